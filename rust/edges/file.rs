@@ -1,0 +1,293 @@
+//! Edges in a file, mapped or read: headerless pairs of little-endian u32 or u64, or a `.npy` array.
+//!
+//! The contract: the file is opened read-only and must not be changed or truncated during a run; replacing it by
+//! rename or deleting it is safe. Size and modification time are compared before and after every pass. Ids are
+//! range-checked as they are copied out of the map, so changed bytes can never cause an out-of-bounds access;
+//! truncation under a map can still end the process with SIGBUS, which `Io::Read` rules out.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+use super::decode::{Column, IdType, decode};
+use super::memory::remedy;
+use super::{EdgeStream, MAX_VERTICES, Record, npy, plausible};
+use crate::error::{Error, Result, shown};
+
+/// How the bytes reach the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Io {
+    /// Through a read-only map: the fastest.
+    #[default]
+    Map,
+    /// By reads: for disks where others may truncate the file.
+    Read,
+}
+
+/// Which axis of a two-dimensional array has length 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// (m, 2): one record a row.
+    Rows,
+    /// (2, m): sources, then targets, as an edge index.
+    EdgeIndex,
+}
+
+/// Where the records lie in the file.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    data_offset: u64,
+    m: u64,
+    id_type: IdType,
+    swapped: bool,
+    layout: Layout,
+}
+
+/// An edge file.
+#[derive(Debug)]
+pub struct EdgeFile {
+    path: PathBuf,
+    file: File,
+    map: Option<Mmap>,
+    size: u64,
+    modified: (i64, i64),
+    shape: Shape,
+    n: u64,
+}
+
+impl EdgeFile {
+    /// Opens `path`. A raw file holds ids of `id_type` (`None`: u32, after a look at the bytes that refuses what is
+    /// evidently something else); a `.npy` file says its own type, with which a given one must agree. Until
+    /// [`EdgeFile::set_num_vertices`], any id that fits is accepted.
+    pub fn open(path: &Path, id_type: Option<IdType>, layout: Option<Layout>, io: Io) -> Result<Self> {
+        let (file, metadata) = open_regular(path)?;
+        let size = metadata.len();
+        let mut head = Vec::new();
+        (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
+        let shape = if head.starts_with(npy::MAGIC) {
+            npy_shape(path, &head, size, id_type, layout)?
+        } else {
+            raw_shape(path, &head, size, id_type, layout)?
+        };
+        let map = if io == Io::Map && size > 0 { Some(map(path, &file)?) } else { None };
+        let modified = (metadata.mtime(), metadata.mtime_nsec());
+        let edges = Self { path: path.to_path_buf(), file, map, size, modified, shape, n: MAX_VERTICES };
+        if id_type.is_none() && !head.starts_with(npy::MAGIC) {
+            plausible::check_words(&edges, &shown(path))?;
+        }
+        Ok(edges)
+    }
+
+    /// The same file, with ids required to be below `n`.
+    pub fn set_num_vertices(&mut self, n: u64) {
+        self.n = n;
+    }
+
+    /// Where the file lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Type of the stored ids.
+    pub fn id_type(&self) -> IdType {
+        self.shape.id_type
+    }
+
+    fn columns(&self, start: *const u8) -> [Column; 2] {
+        let width = self.shape.id_type.width();
+        let (stride, second) = match self.shape.layout {
+            Layout::Rows => (2 * width, width),
+            Layout::EdgeIndex => (width, self.shape.m as usize * width),
+        };
+        [0, second].map(|offset| Column {
+            start: start.wrapping_add(offset),
+            stride: stride as isize,
+            id_type: self.shape.id_type,
+            swapped: self.shape.swapped,
+        })
+    }
+
+    /// The bytes of `range`, one column after the other or rows, as in the file.
+    fn read(&self, range: &Range<u64>) -> Result<Vec<u8>> {
+        let width = self.shape.id_type.width() as u64;
+        let count = range.end - range.start;
+        let mut bytes = vec![0; (2 * count * width) as usize];
+        let parts: &[(u64, u64)] = match self.shape.layout {
+            Layout::Rows => &[(2 * range.start * width, 2 * count * width)],
+            Layout::EdgeIndex => {
+                &[(range.start * width, count * width), ((self.shape.m + range.start) * width, count * width)]
+            }
+        };
+        let mut rest = &mut bytes[..];
+        for &(offset, length) in parts {
+            let (part, after) = rest.split_at_mut(length as usize);
+            self.read_at(part, offset)?;
+            rest = after;
+        }
+        Ok(bytes)
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        self.file.read_exact_at(bytes, self.shape.data_offset + offset).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.changed("it became shorter"),
+            _ => Error::io(&self.path, error),
+        })
+    }
+
+    fn changed(&self, what: &'static str) -> Error {
+        Error::FileChanged { path: self.path.clone(), what }
+    }
+}
+
+impl EdgeStream for EdgeFile {
+    fn num_vertices(&self) -> u64 {
+        self.n
+    }
+
+    fn num_edges(&self) -> u64 {
+        self.shape.m
+    }
+
+    fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
+        let range = range.start.min(self.shape.m)..range.end.min(self.shape.m).max(range.start);
+        let count = (range.end - range.start) as usize;
+        let decoded = match &self.map {
+            Some(map) => {
+                let columns = self.columns(map.as_ptr().wrapping_add(self.shape.data_offset as usize));
+                // SAFETY: `open` checked that the file, and so the map, holds all `m` records; the range lies within
+                // them. Another process may change the bytes, which `decode` allows for.
+                unsafe { decode(columns, range.start, count, self.n, buf) }
+            }
+            None => {
+                let bytes = self.read(&range)?;
+                let mut columns = self.columns(bytes.as_ptr());
+                if self.shape.layout == Layout::EdgeIndex {
+                    columns[1].start = bytes[bytes.len() / 2..].as_ptr();
+                }
+                // SAFETY: `bytes` holds just the records of the range.
+                unsafe { decode(columns, 0, count, self.n, buf) }
+            }
+        };
+        decoded.map_err(|bad| Error::IdOutOfRange {
+            origin: shown(&self.path),
+            record: range.start + bad.position as u64,
+            id: bad.id,
+            n: self.n,
+            remedy: remedy(bad.id, self.n),
+        })?;
+        Ok(buf)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        let now = self.file.metadata().map_err(|error| Error::io(&self.path, error))?;
+        if now.len() != self.size {
+            return Err(self.changed("its size is another"));
+        }
+        if (now.mtime(), now.mtime_nsec()) != self.modified {
+            return Err(self.changed("its modification time is another"));
+        }
+        Ok(())
+    }
+}
+
+/// Opens a regular file for reading and refuses everything else, without ever blocking on a FIFO.
+pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|error| match error.raw_os_error() {
+            // What open(2) answers for a socket.
+            Some(libc::ENXIO) => Error::NotARegularFile { path: path.into(), kind: "a socket or device" },
+            _ => Error::io(path, error),
+        })?;
+    let metadata = file.metadata().map_err(|error| Error::io(path, error))?;
+    let kind = metadata.file_type();
+    let kind = match () {
+        () if kind.is_file() => return Ok((file, metadata)),
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a FIFO",
+        () if kind.is_char_device() || kind.is_block_device() => "a device",
+        () => "a special file",
+    };
+    Err(Error::NotARegularFile { path: path.into(), kind })
+}
+
+fn map(path: &Path, file: &File) -> Result<Mmap> {
+    // SAFETY: the map is only ever read through raw pointers, byte copies into private memory, in `decode`; no
+    // reference lies over it, so bytes that change cannot break Rust's rules.
+    let map = unsafe { Mmap::map(file) }.map_err(|error| match error.raw_os_error() {
+        Some(libc::ENOMEM) => Error::MemoryBudget {
+            what: format!("{}: mapping the file (io=\"read\" needs no map)", shown(path)),
+            needed: file.metadata().map_or(0, |metadata| metadata.len()),
+            budget: crate::budget::available(),
+        },
+        _ => Error::io(path, error),
+    })?;
+    // A hint: passes run from front to back.
+    let _ = map.advise(memmap2::Advice::Sequential);
+    Ok(map)
+}
+
+fn raw_shape(
+    path: &Path,
+    head: &[u8],
+    size: u64,
+    id_type: Option<IdType>,
+    layout: Option<Layout>,
+) -> Result<Shape> {
+    if layout == Some(Layout::EdgeIndex) {
+        let what = "a raw file holds one record after the other; layout=\"edge_index\" is for arrays and .npy";
+        return Err(Error::parameter("layout", what));
+    }
+    if id_type.is_none() {
+        plausible::check_magic(head, &shown(path))?;
+    }
+    let id_type = id_type.unwrap_or(IdType::U32);
+    let record = 2 * id_type.width() as u64;
+    if !size.is_multiple_of(record) {
+        return Err(Error::format(shown(path), plausible::odd_length(size, id_type)));
+    }
+    Ok(Shape { data_offset: 0, m: size / record, id_type, swapped: false, layout: Layout::Rows })
+}
+
+fn npy_shape(
+    path: &Path,
+    head: &[u8],
+    size: u64,
+    id_type: Option<IdType>,
+    layout: Option<Layout>,
+) -> Result<Shape> {
+    let header = npy::parse(head).map_err(|what| Error::format(shown(path), what))?;
+    if let Some(wanted) = id_type.filter(|&wanted| wanted != header.id_type) {
+        let what = format!("{} was given, but {} holds {}", wanted.name(), shown(path), header.id_type.name());
+        return Err(Error::parameter("dtype", what));
+    }
+    let by_rows = match (header.shape, layout) {
+        ([_, 2], None | Some(Layout::Rows)) => true,
+        ([2, _], None | Some(Layout::EdgeIndex)) => false,
+        (shape, _) => {
+            let what = format!("shape {shape:?}; edges are (m, 2) or, with layout=\"edge_index\", (2, m)");
+            return Err(Error::format(shown(path), what));
+        }
+    };
+    let m = if by_rows { header.shape[0] } else { header.shape[1] };
+    let bytes = m.checked_mul(2 * header.id_type.width() as u64);
+    if bytes.and_then(|bytes| bytes.checked_add(header.data_offset)) != Some(size) {
+        let what = format!("{size} bytes do not hold the {m} records that its header claims");
+        return Err(Error::format(shown(path), what));
+    }
+    // The transpose of a Fortran-ordered array is C-ordered.
+    let layout = if by_rows != header.fortran { Layout::Rows } else { Layout::EdgeIndex };
+    Ok(Shape {
+        data_offset: header.data_offset,
+        m,
+        id_type: header.id_type,
+        swapped: header.swapped != cfg!(target_endian = "big"),
+        layout,
+    })
+}

@@ -1,0 +1,65 @@
+//! Edges that lie in memory: numpy arrays, torch tensors, Polars columns.
+
+use std::ops::Range;
+
+use super::decode::{Column, decode};
+use super::{EdgeStream, Record};
+use crate::error::{Error, Result};
+
+/// Edges in two columns of somebody else's memory, copied block by block.
+#[derive(Debug)]
+pub struct MemoryEdges {
+    columns: [Column; 2],
+    m: u64,
+    n: u64,
+}
+
+impl MemoryEdges {
+    /// Edges of `m` records with ids below `n`.
+    ///
+    /// # Safety
+    /// Both columns must stay readable for `m` ids as long as this value lives.
+    pub unsafe fn new(columns: [Column; 2], m: u64, n: u64) -> Self {
+        Self { columns, m, n }
+    }
+
+    /// The same edges, with ids required to be below `n`.
+    pub fn set_num_vertices(&mut self, n: u64) {
+        self.n = n;
+    }
+}
+
+impl EdgeStream for MemoryEdges {
+    fn num_vertices(&self) -> u64 {
+        self.n
+    }
+
+    fn num_edges(&self) -> u64 {
+        self.m
+    }
+
+    fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
+        let range = range.start.min(self.m)..range.end.min(self.m);
+        let count = (range.end.saturating_sub(range.start)) as usize;
+        // SAFETY: `new` demands that all `m` records are readable, and the range lies within them.
+        unsafe { decode(self.columns, range.start, count, self.n, buf) }.map_err(|bad| Error::IdOutOfRange {
+            origin: "array".into(),
+            record: range.start + bad.position as u64,
+            id: bad.id,
+            n: self.n,
+            remedy: remedy(bad.id, self.n),
+        })?;
+        Ok(buf)
+    }
+}
+
+/// What to do about an id outside `0..n`.
+pub(super) fn remedy(id: i128, n: u64) -> String {
+    if id < 0 {
+        "ids must not be negative; drop or relabel such records".into()
+    } else if n < super::MAX_VERTICES && id < i128::from(super::MAX_VERTICES) {
+        format!("pass num_vertices={} or more, or relabel with `fastpart convert --relabel`", id + 1)
+    } else {
+        "ids go up to 2^32 - 2; relabel with `fastpart convert --relabel`".into()
+    }
+}

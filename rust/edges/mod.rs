@@ -1,0 +1,43 @@
+//! Edges as a stream of records, from files and from arrays.
+//!
+//! Everything that reads edges reads them through [`EdgeStream::block`]: records are copied, widened to u32 and
+//! range-checked into a private, cache-sized buffer, and hot loops see only that buffer. So no reference ever
+//! lies over memory that another process or thread can change, and an id taken from a block is always below
+//! [`EdgeStream::num_vertices`].
+
+pub mod decode;
+pub mod file;
+pub mod memory;
+pub mod npy;
+pub mod pass;
+pub mod plausible;
+
+use std::ops::Range;
+
+use crate::error::Result;
+
+/// One edge record: two vertex ids.
+pub type Record = [u32; 2];
+
+/// Records per I/O block: 512 KiB, which the second-level cache holds. Never changes a result.
+pub const BLOCK: u64 = 1 << 16;
+
+/// The largest number of vertices: ids go up to 2^32 - 2, since 2^32 - 1 marks "none".
+pub const MAX_VERTICES: u64 = u32::MAX as u64;
+
+/// A graph as a sequence of edge records that can be read again and again, from any thread.
+pub trait EdgeStream: Sync {
+    /// Number of vertices; every id is below it.
+    fn num_vertices(&self) -> u64;
+
+    /// Number of records, loops included.
+    fn num_edges(&self) -> u64;
+
+    /// Reads the records `range` into `buf` (its old content is lost) and returns them.
+    fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]>;
+
+    /// An error when the source changed since it was opened; asked before and after every pass.
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
+}

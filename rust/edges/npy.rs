@@ -1,0 +1,135 @@
+//! The header of a `.npy` file: enough of it to find the edges in the file.
+
+use super::decode::IdType;
+
+/// The first bytes of every `.npy` file.
+pub const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// The header never needs more than this; larger claims are refused.
+pub const LONGEST_HEADER: usize = 1 << 16;
+
+/// Where the data of a two-dimensional integer array lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// First byte of the data.
+    pub data_offset: u64,
+    /// Type of the ids.
+    pub id_type: IdType,
+    /// Whether the ids are big-endian.
+    pub swapped: bool,
+    /// Column-major order.
+    pub fortran: bool,
+    /// Rows and columns.
+    pub shape: [u64; 2],
+}
+
+/// Reads the header from the first bytes of a file; the error says what is wrong and the remedy.
+pub fn parse(head: &[u8]) -> Result<Header, String> {
+    let rest = head.strip_prefix(MAGIC).ok_or("no .npy magic at its start")?;
+    let (length_bytes, version) = match rest {
+        [1, _, ..] => (2, 1),
+        [2 | 3, _, ..] => (4, 2),
+        _ => return Err("unknown .npy version; save it again with numpy.save".into()),
+    };
+    let length = rest.get(2..2 + length_bytes).ok_or("the .npy header is cut off")?;
+    let length = length.iter().rev().fold(0_usize, |value, &byte| value << 8 | usize::from(byte));
+    let start = MAGIC.len() + 2 + length_bytes;
+    if length > LONGEST_HEADER {
+        return Err(format!("the .npy header (version {version}) claims {length} bytes"));
+    }
+    let text = head.get(start..start + length).ok_or("the .npy header is cut off")?;
+    let text = std::str::from_utf8(text).map_err(|_| "the .npy header is not text")?;
+
+    let (id_type, swapped) = id_type(string_value(text, "descr").ok_or("the .npy header has no descr")?)?;
+    let fortran = match value(text, "fortran_order") {
+        Some(flag) if flag.starts_with("True") => true,
+        Some(flag) if flag.starts_with("False") => false,
+        _ => return Err("the .npy header has no fortran_order".into()),
+    };
+    let shape = value(text, "shape")
+        .and_then(|text| text.strip_prefix('(')?.split_once(')'))
+        .ok_or("the .npy header has no shape")?
+        .0;
+    let sizes: Result<Vec<u64>, _> =
+        shape.split(',').map(str::trim).filter(|size| !size.is_empty()).map(str::parse).collect();
+    let shape = match sizes.as_deref() {
+        Ok(&[rows, columns]) => [rows, columns],
+        _ => return Err(format!("shape ({shape}); edges are (m, 2) or, as an edge index, (2, m)")),
+    };
+    Ok(Header { data_offset: (start + length) as u64, id_type, swapped, fortran, shape })
+}
+
+fn id_type(descr: &str) -> Result<(IdType, bool), String> {
+    let (order, kind) = descr.split_at_checked(1).unwrap_or(("", descr));
+    let id_type = match kind {
+        "u4" => IdType::U32,
+        "i4" => IdType::I32,
+        "u8" => IdType::U64,
+        "i8" => IdType::I64,
+        _ => return Err(format!("dtype {descr}; ids must be uint32, int32, uint64 or int64")),
+    };
+    match order {
+        "<" | "=" => Ok((id_type, false)),
+        ">" => Ok((id_type, true)),
+        _ => Err(format!("dtype {descr}; ids must be uint32, int32, uint64 or int64")),
+    }
+}
+
+/// The text behind `'key':` of a Python dict literal.
+fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let at = text.find(&format!("'{key}'"))? + key.len() + 2;
+    Some(text[at..].trim_start().strip_prefix(':')?.trim_start())
+}
+
+fn string_value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    Some(value(text, key)?.strip_prefix('\'')?.split_once('\'')?.0)
+}
+
+/// A header as `numpy.save` writes it (version 1.0, data aligned to 64 bytes) for a C-ordered array.
+pub fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
+    let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
+    let comma = if shape.len() == 1 { "," } else { "" };
+    let text = format!(
+        "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}",
+        sizes.join(", ")
+    );
+    let unpadded = MAGIC.len() + 4 + text.len() + 1;
+    let padding = unpadded.next_multiple_of(64) - unpadded;
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend([1, 0]);
+    bytes.extend(((text.len() + padding + 1) as u16).to_le_bytes());
+    bytes.extend(text.as_bytes());
+    bytes.extend(std::iter::repeat_n(b' ', padding));
+    bytes.push(b'\n');
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_we_write_we_read() {
+        let bytes = header("<u4", &[7, 2]);
+        assert_eq!(bytes.len() % 64, 0);
+        let parsed = parse(&bytes).unwrap();
+        assert_eq!(parsed.shape, [7, 2]);
+        assert_eq!((parsed.id_type, parsed.swapped, parsed.fortran), (IdType::U32, false, false));
+        assert_eq!(parsed.data_offset, bytes.len() as u64);
+    }
+
+    #[test]
+    fn refusals_name_the_cause() {
+        for (bytes, cause) in [
+            (header("<f8", &[7, 2]), "dtype <f8"),
+            (header("|O", &[7, 2]), "dtype |O"),
+            (header("<u4", &[7]), "shape"),
+            (header("<u4", &[7, 2, 1]), "shape"),
+            (header("<u4", &[7, 2])[..20].to_vec(), "cut off"),
+            (b"PK\x03\x04".to_vec(), "magic"),
+        ] {
+            let error = parse(&bytes).unwrap_err();
+            assert!(error.contains(cause), "{error}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Is this file what it was taken for? Looks that refuse text, archives, the wrong width and the wrong byte order
+//! when nobody said `dtype=`, and ids so large that they can only be a mistake.
+
+use super::decode::IdType;
+use super::{BLOCK, EdgeStream, MAX_VERTICES, Record, pass};
+use crate::error::{Error, Result, bytes};
+use crate::run::Run;
+
+/// What every vertex costs at the least while something is computed.
+const BYTES_PER_VERTEX: u64 = 32;
+
+/// Below this many vertices gaps between ids are cheap, and nothing is refused for them.
+const CHEAP: u64 = 1 << 24;
+
+/// More unused ids per used one than any sensible numbering has.
+const SPARSE: u64 = 1024;
+
+/// Refuses files that begin like something else.
+pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
+    // A gzip header also reads as a vertex id; its method, flags and system bytes tell them apart.
+    let gzip = head.len() >= 18 && head.starts_with(&[0x1f, 0x8b, 8]) && head[3] < 32 && matches!(head[9], 0..=13 | 255);
+    let seen = match head {
+        _ if gzip => "a gzip file (magic 1f 8b)",
+        [b'P', b'K', 3, 4, ..] => "a zip or .npz file (magic PK)",
+        [b'P', b'A', b'R', b'1', ..] => "a Parquet file (magic PAR1)",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "a zstd file (magic 28 b5 2f fd)",
+        [0x7f, b'E', b'L', b'F', ..] => "an ELF program (magic 7f ELF)",
+        _ if is_text(head) => "text",
+        _ => return Ok(()),
+    };
+    let remedy = match seen {
+        "text" | "a gzip file (magic 1f 8b)" => "convert it first: `fastpart convert IN OUT.bin`",
+        _ => "fastpart reads headerless pairs of u32 or u64, and .npy",
+    };
+    Err(Error::format(origin, format!("this is {seen}, not binary edges; {remedy}. If it is binary, pass dtype=")))
+}
+
+fn is_text(head: &[u8]) -> bool {
+    let head = &head[..head.len().min(4096)];
+    let text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    head.len() >= 3 && head.iter().all(text) && head.iter().any(|&byte| byte != head[0])
+}
+
+/// Why a file's length cannot be right, with the likely reason.
+pub fn odd_length(size: u64, id_type: IdType) -> String {
+    let record = 2 * id_type.width() as u64;
+    let hint = match (record, size % record) {
+        (8, 4) if size > 12 => {
+            "; a header of 12 bytes (as 2PS and HEP write) would explain it: remove it with `tail -c +13`"
+        }
+        (16, 8) => "; it suits dtype=\"u32\"",
+        _ => "; the file is cut off, or holds something else",
+    };
+    format!(
+        "length {size} is not a multiple of {record}, the size of one {} record (remainder {}){hint}",
+        id_type.name(),
+        size % record
+    )
+}
+
+/// Refuses a raw u32 file whose words look like u64 ids, or like ids in the other byte order.
+pub fn check_words(edges: &dyn EdgeStream, origin: &str) -> Result<()> {
+    let m = edges.num_edges();
+    let mut buf = Vec::new();
+    let sample = edges.block(0..m.min(BLOCK), &mut buf)?;
+    if m.is_multiple_of(2) && zero_high_words(sample) {
+        let what = "every second word is zero: these look like u64 ids. Pass dtype=\"u64\", or dtype=\"u32\" if \
+                    they are not";
+        return Err(Error::format(origin, what));
+    }
+    let largest = |order: fn(u32) -> u32| sample.iter().flatten().map(|&id| order(id)).max().unwrap_or(0);
+    let (native, swapped) = (largest(|id| id), largest(u32::swap_bytes));
+    if native >= 1 << 24 && u64::from(swapped) * 256 <= u64::from(native) {
+        let what = format!(
+            "ids up to {native}, but only up to {swapped} with their bytes swapped: this looks big-endian. \
+             Convert it with `fastpart convert --swap`, or pass dtype=\"u32\" if it is not"
+        );
+        return Err(Error::format(origin, what));
+    }
+    Ok(())
+}
+
+/// Read as u64, these records are ids below 2^32, and not only zeros. Few records prove nothing: a small star around
+/// vertex 0 looks the same.
+fn zero_high_words(sample: &[Record]) -> bool {
+    sample.len() >= 16 && sample.iter().all(|record| record[1] == 0) && sample.iter().any(|record| record[0] != 0)
+}
+
+/// `n` = largest id + 1, from one pass, unless that is more than `max_vertices` or, without it, implausibly large.
+pub fn find_num_vertices(
+    edges: &dyn EdgeStream,
+    run: &Run,
+    max_vertices: Option<u64>,
+    origin: &str,
+) -> Result<u64> {
+    let Some(largest) = pass::largest_id(edges, run)? else { return Ok(0) };
+    let n = u64::from(largest) + 1;
+    let limit = max_vertices.unwrap_or_else(|| CHEAP.max(edges.num_edges().saturating_mul(2 * SPARSE))).min(MAX_VERTICES);
+    if n <= limit {
+        return Ok(n);
+    }
+    let state = n * BYTES_PER_VERTEX;
+    let remedy = match max_vertices {
+        Some(limit) => format!("max_vertices is {limit}; raise it"),
+        None => format!(
+            "for {} records that is implausible. Relabel with `fastpart convert --relabel` or pass max_vertices={n}; \
+             or the file is of another kind: dtype=\"u64\", or big-endian (`fastpart convert --swap`)",
+            edges.num_edges()
+        ),
+    };
+    Err(Error::format(
+        origin,
+        format!("max id {largest} implies {n} vertices and {} of state; {remedy}", bytes(state)),
+    ))
+}

@@ -1,0 +1,151 @@
+//! Every way in which fastpart refuses or fails, with the path, offset or parameter, and the remedy.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of everything that can be refused.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A refusal or a failure. The text names what, where, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused a file operation.
+    #[error("{}: {source}", shown(path))]
+    Io {
+        /// The file concerned.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// The path names something that is not a regular file.
+    #[error("{}: not a regular file ({kind}); copy the edges into a file first", shown(path))]
+    NotARegularFile {
+        /// The path given.
+        path: PathBuf,
+        /// What it is instead.
+        kind: &'static str,
+    },
+
+    /// The bytes are not the graph they were taken for.
+    #[error("{origin}: {what}")]
+    Format {
+        /// The file, or "array".
+        origin: String,
+        /// What is wrong, where, and the remedy.
+        what: String,
+    },
+
+    /// A text input is wrong at one place.
+    #[error("{}: line {line}, column {column}: {what}", shown(path))]
+    Text {
+        /// The file read.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// Column in bytes, from 1.
+        column: u64,
+        /// What is wrong there.
+        what: String,
+    },
+
+    /// An id lies outside `0..n`.
+    #[error("{origin}: record {record} holds the id {id}, outside 0..{n}; {remedy}")]
+    IdOutOfRange {
+        /// The file, or "array".
+        origin: String,
+        /// Record number, from 0.
+        record: u64,
+        /// The id, as written.
+        id: i128,
+        /// Number of vertices.
+        n: u64,
+        /// What to do.
+        remedy: String,
+    },
+
+    /// A parameter has a value that it cannot have.
+    #[error("{name}: {what}")]
+    Parameter {
+        /// Name of the parameter.
+        name: &'static str,
+        /// What is wrong with it, and what is valid.
+        what: String,
+    },
+
+    /// The input is too large for the types or for the caps asked for.
+    #[error("{0}")]
+    Capacity(String),
+
+    /// The work would need more memory than allowed; nothing was allocated.
+    #[error(
+        "{what} needs {} of memory, the budget is {}; raise memory_limit, or free memory",
+        bytes(*.needed), bytes(*.budget)
+    )]
+    MemoryBudget {
+        /// What needs it.
+        what: String,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        budget: u64,
+    },
+
+    /// The edge file changed while it was read.
+    #[error(
+        "{}: the file changed while it was being read ({what}); nothing was written. \
+         Run again when the file is complete",
+        shown(path)
+    )]
+    FileChanged {
+        /// The edge file.
+        path: PathBuf,
+        /// Size or modification time.
+        what: &'static str,
+    },
+
+    /// The caller cancelled the run.
+    #[error("cancelled")]
+    Cancelled,
+
+    /// A defect of fastpart itself.
+    #[error("internal error: {0}; please report it with the call that led here")]
+    Internal(String),
+}
+
+impl Error {
+    /// An I/O error with the path it belongs to.
+    pub fn io(path: &Path, source: io::Error) -> Error {
+        Error::Io { path: path.to_path_buf(), source }
+    }
+
+    /// A refusal of a parameter's value.
+    pub fn parameter(name: &'static str, what: impl Into<String>) -> Error {
+        Error::Parameter { name, what: what.into() }
+    }
+
+    /// A refusal of what a file or an array holds.
+    pub fn format(origin: impl Into<String>, what: impl Into<String>) -> Error {
+        Error::Format { origin: origin.into(), what: what.into() }
+    }
+}
+
+/// A path on one line: what is no text is shown lossily, control characters are escaped.
+pub fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+/// A byte count for people: `1.5 GB`.
+pub fn bytes(count: u64) -> String {
+    let mut value = count as f64;
+    for unit in ["bytes", "kB", "MB", "GB", "TB"] {
+        if value < 1000.0 || unit == "TB" {
+            let digits = if unit == "bytes" { 0 } else { 1 };
+            return format!("{value:.digits$} {unit}");
+        }
+        value /= 1000.0;
+    }
+    unreachable!("the loop returns at its last unit")
+}

@@ -1,0 +1,66 @@
+//! R-MAT: recursive matrices, with the skewed degrees of social and web graphs.
+//!
+//! Source: Chakrabarti, Zhan, Faloutsos, "R-MAT: A Recursive Model for Graph Mining", SDM 2004, with the
+//! probabilities of the Graph500 benchmark (0.57, 0.19, 0.19, 0.05). Loops and parallel edges occur and stay.
+
+use super::Generator;
+use crate::edges::{MAX_VERTICES, Record};
+use crate::error::{Error, Result};
+use crate::random::Random;
+
+/// Bounds of the quadrants, in 2^-16: a, a + b, a + b + c.
+const A: u64 = 37_356;
+const AB: u64 = 49_807;
+const ABC: u64 = 62_259;
+
+/// An R-MAT graph.
+#[derive(Debug, Clone)]
+pub struct Rmat {
+    n: u64,
+    m: u64,
+    seed: u64,
+    levels: u32,
+}
+
+impl Rmat {
+    /// `m` records over `n` vertices. If `n` is no power of two, records outside `0..n` are drawn again.
+    pub fn new(n: u64, m: u64, seed: u64) -> Result<Self> {
+        if n == 0 && m > 0 {
+            return Err(Error::parameter("n", "edges need at least one vertex"));
+        }
+        if n > MAX_VERTICES {
+            return Err(Error::parameter("n", format!("{n} vertices; at most {MAX_VERTICES}")));
+        }
+        Ok(Self { n, m, seed, levels: n.max(1).next_power_of_two().trailing_zeros() })
+    }
+}
+
+impl Generator for Rmat {
+    fn num_vertices(&self) -> u64 {
+        self.n
+    }
+
+    fn num_edges(&self) -> u64 {
+        self.m
+    }
+
+    fn record(&self, index: u64) -> Record {
+        let mut random = Random::new(self.seed, index);
+        loop {
+            let (mut u, mut v) = (0_u64, 0_u64);
+            let mut bits = 0;
+            for level in 0..self.levels {
+                if level % 4 == 0 {
+                    bits = random.next_u64();
+                }
+                let x = bits & 0xffff;
+                bits >>= 16;
+                u = 2 * u + u64::from(x >= AB);
+                v = 2 * v + (u64::from(x >= A) & u64::from(x < AB) | u64::from(x >= ABC));
+            }
+            if u < self.n && v < self.n {
+                return [u as u32, v as u32];
+            }
+        }
+    }
+}

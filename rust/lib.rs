@@ -1,0 +1,21 @@
+//! Streaming graph partitioning for distributed GNN training on graphs larger than memory.
+//!
+//! The way of the data, one module each:
+//! edge file or array → [`edges`] (a stream of checked records) → [`degrees`] → an algorithm ([`spring`]) on the
+//! threads of a [`run::Run`] → [`partition`] → [`counts`] (what measures need) → [`output`] (atomic files).
+//! [`generate`] makes graphs to try it on. Nothing here knows Python except `python`, which is only built with the
+//! feature of that name.
+
+pub mod budget;
+pub mod buffer;
+pub mod checksum;
+pub mod degrees;
+pub mod edges;
+pub mod error;
+pub mod generate;
+pub mod output;
+pub mod partition;
+mod prefetch;
+pub mod random;
+pub mod run;
+pub mod spring;

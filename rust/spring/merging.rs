@@ -1,0 +1,100 @@
+//! The merging step: small clusters join the cluster of their representative's richest neighbour.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::clustering::{Clustering, degree_of, vertex_of};
+use crate::buffer::{Buffer, reserved};
+use crate::error::Result;
+use crate::run::Run;
+
+/// How often long loops ask whether the run is cancelled.
+pub(super) const CHECK_EVERY: usize = 1 << 16;
+
+/// Clusters as sets that can be united. A cluster of size 0 was merged, and `link` then names the one it joined.
+pub(super) struct Clusters {
+    /// Cluster of each vertex before merging; the number of vertices for isolated ones.
+    pub(super) of: Buffer<u32>,
+    /// Vertices of each cluster.
+    pub(super) size: Buffer<u32>,
+    /// Richness of the representative's richest neighbour, or the cluster joined.
+    link: Buffer<u64>,
+}
+
+impl Clusters {
+    fn of(clustering: Clustering, run: &Run) -> Result<Self> {
+        let (vertices, count) = clustering.into_vertices();
+        let mut size: Buffer<u32> = Buffer::zeroed(count as usize, "spring: cluster sizes")?;
+        let mut link: Buffer<u64> = Buffer::zeroed(count as usize, "spring: representatives")?;
+        let mut of: Buffer<u32> = Buffer::zeroed(vertices.len(), "spring: clusters")?;
+        for (of, vertices) in of.chunks_mut(CHECK_EVERY).zip(vertices.chunks(CHECK_EVERY)) {
+            for (of, vertex) in of.iter_mut().zip(vertices) {
+                *of = vertex.cluster;
+                let Some(size) = size.get_mut(vertex.cluster as usize) else { continue };
+                *size += 1;
+                let link = &mut link[vertex.cluster as usize];
+                // Vertices come in id order: only a larger degree replaces a representative.
+                if *link == 0 || degree_of(vertex.richest) > degree_of(*link) {
+                    *link = vertex.richest;
+                }
+            }
+            run.advance(of.len() as u64)?;
+        }
+        Ok(Self { of, size, link })
+    }
+
+    /// Gives away the clusters before merging.
+    pub(super) fn take_of(&mut self) -> Result<Buffer<u32>> {
+        Ok(std::mem::replace(&mut self.of, Buffer::zeroed(0, "")?))
+    }
+
+    /// The cluster that `cluster` is part of by now.
+    pub(super) fn find(&mut self, mut cluster: u32) -> u32 {
+        while self.size[cluster as usize] == 0 {
+            let joined = self.link[cluster as usize] as u32;
+            if self.size[joined as usize] == 0 {
+                // Halve the path for those who come after.
+                self.link[cluster as usize] = self.link[joined as usize];
+            }
+            cluster = joined;
+        }
+        cluster
+    }
+}
+
+/// Merges clusters in ascending size (then id) while the result has at most `limit` vertices. A merged cluster is
+/// queued again under its new size, even if it had failed before; one that failed and did not grow is not.
+pub(super) fn merge(clustering: Clustering, limit: u64, run: &Run) -> Result<Clusters> {
+    run.begin("merging", clustering.vertices.len() as u64 + u64::from(clustering.count));
+    let mut clusters = Clusters::of(clustering, run)?;
+    let live = || clusters.size.iter().zip(0_u32..).filter(|&(&size, _)| size > 0);
+    let mut queue = reserved(live().count(), "spring: queue of clusters")?;
+    queue.extend(live().map(|(&size, id)| Reverse((size, id))));
+    let mut queue = BinaryHeap::from(queue);
+    let mut popped = 0_usize;
+    while let Some(Reverse((size, id))) = queue.pop() {
+        popped += 1;
+        if popped.is_multiple_of(CHECK_EVERY) {
+            run.advance(CHECK_EVERY as u64)?;
+        }
+        if clusters.size[id as usize] != size {
+            continue; // it merged or grew since
+        }
+        let richest = vertex_of(clusters.link[id as usize]);
+        let target = clusters.of[richest as usize];
+        let target = clusters.find(target);
+        let merged = u64::from(size) + u64::from(clusters.size[target as usize]);
+        if target == id || merged > limit {
+            continue;
+        }
+        let link = clusters.link[id as usize];
+        if degree_of(link) > degree_of(clusters.link[target as usize]) {
+            clusters.link[target as usize] = link;
+        }
+        clusters.size[id as usize] = 0;
+        clusters.link[id as usize] = u64::from(target);
+        clusters.size[target as usize] = merged as u32;
+        queue.push(Reverse((merged as u32, target)));
+    }
+    Ok(clusters)
+}

@@ -1,0 +1,116 @@
+//! SPRING: a vertex partition from a stream of edges.
+//!
+//! **Requirements.** Any graph; the records in any order, read twice (`passes + 1` times).
+//!
+//! **Memory.** At most 32 bytes per vertex, result included, plus buffers of a few MB: a 16-byte record per vertex
+//! (degree, cluster, richest neighbour and its degree, so that one record of the stream touches one cache line per
+//! endpoint) and 8 bytes of volume per cluster while clustering; sizes, targets and a queue afterwards.
+//!
+//! **Algorithm.** [`clustering`] follows the stream once and moves, for each record, the endpoint in the cluster of
+//! smaller volume to the other's cluster; [`merging`] merges small clusters, smallest first, into the cluster that the
+//! richest neighbour of their representative lies in; [`assignment`] deals the clusters, largest first, to the part
+//! with the fewest vertices, and splits what would break the cap.
+//!
+//! **Parallelism.** Degrees are counted by all threads. Clustering works in batches whose bounds depend on the
+//! number of records only: threads drop, against the frozen state of the batch, the records that change nothing; the
+//! few that are left are committed in stream order. So the result is the same for any number of threads.
+//!
+//! **Complexity.** O(m + n log n) time.
+//!
+//! **Source.** "SDT-GNN: Streaming-based Distributed Training Framework for Graph Neural Networks", Algorithm 1;
+//! the clustering is that of Hollocou et al., "A Streaming Algorithm for Graph Clustering", 2017.
+
+mod assignment;
+pub mod clustering;
+mod merging;
+
+use crate::buffer::Buffer;
+use crate::degrees::{self, Degrees};
+use crate::edges::EdgeStream;
+use crate::error::{Error, Result, bytes};
+use crate::partition::{
+    Graph, VertexPartition, VertexPartitioner, cap, share, validate_balance, validate_parts,
+};
+use crate::run::Run;
+use clustering::Clustering;
+
+/// Bytes per vertex at the peak, result included.
+pub const BYTES_PER_VERTEX: u64 = 32;
+
+/// Buffers that do not depend on the graph.
+pub const FIXED_BYTES: u64 = 8 << 20;
+
+/// Parameters of SPRING.
+#[derive(Debug, Clone)]
+pub struct Spring {
+    /// Number of parts.
+    pub k: u32,
+    /// `beta` of the paper: no merged cluster, and with `strict` no part, exceeds `balance` times its share of vertices.
+    pub balance: f64,
+    /// Rounds of clustering.
+    pub passes: u32,
+    /// Records decided against one frozen state; `None` chooses by the number of records, 1 is the sequential rule.
+    pub batch: Option<u64>,
+    /// Whether clusters that fit nowhere are split so that the cap is kept; `false` is the paper's rule.
+    pub strict: bool,
+    /// Degrees known beforehand, which saves counting them.
+    pub degrees: Option<Vec<u32>>,
+}
+
+impl Spring {
+    /// The paper's parameters for `k` parts.
+    pub fn new(k: u32) -> Self {
+        Self { k, balance: 1.05, passes: 1, batch: None, strict: true, degrees: None }
+    }
+
+    fn validate(&self, edges: &dyn EdgeStream) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        if self.passes == 0 {
+            return Err(Error::parameter("passes", "0 passes cluster nothing; use 1 or more"));
+        }
+        if self.batch == Some(0) {
+            return Err(Error::parameter("batch", "a batch of 0 records; use 1 or more, or None to have it chosen"));
+        }
+        let n = edges.num_vertices();
+        if let Some(degrees) = self.degrees.as_ref().filter(|degrees| degrees.len() as u64 != n) {
+            return Err(Error::parameter("degrees", format!("{} degrees for {n} vertices", degrees.len())));
+        }
+        Ok(())
+    }
+
+    /// Bytes needed for `edges`.
+    fn memory(&self, edges: &dyn EdgeStream) -> u64 {
+        let batch = clustering::largest_batch(self.batch, edges.num_edges());
+        edges.num_vertices() * BYTES_PER_VERTEX + FIXED_BYTES + 16 * u64::from(self.k) + 8 * batch
+    }
+
+    fn degrees(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
+        let Some(given) = &self.degrees else { return degrees::scan(edges, run) };
+        let mut identity = degrees::identify(edges, run)?;
+        let (sum, ends) = (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
+        if sum != ends {
+            let what = format!("they sum to {sum}, the records have {ends} ends; count non-loop records per vertex");
+            return Err(Error::parameter("degrees", what));
+        }
+        identity.degree = Buffer::zeroed(given.len(), "degrees")?;
+        identity.degree.copy_from_slice(given);
+        Ok(identity)
+    }
+}
+
+impl VertexPartitioner for Spring {
+    fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
+        self.validate(edges)?;
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let needed = self.memory(edges);
+        run.require(needed, format!("spring on {n} vertices ({} each)", bytes(BYTES_PER_VERTEX)))?;
+
+        let Degrees { degree, loops, checksum } = self.degrees(edges, run)?;
+        let clustering = Clustering::of(edges, degree, 2 * (m - loops), self, run)?;
+        let clusters = merging::merge(clustering, share(self.balance, n, self.k) as u64, run)?;
+        let cap = self.strict.then(|| cap(self.balance, n, self.k));
+        let (assignment, loads) = assignment::assign(clusters, self.k, cap, run)?;
+        Ok(VertexPartition { assignment, k: self.k, loads, cap, graph: Graph { n, m, loops, checksum } })
+    }
+}
