@@ -9,6 +9,7 @@
 pub mod budget;
 pub mod buffer;
 pub mod checksum;
+pub mod counts;
 pub mod degrees;
 pub mod edges;
 pub mod error;
@@ -16,6 +17,8 @@ pub mod generate;
 pub mod output;
 pub mod partition;
 mod prefetch;
+#[cfg(feature = "python")]
+mod python;
 pub mod random;
 pub mod run;
 pub mod spring;

@@ -1,17 +1,27 @@
 //! Graphs to try partitioners on, streamed to disk.
 //!
-//! Record `r` is a function of (seed, r) alone, so that any number of threads writes the same bytes.
+//! Record `r` is a function of (seed, r) alone, so that any number of threads writes the same bytes. Memory is
+//! 512 KiB per thread, whatever the size of the graph; a generator has no state that grows with it.
 
+mod planted;
 mod rmat;
 
 use std::ops::Range;
+use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::edges::{BLOCK, Record};
-use crate::error::Result;
+use crate::checksum::{self, Hasher};
+use crate::edges::pass::blocks;
+use crate::edges::{BLOCK, MAX_VERTICES, Record};
+use crate::error::{Error, Result};
+use crate::output::AtomicFile;
 use crate::run::Run;
+pub use planted::Planted;
 pub use rmat::Rmat;
+
+/// Records made between two looks at the cancel flag.
+const STEP: usize = BLOCK as usize / 8;
 
 /// A random graph whose records can be made in any order.
 pub trait Generator: Sync {
@@ -23,6 +33,14 @@ pub trait Generator: Sync {
 
     /// Record number `index`.
     fn record(&self, index: u64) -> Record;
+
+    /// Makes the records from number `first` on. (One call for many records, so that the loop is compiled for the
+    /// generator.)
+    fn fill(&self, first: u64, records: &mut [Record]) {
+        for (record, index) in records.iter_mut().zip(first..) {
+            *record = self.record(index);
+        }
+    }
 }
 
 /// The records `range`, made by all threads of `run`.
@@ -30,13 +48,67 @@ pub fn records(generator: &dyn Generator, range: Range<u64>, run: &Run) -> Resul
     let mut records = crate::buffer::reserved((range.end - range.start) as usize, "generated records")?;
     records.resize((range.end - range.start) as usize, [0; 2]);
     run.install(|| {
-        records.par_chunks_mut(BLOCK as usize / 8).enumerate().try_for_each(|(chunk, records)| {
-            let first = range.start + chunk as u64 * (BLOCK / 8);
-            for (record, index) in records.iter_mut().zip(first..) {
-                *record = generator.record(index);
-            }
+        records.par_chunks_mut(STEP).enumerate().try_for_each(|(chunk, records)| {
+            generator.fill(range.start + (chunk * STEP) as u64, records);
             run.advance(records.len() as u64)
         })
     })?;
     Ok(records)
+}
+
+/// Writes all records to `target`, as little-endian u32 pairs; returns their [`checksum`].
+pub fn write(generator: &dyn Generator, target: &Path, run: &Run) -> Result<String> {
+    let m = generator.num_edges();
+    if m.checked_mul(size_of::<Record>() as u64).is_none_or(|bytes| bytes > i64::MAX as u64) {
+        return Err(Error::parameter("m", format!("{m} records exceed the size of a file")));
+    }
+    let file = AtomicFile::create(target)?;
+    run.begin("generate", m);
+    let hashers: Result<Vec<Hasher>> = run.install(|| {
+        (0..m.div_ceil(checksum::UNIT))
+            .into_par_iter()
+            .map_init(Vec::new, |buf, unit| {
+                let start = unit * checksum::UNIT;
+                write_unit(generator, start..m.min(start + checksum::UNIT), buf, &file, run)
+            })
+            .collect()
+    });
+    let checksum = checksum::combine(hashers?);
+    file.commit()?;
+    Ok(checksum)
+}
+
+/// Makes, hashes and writes the records of one checksum unit.
+fn write_unit(
+    generator: &dyn Generator,
+    unit: Range<u64>,
+    buf: &mut Vec<Record>,
+    file: &AtomicFile,
+    run: &Run,
+) -> Result<Hasher> {
+    let mut hasher = Hasher::default();
+    for Range { start, end } in blocks(unit) {
+        buf.resize((end - start) as usize, [0; 2]);
+        for (records, first) in buf.chunks_mut(STEP).zip((start..).step_by(STEP)) {
+            generator.fill(first, records);
+            run.advance(records.len() as u64)?;
+        }
+        hasher.update(start, buf, generator.num_edges());
+        for id in buf.iter_mut().flatten() {
+            *id = id.to_le();
+        }
+        file.write_at(bytemuck::cast_slice(buf), start * size_of::<Record>() as u64)?;
+    }
+    Ok(hasher)
+}
+
+/// Refuses a number of vertices that ids cannot count, or that the records cannot name.
+fn below_max_vertices(n: u64, m: u64) -> Result<()> {
+    if n == 0 && m > 0 {
+        return Err(Error::parameter("n", "edges need at least one vertex"));
+    }
+    if n > MAX_VERTICES {
+        return Err(Error::parameter("n", format!("{n} vertices; at most {MAX_VERTICES}")));
+    }
+    Ok(())
 }

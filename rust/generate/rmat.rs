@@ -1,11 +1,17 @@
 //! R-MAT: recursive matrices, with the skewed degrees of social and web graphs.
 //!
 //! Source: Chakrabarti, Zhan, Faloutsos, "R-MAT: A Recursive Model for Graph Mining", SDM 2004, with the
-//! probabilities of the Graph500 benchmark (0.57, 0.19, 0.19, 0.05). Loops and parallel edges occur and stay.
+//! probabilities of the Graph500 benchmark (0.57, 0.19, 0.19, 0.05).
+//!
+//! The adjacency matrix of 2^L >= n ids is halved L times both ways, and a record falls each time into one of the
+//! four quadrants: 16 random bits per level, so that the probabilities are exact to 2^-16. Ids are not shuffled:
+//! low ids are the rich ones. Loops and parallel edges occur and stay. If n is no power of two, a record outside
+//! `0..n` is drawn again, at most 1.8 times on average (n = 2^k + 1 keeps at least the first quadrant's 57 %).
+//! No state and no memory; a record costs L / 4 random numbers and no branch on them.
 
-use super::Generator;
-use crate::edges::{MAX_VERTICES, Record};
-use crate::error::{Error, Result};
+use super::{Generator, below_max_vertices};
+use crate::edges::Record;
+use crate::error::Result;
 use crate::random::Random;
 
 /// Bounds of the quadrants, in 2^-16: a, a + b, a + b + c.
@@ -25,12 +31,7 @@ pub struct Rmat {
 impl Rmat {
     /// `m` records over `n` vertices. If `n` is no power of two, records outside `0..n` are drawn again.
     pub fn new(n: u64, m: u64, seed: u64) -> Result<Self> {
-        if n == 0 && m > 0 {
-            return Err(Error::parameter("n", "edges need at least one vertex"));
-        }
-        if n > MAX_VERTICES {
-            return Err(Error::parameter("n", format!("{n} vertices; at most {MAX_VERTICES}")));
-        }
+        below_max_vertices(n, m)?;
         Ok(Self { n, m, seed, levels: n.max(1).next_power_of_two().trailing_zeros() })
     }
 }

@@ -1,0 +1,88 @@
+//! The system calls that an atomic output needs, behind a trait so that tests can fail any one of them.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// What may fail between the first byte and the last name.
+pub(super) trait Fs: Sync {
+    /// Creates a file that must not exist, readable by whom the umask allows.
+    fn create(&self, path: &Path) -> io::Result<File>;
+    /// Creates a directory that must not exist, and opens it.
+    fn create_dir(&self, path: &Path) -> io::Result<File>;
+    /// Writes all of `bytes` at `offset`.
+    fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Forces a file to the disk.
+    fn sync(&self, file: &File) -> io::Result<()>;
+    /// Renames, replacing a file or an empty directory.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Exchanges two names in one step.
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
+    /// Removes a file, or a directory and all below; what is absent is removed already.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Forces the names in a directory to the disk.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+}
+
+/// The file system itself.
+pub(super) struct RealFs;
+
+impl Fs for RealFs {
+    fn create(&self, path: &Path) -> io::Result<File> {
+        File::options().write(true).create_new(true).open(path)
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<File> {
+        std::fs::create_dir(path)?;
+        File::open(path)
+    }
+
+    fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        file.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        file.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        let (one, other) =
+            (CString::new(one.as_os_str().as_bytes())?, CString::new(other.as_os_str().as_bytes())?);
+        let (here, flags) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
+        // By number: the C library has a function for it only since glibc 2.28.
+        // SAFETY: both paths are NUL-terminated and outlive the call, which only reads them.
+        let status =
+            unsafe { libc::syscall(libc::SYS_renameat2, here, one.as_ptr(), here, other.as_ptr(), flags) };
+        if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn exchange(&self, _: &Path, _: &Path) -> io::Result<()> {
+        Err(io::Error::from_raw_os_error(libc::ENOTSUP))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let removed = match std::fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
+            Ok(_) => std::fs::remove_file(path),
+            Err(error) => Err(error),
+        };
+        removed.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        match File::open(path)?.sync_all() {
+            // Some network file systems know no such operation.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP)) => Ok(()),
+            synced => synced,
+        }
+    }
+}
