@@ -2,6 +2,9 @@
 
 use super::Record;
 
+/// A record with ids as wide as a file can hold, before they are narrowed or relabelled.
+pub type WideRecord = [u64; 2];
+
 /// The integer type of stored ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdType {
@@ -48,6 +51,13 @@ pub struct Column {
     pub swapped: bool,
 }
 
+impl Column {
+    /// Address of id number `index`.
+    fn at(self, index: u64) -> *const u8 {
+        self.start.wrapping_offset(index as isize * self.stride)
+    }
+}
+
 // SAFETY: a column is an address with a shape. Whoever dereferences it, `decode` below, is unsafe and demands
 // that the memory is alive; reading from several threads at once is fine.
 unsafe impl Send for Column {}
@@ -76,13 +86,12 @@ pub unsafe fn decode(
     out: &mut Vec<Record>,
 ) -> Result<(), BadId> {
     out.clear();
-    let at = |column: Column| column.start.wrapping_offset(first as isize * column.stride);
     if is_packed_u32(from) {
         out.reserve(count);
         // SAFETY: the caller vouches for `count` records of 8 bytes from here; `out` has the room, and any bytes
         // are valid u32 pairs.
         unsafe {
-            std::ptr::copy_nonoverlapping(at(from[0]), out.as_mut_ptr().cast::<u8>(), count * 8);
+            std::ptr::copy_nonoverlapping(from[0].at(first), out.as_mut_ptr().cast::<u8>(), count * 8);
             out.set_len(count);
         }
         let fits = count == 0 || u64::from(largest(out)) < n;
@@ -91,7 +100,28 @@ pub unsafe fn decode(
     out.resize(count, [0; 2]);
     for (slot, column) in from.into_iter().enumerate() {
         // SAFETY: as the caller vouches.
-        unsafe { decode_column(column, at(column), n, out, slot)? };
+        unsafe { decode_column(column, first, out, slot, |id| (id < n).then_some(id as u32))? };
+    }
+    Ok(())
+}
+
+/// The same without narrowing: every id that is not negative passes.
+///
+/// # Safety
+/// As for [`decode`].
+pub unsafe fn decode_wide(
+    from: [Column; 2],
+    first: u64,
+    count: usize,
+    out: &mut Vec<WideRecord>,
+) -> Result<(), BadId> {
+    out.clear();
+    out.resize(count, [0; 2]);
+    for (slot, column) in from.into_iter().enumerate() {
+        let signed = matches!(column.id_type, IdType::I32 | IdType::I64);
+        let largest = if signed { i64::MAX as u64 } else { u64::MAX };
+        // SAFETY: as the caller vouches.
+        unsafe { decode_column(column, first, out, slot, |id| (id <= largest).then_some(id))? };
     }
     Ok(())
 }
@@ -134,20 +164,22 @@ fn largest_portable(records: &[Record]) -> u32 {
 }
 
 fn first_bad(records: &[Record], n: u64) -> BadId {
-    let bad = records.iter().enumerate().flat_map(|(position, ids)| ids.iter().map(move |&id| (position, id)));
+    let bad =
+        records.iter().enumerate().flat_map(|(position, ids)| ids.iter().map(move |&id| (position, id)));
     let (position, id) = bad.into_iter().find(|&(_, id)| u64::from(id) >= n).unwrap_or((0, u32::MAX));
     BadId { position, id: i128::from(id) }
 }
 
 /// # Safety
-/// `start` must be readable for `out.len()` ids of the column.
-unsafe fn decode_column(
+/// The column must be readable for `out.len()` ids from number `first`.
+unsafe fn decode_column<T>(
     column: Column,
-    start: *const u8,
-    n: u64,
-    out: &mut [Record],
+    first: u64,
+    out: &mut [[T; 2]],
     slot: usize,
+    narrow: impl Fn(u64) -> Option<T>,
 ) -> Result<(), BadId> {
+    let start = column.at(first);
     macro_rules! decode_as {
         ($int:ty) => {
             for (position, record) in out.iter_mut().enumerate() {
@@ -156,10 +188,10 @@ unsafe fn decode_column(
                 let raw = unsafe { address.cast::<$int>().read_unaligned() };
                 let id = if column.swapped { raw.swap_bytes() } else { raw };
                 // A negative id becomes a huge one here, and fails the same test.
-                if id as u64 >= n {
+                let Some(id) = narrow(id as u64) else {
                     return Err(BadId { position, id: i128::from(id) });
-                }
-                record[slot] = id as u32;
+                };
+                record[slot] = id;
             }
         };
     }
@@ -223,10 +255,19 @@ mod tests {
         for (id_type, value) in [(IdType::I64, -1_i64), (IdType::U64, 1 << 32), (IdType::I64, i64::MIN)] {
             let bytes: Vec<u8> = [0, value].iter().flat_map(|id| id.to_le_bytes()).collect();
             let mut out = Vec::new();
+            let from = columns(&bytes, id_type, false, true);
             // SAFETY: one record of two 8-byte ids.
-            let bad = unsafe { decode(columns(&bytes, id_type, false, true), 0, 1, 1 << 32, &mut out) };
+            let bad = unsafe { decode(from, 0, 1, 1 << 32, &mut out) };
             let seen = if id_type == IdType::U64 { i128::from(value as u64) } else { i128::from(value) };
             assert_eq!(bad.unwrap_err().id, seen);
+            let mut wide = Vec::new();
+            // SAFETY: as above.
+            let decoded = unsafe { decode_wide(from, 0, 1, &mut wide) };
+            if value < 0 {
+                assert_eq!(decoded.unwrap_err().id, seen);
+            } else {
+                assert_eq!((decoded, wide), (Ok(()), vec![[0, value as u64]]));
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
-use super::decode::{Column, IdType, decode};
+use super::decode::{BadId, Column, IdType, WideRecord, decode, decode_wide};
 use super::memory::remedy;
 use super::{EdgeStream, MAX_VERTICES, Record, npy, plausible};
 use crate::error::{Error, Result, shown};
@@ -64,20 +64,42 @@ impl EdgeFile {
     /// evidently something else); a `.npy` file says its own type, with which a given one must agree. Until
     /// [`EdgeFile::set_num_vertices`], any id that fits is accepted.
     pub fn open(path: &Path, id_type: Option<IdType>, layout: Option<Layout>, io: Io) -> Result<Self> {
+        Self::open_ordered(path, id_type, layout, io, false)
+    }
+
+    /// Opens a raw file whose ids are big-endian. Without an `id_type` they are u32, and of the looks at the bytes
+    /// only that for u64 ids is taken.
+    pub fn open_big_endian(path: &Path, id_type: Option<IdType>, io: Io) -> Result<Self> {
+        Self::open_ordered(path, id_type, None, io, true)
+    }
+
+    fn open_ordered(
+        path: &Path,
+        id_type: Option<IdType>,
+        layout: Option<Layout>,
+        io: Io,
+        big_endian: bool,
+    ) -> Result<Self> {
         let (file, metadata) = open_regular(path)?;
         let size = metadata.len();
         let mut head = Vec::new();
         (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
-        let shape = if head.starts_with(npy::MAGIC) {
-            npy_shape(path, &head, size, id_type, layout)?
-        } else {
-            raw_shape(path, &head, size, id_type, layout)?
+        let is_npy = head.starts_with(npy::MAGIC);
+        let mut shape = match is_npy {
+            true if big_endian => {
+                return Err(Error::parameter("swap", "a .npy file says its byte order itself; leave it out"));
+            }
+            true => npy_shape(path, &head, size, id_type, layout)?,
+            false => raw_shape(path, &head, size, id_type.or(big_endian.then_some(IdType::U32)), layout)?,
         };
+        shape.swapped |= big_endian;
         let map = if io == Io::Map && size > 0 { Some(map(path, &file)?) } else { None };
         let modified = (metadata.mtime(), metadata.mtime_nsec());
         let edges = Self { path: path.to_path_buf(), file, map, size, modified, shape, n: MAX_VERTICES };
-        if id_type.is_none() && !head.starts_with(npy::MAGIC) {
-            plausible::check_words(&edges, &shown(path))?;
+        match (id_type, is_npy) {
+            (None, false) if big_endian => plausible::check_width(&edges, 0, &shown(path))?,
+            (None, false) => plausible::check_words(&edges, &shown(path))?,
+            _ => {}
         }
         Ok(edges)
     }
@@ -108,6 +130,44 @@ impl EdgeFile {
             stride: stride as isize,
             id_type: self.shape.id_type,
             swapped: self.shape.swapped,
+        })
+    }
+
+    /// The records `range` as the file has them: of any width, not compared with `n`.
+    pub fn wide_block(&self, range: Range<u64>, buf: &mut Vec<WideRecord>) -> Result<()> {
+        // SAFETY: as in `block`.
+        self.with_columns(range, |columns, first, count| unsafe { decode_wide(columns, first, count, buf) })
+    }
+
+    /// Calls `decode` with columns, and the first record and the count to read from them, all readable.
+    fn with_columns(
+        &self,
+        range: Range<u64>,
+        decode: impl FnOnce([Column; 2], u64, usize) -> Result<(), BadId>,
+    ) -> Result<()> {
+        let range = range.start.min(self.shape.m)..range.end.min(self.shape.m).max(range.start);
+        let count = (range.end - range.start) as usize;
+        let decoded = match &self.map {
+            Some(map) => {
+                // `open` checked that the file, and so the map, holds all `m` records.
+                let columns = self.columns(map.as_ptr().wrapping_add(self.shape.data_offset as usize));
+                decode(columns, range.start, count)
+            }
+            None => {
+                let bytes = self.read(&range)?;
+                let mut columns = self.columns(bytes.as_ptr());
+                if self.shape.layout == Layout::EdgeIndex {
+                    columns[1].start = bytes[bytes.len() / 2..].as_ptr();
+                }
+                decode(columns, 0, count)
+            }
+        };
+        decoded.map_err(|bad| Error::IdOutOfRange {
+            origin: shown(&self.path),
+            record: range.start + bad.position as u64,
+            id: bad.id,
+            n: self.n,
+            remedy: remedy(bad.id, self.n),
         })
     }
 
@@ -153,31 +213,10 @@ impl EdgeStream for EdgeFile {
     }
 
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
-        let range = range.start.min(self.shape.m)..range.end.min(self.shape.m).max(range.start);
-        let count = (range.end - range.start) as usize;
-        let decoded = match &self.map {
-            Some(map) => {
-                let columns = self.columns(map.as_ptr().wrapping_add(self.shape.data_offset as usize));
-                // SAFETY: `open` checked that the file, and so the map, holds all `m` records; the range lies within
-                // them. Another process may change the bytes, which `decode` allows for.
-                unsafe { decode(columns, range.start, count, self.n, buf) }
-            }
-            None => {
-                let bytes = self.read(&range)?;
-                let mut columns = self.columns(bytes.as_ptr());
-                if self.shape.layout == Layout::EdgeIndex {
-                    columns[1].start = bytes[bytes.len() / 2..].as_ptr();
-                }
-                // SAFETY: `bytes` holds just the records of the range.
-                unsafe { decode(columns, 0, count, self.n, buf) }
-            }
-        };
-        decoded.map_err(|bad| Error::IdOutOfRange {
-            origin: shown(&self.path),
-            record: range.start + bad.position as u64,
-            id: bad.id,
-            n: self.n,
-            remedy: remedy(bad.id, self.n),
+        // SAFETY: `with_columns` vouches for the records of the range. Another process may change the bytes, which
+        // `decode` allows for.
+        self.with_columns(range, |columns, first, count| unsafe {
+            decode(columns, first, count, self.n, buf)
         })?;
         Ok(buf)
     }
@@ -196,15 +235,14 @@ impl EdgeStream for EdgeFile {
 
 /// Opens a regular file for reading and refuses everything else, without ever blocking on a FIFO.
 pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
-        .map_err(|error| match error.raw_os_error() {
-            // What open(2) answers for a socket.
-            Some(libc::ENXIO) => Error::NotARegularFile { path: path.into(), kind: "a socket or device" },
-            _ => Error::io(path, error),
-        })?;
+    let file =
+        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(
+            |error| match error.raw_os_error() {
+                // What open(2) answers for a socket.
+                Some(libc::ENXIO) => Error::NotARegularFile { path: path.into(), kind: "a socket or device" },
+                _ => Error::io(path, error),
+            },
+        )?;
     let metadata = file.metadata().map_err(|error| Error::io(path, error))?;
     let kind = metadata.file_type();
     let kind = match () {
@@ -241,7 +279,8 @@ fn raw_shape(
     layout: Option<Layout>,
 ) -> Result<Shape> {
     if layout == Some(Layout::EdgeIndex) {
-        let what = "a raw file holds one record after the other; layout=\"edge_index\" is for arrays and .npy";
+        let what =
+            "a raw file holds one record after the other; layout=\"edge_index\" is for arrays and .npy";
         return Err(Error::parameter("layout", what));
     }
     if id_type.is_none() {
@@ -264,7 +303,8 @@ fn npy_shape(
 ) -> Result<Shape> {
     let header = npy::parse(head).map_err(|what| Error::format(shown(path), what))?;
     if let Some(wanted) = id_type.filter(|&wanted| wanted != header.id_type) {
-        let what = format!("{} was given, but {} holds {}", wanted.name(), shown(path), header.id_type.name());
+        let what =
+            format!("{} was given, but {} holds {}", wanted.name(), shown(path), header.id_type.name());
         return Err(Error::parameter("dtype", what));
     }
     let by_rows = match (header.shape, layout) {

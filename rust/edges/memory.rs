@@ -42,12 +42,14 @@ impl EdgeStream for MemoryEdges {
         let range = range.start.min(self.m)..range.end.min(self.m);
         let count = (range.end.saturating_sub(range.start)) as usize;
         // SAFETY: `new` demands that all `m` records are readable, and the range lies within them.
-        unsafe { decode(self.columns, range.start, count, self.n, buf) }.map_err(|bad| Error::IdOutOfRange {
-            origin: "array".into(),
-            record: range.start + bad.position as u64,
-            id: bad.id,
-            n: self.n,
-            remedy: remedy(bad.id, self.n),
+        unsafe { decode(self.columns, range.start, count, self.n, buf) }.map_err(|bad| {
+            Error::IdOutOfRange {
+                origin: "array".into(),
+                record: range.start + bad.position as u64,
+                id: bad.id,
+                n: self.n,
+                remedy: remedy(bad.id, self.n),
+            }
         })?;
         Ok(buf)
     }

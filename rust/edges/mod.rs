@@ -5,12 +5,15 @@
 //! lies over memory that another process or thread can change, and an id taken from a block is always below
 //! [`EdgeStream::num_vertices`].
 
+pub mod convert;
 pub mod decode;
 pub mod file;
 pub mod memory;
 pub mod npy;
 pub mod pass;
 pub mod plausible;
+mod relabel;
+pub mod text;
 
 use std::ops::Range;
 

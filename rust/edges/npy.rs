@@ -89,10 +89,8 @@ fn string_value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 pub fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
-    let text = format!(
-        "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}",
-        sizes.join(", ")
-    );
+    let text =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", sizes.join(", "));
     let unpadded = MAGIC.len() + 4 + text.len() + 1;
     let padding = unpadded.next_multiple_of(64) - unpadded;
     let mut bytes = MAGIC.to_vec();

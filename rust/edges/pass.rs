@@ -78,9 +78,16 @@ pub fn blocks(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
 /// The largest id of any record; `None` without records.
 pub fn largest_id(edges: &dyn EdgeStream, run: &Run) -> Result<Option<u32>> {
     run.begin("scan", edges.num_edges());
-    let largest = pass(edges, run, BLOCK, usize::MAX, || Ok(0), |largest, _, records| {
-        *largest = decode::largest(records).max(*largest);
-        Ok(())
-    })?;
+    let largest = pass(
+        edges,
+        run,
+        BLOCK,
+        usize::MAX,
+        || Ok(0),
+        |largest, _, records| {
+            *largest = decode::largest(records).max(*largest);
+            Ok(())
+        },
+    )?;
     Ok(if edges.num_edges() == 0 { None } else { largest.into_iter().max() })
 }

@@ -2,7 +2,7 @@
 //! when nobody said `dtype=`, and ids so large that they can only be a mistake.
 
 use super::decode::IdType;
-use super::{BLOCK, EdgeStream, MAX_VERTICES, Record, pass};
+use super::{BLOCK, EdgeStream, MAX_VERTICES, pass};
 use crate::error::{Error, Result, bytes};
 use crate::run::Run;
 
@@ -17,10 +17,8 @@ const SPARSE: u64 = 1024;
 
 /// Refuses files that begin like something else.
 pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
-    // A gzip header also reads as a vertex id; its method, flags and system bytes tell them apart.
-    let gzip = head.len() >= 18 && head.starts_with(&[0x1f, 0x8b, 8]) && head[3] < 32 && matches!(head[9], 0..=13 | 255);
     let seen = match head {
-        _ if gzip => "a gzip file (magic 1f 8b)",
+        _ if is_gzip(head) => "a gzip file (magic 1f 8b)",
         [b'P', b'K', 3, 4, ..] => "a zip or .npz file (magic PK)",
         [b'P', b'A', b'R', b'1', ..] => "a Parquet file (magic PAR1)",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "a zstd file (magic 28 b5 2f fd)",
@@ -32,10 +30,18 @@ pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
         "text" | "a gzip file (magic 1f 8b)" => "convert it first: `fastpart convert IN OUT.bin`",
         _ => "fastpart reads headerless pairs of u32 or u64, and .npy",
     };
-    Err(Error::format(origin, format!("this is {seen}, not binary edges; {remedy}. If it is binary, pass dtype=")))
+    Err(Error::format(
+        origin,
+        format!("this is {seen}, not binary edges; {remedy}. If it is binary, pass dtype="),
+    ))
 }
 
-fn is_text(head: &[u8]) -> bool {
+/// A gzip header also reads as a vertex id; its method, flags and system bytes tell them apart.
+pub(super) fn is_gzip(head: &[u8]) -> bool {
+    head.len() >= 18 && head.starts_with(&[0x1f, 0x8b, 8]) && head[3] < 32 && matches!(head[9], 0..=13 | 255)
+}
+
+pub(super) fn is_text(head: &[u8]) -> bool {
     let head = &head[..head.len().min(4096)];
     let text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
     head.len() >= 3 && head.iter().all(text) && head.iter().any(|&byte| byte != head[0])
@@ -60,14 +66,9 @@ pub fn odd_length(size: u64, id_type: IdType) -> String {
 
 /// Refuses a raw u32 file whose words look like u64 ids, or like ids in the other byte order.
 pub fn check_words(edges: &dyn EdgeStream, origin: &str) -> Result<()> {
-    let m = edges.num_edges();
+    check_width(edges, 1, origin)?;
     let mut buf = Vec::new();
-    let sample = edges.block(0..m.min(BLOCK), &mut buf)?;
-    if m.is_multiple_of(2) && zero_high_words(sample) {
-        let what = "every second word is zero: these look like u64 ids. Pass dtype=\"u64\", or dtype=\"u32\" if \
-                    they are not";
-        return Err(Error::format(origin, what));
-    }
+    let sample = edges.block(0..edges.num_edges().min(BLOCK), &mut buf)?;
     let largest = |order: fn(u32) -> u32| sample.iter().flatten().map(|&id| order(id)).max().unwrap_or(0);
     let (native, swapped) = (largest(|id| id), largest(u32::swap_bytes));
     if native >= 1 << 24 && u64::from(swapped) * 256 <= u64::from(native) {
@@ -80,10 +81,19 @@ pub fn check_words(edges: &dyn EdgeStream, origin: &str) -> Result<()> {
     Ok(())
 }
 
-/// Read as u64, these records are ids below 2^32, and not only zeros. Few records prove nothing: a small star around
-/// vertex 0 looks the same.
-fn zero_high_words(sample: &[Record]) -> bool {
-    sample.len() >= 16 && sample.iter().all(|record| record[1] == 0) && sample.iter().any(|record| record[0] != 0)
+/// Refuses u32 records that, read as u64, are ids below 2^32, and not only zeros; word `high` of each would be the
+/// zero half. Few records prove nothing: a small star around vertex 0 looks the same.
+pub(super) fn check_width(edges: &dyn EdgeStream, high: usize, origin: &str) -> Result<()> {
+    let m = edges.num_edges();
+    let mut buf = Vec::new();
+    let sample = edges.block(0..m.min(BLOCK), &mut buf)?;
+    let zero = |word: usize| sample.iter().all(|record| record[word] == 0);
+    if sample.len() < 16 || !m.is_multiple_of(2) || !zero(high) || zero(1 - high) {
+        return Ok(());
+    }
+    let what = "every second word is zero: these look like u64 ids. Pass dtype=\"u64\", or dtype=\"u32\" if they are \
+                not";
+    Err(Error::format(origin, what))
 }
 
 /// `n` = largest id + 1, from one pass, unless that is more than `max_vertices` or, without it, implausibly large.
@@ -95,7 +105,9 @@ pub fn find_num_vertices(
 ) -> Result<u64> {
     let Some(largest) = pass::largest_id(edges, run)? else { return Ok(0) };
     let n = u64::from(largest) + 1;
-    let limit = max_vertices.unwrap_or_else(|| CHEAP.max(edges.num_edges().saturating_mul(2 * SPARSE))).min(MAX_VERTICES);
+    let limit = max_vertices
+        .unwrap_or_else(|| CHEAP.max(edges.num_edges().saturating_mul(2 * SPARSE)))
+        .min(MAX_VERTICES);
     if n <= limit {
         return Ok(n);
     }
