@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// 80 % of the least of: available memory, what the control groups leave, what `ulimit -v` leaves.
 pub fn available() -> u64 {
-    let least = [meminfo_available(), cgroup_headroom(), address_space_headroom()].into_iter().flatten().min();
+    let least =
+        [meminfo_available(), cgroup_headroom(), address_space_headroom()].into_iter().flatten().min();
     // Unknown systems report nothing: then only the allocation itself can be refused.
     least.map_or(u64::MAX, |bytes| bytes / 5 * 4)
 }

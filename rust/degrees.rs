@@ -33,6 +33,11 @@ struct Worker {
     hasher: Hasher,
 }
 
+/// Bytes that [`scan`] takes.
+pub fn memory(edges: &dyn EdgeStream, run: &Run) -> u64 {
+    edges.num_vertices() * 4 * run.threads().min(WORKERS) as u64
+}
+
 /// Counts degrees and loops, and hashes the records.
 pub fn scan(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
     let (n, m) = (edges.num_vertices() as usize, edges.num_edges());
@@ -52,9 +57,12 @@ pub fn scan(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
         total.loops += worker.loops;
         hashers.push(worker.hasher);
         run.install(|| {
-            total.degree.par_iter_mut().zip(worker.degree.par_iter()).with_min_len(1 << 14).for_each(
-                |(total, &part)| *total = total.saturating_add(part),
-            );
+            total
+                .degree
+                .par_iter_mut()
+                .zip(worker.degree.par_iter())
+                .with_min_len(1 << 14)
+                .for_each(|(total, &part)| *total = total.saturating_add(part));
         });
     }
     if m > u64::from(u32::MAX)

@@ -55,7 +55,10 @@ pub fn validate_balance(name: &'static str, balance: f64) -> Result<()> {
     if balance.is_finite() && balance >= 1.0 {
         return Ok(());
     }
-    Err(Error::parameter(name, format!("{balance}; a ratio of at least 1 is needed, as 1.05 for 5 % above the mean")))
+    Err(Error::parameter(
+        name,
+        format!("{balance}; a ratio of at least 1 is needed, as 1.05 for 5 % above the mean"),
+    ))
 }
 
 /// `balance * items / k`, from left to right in f64; a balance above k acts as k.

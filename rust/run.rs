@@ -52,7 +52,9 @@ impl Run {
             .num_threads(threads)
             .thread_name(|index| format!("fastpart-{index}"))
             .build()
-            .map_err(|error| Error::Capacity(format!("cannot start {threads} threads: {error}; use fewer")))?;
+            .map_err(|error| {
+                Error::Capacity(format!("cannot start {threads} threads: {error}; use fewer"))
+            })?;
         Ok(Run {
             pool,
             budget: budget.unwrap_or_else(budget::available),
@@ -129,7 +131,10 @@ mod tests {
     fn budget_and_cancellation_are_errors() {
         let run = Run::new(Some(1), Some(1000)).unwrap();
         assert!(run.require(1000, "x").is_ok());
-        assert!(matches!(run.require(1001, "x"), Err(Error::MemoryBudget { needed: 1001, budget: 1000, .. })));
+        assert!(matches!(
+            run.require(1001, "x"),
+            Err(Error::MemoryBudget { needed: 1001, budget: 1000, .. })
+        ));
         run.begin("step", 10);
         run.advance(4).unwrap();
         assert_eq!(run.progress(), Progress { phase: "step", done: 4, total: 10 });

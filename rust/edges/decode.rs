@@ -98,11 +98,8 @@ pub unsafe fn decode(
         return if fits { Ok(()) } else { Err(first_bad(out, n)) };
     }
     out.resize(count, [0; 2]);
-    for (slot, column) in from.into_iter().enumerate() {
-        // SAFETY: as the caller vouches.
-        unsafe { decode_column(column, first, out, slot, |id| (id < n).then_some(id as u32))? };
-    }
-    Ok(())
+    // SAFETY: as the caller vouches.
+    unsafe { decode_columns(from, first, out, |_, id| (id < n).then_some(id as u32)) }
 }
 
 /// The same without narrowing: every id that is not negative passes.
@@ -117,13 +114,12 @@ pub unsafe fn decode_wide(
 ) -> Result<(), BadId> {
     out.clear();
     out.resize(count, [0; 2]);
-    for (slot, column) in from.into_iter().enumerate() {
-        let signed = matches!(column.id_type, IdType::I32 | IdType::I64);
-        let largest = if signed { i64::MAX as u64 } else { u64::MAX };
-        // SAFETY: as the caller vouches.
-        unsafe { decode_column(column, first, out, slot, |id| (id <= largest).then_some(id))? };
-    }
-    Ok(())
+    let fits = |id_type, id| {
+        let signed = matches!(id_type, IdType::I32 | IdType::I64);
+        (!signed || id <= i64::MAX as u64).then_some(id)
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { decode_columns(from, first, out, fits) }
 }
 
 /// Whether the two columns are one run of native u32 pairs.
@@ -168,6 +164,25 @@ fn first_bad(records: &[Record], n: u64) -> BadId {
         records.iter().enumerate().flat_map(|(position, ids)| ids.iter().map(move |&id| (position, id)));
     let (position, id) = bad.into_iter().find(|&(_, id)| u64::from(id) >= n).unwrap_or((0, u32::MAX));
     BadId { position, id: i128::from(id) }
+}
+
+/// Decodes both columns. Of several ids that do not fit, the first in the order of the records is named.
+///
+/// # Safety
+/// Both columns must be readable for `out.len()` ids from number `first`.
+unsafe fn decode_columns<T>(
+    from: [Column; 2],
+    first: u64,
+    out: &mut [[T; 2]],
+    narrow: impl Fn(IdType, u64) -> Option<T>,
+) -> Result<(), BadId> {
+    let mut bad: Option<BadId> = None;
+    for (slot, column) in from.into_iter().enumerate() {
+        // SAFETY: as the caller vouches.
+        let decoded = unsafe { decode_column(column, first, out, slot, |id| narrow(column.id_type, id)) };
+        bad = bad.into_iter().chain(decoded.err()).min_by_key(|bad| bad.position);
+    }
+    bad.map_or(Ok(()), Err)
 }
 
 /// # Safety

@@ -145,7 +145,8 @@ impl EdgeFile {
         range: Range<u64>,
         decode: impl FnOnce([Column; 2], u64, usize) -> Result<(), BadId>,
     ) -> Result<()> {
-        let range = range.start.min(self.shape.m)..range.end.min(self.shape.m).max(range.start);
+        let end = range.end.min(self.shape.m);
+        let range = range.start.min(end)..end;
         let count = (range.end - range.start) as usize;
         let decoded = match &self.map {
             Some(map) => {

@@ -57,7 +57,12 @@ impl Pieces {
 const SPLIT: u32 = 1 << 31;
 
 /// Gives every vertex a part; with a `cap`, no part exceeds it. Returns the parts and their loads.
-pub(super) fn assign(mut clusters: Clusters, k: u32, cap: Option<u64>, run: &Run) -> Result<(Buffer<i32>, Vec<u64>)> {
+pub(super) fn assign(
+    mut clusters: Clusters,
+    k: u32,
+    cap: Option<u64>,
+    run: &Run,
+) -> Result<(Buffer<i32>, Vec<u64>)> {
     run.begin("assignment", clusters.of.len() as u64);
     let mut parts = Parts::new(k);
     let mut part_of: Buffer<u32> = Buffer::zeroed(clusters.size.len(), "spring: part of each cluster")?;

@@ -4,6 +4,8 @@
 //! `tau` is *closed*: nothing joins or leaves it again, since both volumes of a move must be at most `tau`. So the
 //! volume test of the filter is one bit per cluster, which the cache holds, instead of 8 bytes.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use rayon::prelude::*;
 
 use super::Spring;
@@ -24,14 +26,30 @@ const SLICE: u64 = 1 << 13;
 const AHEAD: usize = 24;
 
 /// What a record needs to know of a vertex, in a quarter of a cache line.
-#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Debug, bytemuck::Zeroable)]
 #[repr(C, align(16))]
 pub(super) struct Vertex {
     pub(super) degree: u32,
     /// Cluster id; the number of vertices while it has none.
     pub(super) cluster: u32,
-    /// Richest neighbour as [`richness`]; 0 while there is none.
-    pub(super) richest: u64,
+    /// Richest neighbour as [`richness`]; 0 while there is none. Atomic, since the filter's threads raise it: a
+    /// maximum does not depend on the order.
+    richest: AtomicU64,
+}
+
+impl Vertex {
+    /// Richness of the richest neighbour seen.
+    pub(super) fn richest(&self) -> u64 {
+        self.richest.load(Relaxed)
+    }
+
+    #[inline(always)]
+    fn meet(&self, neighbour: u64) {
+        // Most meetings change nothing; only the others pay for a locked instruction.
+        if self.richest() < neighbour {
+            self.richest.fetch_max(neighbour, Relaxed);
+        }
+    }
 }
 
 /// Orders neighbours by degree, then by descending id, so that the larger value is the richer neighbour.
@@ -68,7 +86,13 @@ pub(super) fn largest_batch(batch: Option<u64>, m: u64) -> u64 {
 
 impl Clustering {
     /// Clusters `edges`, whose degrees are known and sum to `volume`.
-    pub fn of(edges: &dyn EdgeStream, degree: Buffer<u32>, volume: u64, spring: &Spring, run: &Run) -> Result<Self> {
+    pub fn of(
+        edges: &dyn EdgeStream,
+        degree: Buffer<u32>,
+        volume: u64,
+        spring: &Spring,
+        run: &Run,
+    ) -> Result<Self> {
         let mut clustering = Self::new(degree, (0.1 * volume as f64 / f64::from(spring.k)) as u64, run)?;
         run.begin("clustering", edges.num_edges() * u64::from(spring.passes));
         for _ in 0..spring.passes {
@@ -87,9 +111,11 @@ impl Clustering {
         let n = degree.len();
         let mut vertices: Buffer<Vertex> = Buffer::zeroed(n, "spring: vertices")?;
         run.install(|| {
-            vertices.par_iter_mut().zip(degree.par_iter()).with_min_len(1 << 14).for_each(|(vertex, &degree)| {
-                *vertex = Vertex { degree, cluster: n as u32, richest: 0 };
-            });
+            vertices.par_iter_mut().zip(degree.par_iter()).with_min_len(1 << 14).for_each(
+                |(vertex, &degree)| {
+                    *vertex = Vertex { degree, cluster: n as u32, richest: AtomicU64::new(0) };
+                },
+            );
         });
         drop(degree);
         Ok(Self {
@@ -111,6 +137,7 @@ impl Clustering {
         let mut buf = Vec::new();
         for range in blocks(0..edges.num_edges()) {
             let records = edges.block(range, &mut buf)?;
+            records.iter().for_each(|&record| self.meet(record));
             self.commit_all(records);
             run.advance(records.len() as u64)?;
         }
@@ -151,7 +178,8 @@ impl Clustering {
         Ok(())
     }
 
-    /// Keeps the records that may change something. Branch-free, since what survives cannot be predicted.
+    /// Lets the ends of each record meet, and keeps the records that may move something. Free of branches but for
+    /// the rare ones, since what survives cannot be predicted.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
         survivors.resize(records.len(), [0; 2]);
         let mut kept = 0;
@@ -160,21 +188,30 @@ impl Clustering {
                 prefetch(&self.vertices, u as usize);
                 prefetch(&self.vertices, v as usize);
             }
+            self.meet(record);
             survivors[kept] = record;
-            kept += usize::from(self.changes_something(record));
+            kept += usize::from(self.may_move(record));
         }
         survivors.truncate(kept);
     }
 
-    /// Whether `record` would change the state as it is. A vertex without a cluster has no richest neighbour yet, so
-    /// that the test of richness lets its records pass.
+    /// Whether `record` would make a cluster, or move an end, in the state as it is.
     #[inline(always)]
-    fn changes_something(&self, [u, v]: Record) -> bool {
-        let (a, b) = (self.vertices[u as usize], self.vertices[v as usize]);
-        let open = !(self.closed_bit(a.cluster) | self.closed_bit(b.cluster)) & 1 == 1;
-        let moves = (a.cluster != b.cluster) & open;
-        let richer = (richness(b.degree, v) > a.richest) | (richness(a.degree, u) > b.richest);
-        (u != v) & (moves | richer)
+    fn may_move(&self, [u, v]: Record) -> bool {
+        let (a, b) = (self.vertices[u as usize].cluster, self.vertices[v as usize].cluster);
+        let none = self.vertices.len() as u32;
+        let open = (self.closed_bit(a) | self.closed_bit(b)) & 1 == 0;
+        (u != v) & ((a == none) | (b == none) | ((a != b) & open))
+    }
+
+    /// Each end of the record may be the other's richest neighbour.
+    #[inline(always)]
+    fn meet(&self, [u, v]: Record) {
+        if u != v {
+            let (a, b) = (&self.vertices[u as usize], &self.vertices[v as usize]);
+            a.meet(richness(b.degree, v));
+            b.meet(richness(a.degree, u));
+        }
     }
 
     #[inline(always)]
@@ -211,25 +248,23 @@ impl Clustering {
                 self.set_volume(cluster, u64::from(degree));
             }
         }
-        let (a, b) = (self.vertices[u as usize], self.vertices[v as usize]);
-        if a.cluster != b.cluster {
-            let (volume_a, volume_b) = (self.volume[a.cluster as usize], self.volume[b.cluster as usize]);
-            if volume_a <= self.tau && volume_b <= self.tau {
-                if volume_a <= volume_b {
-                    self.vertices[u as usize].cluster = b.cluster;
-                    self.volume[a.cluster as usize] = volume_a - u64::from(a.degree);
-                    self.set_volume(b.cluster, volume_b + u64::from(a.degree));
-                } else {
-                    self.vertices[v as usize].cluster = a.cluster;
-                    self.volume[b.cluster as usize] = volume_b - u64::from(b.degree);
-                    self.set_volume(a.cluster, volume_a + u64::from(b.degree));
-                }
-            }
+        let [(degree_u, a), (degree_v, b)] = [u, v].map(|id| {
+            let vertex = &self.vertices[id as usize];
+            (u64::from(vertex.degree), vertex.cluster)
+        });
+        let (volume_a, volume_b) = (self.volume[a as usize], self.volume[b as usize]);
+        if a == b || volume_a > self.tau || volume_b > self.tau {
+            return;
         }
-        let richest = &mut self.vertices[u as usize].richest;
-        *richest = (*richest).max(richness(b.degree, v));
-        let richest = &mut self.vertices[v as usize].richest;
-        *richest = (*richest).max(richness(a.degree, u));
+        if volume_a <= volume_b {
+            self.vertices[u as usize].cluster = b;
+            self.volume[a as usize] = volume_a - degree_u;
+            self.set_volume(b, volume_b + degree_u);
+        } else {
+            self.vertices[v as usize].cluster = a;
+            self.volume[b as usize] = volume_b - degree_v;
+            self.set_volume(a, volume_a + degree_v);
+        }
     }
 
     #[inline(always)]

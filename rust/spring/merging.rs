@@ -34,8 +34,8 @@ impl Clusters {
                 *size += 1;
                 let link = &mut link[vertex.cluster as usize];
                 // Vertices come in id order: only a larger degree replaces a representative.
-                if *link == 0 || degree_of(vertex.richest) > degree_of(*link) {
-                    *link = vertex.richest;
+                if *link == 0 || degree_of(vertex.richest()) > degree_of(*link) {
+                    *link = vertex.richest();
                 }
             }
             run.advance(of.len() as u64)?;

@@ -70,7 +70,10 @@ impl Spring {
             return Err(Error::parameter("passes", "0 passes cluster nothing; use 1 or more"));
         }
         if self.batch == Some(0) {
-            return Err(Error::parameter("batch", "a batch of 0 records; use 1 or more, or None to have it chosen"));
+            return Err(Error::parameter(
+                "batch",
+                "a batch of 0 records; use 1 or more, or None to have it chosen",
+            ));
         }
         let n = edges.num_vertices();
         if let Some(degrees) = self.degrees.as_ref().filter(|degrees| degrees.len() as u64 != n) {
@@ -82,15 +85,18 @@ impl Spring {
     /// Bytes needed for `edges`.
     fn memory(&self, edges: &dyn EdgeStream) -> u64 {
         let batch = clustering::largest_batch(self.batch, edges.num_edges());
-        edges.num_vertices() * BYTES_PER_VERTEX + FIXED_BYTES + 16 * u64::from(self.k) + 8 * batch
+        let given = self.degrees.as_ref().map_or(0, |degrees| 4 * degrees.len() as u64);
+        edges.num_vertices() * BYTES_PER_VERTEX + given + FIXED_BYTES + 16 * u64::from(self.k) + 8 * batch
     }
 
     fn degrees(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
         let Some(given) = &self.degrees else { return degrees::scan(edges, run) };
         let mut identity = degrees::identify(edges, run)?;
-        let (sum, ends) = (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
+        let (sum, ends) =
+            (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
         if sum != ends {
-            let what = format!("they sum to {sum}, the records have {ends} ends; count non-loop records per vertex");
+            let what =
+                format!("they sum to {sum}, the records have {ends} ends; count non-loop records per vertex");
             return Err(Error::parameter("degrees", what));
         }
         identity.degree = Buffer::zeroed(given.len(), "degrees")?;

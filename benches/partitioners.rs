@@ -1,0 +1,74 @@
+//! The passes of SPRING beside the scan limit, in edges per second: `cargo bench`.
+//!
+//! R-MAT, n = 2^22; 64 M records, or as many as `FASTPART_BENCH_EDGES` says. The file is made once, in `target/`.
+#![allow(missing_docs)] // criterion's macros make public functions
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fastpart::edges::file::{EdgeFile, Io};
+use fastpart::edges::{EdgeStream, pass::largest_id};
+use fastpart::partition::VertexPartitioner;
+use fastpart::spring::{Spring, clustering::Clustering};
+use fastpart::{counts, degrees, generate, run::Run};
+
+const N: u64 = 1 << 22;
+
+fn graph() -> EdgeFile {
+    let m = std::env::var("FASTPART_BENCH_EDGES").ok().and_then(|m| m.parse().ok()).unwrap_or(64_000_000);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("target/rmat-{m}.bin"));
+    if !path.exists() {
+        let run = Run::new(None, None).expect("threads");
+        let model = generate::Rmat::new(N, m, 0).expect("sizes");
+        generate::write(&model, &path, &run).expect("disk space");
+    }
+    let mut edges = EdgeFile::open(&path, None, None, Io::Map).expect("edges");
+    edges.set_num_vertices(N);
+    edges
+}
+
+fn passes(criterion: &mut Criterion) {
+    let edges = graph();
+    let mut group = criterion.benchmark_group("rmat");
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(100))
+        .throughput(Throughput::Elements(edges.num_edges()));
+    for threads in [1, 2] {
+        let run = Run::new(Some(threads), None).expect("threads");
+        let spring = Spring::new(8);
+        group.bench_function(format!("scan, {threads} threads"), |bencher| {
+            bencher.iter(|| largest_id(&edges, &run).expect("scan"));
+        });
+        group.bench_function(format!("degrees, {threads} threads"), |bencher| {
+            bencher.iter(|| degrees::scan(&edges, &run).expect("degrees"));
+        });
+        group.bench_function(format!("spring clustering, {threads} threads"), |bencher| {
+            bencher.iter_custom(|rounds| {
+                let mut spent = Duration::ZERO;
+                for _ in 0..rounds {
+                    let known = degrees::scan(&edges, &run).expect("degrees");
+                    let volume = 2 * (edges.num_edges() - known.loops);
+                    let start = Instant::now();
+                    Clustering::of(&edges, known.degree, volume, &spring, &run).expect("clustering");
+                    spent += start.elapsed();
+                }
+                spent
+            });
+        });
+        group.bench_function(format!("spring, {threads} threads"), |bencher| {
+            bencher.iter(|| spring.partition(&edges, &run).expect("spring"));
+        });
+        let part = spring.partition(&edges, &run).expect("spring");
+        group.bench_function(format!("evaluate, {threads} threads"), |bencher| {
+            bencher.iter(|| {
+                counts::cut(&edges, &part.assignment, 8, &run).expect("cut");
+                counts::halo_sizes(&edges, &part.assignment, 8, &run).expect("halo");
+            });
+        });
+    }
+}
+
+criterion_group!(benches, passes);
+criterion_main!(benches);

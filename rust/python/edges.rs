@@ -1,0 +1,215 @@
+//! Edge sources for Python: files and arrays.
+
+use std::path::PathBuf;
+
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use super::errors::raise;
+use super::run::{Options, detached};
+use crate::degrees;
+use crate::edges::decode::{Column, IdType};
+use crate::edges::file::{EdgeFile, Io, Layout};
+use crate::edges::memory::MemoryEdges;
+use crate::edges::plausible::find_num_vertices;
+use crate::edges::{EdgeStream, MAX_VERTICES};
+use crate::error::{Error, Result, shown};
+
+/// A file or an array of edges.
+enum Source {
+    File(EdgeFile),
+    Memory(MemoryEdges),
+}
+
+/// Edges that every algorithm of the core reads.
+#[pyclass(frozen, module = "fastpart._core")]
+pub struct EdgeSource {
+    source: Source,
+    /// What owns the memory of an array.
+    _owners: Vec<Py<PyAny>>,
+}
+
+impl EdgeSource {
+    pub fn stream(&self) -> &dyn EdgeStream {
+        match &self.source {
+            Source::File(file) => file,
+            Source::Memory(memory) => memory,
+        }
+    }
+}
+
+impl Source {
+    fn set_num_vertices(&mut self, n: u64) {
+        match self {
+            Source::File(file) => file.set_num_vertices(n),
+            Source::Memory(memory) => memory.set_num_vertices(n),
+        }
+    }
+
+    /// Takes `num_vertices`, or finds it.
+    fn with_num_vertices(
+        mut self,
+        py: Python<'_>,
+        num_vertices: Option<u64>,
+        max_vertices: Option<u64>,
+        options: &Options,
+    ) -> PyResult<Self> {
+        let origin = match &self {
+            Source::File(file) => shown(file.path()),
+            Source::Memory(_) => "array".into(),
+        };
+        let n = match num_vertices {
+            Some(n) => n,
+            None => detached(py, options, |run| {
+                let stream: &dyn EdgeStream = match &self {
+                    Source::File(file) => file,
+                    Source::Memory(memory) => memory,
+                };
+                find_num_vertices(stream, run, max_vertices, &origin)
+            })?,
+        };
+        if n > MAX_VERTICES {
+            let error = Error::parameter("num_vertices", format!("{n}; at most 2^32 - 1 = {MAX_VERTICES}"));
+            return Err(raise(py, error));
+        }
+        self.set_num_vertices(n);
+        Ok(self)
+    }
+}
+
+#[pymethods]
+impl EdgeSource {
+    /// Opens a file; see `fastpart.open_edges`.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, options))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        dtype: Option<&str>,
+        layout: Option<&str>,
+        io: &str,
+        num_vertices: Option<u64>,
+        max_vertices: Option<u64>,
+        options: Options,
+    ) -> PyResult<Self> {
+        let opened = id_type(dtype).and_then(|id_type| {
+            let io = if io == "read" { Io::Read } else { Io::Map };
+            py.detach(|| EdgeFile::open(&path, id_type, layout_of(layout), io))
+        });
+        let source = Source::File(opened.map_err(|error| raise(py, error))?);
+        Ok(Self {
+            source: source.with_num_vertices(py, num_vertices, max_vertices, &options)?,
+            _owners: vec![],
+        })
+    }
+
+    /// Edges in two one-dimensional arrays of equal length, of any stride and byte order.
+    #[staticmethod]
+    #[pyo3(signature = (sources, targets, *, num_vertices, max_vertices, options))]
+    fn columns(
+        py: Python<'_>,
+        sources: &Bound<'_, PyUntypedArray>,
+        targets: &Bound<'_, PyUntypedArray>,
+        num_vertices: Option<u64>,
+        max_vertices: Option<u64>,
+        options: Options,
+    ) -> PyResult<Self> {
+        if sources.ndim() != 1 || targets.ndim() != 1 || sources.len() != targets.len() {
+            return Err(PyTypeError::new_err("edges need two one-dimensional arrays of the same length"));
+        }
+        let columns = [column(sources)?, column(targets)?];
+        // SAFETY: numpy vouches for `len` items at these strides, and `_owners` keeps the arrays alive. Should
+        // another thread write to them meanwhile, `decode` reads each id once and checks its copy.
+        let memory = unsafe { MemoryEdges::new(columns, sources.len() as u64, MAX_VERTICES) };
+        let source = Source::Memory(memory).with_num_vertices(py, num_vertices, max_vertices, &options)?;
+        let owners = [sources, targets].map(|array| array.clone().into_any().unbind());
+        Ok(Self { source, _owners: owners.into() })
+    }
+
+    #[getter]
+    fn num_vertices(&self) -> u64 {
+        self.stream().num_vertices()
+    }
+
+    #[getter]
+    fn num_edges(&self) -> u64 {
+        self.stream().num_edges()
+    }
+
+    /// The type of the stored ids: "u32", "i32", "u64" or "i64"; `None` for arrays.
+    #[getter]
+    fn dtype(&self) -> Option<&'static str> {
+        match &self.source {
+            Source::File(file) => Some(file.id_type().name()),
+            Source::Memory(_) => None,
+        }
+    }
+
+    /// Raises `EdgeFileChangedError` if the file changed since it was opened.
+    fn check_unchanged(&self, py: Python<'_>) -> PyResult<()> {
+        self.stream().check_unchanged().map_err(|error| raise(py, error))
+    }
+
+    /// Loops and checksum.
+    fn identify(&self, py: Python<'_>, options: Options) -> PyResult<(u64, String)> {
+        detached(py, &options, |run| {
+            let identity = degrees::identify(self.stream(), run)?;
+            Ok((identity.loops, identity.checksum))
+        })
+    }
+
+    /// Degrees (uint32, length n), loops and checksum.
+    fn degrees<'py>(
+        &self,
+        py: Python<'py>,
+        options: Options,
+    ) -> PyResult<(Bound<'py, numpy::PyArray1<u32>>, u64, String)> {
+        let degrees = detached(py, &options, |run| {
+            run.require(degrees::memory(self.stream(), run), "degrees")?;
+            degrees::scan(self.stream(), run)
+        })?;
+        Ok((super::results::array(py, degrees.degree)?, degrees.loops, degrees.checksum))
+    }
+}
+
+/// The id type of that name.
+pub fn id_type(name: Option<&str>) -> Result<Option<IdType>> {
+    let types = [IdType::U32, IdType::I32, IdType::U64, IdType::I64];
+    let Some(name) = name else { return Ok(None) };
+    match types.into_iter().find(|id_type| id_type.name() == name) {
+        Some(id_type) => Ok(Some(id_type)),
+        None => {
+            Err(Error::parameter("dtype", format!("unknown type {name:?}; known are u32, u64, i32, i64")))
+        }
+    }
+}
+
+pub fn layout_of(name: Option<&str>) -> Option<Layout> {
+    name.map(|name| if name == "edge_index" { Layout::EdgeIndex } else { Layout::Rows })
+}
+
+fn column(array: &Bound<'_, PyUntypedArray>) -> PyResult<Column> {
+    let dtype = array.dtype();
+    let id_type = match (dtype.kind(), dtype.itemsize()) {
+        (b'u', 4) => IdType::U32,
+        (b'i', 4) => IdType::I32,
+        (b'u', 8) => IdType::U64,
+        (b'i', 8) => IdType::I64,
+        _ => {
+            let text = format!(
+                "edges of dtype {dtype}; ids are uint32, int32, uint64 or int64: convert with .astype(np.uint32)"
+            );
+            return Err(PyTypeError::new_err(text));
+        }
+    };
+    // SAFETY: the pointer comes from a live array object; only its fields are read here.
+    let start = unsafe { (*array.as_array_ptr()).fields.data }.cast::<u8>().cast_const();
+    let stride = array.strides().first().copied().unwrap_or(0);
+    Ok(Column { start, stride, id_type, swapped: dtype.is_native_byteorder() == Some(false) })
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<EdgeSource>()?;
+    module.add_function(wrap_pyfunction!(super::run::default_threads, module)?)
+}

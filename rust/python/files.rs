@@ -1,0 +1,152 @@
+//! Atomic files and directories for Python.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use numpy::PyUntypedArray;
+use pyo3::prelude::*;
+
+use super::errors::raise;
+use super::results::{Part, WithParts, with_parts};
+use super::run::{Options, detached};
+use crate::edges::npy;
+use crate::error::{Error, Result};
+use crate::output::{AtomicDir, AtomicFile, write_file as write_whole};
+use crate::run::Run;
+
+/// Items written between two looks at the cancel flag.
+const CHUNK: usize = 1 << 20;
+
+/// Writes `content` to `target`, atomically.
+#[pyfunction]
+fn write_file(py: Python<'_>, target: PathBuf, content: &[u8]) -> PyResult<()> {
+    py.detach(|| write_whole(&target, content)).map_err(|error| raise(py, error))
+}
+
+/// Writes a one-dimensional array of parts as `.npy`, atomically.
+#[pyfunction]
+fn write_npy(
+    py: Python<'_>,
+    target: PathBuf,
+    array: &Bound<'_, PyUntypedArray>,
+    options: Options,
+) -> PyResult<()> {
+    with_parts(array, Npy { py, target, options: &options })
+}
+
+/// Writes a one-dimensional array of parts as text, one part per line, atomically.
+#[pyfunction]
+fn write_lines(
+    py: Python<'_>,
+    target: PathBuf,
+    array: &Bound<'_, PyUntypedArray>,
+    options: Options,
+) -> PyResult<()> {
+    with_parts(array, Lines { py, target, options: &options })
+}
+
+struct Npy<'py, 'a> {
+    py: Python<'py>,
+    target: PathBuf,
+    options: &'a Options,
+}
+
+impl WithParts for Npy<'_, '_> {
+    type Output = ();
+    fn call<T: Part>(self, descr: &str, parts: &[T]) -> PyResult<()> {
+        let head = npy::header(descr, &[parts.len() as u64]);
+        let path = self.target;
+        detached(self.py, self.options, |run| {
+            write_chunks(path, head, parts, run, |chunk, bytes| bytes.extend(bytemuck::cast_slice(chunk)))
+        })
+    }
+}
+
+struct Lines<'py, 'a> {
+    py: Python<'py>,
+    target: PathBuf,
+    options: &'a Options,
+}
+
+impl WithParts for Lines<'_, '_> {
+    type Output = ();
+    fn call<T: Part>(self, _: &str, parts: &[T]) -> PyResult<()> {
+        let path = self.target;
+        detached(self.py, self.options, |run| {
+            let mut text = String::new();
+            write_chunks(path, vec![], parts, run, |chunk, bytes| {
+                text.clear();
+                for &part in chunk {
+                    // Writing to a string cannot fail.
+                    let _ = writeln!(text, "{}", Into::<i32>::into(part));
+                }
+                bytes.extend(text.as_bytes());
+            })
+        })
+    }
+}
+
+fn write_chunks<T: Copy>(
+    target: PathBuf,
+    head: Vec<u8>,
+    items: &[T],
+    run: &Run,
+    mut encode: impl FnMut(&[T], &mut Vec<u8>),
+) -> Result<()> {
+    run.begin("save", items.len() as u64);
+    let mut file = AtomicFile::create(&target)?;
+    let mut bytes = head;
+    for chunk in items.chunks(CHUNK) {
+        encode(chunk, &mut bytes);
+        file.write_all(&bytes).map_err(|error| Error::io(&target, error))?;
+        bytes.clear();
+        run.advance(chunk.len() as u64)?;
+    }
+    file.write_all(&bytes).map_err(|error| Error::io(&target, error))?;
+    file.commit()
+}
+
+/// A directory that appears whole or not at all: fill `path`, then `commit`.
+#[pyclass(frozen, name = "AtomicDir", module = "fastpart._core")]
+struct PyAtomicDir {
+    inner: Mutex<Option<AtomicDir>>,
+    #[pyo3(get)]
+    path: PathBuf,
+}
+
+impl PyAtomicDir {
+    fn take(&self) -> Option<AtomicDir> {
+        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+    }
+}
+
+#[pymethods]
+impl PyAtomicDir {
+    /// Begins to replace `target`, which must be absent, empty, or hold a file named `ours`.
+    #[new]
+    fn new(py: Python<'_>, target: PathBuf, ours: &str) -> PyResult<Self> {
+        let dir = py.detach(|| AtomicDir::create(&target, ours)).map_err(|error| raise(py, error))?;
+        let path = dir.path().to_path_buf();
+        Ok(Self { inner: Mutex::new(Some(dir)), path })
+    }
+
+    /// Puts the directory in its place.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(dir) = self.take() else { return Ok(()) };
+        py.detach(|| dir.commit()).map_err(|error| raise(py, error))
+    }
+
+    /// Removes what was written, unless it was committed.
+    fn discard(&self, py: Python<'_>) {
+        py.detach(|| drop(self.take()));
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyAtomicDir>()?;
+    module.add_function(wrap_pyfunction!(write_file, module)?)?;
+    module.add_function(wrap_pyfunction!(write_npy, module)?)?;
+    module.add_function(wrap_pyfunction!(write_lines, module)?)
+}

@@ -1,0 +1,99 @@
+//! Generators and conversion for Python.
+
+use std::path::PathBuf;
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::edges::{id_type, layout_of};
+use super::errors::raise;
+use super::run::{Options, detached};
+use crate::edges::convert::{Convert, convert as run_convert};
+use crate::generate::{self, Planted as Model, Rmat};
+
+/// Writes an R-MAT graph and returns its checksum.
+#[pyfunction]
+#[pyo3(signature = (target, *, n, m, seed, options))]
+fn generate_rmat(
+    py: Python<'_>,
+    target: PathBuf,
+    n: u64,
+    m: u64,
+    seed: u64,
+    options: Options,
+) -> PyResult<String> {
+    detached(py, &options, |run| generate::write(&Rmat::new(n, m, seed)?, &target, run))
+}
+
+/// A planted partition graph.
+#[pyclass(frozen, module = "fastpart._core")]
+struct Planted {
+    model: Model,
+}
+
+type Ids<'py> = Bound<'py, PyArray1<i64>>;
+
+#[pymethods]
+impl Planted {
+    #[new]
+    #[pyo3(signature = (*, n, m, classes, features, seed))]
+    fn new(py: Python<'_>, n: u64, m: u64, classes: u64, features: u32, seed: u64) -> PyResult<Self> {
+        let model = Model::new(n, m, classes, features, seed).map_err(|error| raise(py, error))?;
+        Ok(Self { model })
+    }
+
+    /// Class of each vertex.
+    fn labels<'py>(&self, py: Python<'py>, options: Options) -> PyResult<Ids<'py>> {
+        Ok(PyArray1::from_vec(py, detached(py, &options, |run| self.model.labels(run))?))
+    }
+
+    /// Vertices for training, validation and test.
+    fn split<'py>(&self, py: Python<'py>, options: Options) -> PyResult<(Ids<'py>, Ids<'py>, Ids<'py>)> {
+        let [train, val, test] = detached(py, &options, |run| self.model.split(run))?;
+        Ok((PyArray1::from_vec(py, train), PyArray1::from_vec(py, val), PyArray1::from_vec(py, test)))
+    }
+
+    /// Writes the features as `.npy`.
+    fn write_features(&self, py: Python<'_>, target: PathBuf, options: Options) -> PyResult<()> {
+        detached(py, &options, |run| self.model.write_features(&target, run))
+    }
+
+    /// Writes the edges and returns their checksum.
+    fn write(&self, py: Python<'_>, target: PathBuf, options: Options) -> PyResult<String> {
+        detached(py, &options, |run| generate::write(&self.model, &target, run))
+    }
+}
+
+/// See `fastpart.convert`.
+#[pyfunction]
+#[pyo3(signature = (source, target, *, relabel, swap, dtype, layout, num_vertices, options))]
+#[expect(clippy::too_many_arguments, reason = "one per parameter of fastpart.convert")]
+fn convert<'py>(
+    py: Python<'py>,
+    source: PathBuf,
+    target: PathBuf,
+    relabel: bool,
+    swap: bool,
+    dtype: Option<&str>,
+    layout: Option<&str>,
+    num_vertices: Option<u64>,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
+    let id_type = id_type(dtype).map_err(|error| raise(py, error))?;
+    let how = Convert { relabel, swap, id_type, layout: layout_of(layout), num_vertices };
+    let converted = detached(py, &options, |run| run_convert(&source, &target, &how, run))?;
+    let fields = PyDict::new(py);
+    fields.set_item("n", converted.n)?;
+    fields.set_item("m", converted.m)?;
+    fields.set_item("loops", converted.loops)?;
+    fields.set_item("checksum", converted.checksum)?;
+    fields.set_item("notes", converted.notes)?;
+    Ok(fields)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Planted>()?;
+    module.add_function(wrap_pyfunction!(generate_rmat, module)?)?;
+    module.add_function(wrap_pyfunction!(convert, module)?)
+}

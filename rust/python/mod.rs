@@ -1,0 +1,26 @@
+//! The boundary to Python: `fastpart._core`. Nothing else in the crate knows Python, and nothing here decides
+//! anything about graphs; the public functions, their checks and docs live in `python/fastpart`.
+
+mod counts;
+mod edges;
+mod errors;
+mod files;
+mod generate;
+mod results;
+mod run;
+mod spring;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("MAX_PARTS", crate::partition::MAX_PARTS)?;
+    edges::register(module)?;
+    spring::register(module)?;
+    counts::register(module)?;
+    generate::register(module)?;
+    files::register(module)?;
+    // What is public is said by the package, not here.
+    module.delattr("__all__")
+}

@@ -1,0 +1,99 @@
+//! One wrapper for every long call: the GIL is released, the work runs on a private pool, and the calling thread
+//! looks for signals and reports progress every 50 ms.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use super::errors::{named, raise};
+use crate::error::{Error, Result};
+use crate::run::Run;
+
+/// How often signals are looked for.
+const POLL: Duration = Duration::from_millis(50);
+
+/// What every long call takes: threads, memory limit in bytes, and who wants to hear of the progress.
+#[derive(FromPyObject)]
+pub struct Options {
+    threads: Option<usize>,
+    memory_limit: Option<u64>,
+    progress: Option<Py<PyAny>>,
+}
+
+/// Runs `work` without the GIL. Ctrl-C, or an exception of the progress callback, cancels it and is raised; a panic
+/// becomes an `InternalError`.
+pub fn detached<R: Send>(
+    py: Python<'_>,
+    options: &Options,
+    work: impl FnOnce(&Run) -> Result<R> + Send,
+) -> PyResult<R> {
+    let run = Run::new(options.threads, options.memory_limit).map_err(|error| raise(py, error))?;
+    let (outcome, interruption) = py.detach(|| watched(&run, options.progress.as_ref(), work));
+    if let Some(interruption) = interruption {
+        return Err(interruption);
+    }
+    let result = outcome.map_err(|error| raise(py, error))?;
+    if let Some(callback) = &options.progress {
+        report(py, callback, &run)?;
+    }
+    Ok(result)
+}
+
+fn watched<R: Send>(
+    run: &Run,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Run) -> Result<R> + Send,
+) -> (Result<R>, Option<PyErr>) {
+    thread::scope(|scope| {
+        let (done, finished) = channel();
+        let worker = thread::Builder::new().name("fastpart".into()).spawn_scoped(scope, move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(run)));
+            // The receiver waits until this arrives.
+            let _ = done.send(());
+            outcome
+        });
+        let worker = match worker {
+            Ok(worker) => worker,
+            Err(error) => return (Err(Error::Capacity(format!("cannot start a thread: {error}"))), None),
+        };
+        let mut interruption = None;
+        while finished.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
+            if interruption.is_some() {
+                continue;
+            }
+            let look = |py: Python<'_>| {
+                py.check_signals()?;
+                progress.map_or(Ok(()), |callback| report(py, callback, run))
+            };
+            if let Err(error) = Python::attach(look) {
+                run.cancel();
+                interruption = Some(error);
+            }
+        }
+        let outcome = match worker.join() {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) | Err(panic) => Err(Error::Internal(panic_text(&*panic))),
+        };
+        (outcome, interruption)
+    })
+}
+
+fn report(py: Python<'_>, callback: &Py<PyAny>, run: &Run) -> PyResult<()> {
+    let progress = run.progress();
+    callback.call1(py, (progress.phase, progress.done.min(progress.total), progress.total)).map(drop)
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without text".into())
+}
+
+/// The number of threads that `threads=None` means.
+#[pyfunction]
+pub fn default_threads(py: Python<'_>) -> PyResult<usize> {
+    let run = Run::new(None, Some(0)).map_err(|error| named(py, "CapacityError", error.to_string()))?;
+    Ok(run.threads())
+}
