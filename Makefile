@@ -1,0 +1,82 @@
+# make quickstart | test | bench | lint | build: each sets up all it needs.
+#
+# .venv        numpy 2, the package in place (editable), the tools that build and lint
+# .venv-train  numpy 1.26, torch and dgl (5 GB), the package as an installed wheel; only `make test` needs it
+#
+# Needed beforehand: cargo of Rust 1.95 or newer, Python 3.11 with its venv module, a C compiler to link with.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := build
+.PHONY: quickstart test bench lint build clean machine
+
+VENV := .venv/bin
+TRAIN := .venv-train/bin
+CORE := python/fastpart/_core.abi3.so
+RUST := Cargo.toml Cargo.lock pyproject.toml README.md $(shell find rust -name '*.rs')
+PACKAGE := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
+PYTEST := -m pytest -n 2
+
+# One interpreter for every build of the extension module, so that cargo does not build it anew for each tool.
+export PYO3_PYTHON := $(CURDIR)/$(VENV)/python
+
+quickstart: build
+	$(VENV)/python datasets/quickstart.py
+
+build: $(CORE)
+
+test: build .venv-train/.package
+	cargo test --locked
+	cargo check --locked --features python
+	$(VENV)/python $(PYTEST)
+	$(TRAIN)/python $(PYTEST)
+
+bench: build
+	cargo bench --locked
+	$(VENV)/python benches/run.py
+
+lint: build
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
+		{ echo 'make: rustfmt or clippy is missing; run: rustup component add rustfmt clippy' >&2; exit 1; }
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --all-targets --features python -- -D warnings
+	$(VENV)/ruff check
+	$(VENV)/ruff format --check
+	$(VENV)/mypy
+	$(VENV)/python -m mypy.stubtest fastpart._core
+
+clean:
+	rm -rf .venv .venv-train dist target $(CORE)
+
+machine:
+	@cargo --version >/dev/null 2>&1 || \
+		{ echo 'make: cargo is missing; install Rust 1.95 or newer' >&2; exit 1; }
+	@command -v cc >/dev/null || { echo 'make: cc is missing; install a C compiler, e.g. gcc' >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || \
+		{ echo 'make: "$(PYTHON)" is not Python 3.11; run: make PYTHON=/path/to/python3.11' >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo 'make: Python lacks venv or ensurepip; install e.g. the package python3.11-venv' >&2; exit 1; }
+
+.venv/.installed: tests/requirements.txt tests/requirements-common.txt | machine
+	"$(PYTHON)" -m venv .venv
+	$(VENV)/python -m pip install --quiet -r $<
+	touch $@
+
+.venv-train/.installed: tests/requirements-train.txt tests/requirements-common.txt | machine
+	"$(PYTHON)" -m venv .venv-train
+	$(TRAIN)/python -m pip install --quiet -r $<
+	touch $@
+
+$(CORE): .venv/.installed $(RUST)
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv $(VENV)/maturin develop --release --locked
+	touch $@
+
+.venv-train/.package: .venv-train/.installed $(CORE) $(PACKAGE)
+	rm -rf dist
+	$(VENV)/maturin build --release --locked --interpreter $(PYO3_PYTHON) --out dist
+	$(TRAIN)/python -m pip install --quiet --force-reinstall --no-deps dist/fastpart-*.whl
+	touch $@

@@ -1,0 +1,59 @@
+"""Partition graphs larger than memory for distributed GNN training.
+
+Examples
+--------
+>>> import numpy as np, fastpart as fp
+>>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]], dtype=np.uint32)
+>>> part = fp.spring(graph, k=2)
+>>> part.loads
+array([3, 3])
+>>> fp.evaluate(graph, part).totals.columns[-4:]
+['cut_ratio', 'vertex_balance', 'edge_balance', 'halo_rf']
+"""
+
+from . import _core
+
+__version__: str = _core.__version__
+
+from . import generate
+from .converting import convert
+from .edges import Edges, open_edges
+from .errors import (
+    CapacityError,
+    CapacityWarning,
+    EdgeFileChangedError,
+    FastpartError,
+    GraphFormatError,
+    InternalError,
+    MemoryBudgetError,
+    ParameterError,
+)
+from .graph_info import info
+from .metrics import Evaluation, evaluate
+from .partition import EdgePartition, VertexPartition
+from .partitioners import spring
+from .report import draw
+from .store import load
+
+__all__ = [
+    "CapacityError",
+    "CapacityWarning",
+    "EdgeFileChangedError",
+    "EdgePartition",
+    "Edges",
+    "Evaluation",
+    "FastpartError",
+    "GraphFormatError",
+    "InternalError",
+    "MemoryBudgetError",
+    "ParameterError",
+    "VertexPartition",
+    "convert",
+    "draw",
+    "evaluate",
+    "generate",
+    "info",
+    "load",
+    "open_edges",
+    "spring",
+]

@@ -1,0 +1,177 @@
+"""What the verbs do: each calls the public function of its name and prints the result."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from .. import generate as generators
+from .. import store
+from ..converting import convert as convert_file
+from ..edges import Edges, Sidecar, open_edges
+from ..errors import ParameterError
+from ..graph_info import info as graph_info
+from ..metrics import evaluate as measure
+from ..parameters import run_options, shown
+from ..partitioners import PARTITIONERS
+from .progress import progress_bar
+
+Options = argparse.Namespace
+
+_COMMON = ("edges", "k", "balance", "seed", "degrees", "threads", "memory_limit", "progress")
+
+
+def generate(options: Options, rest: list[str]) -> None:
+    """``fastpart generate``."""
+    _refuse_rest(rest)
+    with progress_bar(options) as running:
+        if options.model == "rmat":
+            if options.classes is not None or options.features is not None:
+                raise ParameterError("--classes, --features: belong to `generate planted`")
+            generators.rmat(options.out, n=options.n, m=options.m, seed=options.seed, **running)
+        else:
+            planted = {"classes": options.classes, "features": options.features}
+            given = {name: value for name, value in planted.items() if value is not None}
+            generators.planted(options.out, n=options.n, m=options.m, seed=options.seed, **given, **running)
+    _print_sidecar(options, Path(options.out), {})
+
+
+def convert(options: Options, rest: list[str]) -> None:
+    """``fastpart convert``."""
+    _refuse_rest(rest)
+    with progress_bar(options) as running:
+        converted = convert_file(
+            options.input,
+            options.out,
+            relabel=options.relabel,
+            swap=options.swap,
+            dtype=options.dtype,
+            layout=options.layout,
+            num_vertices=options.num_vertices,
+            kind=options.kind,
+            **running,
+        )
+    _print_sidecar(options, Path(options.out), {"loops": converted.identify()[0]})
+
+
+def info(options: Options, rest: list[str]) -> None:
+    """``fastpart info``."""
+    _refuse_rest(rest)
+    with progress_bar(options) as running:
+        facts = graph_info(_open(options, running), **running)
+    if options.json:
+        print(json.dumps(facts))
+        return
+    for name, value in facts.items():
+        text = (
+            ", ".join(f"{key} {item:,}" for key, item in value.items()) if isinstance(value, dict) else value
+        )
+        print(f"{name:16} {text:,}" if isinstance(text, int) else f"{name:16} {text}")
+
+
+def partition(options: Options, rest: list[str]) -> None:
+    """``fastpart partition``."""
+    if options.algorithm not in PARTITIONERS:
+        raise ParameterError(
+            f"--algorithm: unknown {options.algorithm!r}; known are {', '.join(PARTITIONERS)}"
+        )
+    function = PARTITIONERS[options.algorithm]
+    given = _algorithm_parameters(function, rest)
+    if options.balance is not None:
+        given["balance"] = options.balance
+    target, form = store.output(options.out) if options.out else (None, "")
+    with progress_bar(options) as running:
+        edges = _open(options, running)
+        if target is not None:
+            store.refuse_unwritable(target, form, edges)
+        start = time.perf_counter()
+        part = function(edges, options.k, seed=options.seed, **given, **running)
+        seconds = time.perf_counter() - start
+        evaluation = measure(edges, part, options.labels, options.splits, split=options.split, **running)
+        if target is not None:
+            run = run_options(options.threads, options.memory_limit, running["progress"])
+            store.write(part, target, form, run, evaluation, edges)
+    print(evaluation.to_json() if options.json else evaluation)
+    if not (options.json or options.quiet):
+        pace = f", {edges.num_edges / seconds / 1e6:.1f} M edges/s" if edges.num_edges else ""
+        print(f"\n{options.algorithm}: {seconds:.2f} s{pace}")
+        if target is not None:
+            print(f"saved to {shown(target)}")
+
+
+def evaluate(options: Options, rest: list[str]) -> None:
+    """``fastpart evaluate``."""
+    _refuse_rest(rest)
+    with progress_bar(options) as running:
+        edges = _open(options, running)
+        part = store.load(options.partition, edges, k=options.k, kind=options.part_kind, **running)
+        evaluation = measure(edges, part, options.labels, options.splits, split=options.split, **running)
+    print(evaluation.to_json() if options.json else evaluation)
+
+
+def _open(options: Options, running: dict[str, Any]) -> Edges:
+    return open_edges(
+        options.file,
+        dtype=options.dtype,
+        num_vertices=options.num_vertices,
+        kind=options.kind,
+        io=options.io,
+        layout=options.layout,
+        max_vertices=options.max_vertices,
+        **running,
+    )
+
+
+def _print_sidecar(options: Options, out: Path, more: dict[str, Any]) -> None:
+    sidecar = Sidecar.read(out)
+    facts = {"out": str(out), **(vars(sidecar) if sidecar else {}), **more}
+    if options.json:
+        print(json.dumps(facts))
+    elif sidecar and not options.quiet:
+        print(
+            f"{shown(out)}: n = {sidecar.n:,}, m = {sidecar.m:,}, {sidecar.kind}; "
+            f"sidecar {shown(Sidecar.beside(out).name)}"
+        )
+
+
+def _refuse_rest(rest: list[str]) -> None:
+    if rest:
+        raise ParameterError(f"unknown argument {rest[0]!r}")
+
+
+def _algorithm_parameters(function: Any, rest: list[str]) -> dict[str, Any]:
+    """Read ``--name value`` or ``--name=value`` as parameters of the function."""
+    known = {
+        name: parameter
+        for name, parameter in inspect.signature(function, eval_str=True).parameters.items()
+        if name not in _COMMON
+    }
+    given: dict[str, Any] = {}
+    words = iter(rest)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        name = flag.removeprefix("--").replace("-", "_")
+        if not flag.startswith("--") or name not in known:
+            valid = ", ".join("--" + name.replace("_", "-") for name in known)
+            raise ParameterError(f"unknown argument {word!r}; {function.__name__} also takes {valid}")
+        value = value if equals else next(words, "")
+        given[name] = _value(flag, value, str(known[name].annotation))
+    return given
+
+
+def _value(flag: str, text: str, annotation: str) -> Any:
+    if "None" in annotation and text.lower() == "none":
+        return None
+    if "bool" in annotation:
+        if text.lower() not in ("true", "false"):
+            raise ParameterError(f"{flag}: {text!r}; write true or false")
+        return text.lower() == "true"
+    kind = int if "int" in annotation else float if "float" in annotation else str
+    try:
+        return kind(text)
+    except ValueError:
+        raise ParameterError(f"{flag}: {text!r} is not a number") from None

@@ -1,0 +1,211 @@
+"""What the command line accepts."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from .. import __version__
+from ..edges import KINDS, LAYOUTS
+from ..errors import ParameterError
+from ..partitioners import PARTITIONERS
+from . import commands
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses with an exception, so that every refusal looks the same."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse a command line."""
+        raise ParameterError(f"{message} (see `{self.prog} --help`)")
+
+
+def make_parser() -> Parser:
+    """Return the parser of all verbs."""
+    parser = Parser(
+        prog="fastpart",
+        description="Partition graphs larger than memory for distributed GNN training.",
+        epilog="examples:\n"
+        "  fastpart generate rmat g.bin --n 1000000 --m 10000000\n"
+        "  fastpart partition g.bin -k 8 --algorithm spring -o parts/\n"
+        "  fastpart evaluate g.bin parts/\n\n"
+        "`fastpart VERB --help` has more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"fastpart {__version__}")
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    _add_generate(verbs)
+    _add_convert(verbs)
+    _add_info(verbs)
+    _add_partition(verbs)
+    _add_evaluate(verbs)
+    return parser
+
+
+def _verb(verbs: Any, name: str, run: Callable[..., None], summary: str, examples: str) -> Parser:
+    verb: Parser = verbs.add_parser(
+        name,
+        help=summary[0].lower() + summary[1:].rstrip("."),
+        description=summary,
+        epilog="examples:\n" + "\n".join(f"  {line}" for line in examples.split("\n")),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    verb.set_defaults(run=run)
+    common = verb.add_argument_group("common options")
+    common.add_argument("--threads", type=int, metavar="T", help="number of threads (default: all CPUs)")
+    common.add_argument(
+        "--memory-limit", metavar="SIZE", help="as 4G or 512M (default: 80%% of what is available)"
+    )
+    common.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    common.add_argument("-q", "--quiet", action="store_true", help="no progress bar, no notes")
+    common.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    return verb
+
+
+def _count(text: str) -> int:
+    """Read an integer, also as 1_000_000 or 1e9."""
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if not number.is_integer():
+            raise
+        return int(number)
+
+
+_count.__name__ = "integer"
+
+
+def _add_input(verb: Parser) -> None:
+    verb.add_argument("file", metavar="FILE", help="edges: raw u32 or u64 pairs, or .npy")
+    group = verb.add_argument_group("how to read FILE")
+    group.add_argument(
+        "--dtype", metavar="TYPE", help="u32 or u64, for raw files (default: the sidecar's, or u32)"
+    )
+    group.add_argument(
+        "--num-vertices", type=_count, metavar="N", help="n (default: the sidecar's, or max id + 1)"
+    )
+    group.add_argument("--kind", choices=KINDS, help="what a record means for training (default: undirected)")
+    group.add_argument("--io", choices=("mmap", "read"), default="mmap", help="'read' never maps the file")
+    group.add_argument("--layout", choices=LAYOUTS, help="which axis of a .npy counts the records")
+    group.add_argument(
+        "--max-vertices", type=_count, metavar="N", help="the largest n to accept from the ids"
+    )
+
+
+def _add_measures(verb: Parser) -> None:
+    group = verb.add_argument_group("what else to measure")
+    group.add_argument("--labels", metavar="NPY", help="class of each vertex: adds label skew")
+    group.add_argument("--splits", metavar="NPZ", help="train, val, test: adds their balances")
+    group.add_argument("--split", type=int, metavar="I", help="row of train_masks, val_masks, test_masks")
+
+
+def _add_generate(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "generate",
+        commands.generate,
+        "Write a random graph: the same bytes for the same seed, on any number of threads.",
+        "fastpart generate rmat g.bin --n 4194304 --m 64000000 --seed 1\n"
+        "fastpart generate planted g.bin --n 100000 --m 1000000 --classes 10 --features 32",
+    )
+    verb.add_argument("model", choices=("rmat", "planted"), help="skewed degrees; or communities with labels")
+    verb.add_argument("out", metavar="OUT.bin", help="edges; the sidecar OUT.bin.json goes beside it")
+    verb.add_argument("--n", type=_count, required=True, help="number of vertices")
+    verb.add_argument("--m", type=_count, required=True, help="number of edge records")
+    verb.add_argument(
+        "--classes", type=_count, metavar="C", help="planted: number of communities (default 8)"
+    )
+    verb.add_argument(
+        "--features", type=_count, metavar="F", help="planted: width of OUT.features.npy (default 0: none)"
+    )
+    verb.add_argument("--seed", type=_count, default=0, help="default 0")
+
+
+def _add_convert(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "convert",
+        commands.convert,
+        "Turn text (SNAP, TSV, CSV; plain or gzip), .npy or raw edges into raw u32 edges with a sidecar.",
+        "fastpart convert soc-LiveJournal1.txt.gz lj.bin\n"
+        "fastpart convert hashed-ids.csv g.bin --relabel    # dense ids; the map goes to g.bin.ids.npy\n"
+        "fastpart convert big-endian.bin g.bin --swap",
+    )
+    verb.add_argument("input", metavar="IN", help="text (plain or .gz), .npy, or raw pairs")
+    verb.add_argument("out", metavar="OUT.bin", help="edges; the sidecar OUT.bin.json goes beside it")
+    verb.add_argument(
+        "--relabel", action="store_true", help="dense ids in order of appearance, map in OUT.bin.ids.npy"
+    )
+    verb.add_argument("--swap", action="store_true", help="IN is raw and big-endian")
+    verb.add_argument("--dtype", metavar="TYPE", help="IN is raw pairs of u32 or u64")
+    verb.add_argument("--layout", choices=LAYOUTS, help="which axis of a .npy counts the records")
+    verb.add_argument(
+        "--num-vertices",
+        type=_count,
+        metavar="N",
+        help="n, if there are isolated vertices behind the largest id",
+    )
+    verb.add_argument(
+        "--kind", choices=KINDS, default="undirected", help="for the sidecar (default: undirected)"
+    )
+
+
+def _add_info(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "info",
+        commands.info,
+        "Say what a graph is: n, m, loops, degrees, isolated vertices, and the memory each algorithm would take.",
+        "fastpart info g.bin\nfastpart info edges.npy --json",
+    )
+    _add_input(verb)
+
+
+def _add_partition(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "partition",
+        commands.partition,
+        "Partition a graph and print the measures; with -o, save it.",
+        "fastpart partition g.bin -k 8 --algorithm spring\n"
+        "fastpart partition g.bin -k 8 --algorithm spring --balance 1.03 -o parts/\n"
+        "fastpart partition g.bin -k 8 --algorithm spring --passes 2 -o part.npy",
+    )
+    _add_input(verb)
+    verb.add_argument("-k", type=int, required=True, help="number of parts")
+    names = ", ".join(PARTITIONERS)
+    verb.add_argument(
+        "--algorithm",
+        required=True,
+        metavar="NAME",
+        help=f"one of: {names}; give any other parameter it has as --name value",
+    )
+    verb.add_argument(
+        "--balance", type=float, metavar="B", help="largest part relative to the mean, at least 1"
+    )
+    verb.add_argument("--seed", type=_count, default=0, help="default 0")
+    verb.add_argument(
+        "-o", dest="out", metavar="OUT", help=".npy, .txt, .parquet, or no suffix for a partition directory"
+    )
+    _add_measures(verb)
+
+
+def _add_evaluate(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "evaluate",
+        commands.evaluate,
+        "Measure a saved partition.",
+        "fastpart evaluate g.bin parts/\nfastpart evaluate g.bin part.npy -k 8 --labels y.npy --splits split.npz",
+    )
+    _add_input(verb)
+    verb.add_argument("partition", metavar="PARTITION", help=".npy, .txt, .parquet or a partition directory")
+    verb.add_argument("-k", type=int, help="number of parts, for .npy and .txt (default: largest part + 1)")
+    verb.add_argument(
+        "--part-kind", choices=("vertex", "edge"), help="for .npy and .txt (default: by the array)"
+    )
+    _add_measures(verb)

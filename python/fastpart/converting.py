@@ -1,0 +1,97 @@
+"""Other people's edge lists as raw u32 edges with a sidecar."""
+
+from __future__ import annotations
+
+from . import _core, parameters
+from .edges import KINDS, LAYOUTS, Edges, Sidecar, id_type, log, open_edges
+from .errors import ParameterError
+from .parameters import Progress, StrPath, choice, run_options
+
+
+def convert(
+    source: StrPath,
+    out: StrPath,
+    *,
+    relabel: bool = False,
+    swap: bool = False,
+    dtype: str | None = None,
+    layout: str | None = None,
+    num_vertices: int | None = None,
+    kind: str = "undirected",
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Edges:
+    r"""Turn a text, ``.npy`` or raw edge list into raw u32 edges with a sidecar, in one streaming pass.
+
+    Parameters
+    ----------
+    source : path
+        Text as SNAP, KONECT, TSV or CSV files have it: two integer columns, further ones ignored, separated by
+        blanks, tabs, a comma or a semicolon; comment lines begin with ``#``, ``%`` or ``//``; plain or gzip. Or a
+        ``.npy`` file, or raw pairs of u32 or u64.
+    out : path
+        Raw little-endian u32 pairs; the sidecar ``OUT.json`` goes beside it.
+    relabel : bool
+        Give dense ids 0..n-1 in order of appearance, for ids that are large or have gaps. The map goes to
+        ``OUT.ids.npy`` (uint64; row = new id, value = old id).
+    swap : bool
+        The source is raw and big-endian.
+    dtype : {"u32", "u64"}, optional
+        The source is raw, of this type.
+    layout : {"rows", "edge_index"}, optional
+        Which axis of a ``.npy`` counts the records.
+    num_vertices : int, optional
+        n, if there are isolated vertices behind the largest id.
+    kind : {"undirected", "symmetric", "directed"}
+        Goes into the sidecar; see :func:`open_edges`.
+    threads, memory_limit, progress
+        As in :func:`spring`.
+
+    Returns
+    -------
+    Edges
+        The output, open.
+
+    Raises
+    ------
+    GraphFormatError
+        With line and column, or record, of what is wrong; nothing is written.
+    ParameterError
+        The output is the input, or ``num_vertices`` is too small.
+
+    Examples
+    --------
+    >>> import fastpart as fp, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "g.txt").write_text("# from to\n0 1\n1\t2\n")
+    >>> fp.convert(folder / "g.txt", folder / "g.bin").num_edges
+    2
+    """
+    origin, target = parameters.path("source", source), parameters.path("out", out)
+    choice("kind", kind, KINDS)
+    if layout is not None:
+        choice("layout", layout, LAYOUTS)
+    if num_vertices is not None:
+        num_vertices = parameters.integer("num_vertices", num_vertices, 0, 2**32 - 1)
+        if relabel:
+            raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
+    beside = Sidecar.beside(target)
+    if beside.exists() and origin.exists() and beside.samefile(origin):
+        raise ParameterError(f"out: its sidecar {parameters.shown(beside)} is the input; name another file")
+    converted = _core.convert(
+        origin,
+        target,
+        relabel=parameters.flag("relabel", relabel),
+        swap=parameters.flag("swap", swap),
+        dtype=id_type(dtype),
+        layout=layout,
+        num_vertices=num_vertices,
+        options=run_options(threads, memory_limit, progress),
+    )
+    for note in converted["notes"]:
+        log.info("%s", note)
+    Sidecar("u32", converted["n"], converted["m"], kind, converted["checksum"]).write(target)
+    edges = open_edges(target)
+    edges.remember(converted["loops"], converted["checksum"])
+    return edges

@@ -1,0 +1,345 @@
+"""Edges in: files and arrays as one kind of object that every function reads."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .errors import GraphFormatError, ParameterError
+from .parameters import Progress, RunOptions, choice, integer, path, run_options, shown
+
+log = logging.getLogger("fastpart")
+
+KINDS = ("undirected", "symmetric", "directed")
+LAYOUTS = ("rows", "edge_index")
+_RECORD_BYTES = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
+
+
+class Edges:
+    """A graph as a sequence of edge records, read block by block from a file or an array.
+
+    Made by :func:`open_edges`. A file stays open (and mapped, with ``io="mmap"``) as long as the object lives: do not
+    change or truncate it meanwhile; replacing it by rename, or deleting it, is safe.
+
+    Attributes
+    ----------
+    num_vertices : int
+        Number of vertices n; ids are ``0..n-1``.
+    num_edges : int
+        Number of records m, loops included.
+    kind : {"undirected", "symmetric", "directed"}
+        What a record means for training; partitioning reads all three alike.
+    path : pathlib.Path or None
+        The file, if it is one.
+    dtype : str or None
+        Type of the ids in the file.
+    notes : tuple of str
+        What was assumed where nothing was said.
+    """
+
+    def __init__(
+        self, source: _core.EdgeSource, kind: str, file: Path | None, notes: tuple[str, ...] = ()
+    ) -> None:
+        self._source = source
+        self._identity: tuple[int, str] | None = None
+        self.kind = kind
+        self.path = file
+        self.notes = notes
+        for note in notes:
+            log.info("%s", note)
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices."""
+        return self._source.num_vertices
+
+    @property
+    def num_edges(self) -> int:
+        """Number of records."""
+        return self._source.num_edges
+
+    @property
+    def dtype(self) -> str | None:
+        """Type of the ids in the file."""
+        return self._source.dtype
+
+    def __repr__(self) -> str:
+        where = f" {str(self.path)!r}" if self.path else ""
+        return f"<Edges{where}: n={self.num_vertices}, m={self.num_edges}, {self.kind}>"
+
+    def check_unchanged(self) -> None:
+        """Raise :class:`EdgeFileChangedError` if the file changed since it was opened."""
+        self._source.check_unchanged()
+
+    def identify(self, options: RunOptions | None = None) -> tuple[int, str]:
+        """Return the number of loops and the checksum of the records, from one pass on the first call.
+
+        The checksum is xxh3-128 of the records as little-endian u32 pairs, hashed in blocks of 8 MiB whose digests are
+        hashed again; it does not depend on the container.
+        """
+        self.check_unchanged()
+        if self._identity is None:
+            self._identity = self._source.identify(options or RunOptions())
+        return self._identity
+
+    def remember(self, loops: int, checksum: str) -> None:
+        """Keep what another pass found out, so that :meth:`identify` need not read again."""
+        self._identity = (loops, checksum)
+
+    def degrees(
+        self,
+        *,
+        threads: int | None = None,
+        memory_limit: int | str | None = None,
+        progress: Progress | None = None,
+    ) -> npt.NDArray[np.uint32]:
+        """Return the number of non-loop records that touch each vertex.
+
+        Returns
+        -------
+        numpy.ndarray
+            uint32, length n, read-only.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp
+        >>> fp.open_edges(np.array([[0, 1], [1, 2], [2, 2]])).degrees()
+        array([1, 2, 1], dtype=uint32)
+        """
+        degrees, loops, checksum = self._source.degrees(run_options(threads, memory_limit, progress))
+        self.remember(loops, checksum)
+        return degrees
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """What ``FILE.json`` says of a raw edge file beside it."""
+
+    dtype: str
+    n: int
+    m: int
+    kind: str
+    checksum: str | None = None
+
+    @staticmethod
+    def beside(file: Path) -> Path:
+        """Return where the sidecar of ``file`` lies."""
+        return Path(f"{file}.json")
+
+    @classmethod
+    def read(cls, file: Path) -> Sidecar | None:
+        """Return the sidecar of ``file``, or None if it has none."""
+        beside = cls.beside(file)
+        try:
+            text = beside.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            content = json.loads(text)
+            if content.get("fastpart") != 1:
+                return None  # somebody else's file
+            sidecar = cls(
+                content["dtype"], content["n"], content["m"], content["kind"], content.get("checksum")
+            )
+            choice("dtype", sidecar.dtype, _RECORD_BYTES)
+            choice("kind", sidecar.kind, KINDS)
+            integer("n", sidecar.n, 0, 2**32 - 1)
+            integer("m", sidecar.m, 0, 2**60)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise GraphFormatError(
+                f"{shown(beside)}: not a sidecar of fastpart ({error}); delete it or write it again"
+            ) from None
+        return sidecar
+
+    def write(self, file: Path) -> None:
+        """Write the sidecar of ``file``."""
+        content = {"fastpart": 1, **{k: v for k, v in vars(self).items() if v is not None}}
+        _core.write_file(self.beside(file), (json.dumps(content, indent=1) + "\n").encode())
+
+
+def open_edges(
+    source: Any,
+    *,
+    dtype: str | npt.DTypeLike | None = None,
+    num_vertices: int | None = None,
+    kind: str | None = None,
+    io: Literal["mmap", "read"] = "mmap",
+    layout: Literal["rows", "edge_index"] | None = None,
+    max_vertices: int | None = None,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Edges:
+    """Open a graph: a file of edge records, or an array that holds them.
+
+    Parameters
+    ----------
+    source : path, numpy array, torch tensor, Polars frame or Edges
+        A file of headerless little-endian pairs of u32 (or u64) ids, or a ``.npy`` file; a numpy array of shape (m, 2),
+        or (2, m) if m != 2 or ``layout="edge_index"``; a torch ``edge_index`` of shape (2, m); a Polars frame of two
+        integer columns. Arrays hold uint32, int32, uint64 or int64 and are read in place, never copied as a whole; do
+        not write to them during a call.
+    dtype : {"u32", "u64", "i32", "i64"}, optional
+        Type of the ids of a raw file. Without it, and without a sidecar, u32, after a look at the bytes that refuses
+        text, archives, u64 ids and big-endian files.
+    num_vertices : int, optional
+        Number of vertices n. Without it: from the sidecar ``FILE.json``, else the largest id + 1, from one pass over
+        the records; isolated vertices behind the largest id are then lost.
+    kind : {"undirected", "symmetric", "directed"}, optional
+        What a record means for training: an edge in both directions, half of such an edge (the file lists both), or a
+        directed edge. Default: the sidecar's, else "undirected".
+    io : {"mmap", "read"}
+        "read" never maps the file: for disks where others may truncate it during a run.
+    layout : {"rows", "edge_index"}, optional
+        Which axis of a two-dimensional array counts the records.
+    max_vertices : int, optional
+        The largest n to accept from the ids. Without it, an n above 16 million that is also more than 2,048 times
+        the number of records is refused as a mistake.
+    threads, memory_limit, progress
+        As in :func:`spring`.
+
+    Returns
+    -------
+    Edges
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError
+        With the path.
+    GraphFormatError
+        The bytes are not what they were taken for; the text says what they look like.
+    ParameterError
+        An argument contradicts the sidecar or the ``.npy`` header.
+    TypeError
+        The source is of a kind, or an array of a dtype, that holds no edges.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp
+    >>> edges = fp.open_edges(np.array([[0, 1], [1, 2], [2, 0]], dtype=np.uint32))
+    >>> edges.num_vertices, edges.num_edges
+    (3, 3)
+    """
+    options = run_options(threads, memory_limit, progress)
+    if isinstance(source, Edges):
+        return source
+    if num_vertices is not None:
+        num_vertices = integer("num_vertices", num_vertices, 0, 2**32 - 1)
+    if max_vertices is not None:
+        max_vertices = integer("max_vertices", max_vertices, 1, 2**32 - 1)
+    if kind is not None:
+        choice("kind", kind, KINDS)
+    if layout is not None:
+        choice("layout", layout, LAYOUTS)
+    choice("io", io, ("mmap", "read"))
+    if isinstance(source, str | bytes | os.PathLike):
+        given = _Given(id_type(dtype), num_vertices, kind, io, layout, max_vertices)
+        return _open_file(path("edges", source), given, options)
+    if dtype is not None:
+        raise ParameterError("dtype: is for raw files; an array has its own")
+    sources, targets = _columns(source, layout)
+    core = _core.EdgeSource.columns(
+        sources, targets, num_vertices=num_vertices, max_vertices=max_vertices, options=options
+    )
+    return Edges(core, kind or "undirected", None)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What the caller said of a file."""
+
+    dtype: str | None
+    num_vertices: int | None
+    kind: str | None
+    io: str
+    layout: str | None
+    max_vertices: int | None
+
+
+def _open_file(file: Path, given: _Given, options: RunOptions) -> Edges:
+    notes = []
+    sidecar = Sidecar.read(file)
+    if sidecar is not None:
+        size = os.stat(file).st_size
+        if sidecar.m * _RECORD_BYTES[sidecar.dtype] != size:
+            expected = f"{sidecar.m} records of {sidecar.dtype}"
+            notes.append(
+                f"{shown(Sidecar.beside(file))} is of another file ({expected}, but {size} bytes): ignored"
+            )
+            sidecar = None
+    if sidecar is not None:
+        _agree(file, "dtype", given.dtype, sidecar.dtype)
+        _agree(file, "num_vertices", given.num_vertices, sidecar.n)
+        _agree(file, "kind", given.kind, sidecar.kind)
+        given = _Given(sidecar.dtype, sidecar.n, sidecar.kind, given.io, given.layout, given.max_vertices)
+    core = _core.EdgeSource.open(
+        file,
+        dtype=given.dtype,
+        layout=given.layout,
+        io=given.io,
+        num_vertices=given.num_vertices,
+        max_vertices=given.max_vertices,
+        options=options,
+    )
+    if given.num_vertices is None:
+        notes.append(
+            f"{shown(file)}: n = {core.num_vertices}, the largest id + 1; isolated vertices behind it are unknown "
+            "(num_vertices= or a sidecar tells them)"
+        )
+    return Edges(core, given.kind or "undirected", file, tuple(notes))
+
+
+def _agree(file: Path, name: str, given: object, stored: object) -> None:
+    if given is not None and given != stored:
+        beside = shown(Sidecar.beside(file))
+        raise ParameterError(f"{name}: {given!r}, but {beside} says {stored!r}; correct one of them")
+
+
+def id_type(dtype: str | npt.DTypeLike | None) -> str | None:
+    """Return the core's name of a raw file's id type."""
+    if dtype is None or (isinstance(dtype, str) and dtype in _RECORD_BYTES):
+        return dtype
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype)
+    return choice("dtype", name.replace("uint", "u").replace("int", "i"), _RECORD_BYTES)
+
+
+def _columns(source: Any, layout: str | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Sources and targets of an array, as views where the library allows."""
+    library = type(source).__module__.partition(".")[0]
+    if library == "polars" and hasattr(source, "get_columns"):
+        if source.width != 2:
+            raise TypeError(
+                f"edges: a Polars frame of {source.width} columns; select the two that hold the ids"
+            )
+        for series in source.get_columns():
+            if series.null_count() or not series.dtype.is_integer():
+                raise TypeError(
+                    f"edges: column {series.name!r} is {series.dtype}, or has nulls; ids are integers"
+                )
+        sources, targets = (series.to_numpy() for series in source.get_columns())
+        return sources, targets
+    if library == "torch" and hasattr(source, "detach"):
+        source, layout = source.detach().cpu().numpy(), layout or "edge_index"
+    if isinstance(source, np.ma.MaskedArray):
+        raise TypeError("edges: a masked array; drop the masked records, as .compressed() or .data of them")
+    if not isinstance(source, np.ndarray):
+        raise TypeError(
+            f"edges: expected a path, a numpy array, a torch edge_index or a Polars frame, got {type(source).__name__}"
+        )
+    if source.ndim == 2 and source.shape[1] == 2 and layout != "edge_index":
+        return source[:, 0], source[:, 1]
+    if source.ndim == 2 and source.shape[0] == 2 and layout != "rows":
+        return source[0], source[1]
+    wanted = {"rows": "(m, 2)", "edge_index": "(2, m)", None: "(m, 2) or (2, m)"}[layout]
+    raise TypeError(f"edges: an array of shape {source.shape}; edges have shape {wanted}")

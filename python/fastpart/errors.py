@@ -1,0 +1,49 @@
+"""What fastpart raises.
+
+Errors of the operating system are the matching builtins (``FileNotFoundError``, ``PermissionError``, ``OSError``) with
+the path, and wrong types are ``TypeError``. Everything else that is refused is a :class:`FastpartError`, whose text
+says what, where, and the remedy.
+"""
+
+__all__ = [
+    "CapacityError",
+    "CapacityWarning",
+    "EdgeFileChangedError",
+    "FastpartError",
+    "GraphFormatError",
+    "InternalError",
+    "MemoryBudgetError",
+    "ParameterError",
+]
+
+
+class FastpartError(ValueError):
+    """The base of all refusals."""
+
+
+class GraphFormatError(FastpartError):
+    """A file or an array does not hold the graph, or the partition, it was taken for."""
+
+
+class ParameterError(FastpartError):
+    """A parameter has a value that it cannot have."""
+
+
+class CapacityError(FastpartError):
+    """The input is too large for the types, or no assignment can meet the caps asked for."""
+
+
+class MemoryBudgetError(FastpartError, MemoryError):
+    """The work needs more memory than allowed; raised before anything is allocated."""
+
+
+class EdgeFileChangedError(FastpartError, OSError):
+    """The edge file changed while it was read; no result was written."""
+
+
+class InternalError(RuntimeError):
+    """A defect of fastpart itself."""
+
+
+class CapacityWarning(UserWarning):
+    """The partition is valid, but has empty parts, or caps that had to be raised."""

@@ -1,0 +1,62 @@
+"""What a graph is, before anybody partitions it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .edges import open_edges
+from .parameters import Progress
+
+_QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
+
+
+def info(
+    edges: Any,
+    *,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Describe a graph: sizes, loops, degrees, isolated vertices, and what partitioning it would take.
+
+    Parameters
+    ----------
+    edges : path, array or Edges
+        The graph, as :func:`open_edges` accepts it.
+    threads, memory_limit, progress
+        As in :func:`spring`.
+
+    Returns
+    -------
+    dict
+        ``n``, ``m``, ``loops``, ``kind``, ``isolated`` (vertices without a non-loop record), ``mean_degree``,
+        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by name).
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp
+    >>> facts = fp.info(np.array([[0, 1], [1, 2], [2, 2]]))
+    >>> facts["loops"], facts["degrees"]["max"]
+    (1, 2)
+    """
+    running: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
+    opened = open_edges(edges, **running)
+    degrees = opened.degrees(**running)
+    loops, checksum = opened.identify()
+    n = opened.num_vertices
+    quantiles = np.quantile(degrees, _QUANTILES, method="lower") if n else np.zeros(len(_QUANTILES))
+    names = ("min", "25%", "50%", "75%", "90%", "99%", "99.9%", "max")
+    return {
+        "n": n,
+        "m": opened.num_edges,
+        "loops": loops,
+        "kind": opened.kind,
+        "isolated": int(n - np.count_nonzero(degrees)),
+        "mean_degree": round(2 * (opened.num_edges - loops) / n, 3) if n else 0.0,
+        "degrees": {name: int(value) for name, value in zip(names, quantiles, strict=True)},
+        "checksum": checksum,
+        "memory": _core.memory_estimates(opened._source),
+    }

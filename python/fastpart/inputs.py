@@ -1,0 +1,112 @@
+"""Labels and splits of vertices, from arrays and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import parameters
+from .edges import log
+from .errors import GraphFormatError, ParameterError
+
+SPLITS = ("train", "val", "test")
+
+
+def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64]:
+    """Return the class of each vertex as int64; -1 (or NaN in a float array) is unlabelled."""
+    array = _load("labels", labels) if isinstance(labels, str | bytes | os.PathLike) else np.asarray(labels)
+    if not isinstance(array, np.ndarray):
+        raise ParameterError("labels: an archive of several arrays; pass the one that holds the labels")
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ParameterError(f"labels: shape {array.shape}; expected one label per vertex")
+    _match_vertices("labels", len(array), n)
+    if array.dtype.kind == "f":
+        unlabelled = np.isnan(array)
+        whole = np.where(unlabelled, -1, array)
+        if not np.array_equal(whole, np.trunc(whole)):
+            raise ParameterError("labels: fractions; labels are integers, NaN or -1 for unlabelled")
+        array = whole
+    elif array.dtype.kind not in "iub":
+        raise TypeError(f"labels: dtype {array.dtype}; labels are integers, -1 for unlabelled")
+    # Casting would wrap silently.
+    if array.size and array.dtype.kind in "uf" and not (array.min() >= -(2**63) and array.max() < 2**63):
+        raise ParameterError("labels: values must fit in int64")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def splits_of(splits: Any, n: int, split: int | None = None) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the vertex ids of ``train``, ``val`` and ``test``, as far as given."""
+    if isinstance(splits, str | bytes | os.PathLike):
+        splits = _load("splits", splits)
+    if not isinstance(splits, Mapping):
+        raise TypeError("splits: expected a mapping or a .npz with train, val and test")
+    if split is not None:
+        split = parameters.integer("split", split, 0, 2**31)
+    found = {}
+    used = set()
+    for name in SPLITS:
+        masks = f"{name}_masks"
+        if name in splits:
+            found[name] = _ids(name, np.asarray(splits[name]), n)
+            used.add(name)
+        elif split is not None and masks in splits:
+            rows = np.asarray(splits[masks])
+            if rows.ndim != 2 or split >= len(rows):
+                raise ParameterError(f"split: {split}, but {masks} has shape {rows.shape}")
+            found[name] = _ids(masks, rows[split].astype(bool), n)
+            used.add(masks)
+    ignored = sorted(set(splits) - used)
+    if not found:
+        hint = (
+            "; name a row of the masks with split=" if any(key.endswith("_masks") for key in ignored) else ""
+        )
+        raise ParameterError(f"splits: none of train, val, test in {ignored}{hint}")
+    if ignored:
+        log.info("splits: ignored %s", ", ".join(ignored))
+    return found
+
+
+def _ids(name: str, array: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
+    if array.ndim != 1:
+        raise ParameterError(f"splits: {name} has shape {array.shape}; expected ids, or a mask of length n")
+    if array.dtype == bool:
+        _match_vertices(f"splits: {name}", len(array), n)
+        return np.flatnonzero(array).astype(np.int64)
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"splits: {name} has dtype {array.dtype}; expected integer ids or a bool mask")
+    outside = np.flatnonzero((array < 0) | (array >= n)) if array.size else array
+    if len(outside):
+        raise ParameterError(f"splits: {name} holds the id {array[int(outside[0])]}, outside 0..{n - 1}")
+    ids = np.ascontiguousarray(array, dtype=np.int64)
+    if len(np.unique(ids)) != len(ids):
+        raise ParameterError(f"splits: {name} holds some ids twice")
+    return ids
+
+
+def _match_vertices(name: str, rows: int, n: int) -> None:
+    if rows != n:
+        raise ParameterError(
+            f"{name}: {rows} rows for {n} vertices; if trailing vertices are isolated, open the edges with "
+            f"num_vertices={rows}"
+        )
+
+
+def _load(name: str, file: Any) -> Any:
+    """Load a ``.npy`` or ``.npz`` without pickles."""
+    path = parameters.regular(parameters.path(name, file))
+    try:
+        with path.open("rb") as opened:
+            loaded = np.load(opened, allow_pickle=False)
+            return dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
+    except OSError:
+        raise
+    except Exception as error:  # numpy's parsers raise whatever the bytes provoke
+        raise GraphFormatError(
+            f"{parameters.shown(path)}: not a .npy or .npz of plain arrays ({error})"
+        ) from None

@@ -1,0 +1,237 @@
+"""Measures of partitions. Counting happens in Rust; tables are Polars.
+
+The tables are made from whole columns, without expressions: those run on the thread pool of Polars, which hangs in a
+forked child.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from . import _core
+from .edges import Edges, open_edges
+from .errors import ParameterError
+from .inputs import labels_of, splits_of
+from .parameters import Progress, RunOptions, run_options
+from .partition import EdgePartition, Partition, VertexPartition
+
+DENSE_PARTS = 4096
+"""Up to this many parts the cut matrix is dense."""
+
+
+class Evaluation:
+    """The measures of one partition.
+
+    Attributes
+    ----------
+    parts : polars.DataFrame
+        One row per part.
+    totals : polars.DataFrame
+        One row: the measures of the whole partition.
+    cut_matrix : numpy.ndarray or polars.DataFrame or None
+        Counts of records between parts (vertex partitions): int64 of shape (k, k), symmetric, internal records on the
+        diagonal, loops left out; above 4,096 parts a frame ``part, other, records`` with ``part <= other``, counted
+        when first asked for.
+    """
+
+    def __init__(
+        self,
+        parts: pl.DataFrame,
+        totals: pl.DataFrame,
+        cut_matrix: Callable[[], npt.NDArray[np.int64] | pl.DataFrame | None] = lambda: None,
+    ) -> None:
+        self.parts = parts
+        self.totals = totals
+        self._count_cut_matrix = cut_matrix
+
+    @cached_property
+    def cut_matrix(self) -> npt.NDArray[np.int64] | pl.DataFrame | None:
+        """Counts of records between parts."""
+        return self._count_cut_matrix()
+
+    def to_json(self) -> str:
+        """Return ``{"totals": {...}, "parts": [...]}``; what is undefined is null."""
+        content = {"totals": self.totals.row(0, named=True), "parts": self.parts.rows(named=True)}
+        return json.dumps(_without_nan(content))
+
+    def __str__(self) -> str:
+        from .report import evaluation_text
+
+        return evaluation_text(self)
+
+    __repr__ = __str__
+
+
+def evaluate(
+    edges: Any,
+    part: Partition | npt.ArrayLike,
+    labels: Any = None,
+    splits: Any = None,
+    *,
+    split: int | None = None,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Measure a partition of a graph.
+
+    Parameters
+    ----------
+    edges : path, array or Edges
+        The graph, as :func:`open_edges` accepts it.
+    part : VertexPartition, EdgePartition or array of integers
+        The partition; an array is one part per vertex, of ``max + 1`` parts.
+    labels : array or path of a .npy, optional
+        Integer class of each vertex, length n, -1 = unlabelled: adds ``label_skew``.
+    splits : mapping or path of a .npz, optional
+        ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n: adds their balances.
+    split : int, optional
+        Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
+    threads, memory_limit, progress
+        As in :func:`spring`.
+
+    Returns
+    -------
+    Evaluation
+        ``.parts``: ``part, vertices, edges_internal, edges_cut, volume, halo, load, cap`` and, if given, ``train, val,
+        test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.totals``: ``kind, algorithm,
+        k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
+        replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``.
+
+    Raises
+    ------
+    GraphFormatError
+        The partition belongs to another graph.
+    ParameterError
+        Labels or splits that do not fit the graph.
+
+    Notes
+    -----
+    For parts V_i with volume vol(V_i), the sum of their degrees: ``cut_ratio`` = cut records / non-loop records;
+    ``vertex_balance`` = max |V_i| / (n/k); ``edge_balance`` = max vol(V_i) / (vol(V)/k); ``halo_rf`` = sum of
+    |V_i and its neighbours| / n; ``train_balance`` = the largest share of the training vertices in one part / (1/k);
+    ``label_skew`` = the largest total-variation distance between the labels of a part and of the graph. For edge
+    partitions ``rf`` = replicas / vertices touched by any record. An empty graph has cut 0 and factors 1.0.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp
+    >>> path_of_four = np.array([[0, 1], [1, 2], [2, 3]])
+    >>> fp.evaluate(path_of_four, [0, 0, 1, 1]).totals["halo_rf"][0]
+    1.5
+    """
+    options = run_options(threads, memory_limit, progress)
+    opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
+    if not isinstance(part, Partition):
+        array = np.asarray(part)
+        part = VertexPartition(array, int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 1)
+    part.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+    if isinstance(part, EdgePartition):
+        if labels is not None or splits is not None:
+            raise ParameterError("labels, splits: belong to vertices; they have no part in an edge partition")
+        return _evaluate_edge(opened, part, options)
+    members = {} if splits is None else splits_of(splits, opened.num_vertices, split)
+    classes = None if labels is None else labels_of(labels, opened.num_vertices)
+    return _evaluate_vertex(opened, part, classes, members, options)
+
+
+def _evaluate_vertex(
+    edges: Edges,
+    part: Partition,
+    labels: npt.NDArray[np.int64] | None,
+    splits: dict[str, npt.NDArray[np.int64]],
+    options: RunOptions,
+) -> Evaluation:
+    n, m, k = edges.num_vertices, edges.num_edges, part.k
+    counts = _core.count_vertex_partition(edges._source, part.assignment, k, options)
+    edges.remember(counts["loops"], counts["checksum"])
+    part.refuse_other_graph(n, m, counts["checksum"])
+    parts = pl.DataFrame(
+        {
+            "part": np.arange(k, dtype=np.int64),
+            "vertices": part.loads,
+            "edges_internal": counts["internal"],
+            "edges_cut": counts["cut"],
+            "volume": counts["volume"],
+            "halo": counts["halo"],
+            "load": part.loads,
+            "cap": pl.Series([part.cap] * k, dtype=pl.Int64),
+        }
+    )
+    loops = counts["loops"]
+    totals = _header(part, n, m, loops) | {
+        "cut_ratio": _ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
+        "vertex_balance": _balance(parts["vertices"], n),
+        "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
+        "halo_rf": _ratio(n + int(parts["halo"].sum()), n, empty=1.0),
+    }
+    for name, ids in splits.items():
+        members = pl.Series(name, _core.split_counts(part.assignment, ids, k, options))
+        parts = parts.with_columns(members)
+        totals[f"{name}_balance"] = _balance(members, len(ids))
+    if labels is not None:
+        skew = _without_nan(_core.label_skew(part.assignment, labels, k, options).tolist())
+        parts = parts.with_columns(pl.Series("label_skew", skew, pl.Float64))
+        totals["label_skew"] = max((value for value in skew if value is not None), default=0.0)
+    matrix = counts["matrix"]
+    if matrix is None:
+        return Evaluation(parts, pl.DataFrame([totals]), lambda: _sparse_cut_matrix(edges, part, options))
+    return Evaluation(parts, pl.DataFrame([totals]), lambda: matrix)
+
+
+def _sparse_cut_matrix(edges: Edges, part: Partition, options: RunOptions) -> pl.DataFrame:
+    rows, columns, records = _core.sparse_cut_matrix(edges._source, part.assignment, part.k, options)
+    return pl.DataFrame({"part": rows, "other": columns, "records": records})
+
+
+def _evaluate_edge(edges: Edges, part: Partition, options: RunOptions) -> Evaluation:
+    n, m, k = edges.num_vertices, edges.num_edges, part.k
+    counts = _core.count_edge_partition(edges._source, part.assignment, k, options)
+    edges.remember(counts["loops"], counts["checksum"])
+    part.refuse_other_graph(n, m, counts["checksum"])
+    parts = pl.DataFrame(
+        {
+            "part": np.arange(k, dtype=np.int64),
+            "edges": part.loads,
+            "replicas": counts["replicas"],
+            "load": part.loads,
+            "cap": pl.Series([part.cap] * k, dtype=pl.Int64),
+        }
+    )
+    replicas = int(parts["replicas"].sum())
+    totals = _header(part, n, m, counts["loops"]) | {
+        "rf": _ratio(replicas, counts["touched"], empty=1.0),
+        "edge_balance": _balance(parts["edges"], m),
+        "replica_balance": _balance(parts["replicas"], replicas),
+    }
+    return Evaluation(parts, pl.DataFrame([totals]))
+
+
+def _header(part: Partition, n: int, m: int, loops: int) -> dict[str, Any]:
+    return {"kind": part.kind, "algorithm": part.algorithm, "k": part.k, "n": n, "m": m, "loops": loops}
+
+
+def _ratio(count: float, total: int, empty: float) -> float:
+    return count / total if total else empty
+
+
+def _balance(counts: pl.Series, total: int) -> float:
+    """Return the largest count relative to the mean."""
+    largest = int(counts.max() or 0)  # type: ignore[arg-type]
+    return _ratio(largest * len(counts), total, empty=1.0)
+
+
+def _without_nan(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {name: _without_nan(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

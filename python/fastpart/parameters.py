@@ -1,0 +1,131 @@
+"""Checks of what users pass: each returns the value in its one internal form, or says what would be valid."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from .errors import GraphFormatError, ParameterError
+
+Progress = Callable[[str, int, int], object]
+"""Called with the step's name, the units done, and the units in all."""
+
+StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What every long call of the core takes."""
+
+    threads: int | None = None
+    memory_limit: int | None = None
+    progress: Progress | None = None
+
+
+def run_options(
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> RunOptions:
+    """Check the three parameters that every long function shares."""
+    if threads is not None:
+        threads = integer("threads", threads, 0, 1 << 63)
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress: expected a callable(phase, done, total), got {type(progress).__name__}")
+    return RunOptions(threads, memory_size(memory_limit), progress)
+
+
+def integer(name: str, value: object, low: int, high: int) -> int:
+    """Return an integer in ``low..=high``; bools, floats and strings are refused."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name}: expected an integer, got bool")
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name}: expected an integer, got {type(value).__name__}") from None
+    if not low <= number <= high:
+        raise ParameterError(f"{name}: {number} is not between {low} and {high}")
+    return number
+
+
+def parts(k: object) -> int:
+    """Return the number of parts."""
+    return integer("k", k, 1, _core.MAX_PARTS)
+
+
+def seed(value: object) -> int:
+    """Return the seed; None is 0, never random."""
+    return 0 if value is None else integer("seed", value, 0, 2**64 - 1)
+
+
+def ratio(name: str, value: object) -> float:
+    """Return a ratio >= 1."""
+    if isinstance(value, bool | str | bytes):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
+    if not (math.isfinite(number) and number >= 1):
+        raise ParameterError(f"{name}: {number} is not a ratio of at least 1, as 1.05 for 5 % above the mean")
+    return number
+
+
+def flag(name: str, value: object) -> bool:
+    """Return a bool; anything else is refused, since "false" would be true."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: expected True or False, got {type(value).__name__}")
+    return value
+
+
+def choice(name: str, value: object, valid: Mapping[str, Any] | tuple[str, ...]) -> str:
+    """Return one of the valid names."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a string, got {type(value).__name__}")
+    if value not in valid:
+        raise ParameterError(f"{name}: unknown value {value!r}; valid are {', '.join(map(repr, valid))}")
+    return value
+
+
+def memory_size(value: int | str | None) -> int | None:
+    """Return bytes from an integer or from text such as ``"4G"``, ``"512M"`` (powers of 1024)."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,20})?)\s*([KMGT]?)(?:i?B)?\s*", value, re.IGNORECASE)
+        if match is None:
+            raise ParameterError(f"memory_limit: {value!r}; write bytes, or a size such as 4G or 512M")
+        value = int(float(match[1]) * _UNITS[match[2].upper()])
+    return integer("memory_limit", value, 1, 2**63 - 1)
+
+
+def shown(path: str | Path) -> str:
+    """Return a path on one line: what is no text is shown lossily, control characters are escaped."""
+    text = os.fsencode(path).decode(errors="replace")
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def regular(file: Path) -> Path:
+    """Return a file unless it is a FIFO, a device or the like, on which reading may block; it need not exist."""
+    if file.exists() and not file.is_file():
+        raise GraphFormatError(f"{shown(file)}: not a regular file")
+    return file
+
+
+def path(name: str, value: object) -> Path:
+    """Return a path from str, bytes or PathLike."""
+    if not isinstance(value, str | bytes | os.PathLike):
+        raise TypeError(f"{name}: expected a path, got {type(value).__name__}")
+    text = os.fsdecode(value)
+    if not text or "\0" in text:
+        raise ParameterError(f"{name}: {text!r} is not a path")
+    return Path(text)

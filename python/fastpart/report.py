@@ -1,0 +1,131 @@
+"""Tables for the terminal, and pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .errors import ParameterError
+from .metrics import DENSE_PARTS, Evaluation
+from .parameters import StrPath, path
+
+MOST_ROWS = 40
+"""A longer table is shown by its first and last rows."""
+
+
+def table(frame: pl.DataFrame) -> str:
+    """Return a frame as aligned text, numbers to the right."""
+    cells = [[_cell(value) for value in column] for column in frame.get_columns()]
+    texts = [dtype == pl.String for dtype in frame.dtypes]
+    widths = [max(map(len, (name, *column))) for name, column in zip(frame.columns, cells, strict=True)]
+    lines = []
+    for row in (frame.columns, *zip(*cells, strict=True)):
+        aligned = (
+            cell.ljust(width) if text else cell.rjust(width)
+            for cell, width, text in zip(row, widths, texts, strict=True)
+        )
+        lines.append("  ".join(aligned).rstrip())
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def evaluation_text(evaluation: Evaluation) -> str:
+    """Return the totals, then one row per part."""
+    parts = evaluation.parts
+    if len(parts) <= MOST_ROWS:
+        return f"{table(evaluation.totals)}\n\n{table(parts)}"
+    shown = parts.head(MOST_ROWS // 2).vstack(parts.tail(MOST_ROWS // 2))
+    lines = table(shown).split("\n")
+    lines.insert(1 + MOST_ROWS // 2, f"... {len(parts) - MOST_ROWS} more parts ...")
+    return f"{table(evaluation.totals)}\n\n" + "\n".join(lines)
+
+
+def draw(evaluations: dict[str, Evaluation], out: StrPath) -> None:
+    """Draw part loads and cut matrices, one row per evaluation, into a PNG, SVG or PDF.
+
+    Parameters
+    ----------
+    evaluations : dict of str to Evaluation
+        By the title of the row; of vertex partitions.
+    out : path
+        The picture; the suffix says the format.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without matplotlib: ``pip install 'fastpart[plot]'``.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile, pathlib
+    >>> graph = np.array([[0, 1], [1, 2], [2, 3]])
+    >>> picture = pathlib.Path(tempfile.mkdtemp()) / "parts.svg"
+    >>> fp.draw({"path": fp.evaluate(graph, [0, 0, 1, 1])}, picture)
+    """
+    target = path("out", out)
+    if target.suffix not in (".png", ".svg", ".pdf"):
+        raise ParameterError(f"out: unknown suffix {target.suffix!r}; use .png, .svg or .pdf")
+    for title, evaluation in evaluations.items():
+        kind, k = evaluation.totals.select("kind", "k").row(0)
+        if kind != "vertex" or k > DENSE_PARTS:
+            raise ParameterError(
+                f"evaluations: {title!r} is of {k} parts of kind {kind!r}; drawn are vertex partitions of up to "
+                f"{DENSE_PARTS:,} parts"
+            )
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{error}; pictures need matplotlib: pip install 'fastpart[plot]'"
+        ) from None
+    figure = Figure(figsize=(11, 3.4 * max(1, len(evaluations))), layout="constrained")
+    axes = figure.subplots(max(1, len(evaluations)), 2, squeeze=False)
+    for (loads, matrix), (title, evaluation) in zip(axes, evaluations.items(), strict=False):
+        _draw_loads(loads, title, evaluation)
+        _draw_matrix(figure, matrix, evaluation)
+    _save_figure(figure, target)
+
+
+def _draw_loads(axis: Any, title: str, evaluation: Evaluation) -> None:
+    parts, totals = evaluation.parts, evaluation.totals.row(0, named=True)
+    place = np.arange(len(parts))
+    axis.bar(place, parts["vertices"], 0.85, label="vertices", color="#3b6ea5")
+    axis.bar(place, parts["halo"], 0.85, bottom=parts["vertices"], label="halo", color="#b8cfe5")
+    cap = parts["cap"][0]
+    if cap is not None:
+        axis.axhline(cap, color="#c0392b", linewidth=1, linestyle="--", label=f"cap {cap}")
+    axis.set(xlabel="part", ylabel="vertices", xmargin=0.01)
+    axis.set_title(
+        f"{title}: cut {totals['cut_ratio']:.3f}, halo replication {totals['halo_rf']:.2f}, "
+        f"edge balance {totals['edge_balance']:.2f}",
+        fontsize=10,
+    )
+    axis.legend(fontsize=8, loc="lower right")
+
+
+def _draw_matrix(figure: Any, axis: Any, evaluation: Evaluation) -> None:
+    matrix: Any = evaluation.cut_matrix
+    image = axis.imshow(np.log10(matrix + 1.0), cmap="viridis", interpolation="nearest")
+    axis.set(xlabel="part", ylabel="part")
+    axis.set_title("records between parts", fontsize=10)
+    bar = figure.colorbar(image, ax=axis)
+    ticks = np.arange(0, np.log10(matrix.max(initial=1) + 1.0) + 1e-9)
+    bar.set_ticks(ticks, labels=[f"{10**tick:,.0f}" for tick in ticks])
+
+
+def _save_figure(figure: Any, target: Path) -> None:
+    import io
+
+    from . import _core
+
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=target.suffix[1:], dpi=150)
+    _core.write_file(target, buffer.getvalue())

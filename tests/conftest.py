@@ -1,0 +1,32 @@
+"""What every test may rely on."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+
+# Without it, the first import of dgl asks, and answers itself by writing to the home directory.
+os.environ.setdefault("DGLBACKEND", "pytorch")
+
+# The same examples in every run; `HYPOTHESIS_PROFILE=search` looks for new ones.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("search", max_examples=2000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def datasets() -> Path:
+    """Folder of the small real graphs that come with the repository."""
+    return ROOT / "datasets"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of larger real graphs beside the repository; tests that need it are skipped elsewhere."""
+    path = ROOT.parent / "shared" / "data"
+    if not path.is_dir():
+        pytest.skip(f"{path} does not exist")
+    return path

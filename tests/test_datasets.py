@@ -1,0 +1,36 @@
+"""The graphs in datasets/ are the ones their README describes."""
+
+import gzip
+import hashlib
+import re
+
+import numpy as np
+import pytest
+
+
+def test_checksums_are_those_of_the_readme(datasets):
+    stated = dict(
+        re.findall(r"^\| `(\S+)` \| `([0-9a-f]{64})` \|$", (datasets / "README.md").read_text(), re.M)
+    )
+    files = [file for file in datasets.iterdir() if file.suffix in (".gz", ".npy", ".npz")]
+    assert stated == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+@pytest.mark.parametrize(("name", "n", "m"), [("cora", 2708, 5278), ("amazon-computers", 13752, 245861)])
+def test_graph(datasets, name, n, m):
+    with gzip.open(datasets / f"{name}.txt.gz", "rt") as file:
+        assert f"# Nodes: {n} Edges: {m}\n" in [file.readline() for _ in range(4)]
+        edges = np.loadtxt(file, dtype=np.int64)
+    assert edges.shape == (m, 2)
+    assert (edges[:, 0] < edges[:, 1]).all()
+    assert edges.max() == n - 1
+    assert len(np.unique(edges, axis=0)) == m
+    labels = np.load(datasets / f"{name}.labels.npy")
+    assert labels.dtype == np.int64
+    assert labels.shape == (n,)
+
+
+def test_split_of_cora(datasets):
+    with np.load(datasets / "cora.split.npz") as split:
+        assert {name: len(ids) for name, ids in split.items()} == {"train": 140, "val": 500, "test": 1000}
+        assert len(np.unique(np.concatenate(list(split.values())))) == 1640

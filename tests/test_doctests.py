@@ -1,0 +1,26 @@
+"""The examples of the docstrings, run against the package that is installed."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import fastpart
+
+MODULES = ["fastpart", *(module.name for module in pkgutil.walk_packages(fastpart.__path__, "fastpart."))]
+EXTRAS = ("dgl", "matplotlib", "torch", "torch_geometric")
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith(".__main__")])
+def test_examples(name, tmp_path, monkeypatch):
+    """Every example of the module prints what it says; files it writes go to a fresh directory."""
+    monkeypatch.chdir(tmp_path)
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        pytest.skip(f"needs {error.name}")
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert doctest.testmod(module, optionflags=flags).failed == 0
