@@ -6,10 +6,13 @@ import math
 import operator
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from . import _core
 from .errors import GraphFormatError, ParameterError
@@ -46,7 +49,7 @@ def run_options(
 
 def integer(name: str, value: object, low: int, high: int) -> int:
     """Return an integer in ``low..=high``; bools, floats and strings are refused."""
-    if isinstance(value, bool):
+    if isinstance(value, bool | np.bool_):
         raise TypeError(f"{name}: expected an integer, got bool")
     try:
         number = operator.index(value)  # type: ignore[arg-type]
@@ -110,7 +113,7 @@ def memory_size(value: int | str | None) -> int | None:
 
 def shown(path: str | Path) -> str:
     """Return a path on one line: what is no text is shown lossily, control characters are escaped."""
-    text = os.fsencode(path).decode(errors="replace")
+    text = os.fspath(path).encode(errors="surrogateescape").decode(errors="replace")
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
@@ -128,4 +131,11 @@ def path(name: str, value: object) -> Path:
     text = os.fsdecode(value)
     if not text or "\0" in text:
         raise ParameterError(f"{name}: {text!r} is not a path")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        encoding = sys.getfilesystemencoding()
+        raise ParameterError(
+            f"{name}: {text!a} is not a path in the encoding of the locale, {encoding}"
+        ) from None
     return Path(text)

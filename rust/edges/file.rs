@@ -163,7 +163,10 @@ impl EdgeFile {
                 decode(columns, 0, count)
             }
         };
-        decoded.map_err(|bad| Error::IdOutOfRange {
+        let Err(bad) = decoded else { return Ok(()) };
+        // Nonsense in a file that changed is no fault of the file.
+        self.check_unchanged()?;
+        Err(Error::IdOutOfRange {
             origin: shown(&self.path),
             record: range.start + bad.position as u64,
             id: bad.id,

@@ -83,6 +83,7 @@ impl EdgeSource {
     /// Opens a file; see `fastpart.open_edges`.
     #[staticmethod]
     #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, options))]
+    #[expect(clippy::too_many_arguments, reason = "one per parameter of open_edges")]
     fn open(
         py: Python<'_>,
         path: PathBuf,

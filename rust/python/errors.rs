@@ -1,16 +1,18 @@
 //! Every [`Error`] as the exception that `fastpart.errors` declares for it, or as the matching builtin.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::error::Error;
 
 /// The exception for `error`.
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     let class = match &error {
-        Error::Io { path, source } => return os_error(path, source),
+        Error::Io { path, source } => return os_error(py, path, source),
         Error::Cancelled => return PyKeyboardInterrupt::new_err(()),
         Error::NotARegularFile { .. }
         | Error::Format { .. }
@@ -32,7 +34,7 @@ pub fn named(py: Python<'_>, class: &str, message: String) -> PyErr {
 }
 
 /// `OSError(errno, text, path)`, of which Python makes `FileNotFoundError` and its kin.
-fn os_error(path: &Path, source: &std::io::Error) -> PyErr {
+fn os_error(py: Python<'_>, path: &Path, source: &std::io::Error) -> PyErr {
     let errno = source.raw_os_error().unwrap_or(match source.kind() {
         std::io::ErrorKind::NotFound => libc::ENOENT,
         std::io::ErrorKind::AlreadyExists => libc::EEXIST,
@@ -40,5 +42,13 @@ fn os_error(path: &Path, source: &std::io::Error) -> PyErr {
     });
     let text = source.to_string();
     let text = text.split(" (os error").next().unwrap_or_default().to_owned();
-    PyOSError::new_err((errno, text, path.as_os_str().to_owned()))
+    match decoded(py, path) {
+        Ok(path) => PyOSError::new_err((errno, text, path.unbind())),
+        Err(error) => error,
+    }
+}
+
+/// The name that Python has for `path`: by the encoding of the locale, where pyo3 takes UTF-8 for granted.
+pub fn decoded<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyAny>> {
+    py.import("os")?.call_method1("fsdecode", (PyBytes::new(py, path.as_os_str().as_bytes()),))
 }

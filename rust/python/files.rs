@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
-use super::errors::raise;
+use super::errors::{decoded, raise};
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
 use crate::edges::npy;
@@ -112,7 +112,6 @@ fn write_chunks<T: Copy>(
 #[pyclass(frozen, name = "AtomicDir", module = "fastpart._core")]
 struct PyAtomicDir {
     inner: Mutex<Option<AtomicDir>>,
-    #[pyo3(get)]
     path: PathBuf,
 }
 
@@ -130,6 +129,12 @@ impl PyAtomicDir {
         let dir = py.detach(|| AtomicDir::create(&target, ours)).map_err(|error| raise(py, error))?;
         let path = dir.path().to_path_buf();
         Ok(Self { inner: Mutex::new(Some(dir)), path })
+    }
+
+    /// The directory to fill.
+    #[getter]
+    fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        decoded(py, &self.path)
     }
 
     /// Puts the directory in its place.

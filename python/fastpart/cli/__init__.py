@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Sequence
 
 from ..errors import FastpartError, ParameterError
+from ..parameters import shown
 from .parser import make_parser
 
 __all__ = ["main"]
@@ -56,7 +57,7 @@ def _refuse(reason: object, code: int, debug: bool) -> int:
 def _os_error_text(error: OSError) -> str:
     if isinstance(error, FastpartError) or error.filename is None:
         return str(error)
-    return f"{os.fsencode(error.filename).decode(errors='replace')}: {error.strerror}"
+    return f"{shown(error.filename)}: {error.strerror}"
 
 
 def _speak(quiet: bool) -> None:

@@ -1,0 +1,31 @@
+"""Inputs of the fault tests: long runs that cost little."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import fastpart as fp
+
+
+@pytest.fixture(scope="session")
+def graph(tmp_path_factory) -> Path:
+    """An R-MAT of 2 million records over 262,144 vertices; copy it before you change it."""
+    return fp.generate.rmat(tmp_path_factory.mktemp("graph") / "g.bin", n=1 << 18, m=2_000_000).path
+
+
+@pytest.fixture(scope="session")
+def endless(tmp_path_factory) -> Path:
+    """A sparse file of 2**31 records, all of them the loop (0, 0), which takes seconds to read once."""
+    path = tmp_path_factory.mktemp("endless") / "endless.bin"
+    path.touch()
+    os.truncate(path, 8 << 31)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder for outputs, and a function that lists what is in it."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder

@@ -1,0 +1,200 @@
+"""Edge files that change during a run: an exception (or SIGBUS under a map, as documented), never a result."""
+
+import os
+import shutil
+import signal
+
+import numpy as np
+import pytest
+from child import PASSES, run_child
+
+import fastpart as fp
+
+IO = pytest.mark.parametrize("io", ["mmap", "read"])
+
+
+@pytest.fixture
+def victim(graph, tmp_path):
+    """A copy of the graph to change, with its sidecar."""
+    for path in (graph, graph.with_name("g.bin.json")):
+        shutil.copy(path, tmp_path)
+    return tmp_path / "g.bin"
+
+
+class Once:
+    """A progress callback that does something in the middle of ``phase``."""
+
+    def __init__(self, phase, action):
+        self.phase, self.action, self.done = phase, action, False
+
+    def __call__(self, phase, done, total):
+        if not self.done and phase == self.phase and 0 < done < total:
+            self.done = True
+            self.action()
+
+
+def shorten(path):
+    os.truncate(path, 8 * 1000)
+
+
+def lengthen(path):
+    with path.open("ab") as file:
+        file.write(bytes(8))
+
+
+def overwrite(path):
+    with path.open("r+b") as file:
+        file.write(np.arange(200_000, dtype="<u4").tobytes())
+
+
+def ruin(path):
+    """Overwrite all with ids outside the graph."""
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.write(b"\xff" * size)
+
+
+CHANGES = pytest.mark.parametrize("change", [lengthen, overwrite, ruin])
+
+
+@IO
+@CHANGES
+@pytest.mark.parametrize("batch", [1, None])
+def test_spring_sees_a_change(victim, io, change, batch):
+    edges = fp.open_edges(victim, io=io)
+    progress = Once("clustering", lambda: change(victim))
+    with pytest.raises(fp.EdgeFileChangedError, match=r"g\.bin: the file changed .*[Rr]un again"):
+        fp.spring(edges, k=4, passes=PASSES, batch=batch, progress=progress)
+    assert progress.done
+    # Nor is it taken for the file that was opened by any later call.
+    for call in (
+        edges.degrees,
+        lambda: fp.evaluate(edges, np.zeros(edges.num_vertices, int)),
+        edges.identify,
+    ):
+        with pytest.raises(fp.EdgeFileChangedError, match="the file changed"):
+            call()
+
+
+@pytest.mark.parametrize("batch", [1, None])
+def test_truncation_is_an_exception_when_read(victim, batch):
+    edges = fp.open_edges(victim, io="read")
+    progress = Once("clustering", lambda: shorten(victim))
+    with pytest.raises(fp.EdgeFileChangedError, match=r"the file changed .*(its size|it became shorter)"):
+        fp.spring(edges, k=4, passes=PASSES, batch=batch, progress=progress)
+
+
+@pytest.mark.parametrize("suffix", ["part.npy", "parts"])
+def test_truncation_under_a_map_writes_nothing(victim, folder, suffix):
+    code = """
+    import os, sys, fastpart as fp
+    path, out, passes = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    def progress(phase, done, total):
+        if phase == "clustering" and done:
+            os.truncate(path, 8000)
+    try:
+        fp.spring(path, k=4, passes=passes, progress=progress).save(out)
+    except fp.EdgeFileChangedError:
+        print("refused")
+    """
+    outcome = run_child(code, str(victim), str(folder / suffix), str(PASSES), may_die_of=[signal.SIGBUS])
+    assert outcome.rc == -signal.SIGBUS or (outcome.rc, outcome.out) == (0, "refused\n"), outcome.err
+    assert os.listdir(folder) == []
+
+
+@IO
+@pytest.mark.parametrize("vanish", ["replaced", "deleted"])
+def test_replaced_or_deleted_files_are_read_to_their_end(victim, tmp_path, io, vanish):
+    expected = fp.spring(victim, k=4, passes=10)
+
+    def action():
+        if vanish == "deleted":
+            victim.unlink()
+        else:
+            other = tmp_path / "other.bin"
+            other.write_bytes(b"\xff" * 800)
+            other.replace(victim)
+
+    progress = Once("clustering", action)
+    part = fp.spring(fp.open_edges(victim, io=io), k=4, passes=10, progress=progress)
+    assert progress.done
+    np.testing.assert_array_equal(part.assignment, expected.assignment)
+
+
+PART = fp.VertexPartition(np.zeros(9, int), 1)
+
+
+def opened(path, io):
+    return fp.open_edges(path, dtype="u32", num_vertices=9, io=io)
+
+
+# Every other pass over the records: its phase, and what makes it.
+CALLS = {
+    "open": ("scan", lambda path, io, **how: fp.open_edges(path, dtype="u32", io=io, **how)),
+    "info": ("degrees", lambda path, io, **how: fp.info(opened(path, io), **how)),
+    "evaluate": ("cut", lambda path, io, **how: fp.evaluate(opened(path, io), PART, **how)),
+    "save": ("checksum", lambda path, io, **how: PART.save("part.npy", edges=opened(path, io), **how)),
+    "save a directory": ("cut", lambda path, io, **how: PART.save("parts", edges=opened(path, io), **how)),
+    "convert": ("convert", lambda path, io, **how: fp.convert(path, "new.bin", dtype="u32", **how)),
+    "relabel": (
+        "convert",
+        lambda path, io, **how: fp.convert(path, "new.bin", dtype="u32", relabel=True, **how),
+    ),
+}
+
+
+@pytest.fixture
+def zeros(tmp_path, folder, monkeypatch):
+    """A sparse file, of loops (0, 0), beside the working directory."""
+    monkeypatch.chdir(folder)
+    path = tmp_path / "zeros.bin"
+    path.touch()
+    os.truncate(path, 8 << 26)
+    return path
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(("io", "change"), [("mmap", overwrite), ("read", lengthen)])
+def test_every_pass_sees_a_change(zeros, folder, name, io, change):
+    phase, call = CALLS[name]
+    progress = Once(phase, lambda: change(zeros))
+    with pytest.raises(fp.EdgeFileChangedError, match=r"zeros\.bin: the file changed"):
+        call(zeros, io, progress=progress, threads=1)
+    assert progress.done
+    assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if CALLS[name][0] != "convert"])
+def test_every_pass_that_reads_sees_a_truncation(zeros, folder, name):
+    phase, call = CALLS[name]
+    progress = Once(phase, lambda: shorten(zeros))
+    with pytest.raises(
+        fp.EdgeFileChangedError, match=r"zeros\.bin: the file changed .*(its size|it became shorter)"
+    ):
+        call(zeros, "read", progress=progress, threads=1)
+    assert progress.done
+    assert os.listdir(folder) == []
+
+
+def truncate_within_a_number(path):
+    with path.open("r+b") as file:
+        start = path.stat().st_size // 2
+        file.seek(start)
+        line = file.read(100).index(b"\n") + 1
+        file.truncate(start + line + 3)
+
+
+def add_words(path):
+    with path.open("ab") as file:
+        file.write(b"these are words\n")
+
+
+@pytest.mark.parametrize("change", [shorten, truncate_within_a_number, overwrite, add_words])
+def test_conversion_of_text_sees_a_change(tmp_path, folder, change):
+    text = tmp_path / "edges.txt"
+    text.write_bytes(b"123456 654321\n" * 3_000_000)
+    progress = Once("convert", lambda: change(text))
+    with pytest.raises(fp.EdgeFileChangedError, match=r"edges\.txt: the file changed"):
+        fp.convert(text, folder / "new.bin", progress=progress)
+    assert progress.done
+    assert os.listdir(folder) == []

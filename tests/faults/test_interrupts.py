@@ -1,0 +1,112 @@
+"""Ctrl-C: answered within a second in every long call, with no output left behind, and the next call works."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from child import SignalAt, run_child, run_command
+
+# A child that works until it is interrupted, says when it could be (first report of `phase`) and was, and goes on.
+CALL = """
+import os, pathlib, sys, time
+import numpy as np, fastpart as fp
+graph, endless, folder = map(pathlib.Path, sys.argv[1:])
+ready = False
+
+def progress(phase, done, total):
+    global ready
+    if not ready and phase == {phase!r}:
+        ready = True
+        print("ready", flush=True)
+
+def call():
+    {call}
+
+before = os.listdir(folder)
+try:
+    call()
+except KeyboardInterrupt:
+    caught = time.monotonic()
+assert ready, "finished before it could be interrupted"
+print("caught", caught)
+assert os.listdir(folder) == before, os.listdir(folder)
+assert fp.spring(graph, k=4).loads.sum() == 1 << 18
+print("works")
+"""
+
+CALLS = {
+    "open": ("scan", "fp.open_edges(endless, dtype='u32', progress=progress)"),
+    "info": ("degrees", "fp.info(fp.open_edges(endless, num_vertices=9, dtype='u32'), progress=progress)"),
+    "spring, degrees": (
+        "degrees",
+        "fp.spring(fp.open_edges(endless, num_vertices=9, dtype='u32', io='read'), k=4, progress=progress)",
+    ),
+    "spring, clustering": ("clustering", "fp.spring(graph, k=4, passes=10_000, progress=progress)"),
+    "spring, sequential": ("clustering", "fp.spring(graph, k=4, passes=10_000, batch=1, progress=progress)"),
+    "evaluate": (
+        "cut",
+        "fp.evaluate(fp.open_edges(endless, num_vertices=9, dtype='u32'), np.zeros(9, int), progress=progress)",
+    ),
+    "evaluate, halo": (
+        "halo",
+        "fp.evaluate(graph, fp.VertexPartition(np.arange(1 << 18), 1 << 18), progress=progress)",
+    ),
+    "convert": ("convert", "fp.convert(endless, folder / 'c.bin', dtype='u32', progress=progress)"),
+    "convert, relabel": (
+        "convert",
+        "fp.convert(endless, folder / 'c.bin', dtype='u32', relabel=True, progress=progress)",
+    ),
+    "generate": ("generate", "fp.generate.rmat(folder / 'r.bin', n=1 << 20, m=10**10, progress=progress)"),
+    "generate, planted": (
+        "generate",
+        "fp.generate.planted(folder / 'p.bin', n=1 << 10, m=10**10, features=2, progress=progress)",
+    ),
+    "save, text": (
+        "save",
+        "fp.VertexPartition(np.zeros(1 << 26, np.int8), 1).save(folder / 'part.txt', progress=progress)",
+    ),
+    "save, directory": (
+        "cut",
+        "fp.VertexPartition(np.zeros(9, int), 1).save(folder / 'part',"
+        " edges=fp.open_edges(endless, num_vertices=9, dtype='u32'), progress=progress)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_python(name, graph, endless, folder):
+    phase, call = CALLS[name]
+    code = CALL.format(phase=phase, call=call)
+    outcome = run_child(code, graph, endless, folder, signal_at=SignalAt(signal.SIGINT, "ready"), timeout=40)
+    assert outcome.rc == 0, outcome.err
+    ready, caught, works = outcome.out.splitlines()
+    assert (ready, works) == ("ready", "works")
+    seconds = float(caught.split()[1]) - outcome.signalled
+    print(f"{name}: KeyboardInterrupt after {seconds:.3f} s")
+    assert 0 < seconds < 1
+
+
+COMMANDS = {
+    "generate": "generate rmat new.bin --n 1000000 --m 1e10",
+    "convert": "convert {endless} new.bin --dtype u32",
+    "info": "info {endless} --dtype u32",
+    "partition": "partition {graph} -k 4 --algorithm spring --passes 10000 -o new.npy",
+    "partition into a directory": "partition {graph} -k 4 --algorithm spring --passes 10000 -o new",
+    "evaluate": "evaluate {graph} parts.npy -k 262144",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command(name, graph, endless, folder):
+    if name == "evaluate":
+        np.save(folder / "parts.npy", np.arange(1 << 18, dtype=np.int32))
+    before = os.listdir(folder)
+    arguments = COMMANDS[name].format(graph=graph, endless=endless).split()
+    outcome = run_command(*arguments, "-q", signal_at=SignalAt(signal.SIGINT), cwd=folder, timeout=40)
+    assert (outcome.rc, outcome.out) == (130, ""), outcome.err
+    assert outcome.err == "fastpart: error: interrupted; nothing was written\n"
+    assert os.listdir(folder) == before
+    seconds = outcome.ended - outcome.signalled
+    print(f"{name}: exit after {seconds:.3f} s")
+    assert seconds < 1

@@ -1,0 +1,98 @@
+"""Too little memory: refused with the number, before anything is allocated; never an abort."""
+
+import os
+import re
+
+import pytest
+from child import run_child
+
+# Prints the refusal of `call`, for which no memory may have been touched.
+LIMITED = """
+import re, sys
+import numpy as np, fastpart as fp
+graph = np.array([[0, 1], [1, 2]], np.uint32)
+edges = fp.open_edges(graph, num_vertices=300_000_000)
+many = fp.VertexPartition([0, 1, 2], 1 << 20)
+
+def resident():
+    with open("/proc/self/status") as status:
+        return int(re.search(r"VmHWM:\\s+(\\d+) kB", status.read())[1]) * 1024
+
+before = resident()
+try:
+    eval(sys.argv[1])
+except fp.MemoryBudgetError as error:
+    assert isinstance(error, MemoryError)
+    print(error)
+assert resident() - before < 16 << 20
+"""
+
+CALLS = {
+    "fp.spring(edges, k=4, memory_limit='1G')": ("spring on 300000000 vertices", "9.6 GB", "1.1 GB"),
+    "fp.spring(edges, k=4, memory_limit=10**9)": ("spring on 300000000 vertices", "9.6 GB", "1.0 GB"),
+    "edges.degrees(memory_limit='1G', threads=2)": ("degrees", "2.4 GB", "1.1 GB"),
+    "fp.info(edges, memory_limit='1G', threads=2)": ("degrees", "2.4 GB", "1.1 GB"),
+    "fp.evaluate(graph, many, memory_limit='1M', threads=1)": ("the cut counts", "33.6 MB", "1.0 MB"),
+    "fp.evaluate(graph, [0, 1, 1], [0, 1, 1], memory_limit=1)": ("", "", "1 bytes"),
+    "fp.convert(sys.argv[2], sys.argv[3], relabel=True, memory_limit='1M')": ("convert", "", "1.0 MB"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_memory_limit_below_need(call, folder, tmp_path):
+    (tmp_path / "edges.txt").write_bytes(b"1 2\n")
+    outcome = run_child(LIMITED, call, tmp_path / "edges.txt", folder / "c.bin")
+    assert outcome.rc == 0, outcome.err
+    what, needed, budget = map(re.escape, CALLS[call])
+    size = r"\d+(\.\d)? ([kMG]B|bytes)"
+    assert re.search(
+        rf"{what}.* needs {needed or size} of memory, the budget is {budget}; raise memory_limit", outcome.out
+    )
+    assert os.listdir(folder) == []
+
+
+# The refusal of `call` by a process that may take `headroom` MB more; or what came of it.
+SHORT = """
+import re, resource, sys
+import numpy as np, fastpart as fp
+path, folder, headroom, call = sys.argv[1:]
+edges = fp.open_edges(np.array([[0, 1], [1, 2]], np.uint32), num_vertices=20_000_000)
+part = fp.VertexPartition(np.arange(1 << 18) % 4, 4)
+with open("/proc/self/status") as status:
+    used = int(re.search(r"VmSize:\\s+(\\d+) kB", status.read())[1]) * 1024
+resource.setrlimit(resource.RLIMIT_AS, (used + (int(headroom) << 20),) * 2)
+try:
+    eval(call)
+except (fp.MemoryBudgetError, fp.CapacityError) as error:
+    print(type(error).__name__, error)
+else:
+    print("complete")
+"""
+
+SHORT_CALLS = {
+    "fp.spring(edges, k=4)": ((1, "cannot start"), (64, "648.4 MB"), (512, "648.4 MB"), (1500, None)),
+    "fp.spring(path, k=4)": ((1, "mapping the file"), (1500, None)),
+    "fp.spring(fp.open_edges(path, io='read'), k=4)": ((1, "cannot start"), (8, "spring"), (1500, None)),
+    "fp.evaluate(path, part)": ((1, "mapping the file"), (1500, None)),
+    "fp.convert(path, folder + '/c.bin', relabel=True)": (
+        (1, "cannot start"),
+        (8, "mapping the file"),
+        (1500, None),
+    ),
+    "part.save(folder + '/part.npy')": ((1, "cannot start"), (1500, None)),
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "headroom", "refusal"),
+    [(call, *case) for call, cases in SHORT_CALLS.items() for case in cases],
+)
+def test_address_space_below_need(graph, folder, call, headroom, refusal):
+    outcome = run_child(SHORT, graph, folder, headroom, call)
+    assert outcome.rc == 0, outcome.err
+    if refusal is None:
+        assert outcome.out == "complete\n"
+    else:
+        assert re.search(refusal, outcome.out), outcome.out
+        assert re.search("raise memory_limit|use fewer", outcome.out)
+        assert os.listdir(folder) == []

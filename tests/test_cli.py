@@ -1,0 +1,395 @@
+"""The command line: exit codes, one line per refusal, and output that other programs can read."""
+
+import json
+import logging
+import os
+import re
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fastpart as fp
+from fastpart.cli import main
+from strategies import raw
+
+EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
+"""Two triangles joined by one edge, and a loop."""
+
+VERBS = ["generate", "convert", "info", "partition", "evaluate"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    """Run in a folder that holds a graph with its sidecar; undo what the command line sets up for its process."""
+    monkeypatch.chdir(tmp_path)
+    raw(tmp_path / "g.bin", EDGES)
+    checksum = fp.open_edges(EDGES).identify()[1]
+    sidecar = {"fastpart": 1, "dtype": "u32", "n": 6, "m": 8, "kind": "undirected", "checksum": checksum}
+    (tmp_path / "g.bin.json").write_text(json.dumps(sidecar))
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    yield
+    log = logging.getLogger("fastpart")
+    log.handlers.clear()
+    log.setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command in this process; return exit code, stdout and stderr."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+SPRING = ("partition", "g.bin", "-k", "2", "--algorithm", "spring")
+
+
+# Complete results.
+
+
+def test_partition_prints_the_measures_and_writes_nothing(run, tmp_path):
+    code, out, err = run(*SPRING)
+    assert (code, err) == (0, "")
+    evaluation = str(fp.evaluate("g.bin", fp.spring("g.bin", 2)))
+    assert out.startswith(f"{evaluation}\n\nspring: ")
+    assert re.search(r"\nspring: \d+\.\d\d s, \d+\.\d M edges/s\n$", out)
+    assert sorted(os.listdir()) == ["g.bin", "g.bin.json"]
+
+
+@pytest.mark.parametrize("out", ["part.npy", "part.txt", "part.parquet", "part", "part/"])
+def test_partition_saves_in_each_form(run, out):
+    code, printed, _ = run(*SPRING, "-o", out)
+    assert code == 0
+    assert printed.endswith(f"saved to {out.rstrip('/')}\n")
+    loaded = fp.load(out, edges="g.bin", k=2)
+    assert loaded.assignment.tolist() == fp.spring("g.bin", 2).assignment.tolist()
+    assert sorted(os.listdir()) == ["g.bin", "g.bin.json", out.rstrip("/")]
+    if "." not in out:
+        assert sorted(os.listdir(out)) == ["assignment.npy", "manifest.json", "metrics.parquet"]
+        assert loaded.parameters["balance"] == 1.05
+
+
+def test_json_of_partition_and_evaluate(run):
+    np.save("y.npy", np.array([0, 0, 0, 1, 1, 1]))
+    np.savez("s.npz", train=[0, 3], val=[1], test=[2])
+    measures = ("--labels", "y.npy", "--splits", "s.npz")
+    code, out, err = run(*SPRING, "-o", "part", "--json", *measures)
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) == 1
+    content = json.loads(out)
+    part = fp.spring("g.bin", 2)
+    expected = fp.evaluate("g.bin", part, "y.npy", "s.npz")
+    assert content == {"totals": expected.totals.row(0, named=True), "parts": expected.parts.rows(named=True)}
+    assert pl.read_parquet("part/metrics.parquet").equals(expected.parts)
+    code, again, err = run("evaluate", "g.bin", "part", "--json", *measures)
+    assert (code, err) == (0, "")
+    assert json.loads(again) == content
+
+
+def test_evaluate_reads_what_other_tools_wrote(run):
+    np.save("part.npy", np.array([0, 0, 0, 1, 1, 1]))
+    code, out, _ = run("evaluate", "g.bin", "part.npy", "-k", 3, "--json")
+    assert code == 0
+    assert json.loads(out)["totals"]["k"] == 3
+    np.save("edge.npy", np.zeros(8, np.int64))
+    code, out, _ = run("evaluate", "g.bin", "edge.npy", "--part-kind", "edge", "--json")
+    assert json.loads(out)["totals"]["rf"] == 1.0
+    code, out, _ = run("evaluate", "g.bin", "part.npy")
+    assert code == 0
+    assert out.startswith("kind")
+    assert "0.1429" in out
+
+
+def test_info(run):
+    code, out, err = run("info", "g.bin", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == fp.info("g.bin")
+    code, out, _ = run("info", "g.bin")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == list(fp.info("g.bin"))
+    assert re.search(r"^memory +spring 8,388,800$", out, re.MULTILINE)
+
+
+def test_generate_and_convert(run):
+    code, out, err = run("generate", "rmat", "r.bin", "--n", "1e3", "--m", "5_000", "--seed", 3, "--json")
+    assert (code, err) == (0, "")
+    content = json.loads(out)
+    checksum = fp.open_edges("r.bin").identify()[1]
+    expected = {
+        "out": "r.bin",
+        "dtype": "u32",
+        "n": 1000,
+        "m": 5000,
+        "kind": "undirected",
+        "checksum": checksum,
+    }
+    assert content == expected
+    code, out, _ = run(
+        "generate", "planted", "p.bin", "--n", 100, "--m", 2000, "--classes", 4, "--features", 2
+    )
+    assert (code, out) == (0, "p.bin: n = 100, m = 2,000, undirected; sidecar p.bin.json\n")
+    assert np.load("p.bin.features.npy").shape == (100, 2)
+    np.savetxt("g.txt", EDGES, fmt="%d")
+    code, out, _ = run("convert", "g.txt", "c.bin", "--kind", "directed", "--num-vertices", 9, "--json")
+    assert code == 0
+    assert json.loads(out)["loops"] == 1
+    assert fp.open_edges("c.bin").identify() == fp.open_edges(EDGES).identify()
+    assert (fp.open_edges("c.bin").kind, fp.open_edges("c.bin").num_vertices) == ("directed", 9)
+    code, out, _ = run("convert", "g.txt", "c.bin", "--relabel")
+    assert (code, out) == (0, "c.bin: n = 6, m = 8, undirected; sidecar c.bin.json\n")
+
+
+def test_ways_to_read_reach_the_file(run):
+    EDGES.T.astype("<u8").tofile("raw.bin")
+    EDGES.astype("<u8").tofile("wide.bin")
+    given = ("--dtype", "u64", "--num-vertices", 9, "--kind", "symmetric", "--io", "read", "--threads", 1)
+    code, out, _ = run("info", "wide.bin", "--json", *given)
+    facts = json.loads(out)
+    assert (code, facts["n"], facts["m"], facts["kind"]) == (0, 9, 8, "symmetric")
+    np.save("two.npy", np.array([[0, 1], [0, 2]]))
+    code, out, _ = run("info", "two.npy", "--json", "--layout", "edge_index")
+    assert json.loads(out)["loops"] == 1
+    code, _, err = run("info", "two.npy", "--max-vertices", 1)
+    assert code == 1
+    assert "max_vertices is 1; raise it" in err
+
+
+# Parameters of the algorithm.
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--passes", "2"], {"passes": 2}),
+        (["--passes=3"], {"passes": 3}),
+        (["--strict", "false"], {"strict": False}),
+        (["--strict=True"], {"strict": True}),
+        (["--batch", "1"], {"batch": 1}),
+        (["--batch", "none"], {"batch": None}),
+        (["--balance", "1.5", "--seed", "18446744073709551615"], {"balance": 1.5, "seed": 2**64 - 1}),
+    ],
+)
+def test_parameters_reach_the_algorithm(run, words, expected):
+    code, _, err = run(*SPRING, *words, "-o", "part")
+    assert (code, err) == (0, "")
+    parameters = fp.load("part").parameters
+    assert {name: parameters[name] for name in expected} == expected
+
+
+# Refusals. 20, 22 to 26
+
+
+def refused(run, code, *arguments):
+    """Run a command that is refused; return the one line it says."""
+    got, out, err = run(*arguments)
+    assert (got, out) == (code, "")
+    lines = [line for line in err.splitlines() if not line.startswith("fastpart: note: ")]
+    assert len(lines) == 1
+    assert lines[0].startswith("fastpart: error: ")
+    assert "Traceback" not in err
+    return lines[0].removeprefix("fastpart: error: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--k-parts", "3"], r"unknown argument '--k-parts'; spring also takes --passes, --batch, --strict$"),
+        (["--pases", "2"], "unknown argument '--pases'; spring also takes --passes, --batch, --strict"),
+        (["surplus"], "unknown argument 'surplus'"),
+        (["--degrees", "x"], "unknown argument '--degrees'"),
+        (["--algorithm", "metis"], "--algorithm: unknown 'metis'; known are spring"),
+        (["--passes", "two"], "--passes: 'two' is not a number"),
+        (["--passes", "2.0"], r"--passes: '2\.0' is not a number"),
+        (["--passes"], "--passes: '' is not a number"),
+        (["--passes", "0"], "passes: 0 is not between 1 and"),
+        (["--strict", "maybe"], "--strict: 'maybe'; write true or false"),
+        (["-k", "0"], "k: 0 is not between 1 and 1048576"),
+        (["-k", "two"], r"argument -k: invalid int value: 'two' \(see `fastpart partition --help`\)"),
+        (["--balance", "0.5"], r"balance: 0\.5 is not a ratio of at least 1"),
+        (["--balance", "nan"], "balance: nan"),
+        (["--balance", "much"], "argument --balance: invalid float value: 'much'"),
+        (["--seed", "-1"], "seed: -1 is not between 0 and"),
+        (["--seed", "0.5"], r"argument --seed: invalid integer value: '0\.5'"),
+        (["--seed", "inf"], "argument --seed: invalid integer value: 'inf'"),
+        (["--threads", "-1"], "threads: -1"),
+        (["--threads", "1000000"], "threads: 1000000"),
+        (["--memory-limit", "4X"], "memory_limit: '4X'; write bytes, or a size such as 4G or 512M"),
+        (["--num-vertices", "5"], r"num_vertices: 5, but g\.bin\.json says 6"),
+        (["--kind", "mixed"], r"argument --kind: invalid choice: 'mixed' \(choose from"),
+        (["--dtype", "f4"], "dtype: unknown value"),
+        (["--io", "map"], "argument --io: invalid choice: 'map'"),
+        (["-o", "part.csv"], r"out: unknown suffix '\.csv' of .*; use \.npy, \.txt, \.parquet, or no suffix"),
+        (["-o", "g.bin/"], "out: g.bin is the input; choose another name"),
+        (["--splits", "s.npz", "--split", "7"], "split: 7, but train_masks has shape"),
+        (["--labels", "short.npy"], "labels: 3 rows for 6 vertices"),
+    ],
+)
+def test_wrong_command_lines_exit_with_2(run, words, text):
+    np.savez("s.npz", train_masks=np.zeros((2, 6), bool))
+    np.save("short.npy", np.zeros(3, int))
+    before = sorted(os.listdir())
+    assert re.search(text, refused(run, 2, *SPRING, *words))
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "the following arguments are required: VERB"),
+        (["divide"], "invalid choice: 'divide'.*info.*partition"),
+        (["partition", "g.bin", "--algorithm", "spring"], "the following arguments are required: -k"),
+        (["partition", "g.bin", "-k", "2"], "the following arguments are required: --algorithm"),
+        (["partition", "g.bin", "-k", "2", "--alg", "spring"], "required: --algorithm"),
+        (["info"], "the following arguments are required: FILE"),
+        (["info", "g.bin", "--jsn"], "unknown argument '--jsn'"),
+        (["evaluate", "g.bin", "part", "surplus"], "unknown argument 'surplus'"),
+        (["evaluate", "g.bin", "part", "--part-kind", "v"], "argument --part-kind: invalid choice: 'v'"),
+        (["convert", "g.bin", "c.bin", "--relable"], "unknown argument '--relable'"),
+        (["convert", "g.bin", "g.bin"], "out: g.bin is the input"),
+        (["generate", "rmat", "r.bin", "--n", "5"], "the following arguments are required: --m"),
+        (
+            ["generate", "rmat", "r.bin", "--n", "5", "--m", "5", "--classes", "2"],
+            "belong to `generate planted`",
+        ),
+        (["generate", "rmat", "r.bin", "--n", "-5", "--m", "5"], "n: -5"),
+        (
+            ["generate", "rmat", "r.bin", "--n", "1.5", "--m", "5"],
+            "argument --n: invalid integer value: '1.5'",
+        ),
+        (["generate", "grid", "r.bin", "--n", "5", "--m", "5"], "invalid choice: 'grid'"),
+    ],
+)
+def test_wrong_verbs_and_arguments_exit_with_2(run, arguments, text):
+    assert re.search(text, refused(run, 2, *arguments))
+    assert sorted(os.listdir()) == ["g.bin", "g.bin.json"]
+
+
+# 1, 2, 6, 14, 46
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["info", "absent.bin"], "absent.bin: No such file or directory"),
+        (["info", "."], r"\.: not a regular file \(a directory\)"),
+        (["info", "/dev/null"], "/dev/null: not a regular file"),
+        (["info", "odd.bin"], "odd.bin: length 9 is not a multiple of 8"),
+        (
+            ["info", "text.txt"],
+            r"text\.txt: this is text, not binary edges; convert it first: `fastpart convert",
+        ),
+        (["convert", "bad.txt", "c.bin"], "bad.txt: line 2, column 3: "),
+        (["convert", "text.txt", "absent/c.bin"], "absent: no such directory"),
+        (["generate", "rmat", "absent/r.bin", "--n", "5", "--m", "5"], "absent: no such directory"),
+        (["evaluate", "g.bin", "absent.npy"], "absent.npy: No such file or directory"),
+        (["evaluate", "g.bin", "short.npy"], "the partition belongs to another graph: it has 3 vertices"),
+        (["evaluate", "g.bin", "text.txt"], "text.txt: not one part per line"),
+        (
+            [*SPRING, "-o", "absent/part.npy"],
+            "absent: the folder of the output does not exist; make it first",
+        ),
+        ([*SPRING, "-o", "thesis"], "thesis: exists, and is no partition directory"),
+        ([*SPRING, "--labels", "absent.npy"], "absent.npy: No such file or directory"),
+        ([*SPRING, "--labels", "text.txt"], r"text\.txt: not a \.npy or \.npz of plain arrays"),
+    ],
+)
+def test_what_is_refused_otherwise_exits_with_1(run, arguments, text):
+    np.save("short.npy", np.zeros(3, int))
+    os.mkdir("thesis")
+    for name, content in {
+        "odd.bin": "x" + "\0" * 8,
+        "text.txt": "0 1\n",
+        "bad.txt": "0 1\n1 x\n",
+        "thesis/a": "",
+    }.items():
+        with open(name, "w") as file:
+            file.write(content)
+    before = sorted(os.listdir())
+    assert re.search(text, refused(run, 1, *arguments))
+    assert sorted(os.listdir()) == before
+
+
+# 40
+def test_memory_limit_below_the_need_names_the_number(run):
+    said = refused(run, 1, *SPRING, "--memory-limit", "1M", "-o", "part.npy")
+    assert said == (
+        "spring on 6 vertices (32 bytes each) needs 8.4 MB of memory, the budget is 1.0 MB; "
+        "raise memory_limit, or free memory"
+    )
+    assert not os.path.exists("part.npy")
+    assert run(*SPRING, "--memory-limit", "1G")[0] == 0
+
+
+def test_debug_shows_the_traceback(run):
+    code, _, err = run("info", "absent.bin", "--debug")
+    assert code == 1
+    assert err.startswith("Traceback (most recent call last):")
+    assert err.splitlines()[-1] == "fastpart: error: absent.bin: No such file or directory"
+    code, _, err = run(*SPRING, "--passes", "0", "--debug")
+    assert code == 2
+    assert "Traceback" in err
+
+
+def test_defects_are_told_from_refusals(run, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr("fastpart.cli.commands.graph_info", broken)
+    assert refused(run, 1, "info", "g.bin") == "internal error: RuntimeError: two lines (--debug shows where)"
+
+
+# 39
+def test_interrupts_exit_with_130(run, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fastpart.cli.commands.graph_info", interrupted)
+    assert refused(run, 130, "info", "g.bin") == "interrupted; nothing was written"
+
+
+# What goes to stderr.
+
+
+def test_notes_go_to_stderr_and_quiet_silences_them(run):
+    os.remove("g.bin.json")
+    code, out, err = run(*SPRING)
+    assert code == 0
+    assert re.fullmatch(r"fastpart: note: g\.bin: n = 6, the largest id \+ 1; .*\n", err)
+    assert "note" not in out
+    code, quiet, err = run(*SPRING, "-q", "-o", "part.npy")
+    assert (code, err) == (0, "")
+    # The table is the result; how long it took is not.
+    assert quiet == f"{fp.evaluate('g.bin', fp.spring('g.bin', 2))}\n"
+    assert run("generate", "rmat", "r.bin", "--n", 5, "--m", 5, "-q") == (0, "", "")
+
+
+# 21
+@pytest.mark.filterwarnings("default::fastpart.CapacityWarning")
+def test_warnings_are_one_line_on_stderr(run):
+    code, _, err = run("partition", "g.bin", "-k", 9, "--algorithm", "spring", "--json")
+    assert (code, err) == (0, "fastpart: warning: k=9 parts for 6 vertices: 3 or more parts are empty\n")
+
+
+@pytest.mark.parametrize("verb", [None, *VERBS])
+def test_help_has_examples(capsys, verb):
+    with pytest.raises(SystemExit) as exit_:
+        main([verb, "--help"] if verb else ["--help"])
+    assert exit_.value.code == 0
+    text = capsys.readouterr().out
+    assert "\nexamples:\n  fastpart " in text
+    if verb is None:
+        assert all(f"    {verb}" in text for verb in VERBS)
+    else:
+        assert "--memory-limit SIZE" in text
+        examples = re.findall(r"^  (fastpart .*)$", text, re.MULTILINE)
+        assert all(example.startswith(f"fastpart {verb} ") for example in examples)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"fastpart {fp.__version__}\n"

@@ -1,0 +1,103 @@
+"""Partitions and generated graphs as they were: a change needs an entry in CHANGELOG.md that says why.
+
+With such a reason, write the digests again: ``python tests/test_golden.py > tests/data/golden.json``.
+"""
+
+import hashlib
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = Path(__file__).with_name("data") / "golden.json"
+
+OPTIONS = {
+    "spring": {},
+    "spring, batch=1": {"batch": 1},
+    "spring, passes=2": {"passes": 2},
+    "spring, strict=False": {"strict": False},
+    "spring, batch=4096, balance=1.2": {"batch": 4096, "balance": 1.2},
+}
+PARTS = (2, 8, 32)
+RMAT = {"n": 50_000, "m": 300_000, "seed": 1}
+
+GENERATED = {
+    "rmat": lambda out: fp.generate.rmat(out, **RMAT),
+    "rmat, n=2**17": lambda out: fp.generate.rmat(out, n=2**17, m=70_000, seed=2**64 - 1),
+    "planted": lambda out: fp.generate.planted(out, n=5000, m=70_000, classes=7, features=5, seed=1),
+}
+
+
+def digest(content):
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def graphs(folder):
+    """Open the graphs, by name."""
+    for name in ("cora", "amazon-computers"):
+        yield name, fp.convert(ROOT / "datasets" / f"{name}.txt.gz", folder / f"{name}.bin")
+    yield "rmat", fp.generate.rmat(folder / "rmat.bin", **RMAT)
+
+
+def partitions(folder):
+    """Return the digest of every partition, by graph and parameters."""
+    return {
+        f"{name}, {algorithm}, k={k}": digest(
+            fp.spring(edges, k, **options).assignment.astype("<i4", copy=False).tobytes()
+        )
+        for name, edges in graphs(folder)
+        for algorithm, options in OPTIONS.items()
+        for k in PARTS
+    }
+
+
+def files(folder, name):
+    """Return the digest of every file that a generator writes, but the archive, by suffix."""
+    GENERATED[name](folder / "g")
+    written = {
+        path.name[1:]: digest(path.read_bytes()) for path in folder.glob("g*") if path.suffix != ".npz"
+    }
+    for split in folder.glob("g*.npz"):
+        with np.load(split) as arrays:
+            written |= {f"{split.name[1:]}, {key}": digest(ids.tobytes()) for key, ids in arrays.items()}
+    return {f"{name}{suffix}": value for suffix, value in sorted(written.items())}
+
+
+@pytest.fixture(scope="module")
+def golden():
+    return json.loads(GOLDEN.read_text())
+
+
+def changed(found, expected):
+    names = [name for name in found if found[name] != expected.get(name)]
+    return f"{', '.join(names)}: no longer what they were; that needs a reason in CHANGELOG.md (see above)"
+
+
+def test_partitions_are_what_they_were(tmp_path, golden):
+    found = partitions(tmp_path)
+    assert found == golden["partitions"], changed(found, golden["partitions"])
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_generated_files_are_what_they_were(tmp_path, golden, name):
+    found = files(tmp_path, name)
+    expected = golden["files"][name]
+    assert found == expected, changed(found, expected)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        content = {"partitions": partitions(Path(folder)), "files": {}}
+    for name in GENERATED:
+        with tempfile.TemporaryDirectory() as folder:
+            content["files"][name] = files(Path(folder), name)
+    print(json.dumps(content, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,311 @@
+"""Hostile and damaged files: refused with the reason, and nothing worse."""
+
+import gzip
+import json
+import os
+import random
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fastpart as fp
+
+EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
+"""Two triangles joined by one edge, and a loop."""
+
+
+def save(part, folder, name, **options):
+    part.save(f"{folder}/{name}", **options)
+    return folder / name
+
+
+# 45
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (np.array([0, None]), r"not a \.npy array of parts \(.*Python objects"),
+        (np.array([0.0, 1.0]), "assignment: dtype float64; parts are integers"),
+        (np.array([[0, 1]]), r"assignment: shape \(1, 2\)"),
+        (np.array([0, -1]), "vertex 1 has part -1"),
+        (np.array([0, 2**40]), "k: 1099511627777 is not between 1 and 1048576"),
+        (np.array([0, 2**64 - 1], np.uint64), "k: 18446744073709551616 is not between"),
+        (np.array("x"), "assignment: shape"),
+    ],
+)
+def test_hostile_arrays(tmp_path, array, text):
+    np.save(tmp_path / "part.npy", array, allow_pickle=True)
+    with pytest.raises(fp.GraphFormatError, match=rf"part\.npy: .*({text})"):
+        fp.load(tmp_path / "part.npy")
+
+
+# 45
+def test_headers_that_claim_too_much(tmp_path):
+    path = save(fp.VertexPartition([0, 1, 0], 2), tmp_path, "part.npy")
+    whole = path.read_bytes()
+    for content in (
+        whole.replace(b"(3,)", b"(999999999999999,)"),
+        whole.replace(b"(3,)", b"(2305843009213693952,)"),
+        whole.replace(b"(3,)", b"(4,)"),
+        whole.replace(b"(3,)", b"(-3,)"),
+        whole.replace(b"(3,)", b"(3.5,)"),
+        whole[:50],
+        whole[:-1],
+        b"",
+        b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 65535,
+        b"PK\x03\x04" + bytes(30),
+        b"\x80\x04\x95" + bytes(30),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(fp.GraphFormatError, match=r"part\.npy: not a \.npy array of parts \(.+\)"):
+            fp.load(path)
+    np.savez(tmp_path / "archive", part=np.zeros(3))
+    (tmp_path / "archive.npz").rename(path)
+    with pytest.raises(fp.GraphFormatError, match="magic"):
+        fp.load(path)
+
+
+# 45
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (b"0\n-1\n", "vertex 1 has part -1"),
+        (b"0\n1.5\n", "not one part per line"),
+        (b"0\nx\n", "not one part per line"),
+        (b"0\n\n1\n", "line 2 holds no part|not one part per line"),
+        (b"0 1\n1 0\n", "not one part per line"),
+        (b"0,1\n1,0\n", "not one part per line"),
+        (b"0\n99999999999999999999\n", "not one part per line"),
+        (b"0\n2000000000\n", "k: 2000000001 is not between"),
+        (b"\x00\xff\n", "not one part per line"),
+        (b"\xff\xfe0\n", "not one part per line"),
+    ],
+)
+def test_hostile_text(tmp_path, text, named):
+    (tmp_path / "part.txt").write_bytes(text)
+    with pytest.raises(fp.GraphFormatError, match=rf"part\.txt: .*({named})"):
+        fp.load(tmp_path / "part.txt")
+
+
+# 45
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        (pl.DataFrame({"parts": [0, 1]}), "no Parquet file with a column 'part'"),
+        (pl.DataFrame({"part": [0.5, 1.0]}), "assignment: dtype float64"),
+        (pl.DataFrame({"part": [0, None]}), "assignment: dtype float64|nulls"),
+        (pl.DataFrame({"part": ["a", "b"]}), "assignment: dtype"),
+        (pl.DataFrame({"part": [[0], [1]]}), "assignment: "),
+        (pl.DataFrame({"part": [0, -7]}), "vertex 1 has part -7"),
+    ],
+)
+def test_hostile_parquet(tmp_path, frame, text):
+    frame.write_parquet(tmp_path / "part.parquet")
+    with pytest.raises(fp.GraphFormatError, match=rf"part\.parquet: .*({text})"):
+        fp.load(tmp_path / "part.parquet")
+
+
+# 45
+@pytest.mark.parametrize(
+    "metadata", ["", "{", "[]", "3", "[" * 100_000, '{"schema": 2}', '{"schema": 1, "kind": "vertex"}']
+)
+def test_hostile_metadata_of_parquet(tmp_path, metadata):
+    pl.DataFrame({"part": [0, 1]}).write_parquet(tmp_path / "part.parquet", metadata={"fastpart": metadata})
+    with pytest.raises(
+        fp.GraphFormatError, match=r"part\.parquet: (not JSON|expected a JSON object|schema 2|k: )"
+    ):
+        fp.load(tmp_path / "part.parquet")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A partition directory of two triangles."""
+    return save(fp.spring(EDGES, k=2), tmp_path, "parts", edges=EDGES)
+
+
+def change(folder, **fields):
+    manifest = json.loads((folder / "manifest.json").read_text()) | fields
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+# 45
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"schema": 2}, r"schema 2; this fastpart \(.*\) reads schema 1"),
+        ({"schema": None}, "schema None"),
+        ({"schema": "1"}, "schema '1'"),
+        ({"kind": "hyper"}, "kind: unknown value 'hyper'; valid are 'vertex', 'edge'"),
+        ({"kind": ["vertex"]}, "kind: expected a string, got list"),
+        ({"kind": None}, "kind: expected a string"),
+        ({"kind": "edge"}, "assignment: 6 records, but the manifest says 8"),
+        ({"k": 1}, r"assignment: vertex \d has part 1, outside 0\.\.0"),
+        ({"k": 0}, "k: 0 is not between"),
+        ({"k": 10**30}, "k: 10+ is not between"),
+        ({"k": 2.0}, "k: expected an integer, got float"),
+        ({"k": True}, "k: expected an integer, got bool"),
+        ({"k": None}, "k: expected an integer"),
+        ({"n": 7}, "assignment: 6 vertices, but the manifest says 7"),
+        ({"n": -6}, "n: -6"),
+        ({"n": "6"}, "n: expected an integer, got str"),
+        ({"m": 1e3}, "m: expected an integer, got float"),
+        ({"loops": [0]}, "loops: expected an integer, got list"),
+        ({"cap": "4"}, "cap: expected an integer, got str"),
+        ({"algorithm": 3}, "algorithm: expected str, got int"),
+        ({"parameters": "k=2"}, "parameters: expected dict, got str"),
+        ({"checksum": 7}, "checksum: expected str, got int"),
+    ],
+)
+def test_hostile_manifests(folder, fields, text):
+    change(folder, **fields)
+    with pytest.raises(fp.GraphFormatError, match=rf"parts: {text}"):
+        fp.load(folder)
+
+
+# 45
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xfe", b"nan", b"[" * 100_000, b'{"a":' * 50_000, b"[1]", b"1" * 9999]
+)
+def test_manifests_that_are_no_json_object(folder, content):
+    (folder / "manifest.json").write_bytes(content)
+    with pytest.raises(
+        fp.GraphFormatError, match=r"manifest\.json: (not JSON \(.+\)|expected a JSON object)"
+    ):
+        fp.load(folder)
+
+
+# 45
+def test_unknown_fields_and_files_are_tolerated_and_paths_not_followed(folder):
+    change(
+        folder,
+        novelty={"deep": [1]},
+        assignment="../../etc/passwd",
+        input={"path": "/etc/passwd", "bytes": -1},
+    )
+    (folder / "more.npy").write_bytes(b"?")
+    part = fp.load(folder, edges=EDGES)
+    assert (part.algorithm, part.assignment.tolist()) == ("spring", fp.spring(EDGES, k=2).assignment.tolist())
+
+
+# 45, 46: a manifest copied from elsewhere does not pass for the graph's.
+def test_a_manifest_with_another_checksum_is_refused(folder):
+    change(folder, checksum="0" * 32)
+    with pytest.raises(fp.GraphFormatError, match=r"another graph: its checksum is 0{32}"):
+        fp.load(folder, edges=EDGES)
+
+
+def test_incomplete_directories(folder):
+    (folder / "assignment.npy").unlink()
+    with pytest.raises(FileNotFoundError, match=r"assignment\.npy"):
+        fp.load(folder)
+    (folder / "manifest.json").unlink()
+    with pytest.raises(
+        fp.GraphFormatError, match=r"parts: no manifest\.json in it; not a partition directory"
+    ):
+        fp.load(folder)
+
+
+# 2, 45
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("name", ["part.npy", "part.txt", "part.parquet"])
+def test_a_fifo_is_refused_without_blocking(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(fp.GraphFormatError, match=rf"{name}: not a regular file"):
+        fp.load(tmp_path / name)
+    with pytest.raises(fp.GraphFormatError, match=rf"{name}: not a regular file"):
+        fp.evaluate(EDGES, [0] * 6, labels=tmp_path / name)
+
+
+# 2, 45
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    ("name", "text"), [("assignment.npy", "not a regular file"), ("manifest.json", "no manifest")]
+)
+def test_a_fifo_in_a_directory_is_refused_without_blocking(folder, name, text):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(fp.GraphFormatError, match=text):
+        fp.load(folder)
+
+
+# Fuzz: damaged files raise what is documented, and nothing else.
+
+
+def mutated(chance, content):
+    """Return ``content`` with a few random damages."""
+    content = bytearray(content)
+    for _ in range(chance.choice([1, 1, 2, 8])):
+        at = chance.randrange(len(content) + 1)
+        length = chance.choice([1, 1, 4, 64])
+        match chance.randrange(5):
+            case 0:
+                del content[at:]
+            case 1:
+                del content[at : at + length]
+            case 2:
+                content[at:at] = chance.randbytes(length)
+            case 3:
+                content[at : at + length] = bytes([chance.choice(b'\0\xff\x7f\x80019-(,\n "{')]) * length
+            case _:
+                content[at : at + 1] = bytes([chance.randrange(256)])
+    return bytes(content)
+
+
+def damage(path, call, rounds=200):
+    """Call with damaged versions of the file; return how many were refused and how many passed."""
+    chance = random.Random(path.name)
+    whole = path.read_bytes()
+    outcomes = [0, 0]
+    for _ in range(rounds):
+        path.write_bytes(mutated(chance, whole))
+        try:
+            call()
+            outcomes[1] += 1
+        except (fp.FastpartError, OSError):
+            outcomes[0] += 1
+    return outcomes
+
+
+# 45
+@pytest.mark.filterwarnings("ignore:Reading `.np:UserWarning")
+@pytest.mark.parametrize("name", ["part.npy", "part.txt", "part/manifest.json", "part/assignment.npy"])
+def test_fuzzed_partitions(tmp_path, name):
+    part = fp.spring(fp.generate.rmat(tmp_path / "g.bin", n=300, m=900), k=7)
+    out = save(part, tmp_path, name.split("/")[0], edges=tmp_path / "g.bin")
+    refused, _ = damage(tmp_path / name, lambda: fp.load(out, edges=tmp_path / "g.bin"))
+    assert refused
+
+
+# 45: cut off only, since other damages of a Parquet file can make Polars abort the process.
+def test_truncated_parquet(tmp_path):
+    path = save(fp.spring(fp.generate.rmat(tmp_path / "g.bin", n=300, m=900), k=7), tmp_path, "part.parquet")
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises(
+            fp.GraphFormatError, match=r"part\.parquet: no Parquet file with a column 'part' \(.+\)"
+        ):
+            fp.load(path)
+
+
+@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.parametrize("name", ["g.bin", "g.npy", "g.bin.json", "g.txt", "g.txt.gz"])
+def test_fuzzed_graphs(tmp_path, name):
+    edges = fp.generate.rmat(tmp_path / "g.bin", n=300, m=900)
+    array = np.fromfile(tmp_path / "g.bin", "<u4").reshape(-1, 2)
+    np.save(tmp_path / "g.npy", array)
+    np.savetxt(tmp_path / "g.txt", array, fmt="%d", header="u v")
+    (tmp_path / "g.txt.gz").write_bytes(gzip.compress((tmp_path / "g.txt").read_bytes(), mtime=0))
+    assert edges.num_edges == 900
+
+    def partition():
+        graph = tmp_path / name.removesuffix(".json")
+        if ".txt" in name:
+            fp.convert(graph, tmp_path / "converted.bin")
+            graph = tmp_path / "converted.bin"
+        part = fp.spring(graph, k=4, memory_limit="200M")
+        assert part.loads.max(initial=0) <= part.cap
+
+    refused, passed = damage(tmp_path / name, partition)
+    assert refused
+    assert passed or name.endswith(".gz")  # whose checksum finds every damage

@@ -1,0 +1,124 @@
+"""info(): what a graph is; and what importing the package needs."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import fastpart as fp
+import oracles
+from strategies import edge_lists, raw
+
+
+@settings(max_examples=50)
+@given(edge_lists(12, 40))
+def test_facts_equal_the_definitions(graph):
+    n, edges = graph
+    opened = fp.open_edges(edges, num_vertices=n, kind="directed")
+    degrees = oracles.degrees(n, edges.tolist())
+    facts = fp.info(opened)
+    assert list(facts) == [
+        "n",
+        "m",
+        "loops",
+        "kind",
+        "isolated",
+        "mean_degree",
+        "degrees",
+        "checksum",
+        "memory",
+    ]
+    assert (facts["n"], facts["m"], facts["kind"]) == (n, len(edges), "directed")
+    assert facts["loops"] == (edges[:, 0] == edges[:, 1]).sum()
+    assert facts["isolated"] == degrees.count(0)
+    assert facts["mean_degree"] == pytest.approx(sum(degrees) / n if n else 0, abs=5e-4)
+    assert list(facts["degrees"]) == ["min", "25%", "50%", "75%", "90%", "99%", "99.9%", "max"]
+    quantiles = list(facts["degrees"].values())
+    assert quantiles == sorted(quantiles)
+    assert (quantiles[0], quantiles[-1]) == (min(degrees, default=0), max(degrees, default=0))
+    assert set(quantiles) <= {*degrees, *([0] if not n else [])}
+    assert (facts["loops"], facts["checksum"]) == opened.identify()
+    assert json.loads(json.dumps(facts)) == facts
+
+
+def test_checksum_does_not_depend_on_the_container_but_on_order_and_direction(tmp_path):
+    edges = np.array([[0, 1], [2, 1], [2, 2]], np.uint32)
+    checksum = fp.info(edges)["checksum"]
+    assert len(checksum) == 32
+    assert int(checksum, 16)
+    assert fp.info(raw(tmp_path / "g.bin", edges))["checksum"] == checksum
+    assert fp.info(edges.astype(">i8"))["checksum"] == checksum
+    for other in (edges[::-1], edges[:, ::-1], edges[:2]):
+        assert fp.info(other)["checksum"] != checksum
+
+
+def test_memory_is_what_the_partitioner_asks_for():
+    edges = np.array([[0, 999_999]], np.uint32)
+    needed = fp.info(edges)["memory"]["spring"]
+    assert needed == 32 * 10**6 + (8 << 20)
+    with pytest.raises(fp.MemoryBudgetError, match=r"needs 40\.4 MB"):
+        fp.spring(edges, k=2, memory_limit=needed - 1)
+    assert len(fp.spring(edges, k=2, memory_limit=needed + 1000)) == 10**6
+
+
+def test_quantiles_are_degrees_that_occur():
+    star = np.array([[0, v] for v in range(1, 1001)])
+    quantiles = fp.info(star)["degrees"]
+    assert quantiles == dict.fromkeys(quantiles, 1) | {"max": 1000}
+
+
+# 49
+def test_import_needs_none_of_the_extras():
+    code = (
+        "import sys\n"
+        "extras = ('torch', 'dgl', 'matplotlib', 'pandas', 'scipy', 'torch_geometric')\n"
+        "sys.modules.update(dict.fromkeys(extras))\n"
+        "import fastpart as fp, numpy as np\n"
+        "graph = np.array([[0, 1], [1, 2]])\n"
+        "evaluation = fp.evaluate(graph, fp.spring(graph, k=2))\n"
+        "try:\n"
+        "    fp.draw({'path': evaluation}, 'parts.svg')\n"
+        "except ModuleNotFoundError as error:\n"
+        "    print(error)\n"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (child.returncode, child.stderr) == (0, "")
+    assert "pictures need matplotlib: pip install 'fastpart[plot]'" in child.stdout
+
+
+# 49
+def test_import_loads_none_of_the_extras():
+    code = "import sys, fastpart\nprint(sorted({'torch', 'dgl', 'matplotlib', 'pandas', 'scipy'} & set(sys.modules)))"
+    child = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert child.stdout == "[]\n"
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in fp.__all__:
+        assert getattr(fp, name).__doc__
+    assert fp.__version__.count(".") == 2
+
+
+# Which builtin catches what.
+@pytest.mark.parametrize(
+    ("error", "bases"),
+    [
+        (fp.GraphFormatError, (fp.FastpartError, ValueError)),
+        (fp.ParameterError, (fp.FastpartError, ValueError)),
+        (fp.CapacityError, (fp.FastpartError, ValueError)),
+        (fp.MemoryBudgetError, (fp.FastpartError, MemoryError)),
+        (fp.EdgeFileChangedError, (fp.FastpartError, OSError)),
+        (fp.InternalError, (RuntimeError,)),
+        (fp.CapacityWarning, (UserWarning,)),
+    ],
+)
+def test_families_of_errors(error, bases):
+    assert all(issubclass(error, base) for base in bases)
+    assert str(error("why")) == "why"

@@ -1,0 +1,449 @@
+"""evaluate(): equal to the definitions, whatever the graph."""
+
+import json
+import logging
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastpart as fp
+import oracles
+from strategies import assignments, configs, edge_lists
+
+PATH = np.array([[0, 1], [1, 2], [2, 3]], dtype=np.uint32)
+"""A path of four vertices."""
+
+
+# 31, 9: the measures equal the definitions; parallel and reversed records and loops among them.
+@given(edge_lists(12, 50).flatmap(lambda graph: st.tuples(st.just(graph), assignments(graph[0]))))
+def test_measures_of_vertex_partitions_equal_the_oracles(drawn):
+    (n, edges), (parts, k) = drawn
+    evaluation = fp.evaluate(fp.open_edges(edges, num_vertices=n), fp.VertexPartition(parts, k))
+    records = edges.tolist()
+    matrix = oracles.cut_matrix(records, parts, k)
+    totals = evaluation.totals.row(0, named=True)
+    assert totals == {
+        "kind": "vertex",
+        "algorithm": "user",
+        "k": k,
+        "n": n,
+        "m": len(edges),
+        "loops": sum(u == v for u, v in records),
+        "cut_ratio": pytest.approx(oracles.cut_ratio(records, parts)),
+        "vertex_balance": pytest.approx(oracles.vertex_balance(n, parts, k)),
+        "edge_balance": pytest.approx(oracles.edge_balance(n, records, parts, k)),
+        "halo_rf": pytest.approx(oracles.halo_rf(n, records, parts, k)),
+    }
+    assert evaluation.parts.to_dict(as_series=False) == {
+        "part": list(range(k)),
+        "vertices": oracles.loads(parts, k),
+        "edges_internal": [matrix[i][i] for i in range(k)],
+        "edges_cut": [sum(matrix[i]) - matrix[i][i] for i in range(k)],
+        "volume": oracles.volumes(n, records, parts, k),
+        "halo": [len(halo) for halo in oracles.halos(records, parts, k)],
+        "load": oracles.loads(parts, k),
+        "cap": [None] * k,
+    }
+    assert evaluation.cut_matrix.dtype == np.int64
+    assert evaluation.cut_matrix.tolist() == matrix
+
+
+# 31
+@given(edge_lists(12, 50).flatmap(lambda graph: st.tuples(st.just(graph), assignments(len(graph[1])))))
+def test_measures_of_edge_partitions_equal_the_oracles(drawn):
+    (n, edges), (parts, k) = drawn
+    evaluation = fp.evaluate(fp.open_edges(edges, num_vertices=n), fp.EdgePartition(parts, k))
+    records = edges.tolist()
+    assert evaluation.totals.row(0, named=True) == {
+        "kind": "edge",
+        "algorithm": "user",
+        "k": k,
+        "n": n,
+        "m": len(edges),
+        "loops": sum(u == v for u, v in records),
+        "rf": pytest.approx(oracles.replication_factor(records, parts, k)),
+        "edge_balance": pytest.approx(oracles.record_balance(parts, k)),
+        "replica_balance": pytest.approx(oracles.replica_balance(records, parts, k)),
+    }
+    assert evaluation.parts.to_dict(as_series=False) == {
+        "part": list(range(k)),
+        "edges": oracles.loads(parts, k),
+        "replicas": [len(touched) for touched in oracles.replicas(records, parts, k)],
+        "load": oracles.loads(parts, k),
+        "cap": [None] * k,
+    }
+    assert evaluation.cut_matrix is None
+
+
+@st.composite
+def labelled_partitions(draw):
+    n = draw(st.integers(0, 30))
+    parts, k = draw(assignments(n, max_k=80))
+    labels = draw(st.lists(st.integers(-1, 4), min_size=n, max_size=n))
+    ids = st.lists(st.integers(0, n - 1), unique=True) if n else st.just([])
+    return n, parts, k, labels, {name: draw(ids) for name in ("train", "val", "test")}
+
+
+# 31
+@given(labelled_partitions())
+def test_split_balances_and_label_skew_equal_the_oracles(drawn):
+    n, parts, k, labels, splits = drawn
+    edges = fp.open_edges(np.zeros((0, 2), np.uint32), num_vertices=n)
+    evaluation = fp.evaluate(edges, fp.VertexPartition(parts, k), np.array(labels, np.int64), splits)
+    totals = evaluation.totals.row(0, named=True)
+    for name, ids in splits.items():
+        assert totals[f"{name}_balance"] == pytest.approx(oracles.split_balance(ids, parts, k))
+        assert evaluation.parts[name].to_list() == [sum(parts[v] == i for v in ids) for i in range(k)]
+    skews = oracles.label_skews(labels, parts, k)
+    assert evaluation.parts["label_skew"].to_list() == [
+        None if skew is None else pytest.approx(skew) for skew in skews
+    ]
+    assert totals["label_skew"] == pytest.approx(max((s for s in skews if s is not None), default=0.0))
+
+
+# 30: what a partitioner makes covers the vertices, and its loads are the measured ones.
+@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@given(edge_lists(40, 120), configs())
+def test_every_vertex_has_one_part_and_loads_and_caps_are_true(graph, config):
+    n, edges = graph
+    opened = fp.open_edges(edges, num_vertices=n)
+    part = fp.spring(opened, **config)
+    assert part.assignment.dtype == np.int32
+    assert part.assignment.shape == (n,)
+    loads = oracles.loads(part.assignment.tolist(), config["k"])
+    assert part.loads.tolist() == loads
+    assert sum(loads) == n
+    if config["strict"]:
+        assert part.cap == int(np.ceil(min(config["balance"], config["k"]) * n / config["k"]))
+        assert max(loads) <= part.cap
+    else:
+        assert part.cap is None
+    parts = fp.evaluate(opened, part).parts
+    assert parts["load"].to_list() == loads
+    assert parts["cap"].to_list() == [part.cap] * config["k"]
+
+
+SHAPES = {
+    "hub with half the edges": lambda n: (
+        [[0, v] for v in range(1, n)] + [[v, (v * 7 + 1) % n] for v in range(1, n)]
+    ),
+    "star": lambda n: [[0, v] for v in range(1, n)],
+    "clique": lambda n: [[u, v] for u in range(n // 20) for v in range(u)],
+    "path": lambda n: [[v, v + 1] for v in range(n - 1)],
+    "bipartite": lambda n: [[u, n // 2 + v] for u in range(n // 20) for v in range(n // 20)],
+    "components": lambda n: [[2 * v, 2 * v + 1] for v in range(n // 2)],
+}
+
+
+# 16, 17
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("order", ["as made", "backwards", "random", "by target"])
+@pytest.mark.parametrize("k", [2, 7, 32])
+def test_the_bound_holds_on_any_shape_in_any_order(shape, order, k):
+    n = 2000
+    edges = np.array(SHAPES[shape](n), np.uint32)
+    if order == "backwards":
+        edges = edges[::-1]
+    elif order == "random":
+        edges = np.random.default_rng(0).permutation(edges)
+    elif order == "by target":
+        edges = edges[np.lexsort(edges.T)]
+    opened = fp.open_edges(edges, num_vertices=n)
+    for balance in (1.0, 1.05):
+        part = fp.spring(opened, k=k, balance=balance)
+        assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
+        assert part.loads.max() <= part.cap == np.ceil(balance * n / k)
+
+
+# 16
+def test_100_000_components_stay_whole():
+    pairs = np.arange(200_000, dtype=np.uint32).reshape(-1, 2)
+    totals = fp.evaluate(pairs, fp.spring(pairs, k=8)).totals.row(0, named=True)
+    assert totals["vertex_balance"] <= 1.05
+    assert totals["cut_ratio"] < 1e-3
+
+
+# 5
+def test_empty_graph_has_cut_0_and_factors_1():
+    empty = np.zeros((0, 2), np.uint32)
+    totals = fp.evaluate(empty, fp.VertexPartition([], 3), [], {"train": []}).totals.row(0, named=True)
+    expected = {"n": 0, "m": 0, "loops": 0, "cut_ratio": 0.0, "label_skew": 0.0}
+    expected |= dict.fromkeys(("vertex_balance", "edge_balance", "halo_rf", "train_balance"), 1.0)
+    assert {name: totals[name] for name in expected} == expected
+    totals = fp.evaluate(empty, fp.EdgePartition([], 3)).totals.row(0, named=True)
+    assert [totals[name] for name in ("rf", "edge_balance", "replica_balance")] == [1.0, 1.0, 1.0]
+
+
+# 8
+def test_loops_are_counted_and_never_cut():
+    loops = np.array([[v, v] for v in range(6)] * 2, np.uint32)
+    evaluation = fp.evaluate(loops, [0, 0, 1, 1, 2, 2])
+    totals = evaluation.totals.row(0, named=True)
+    assert (totals["m"], totals["loops"], totals["cut_ratio"], totals["halo_rf"]) == (12, 12, 0.0, 1.0)
+    assert totals["edge_balance"] == 1.0
+    assert evaluation.parts["volume"].sum() == evaluation.parts["edges_internal"].sum() == 0
+    # Replicas count them: a loop is a record like any other in an edge partition.
+    edge = fp.evaluate(loops, fp.EdgePartition([0] * 6 + [1] * 6, 2)).totals.row(0, named=True)
+    assert (edge["loops"], edge["rf"]) == (12, 2.0)
+
+
+def test_halos_of_many_parts_are_counted_in_several_passes():
+    star = np.array([[0, v] for v in range(1, 200)], np.uint32)
+    evaluation = fp.evaluate(star, np.arange(200))
+    assert evaluation.parts["halo"].to_list() == [199] + [1] * 199
+    assert evaluation.totals["halo_rf"][0] == (200 + 2 * 199) / 200
+
+
+def test_cut_matrix_of_more_than_4096_parts_is_a_sparse_frame():
+    edges = np.array([[0, 1], [1, 0], [1, 2], [2, 3], [3, 3]], np.uint32)
+    matrix = fp.evaluate(edges, fp.VertexPartition([0, 4096, 7, 7], 4097)).cut_matrix
+    assert isinstance(matrix, pl.DataFrame)
+    assert matrix.columns == ["part", "other", "records"]
+    assert sorted(matrix.rows()) == [(0, 4096, 2), (7, 7, 1), (7, 4096, 1)]
+    dense = fp.evaluate(edges, fp.VertexPartition([0, 4095, 7, 7], 4096)).cut_matrix
+    assert dense.shape == (4096, 4096)
+    assert (dense[0, 4095], dense[4095, 0], dense[7, 7], dense.sum()) == (2, 2, 1, 7)
+
+
+def test_columns_and_their_order():
+    vertex = fp.evaluate(PATH, [0, 0, 1, 1], [0, 1, 0, 1], {"train": [0], "val": [1], "test": [2]})
+    assert " ".join(vertex.parts.columns) == (
+        "part vertices edges_internal edges_cut volume halo load cap train val test label_skew"
+    )
+    assert " ".join(vertex.totals.columns) == (
+        "kind algorithm k n m loops cut_ratio vertex_balance edge_balance halo_rf "
+        "train_balance val_balance test_balance label_skew"
+    )
+    edge = fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2))
+    assert " ".join(edge.parts.columns) == "part edges replicas load cap"
+    assert " ".join(edge.totals.columns) == "kind algorithm k n m loops rf edge_balance replica_balance"
+
+
+def test_json_holds_the_same_names_and_null_for_the_undefined():
+    part = fp.spring(PATH, k=2)
+    evaluation = fp.evaluate(PATH, fp.VertexPartition([0, 0, 0, 0], 2), [0, 1, 0, 1])
+    content = json.loads(evaluation.to_json())
+    assert content["totals"] == evaluation.totals.row(0, named=True)
+    assert content["parts"] == evaluation.parts.rows(named=True)
+    assert [row["label_skew"] for row in content["parts"]] == [0.0, None]
+    assert json.loads(fp.evaluate(PATH, part).to_json())["parts"][0]["cap"] == part.cap
+
+
+def test_text_shows_totals_and_shortens_many_parts():
+    few = str(fp.evaluate(PATH, [0, 0, 1, 1]))
+    assert "cut_ratio" in few
+    assert "0.3333" in few
+    assert len(few.splitlines()) == 2 + 1 + 3
+    many = str(fp.evaluate(PATH, fp.VertexPartition([0, 1, 2, 3], 100))).splitlines()
+    assert "... 60 more parts ..." in many
+    assert len(many) == 2 + 1 + 1 + 41
+
+
+@pytest.mark.parametrize("part", [[0, 0, 1, 1], (0, 0, 1, 1), np.array([0, 0, 1, 1], np.uint8)])
+def test_a_plain_array_is_a_vertex_partition(part):
+    assert fp.evaluate(PATH, part).totals.row(0, named=True)["k"] == 2
+
+
+@pytest.mark.parametrize(
+    ("part", "error", "text"),
+    [
+        ([0, -1, 0, 0], fp.ParameterError, "vertex 1 has part -1"),
+        ([0.0, 1.0, 0.0, 0.0], TypeError, "float64"),
+        ([[0, 0, 1, 1]], TypeError, "shape"),
+        (["a", "b", "c", "d"], TypeError, "integers"),
+        ([0, 2**40, 0, 0], fp.ParameterError, "k: "),
+    ],
+)
+def test_arrays_that_are_no_partition_are_refused(part, error, text):
+    with pytest.raises(error, match=text):
+        fp.evaluate(PATH, part)
+
+
+# 46
+def test_partition_of_another_graph_is_refused():
+    part = fp.spring(PATH, k=2)
+    with pytest.raises(fp.GraphFormatError, match=r"another graph: its n is 4, the graph's is 6"):
+        fp.evaluate(fp.open_edges(PATH, num_vertices=6), part)
+    with pytest.raises(fp.GraphFormatError, match=r"another graph: its m is 3, the graph's is 2"):
+        fp.evaluate(fp.open_edges(PATH[:2], num_vertices=4), part)
+    with pytest.raises(fp.GraphFormatError, match="another graph: its checksum is"):
+        fp.evaluate(PATH[:, ::-1], part)
+    with pytest.raises(fp.GraphFormatError, match=r"it has 3 vertices, the graph has 4 .*num_vertices="):
+        fp.evaluate(PATH, [0, 0, 1])
+    with pytest.raises(fp.GraphFormatError, match="it has 4 records, the graph has 3"):
+        fp.evaluate(PATH, fp.EdgePartition([0, 0, 1, 1], 2))
+
+
+# Labels and splits.
+
+
+def skew(labels):
+    return fp.evaluate(PATH, [0, 0, 1, 1], labels).totals["label_skew"][0]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [5, 5, 9, 9],
+        np.array([5, 5, 9, 9], np.uint8),
+        np.array([5, 5, 9, 9], ">i8"),
+        np.array([[5], [5], [9], [9]]),
+        np.array([5.0, 5.0, 9.0, 9.0], np.float32),
+        np.array([False, False, True, True]),
+    ],
+)
+def test_labels_in_every_form(labels):
+    assert skew(labels) == 0.5
+
+
+def test_labels_from_a_file(tmp_path):
+    np.save(tmp_path / "y.npy", np.array([5, 5, 9, 9]))
+    assert skew(tmp_path / "y.npy") == skew(str(tmp_path / "y.npy")) == 0.5
+
+
+@pytest.mark.parametrize("unlabelled", [[5, -1, 9, 9], [5.0, np.nan, 9.0, 9.0]])
+def test_unlabelled_vertices_do_not_count(unlabelled):
+    # Part 0 has only 5s, 1/3 of the graph; part 1 only 9s.
+    assert skew(unlabelled) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "text"),
+    [
+        ([0, 1, 0], fp.ParameterError, r"labels: 3 rows for 4 vertices.*num_vertices=3"),
+        ([0, 1, 0.5, 1], fp.ParameterError, "labels: fractions"),
+        ([0, 1, np.inf, 1], fp.ParameterError, "labels: "),
+        (np.zeros((4, 2)), fp.ParameterError, r"labels: shape \(4, 2\)"),
+        (list("abcd"), TypeError, "labels: dtype"),
+        (np.array([0, 1, None, 1]), TypeError, "labels: dtype object"),
+        (np.array([0, 1, 2, 2**64 - 1], np.uint64), fp.ParameterError, "labels: "),
+    ],
+)
+def test_labels_that_are_refused(labels, error, text):
+    with pytest.raises(error, match=text):
+        skew(labels)
+
+
+def test_label_files_that_are_refused(tmp_path):
+    np.savez(tmp_path / "y.npz", y=np.zeros(4, np.int64))
+    with pytest.raises(fp.ParameterError, match="labels: an archive"):
+        skew(tmp_path / "y.npz")
+    np.save(tmp_path / "object.npy", np.array([0, 1, None, 1]), allow_pickle=True)
+    with pytest.raises(fp.GraphFormatError, match=r"object\.npy: not a \.npy or \.npz of plain arrays"):
+        skew(tmp_path / "object.npy")
+    with pytest.raises(FileNotFoundError, match="absent"):
+        skew(tmp_path / "absent.npy")
+
+
+def balances(splits, **options):
+    totals = fp.evaluate(PATH, [0, 0, 1, 1], splits=splits, **options).totals.row(0, named=True)
+    return {
+        name.removesuffix("_balance"): totals[name]
+        for name in totals
+        if name[:-8] in ("train", "val", "test")
+    }
+
+
+MASKS = {name: np.array([row, [1, 1, 1, 1]], bool) for name, row in
+         {"train_masks": [1, 1, 0, 1], "val_masks": [0, 0, 1, 0]}.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "splits",
+    [
+        {"train": [0, 1, 3], "val": [2]},
+        {"train": np.array([3, 1, 0], np.uint32), "val": np.array([2], ">i2")},
+        {"train": np.array([True, True, False, True]), "val": [False, False, True, False]},
+    ],
+)
+def test_splits_in_every_form(splits, tmp_path):
+    assert balances(splits) == pytest.approx({"train": 4 / 3, "val": 2.0})
+    np.savez(tmp_path / "split.npz", **splits)
+    assert balances(tmp_path / "split.npz") == pytest.approx({"train": 4 / 3, "val": 2.0})
+
+
+def test_row_of_the_masks_by_its_number():
+    assert balances(MASKS, split=0) == pytest.approx({"train": 4 / 3, "val": 2.0})
+    assert balances(MASKS, split=1) == {"train": 1.0, "val": 1.0}
+    # A plain name wins over masks.
+    assert balances(MASKS | {"train": [0]}, split=0)["train"] == 2.0
+
+
+def test_other_keys_of_a_split_are_ignored_with_a_note(caplog):
+    with caplog.at_level(logging.INFO, "fastpart"):
+        assert balances({"train": [0, 3], "seed": 7}) == {"train": 1.0}
+    assert "splits: ignored seed" in caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("splits", "options", "error", "text"),
+    [
+        ([0, 1], {}, TypeError, "splits: expected a mapping"),
+        ({"fold": [0]}, {}, fp.ParameterError, r"none of train, val, test in \['fold'\]$"),
+        (MASKS, {}, fp.ParameterError, "name a row of the masks with split="),
+        (MASKS, {"split": 2}, fp.ParameterError, r"split: 2, but train_masks has shape \(2, 4\)"),
+        (MASKS, {"split": -1}, fp.ParameterError, "split: -1"),
+        (MASKS, {"split": 1.0}, TypeError, "split: expected an integer, got float"),
+        ({"train_masks": [True] * 4}, {"split": 0}, fp.ParameterError, r"train_masks has shape \(4,\)"),
+        ({"train": [0, 4]}, {}, fp.ParameterError, r"train holds the id 4, outside 0\.\.3"),
+        ({"train": [-1]}, {}, fp.ParameterError, "train holds the id -1"),
+        ({"val": [1, 2, 1]}, {}, fp.ParameterError, "val holds some ids twice"),
+        ({"test": [True] * 3}, {}, fp.ParameterError, "test: 3 rows for 4 vertices"),
+        ({"train": [[0, 1]]}, {}, fp.ParameterError, r"train has shape \(1, 2\)"),
+        ({"train": [0.0, 1.0]}, {}, TypeError, "train has dtype float64"),
+    ],
+)  # fmt: skip
+def test_splits_that_are_refused(splits, options, error, text):
+    with pytest.raises(error, match=text):
+        balances(splits, **options)
+
+
+def test_labels_and_splits_have_no_place_in_edge_partitions():
+    with pytest.raises(fp.ParameterError, match="labels, splits: belong to vertices"):
+        fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2), labels=[0, 1, 0, 1])
+
+
+def test_the_number_of_threads_changes_no_measure():
+    random = np.random.default_rng(0)
+    edges = random.integers(0, 3000, (20_000, 2))
+    part = random.integers(0, 70, 3000)
+    first = fp.evaluate(fp.open_edges(edges, num_vertices=3000), part, threads=1)
+    third = fp.evaluate(fp.open_edges(edges, num_vertices=3000), part, threads=3)
+    assert first.to_json() == third.to_json()
+    assert (first.cut_matrix == third.cut_matrix).all()
+
+
+# Pictures.
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_draw(tmp_path, suffix):
+    pytest.importorskip("matplotlib")
+    target = tmp_path / f"parts{suffix}"
+    fp.draw(
+        {"user": fp.evaluate(PATH, [0, 0, 1, 1]), "spring": fp.evaluate(PATH, fp.spring(PATH, 2))}, target
+    )
+    magic = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+    assert target.read_bytes().startswith(magic[suffix])
+
+
+def test_draw_refusals(tmp_path):
+    with pytest.raises(fp.ParameterError, match=r"unknown suffix '\.gif'; use \.png, \.svg or \.pdf"):
+        fp.draw({}, tmp_path / "parts.gif")
+    with pytest.raises(fp.ParameterError, match=r"'many' is of 4097 parts .* up to 4,096"):
+        fp.draw({"many": fp.evaluate(PATH, fp.VertexPartition([0] * 4, 4097))}, tmp_path / "parts.svg")
+    with pytest.raises(fp.ParameterError, match="'records' is of 2 parts of kind 'edge'"):
+        fp.draw({"records": fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2))}, tmp_path / "parts.svg")
+    assert list(tmp_path.iterdir()) == []
+
+
+# 49
+def test_draw_without_matplotlib_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'fastpart\[plot\]'"):
+        fp.draw({"path": fp.evaluate(PATH, [0, 0, 1, 1])}, tmp_path / "parts.svg")
