@@ -29,9 +29,9 @@ def main() -> None:
     fp.draw(pictures, picture)
 
     print("\n" + table(pl.concat(rows)) + "\n")
-    print(f"partitions   {out}/NAME-K/   (manifest.json, assignment.npy, metrics.parquet)")
-    print(f"edges        {out}/NAME.bin  (raw u32 pairs, sidecar NAME.bin.json)")
-    print(f"picture      {picture}\n")
+    print(f"partitions   {out.name}/NAME-K/   (manifest.json, assignment.npy, metrics.parquet)")
+    print(f"edges        {out.name}/NAME.bin (raw u32 pairs, sidecar NAME.bin.json)")
+    print(f"picture      {out.name}/{picture.name}\n")
     print("next: .venv/bin/fastpart partition out/cora.bin -k 8 --algorithm spring")
 
 
