@@ -87,7 +87,7 @@ def draw(evaluations: dict[str, Evaluation], out: StrPath) -> None:
             f"{error}; pictures need matplotlib: pip install 'fastpart[plot]'"
         ) from None
     figure = Figure(figsize=(11, 3.4 * max(1, len(evaluations))), layout="constrained")
-    axes = figure.subplots(max(1, len(evaluations)), 2, squeeze=False)
+    axes = figure.subplots(max(1, len(evaluations)), 2, squeeze=False, width_ratios=(3, 2))
     for (loads, matrix), (title, evaluation) in zip(axes, evaluations.items(), strict=False):
         _draw_loads(loads, title, evaluation)
         _draw_matrix(figure, matrix, evaluation)
@@ -113,7 +113,7 @@ def _draw_loads(axis: Any, title: str, evaluation: Evaluation) -> None:
 
 def _draw_matrix(figure: Any, axis: Any, evaluation: Evaluation) -> None:
     matrix: Any = evaluation.cut_matrix
-    image = axis.imshow(np.log10(matrix + 1.0), cmap="viridis", interpolation="nearest")
+    image = axis.imshow(np.log10(matrix + 1.0), cmap="viridis", vmin=0, interpolation="nearest")
     axis.set(xlabel="part", ylabel="part")
     axis.set_title("records between parts", fontsize=10)
     bar = figure.colorbar(image, ax=axis)
