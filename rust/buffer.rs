@@ -29,11 +29,7 @@ impl<T: Zeroable> Buffer<T> {
         if bytes == 0 {
             return Ok(Self { map: None, len: 0, item: PhantomData });
         }
-        let map = MmapMut::map_anon(bytes).map_err(|_| Error::MemoryBudget {
-            what: format!("{what} (the system refused the memory)"),
-            needed: bytes as u64,
-            budget: 0,
-        })?;
+        let map = MmapMut::map_anon(bytes).map_err(|_| refused(what, bytes))?;
         // A hint only: without huge pages the array is as good, just slower.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
@@ -52,12 +48,12 @@ impl<T: Pod> Buffer<T> {
 /// An empty vector with room for `len` items, or an error instead of an abort.
 pub fn reserved<T>(len: usize, what: &str) -> Result<Vec<T>> {
     let mut items = Vec::new();
-    items.try_reserve_exact(len).map_err(|_| Error::MemoryBudget {
-        what: format!("{what} (the system refused the memory)"),
-        needed: (len * size_of::<T>()) as u64,
-        budget: 0,
-    })?;
+    items.try_reserve_exact(len).map_err(|_| refused(what, len.saturating_mul(size_of::<T>())))?;
     Ok(items)
+}
+
+fn refused(what: &str, bytes: usize) -> Error {
+    Error::MemoryRefused { what: what.into(), needed: bytes as u64 }
 }
 
 impl<T: Zeroable> Deref for Buffer<T> {
@@ -96,6 +92,6 @@ mod tests {
     #[test]
     fn impossible_sizes_are_errors() {
         assert!(matches!(Buffer::<u64>::zeroed(usize::MAX, "x"), Err(Error::Capacity(_))));
-        assert!(matches!(Buffer::<u8>::zeroed(usize::MAX / 2, "x"), Err(Error::MemoryBudget { .. })));
+        assert!(matches!(Buffer::<u8>::zeroed(usize::MAX / 2, "x"), Err(Error::MemoryRefused { .. })));
     }
 }

@@ -16,6 +16,9 @@ use crate::run::Run;
 /// Most workers of the pass; memory bandwidth is used up before.
 pub const WORKERS: usize = 6;
 
+/// Vertices between two looks at the cancel flag.
+const CHUNK: usize = 1 << 16;
+
 /// What one pass over the records tells.
 #[derive(Debug)]
 pub struct Degrees {
@@ -57,13 +60,12 @@ pub fn scan(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
         total.loops += worker.loops;
         hashers.push(worker.hasher);
         run.install(|| {
-            total
-                .degree
-                .par_iter_mut()
-                .zip(worker.degree.par_iter())
-                .with_min_len(1 << 14)
-                .for_each(|(total, &part)| *total = total.saturating_add(part));
-        });
+            let chunks = total.degree.par_chunks_mut(CHUNK).zip(worker.degree.par_chunks(CHUNK));
+            chunks.try_for_each(|(total, part)| {
+                total.iter_mut().zip(part).for_each(|(total, &part)| *total = total.saturating_add(part));
+                run.advance(0)
+            })
+        })?;
     }
     if m > u64::from(u32::MAX)
         && let Some(v) = total.degree.iter().position(|&degree| degree == u32::MAX)

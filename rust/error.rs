@@ -92,6 +92,18 @@ pub enum Error {
         budget: u64,
     },
 
+    /// The system refused memory that the budget allowed.
+    #[error(
+        "{what}: the system refused {} of memory; raise the limit (`ulimit -v`), use fewer threads, or free memory",
+        bytes(*.needed)
+    )]
+    MemoryRefused {
+        /// What it was for.
+        what: String,
+        /// Bytes asked for.
+        needed: u64,
+    },
+
     /// The edge file changed while it was read.
     #[error(
         "{}: the file changed while it was being read ({what}); nothing was written. \

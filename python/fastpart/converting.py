@@ -6,6 +6,7 @@ from . import _core, parameters
 from .edges import KINDS, LAYOUTS, Edges, Sidecar, id_type, log, open_edges
 from .errors import ParameterError
 from .parameters import Progress, StrPath, choice, run_options
+from .staging import beside, staged
 
 
 def convert(
@@ -76,22 +77,28 @@ def convert(
         num_vertices = parameters.integer("num_vertices", num_vertices, 0, 2**32 - 1)
         if relabel:
             raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
-    beside = Sidecar.beside(target)
-    if beside.exists() and origin.exists() and beside.samefile(origin):
-        raise ParameterError(f"out: its sidecar {parameters.shown(beside)} is the input; name another file")
-    converted = _core.convert(
-        origin,
-        target,
-        relabel=parameters.flag("relabel", relabel),
-        swap=parameters.flag("swap", swap),
-        dtype=id_type(dtype),
-        layout=layout,
-        num_vertices=num_vertices,
-        options=run_options(threads, memory_limit, progress),
-    )
+    ids = beside(target, "ids.npy")
+    for written in (target, Sidecar.beside(target), ids):
+        if written.exists() and origin.exists() and written.samefile(origin):
+            raise ParameterError(f"out: {parameters.shown(written)} is the input; name another file")
+    with staged(target) as file:
+        converted = _core.convert(
+            origin,
+            file,
+            relabel=parameters.flag("relabel", relabel),
+            swap=parameters.flag("swap", swap),
+            dtype=id_type(dtype),
+            layout=layout,
+            num_vertices=num_vertices,
+            options=run_options(threads, memory_limit, progress),
+        )
+        Sidecar("u32", converted["n"], converted["m"], kind, converted["checksum"]).write(file)
     for note in converted["notes"]:
         log.info("%s", note)
-    Sidecar("u32", converted["n"], converted["m"], kind, converted["checksum"]).write(target)
+    if not relabel and ids.exists():
+        log.info(
+            "%s is left from an earlier conversion and does not belong to the new file", parameters.shown(ids)
+        )
     edges = open_edges(target)
     edges.remember(converted["loops"], converted["checksum"])
     return edges

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,8 @@ import numpy as np
 
 from . import _core, parameters
 from .edges import Edges, Sidecar, open_edges
-from .errors import ParameterError
 from .parameters import Progress, StrPath, run_options
+from .staging import beside, staged
 
 __all__ = ["planted", "rmat"]
 
@@ -62,7 +60,7 @@ def rmat(
     target = parameters.path("out", out)
     n, m, seed = _sizes(n, m, seed)
     options = run_options(threads, memory_limit, progress)
-    with _staged(target) as edges:
+    with staged(target) as edges:
         checksum = _core.generate_rmat(edges, n=n, m=m, seed=seed, options=options)
         Sidecar("u32", n, m, "undirected", checksum).write(edges)
     return open_edges(target)
@@ -120,36 +118,15 @@ def planted(
     features = parameters.integer("features", features, 0, 2**20)
     options = run_options(threads, memory_limit, progress)
     model = _core.Planted(n=n, m=m, classes=classes, features=features, seed=seed)
-    with _staged(target) as edges:
+    with staged(target) as edges:
         if features:
-            model.write_features(_beside(edges, "features.npy"), options)
-        _write(np.save, _beside(edges, "labels.npy"), model.labels(options))
+            model.write_features(beside(edges, "features.npy"), options)
+        _write(np.save, beside(edges, "labels.npy"), model.labels(options))
         train, val, test = model.split(options)
-        _write(np.savez, _beside(edges, "split.npz"), train=train, val=val, test=test)
+        _write(np.savez, beside(edges, "split.npz"), train=train, val=val, test=test)
         checksum = model.write(edges, options)
         Sidecar("u32", n, m, "undirected", checksum).write(edges)
     return open_edges(target)
-
-
-@contextmanager
-def _staged(target: Path) -> Iterator[Path]:
-    """Give the target's name in a folder of its own; in the end, all files in it move to where the target is.
-
-    So files that belong together appear together, or not at all. The folder vanishes on every way out.
-    """
-    if target.exists() and not target.is_file():
-        raise ParameterError(
-            f"out: {parameters.shown(target)} is a directory, device or pipe; name a regular file"
-        )
-    target = Path(os.path.realpath(target))
-    folder = _core.AtomicDir(_beside(target, "staged"), "")
-    try:
-        inside = Path(folder.path)
-        yield inside / target.name
-        for file in sorted(inside.iterdir()):
-            os.replace(file, target.with_name(file.name))
-    finally:
-        folder.discard()
 
 
 def _sizes(n: int, m: int, seed: int | None) -> tuple[int, int, int]:
@@ -158,10 +135,6 @@ def _sizes(n: int, m: int, seed: int | None) -> tuple[int, int, int]:
         parameters.integer("m", m, 0, _MOST_EDGES),
         parameters.seed(seed),
     )
-
-
-def _beside(target: Path, suffix: str) -> Path:
-    return target.with_name(f"{target.name}.{suffix}")
 
 
 def _write(save: Callable[..., None], target: Path, *arrays: Any, **named: Any) -> None:

@@ -96,10 +96,6 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
         }
         Format::Npy | Format::Raw => from_binary(input, options, &mut sink, run)?,
     }
-    if !options.relabel && ids_target.exists() {
-        let what = "is left from an earlier conversion and does not belong to the new file";
-        sink.notes.push(format!("{} {what}", shown(&ids_target)));
-    }
     sink.finish(options.num_vertices)
 }
 

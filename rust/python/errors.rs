@@ -20,7 +20,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         | Error::IdOutOfRange { .. } => "GraphFormatError",
         Error::Parameter { .. } => "ParameterError",
         Error::Capacity(_) => "CapacityError",
-        Error::MemoryBudget { .. } => "MemoryBudgetError",
+        Error::MemoryBudget { .. } | Error::MemoryRefused { .. } => "MemoryBudgetError",
         Error::FileChanged { .. } => "EdgeFileChangedError",
         Error::Internal(_) => "InternalError",
     };

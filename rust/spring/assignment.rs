@@ -3,10 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rayon::prelude::*;
-
+use super::by_size::BySize;
 use super::merging::{CHECK_EVERY, Clusters};
-use crate::buffer::{Buffer, reserved};
+use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::run::Run;
 
@@ -63,11 +62,14 @@ pub(super) fn assign(
     cap: Option<u64>,
     run: &Run,
 ) -> Result<(Buffer<i32>, Vec<u64>)> {
-    run.begin("assignment", clusters.of.len() as u64);
+    run.begin("assignment", clusters.of.len() as u64 + 2 * clusters.size.len() as u64);
     let mut parts = Parts::new(k);
     let mut part_of: Buffer<u32> = Buffer::zeroed(clusters.size.len(), "spring: part of each cluster")?;
     let mut split: Vec<Pieces> = Vec::new();
-    for (Reverse(size), id) in by_descending_size(&clusters, run)? {
+    for (index, (size, id)) in BySize::of(&clusters.size, run)?.descending().enumerate() {
+        if index.is_multiple_of(CHECK_EVERY) {
+            run.advance(0)?;
+        }
         part_of[id as usize] = match cap {
             Some(cap) if parts.least_load() + u64::from(size) > cap => {
                 split.push(cut(u64::from(size), cap, &mut parts));
@@ -91,15 +93,6 @@ pub(super) fn assign(
         run.advance(vertices.len() as u64)?;
     }
     Ok((assignment.reinterpret(), parts.loads))
-}
-
-/// The clusters, as (size, id): descending size, then ascending id.
-fn by_descending_size(clusters: &Clusters, run: &Run) -> Result<Vec<(Reverse<u32>, u32)>> {
-    let live = || clusters.size.iter().zip(0_u32..).filter(|&(&size, _)| size > 0);
-    let mut order = reserved(live().count(), "spring: order of the clusters")?;
-    order.extend(live().map(|(&size, id)| (Reverse(size), id)));
-    run.install(|| order.par_sort_unstable());
-    Ok(order)
 }
 
 /// Deals a cluster of `size` vertices that fits nowhere: the least-loaded part is filled to the cap, then the next.

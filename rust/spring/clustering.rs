@@ -111,12 +111,14 @@ impl Clustering {
         let n = degree.len();
         let mut vertices: Buffer<Vertex> = Buffer::zeroed(n, "spring: vertices")?;
         run.install(|| {
-            vertices.par_iter_mut().zip(degree.par_iter()).with_min_len(1 << 14).for_each(
-                |(vertex, &degree)| {
+            let chunks = vertices.par_chunks_mut(BLOCK as usize).zip(degree.par_chunks(BLOCK as usize));
+            chunks.try_for_each(|(vertices, degrees)| {
+                for (vertex, &degree) in vertices.iter_mut().zip(degrees) {
                     *vertex = Vertex { degree, cluster: n as u32, richest: AtomicU64::new(0) };
-                },
-            );
-        });
+                }
+                run.advance(0)
+            })
+        })?;
         drop(degree);
         Ok(Self {
             vertices,

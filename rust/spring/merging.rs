@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::by_size::BySize;
 use super::clustering::{Clustering, degree_of, vertex_of};
-use crate::buffer::{Buffer, reserved};
+use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::run::Run;
 
@@ -65,16 +66,22 @@ impl Clusters {
 /// Merges clusters in ascending size (then id) while the result has at most `limit` vertices. A merged cluster is
 /// queued again under its new size, even if it had failed before; one that failed and did not grow is not.
 pub(super) fn merge(clustering: Clustering, limit: u64, run: &Run) -> Result<Clusters> {
-    run.begin("merging", clustering.vertices.len() as u64 + u64::from(clustering.count));
+    run.begin("merging", clustering.vertices.len() as u64 + 3 * u64::from(clustering.count));
     let mut clusters = Clusters::of(clustering, run)?;
-    let live = || clusters.size.iter().zip(0_u32..).filter(|&(&size, _)| size > 0);
-    let mut queue = reserved(live().count(), "spring: queue of clusters")?;
-    queue.extend(live().map(|(&size, id)| Reverse((size, id))));
-    let mut queue = BinaryHeap::from(queue);
-    let mut popped = 0_usize;
-    while let Some(Reverse((size, id))) = queue.pop() {
-        popped += 1;
-        if popped.is_multiple_of(CHECK_EVERY) {
+    let in_order = BySize::of(&clusters.size, run)?;
+    let mut first = in_order.ascending().peekable();
+    // Merged clusters alone; a cluster that grew is larger than the one just taken, so that both queues stay in order.
+    let mut grown = BinaryHeap::new();
+    let mut taken = 0_usize;
+    loop {
+        let is_grown = match (first.peek(), grown.peek()) {
+            (Some(&small), Some(&Reverse(large))) => large < small,
+            (small, _) => small.is_none(),
+        };
+        let next = if is_grown { grown.pop().map(|Reverse(next)| next) } else { first.next() };
+        let Some((size, id)) = next else { break };
+        taken += 1;
+        if taken.is_multiple_of(CHECK_EVERY) {
             run.advance(CHECK_EVERY as u64)?;
         }
         if clusters.size[id as usize] != size {
@@ -94,7 +101,7 @@ pub(super) fn merge(clustering: Clustering, limit: u64, run: &Run) -> Result<Clu
         clusters.size[id as usize] = 0;
         clusters.link[id as usize] = u64::from(target);
         clusters.size[target as usize] = merged as u32;
-        queue.push(Reverse((merged as u32, target)));
+        grown.push(Reverse((merged as u32, target)));
     }
     Ok(clusters)
 }

@@ -21,6 +21,7 @@
 //! the clustering is that of Hollocou et al., "A Streaming Algorithm for Graph Clustering", 2017.
 
 mod assignment;
+mod by_size;
 pub mod clustering;
 mod merging;
 

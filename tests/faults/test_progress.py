@@ -61,9 +61,7 @@ OVERWRITE = {
     [
         "rmat",
         "planted",
-        pytest.param(
-            "convert", marks=pytest.mark.xfail(reason="the edges get their name before the sidecar")
-        ),
+        "convert",
     ],
 )
 def test_what_it_raises_in_the_end_leaves_files_that_belong_together(folder, name):
@@ -87,7 +85,7 @@ def test_it_is_told_the_truth_in_the_end(graph):
     assert all(isinstance(phase, str) and 0 <= done <= total for phase, done, total in calls)
     phase, done, total = calls[-1]
     assert phase == "assignment"
-    assert done == total == 1 << 18
+    assert done == total >= 1 << 18
 
 
 def test_it_may_be_slow(graph):

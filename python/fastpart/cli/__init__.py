@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.run(options, rest)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _refuse("interrupted; nothing was written", 130, debug)
+        return _refuse("interrupted", 130, debug)
     except BrokenPipeError:
         # Whoever read our output has seen enough. What is still buffered must not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
