@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::by_size::BySize;
+use rayon::prelude::*;
+
 use super::merging::{CHECK_EVERY, Clusters};
 use crate::buffer::Buffer;
 use crate::error::Result;
@@ -52,8 +54,11 @@ impl Pieces {
     }
 }
 
-/// Marks an entry of `part_of` as an index into the split clusters.
+/// Marks an index into the split clusters instead of a part.
 const SPLIT: u32 = 1 << 31;
+
+/// Stands for the part of an isolated vertex until all others have theirs.
+const ISOLATED: u32 = u32::MAX;
 
 /// Gives every vertex a part; with a `cap`, no part exceeds it. Returns the parts and their loads.
 pub(super) fn assign(
@@ -79,20 +84,86 @@ pub(super) fn assign(
         };
     }
 
-    let mut assignment = clusters.take_of()?;
-    let isolated = assignment.len() as u32;
-    for vertices in assignment.chunks_mut(CHECK_EVERY) {
-        for of in vertices.iter_mut() {
-            *of = if *of == isolated {
-                parts.add(1)
-            } else {
-                let part = part_of[clusters.find(*of) as usize];
-                if part & SPLIT == 0 { part } else { split[(part & !SPLIT) as usize].next() }
-            };
+    for id in 0..clusters.size.len() as u32 {
+        if !clusters.is_void(id) {
+            part_of[id as usize] = part_of[clusters.find(id) as usize];
         }
-        run.advance(vertices.len() as u64)?;
+        if id.is_multiple_of(CHECK_EVERY as u32) {
+            run.advance(0)?;
+        }
     }
-    Ok((assignment.reinterpret(), parts.loads))
+
+    let mut assignment = clusters.take_of()?;
+    run.install(|| {
+        assignment.par_chunks_mut(CHECK_EVERY).try_for_each(|vertices| {
+            for of in vertices.iter_mut() {
+                *of = part_of.get(*of as usize).copied().unwrap_or(ISOLATED);
+            }
+            run.advance(vertices.len() as u64)
+        })
+    })?;
+    // What depends on the vertices before.
+    let mut dealer = Dealer::new(parts);
+    for vertices in assignment.chunks_mut(CHECK_EVERY) {
+        for part in vertices.iter_mut().filter(|part| **part & SPLIT != 0) {
+            *part = if *part == ISOLATED { dealer.deal() } else { split[(*part & !SPLIT) as usize].next() };
+        }
+        run.advance(0)?;
+    }
+    Ok((assignment.reinterpret(), dealer.loads))
+}
+
+/// Deals vertices one by one to the part with the fewest (ties: the lowest), in constant time each once the parts
+/// are level.
+struct Dealer {
+    loads: Vec<u64>,
+    /// Parts that got no vertex here yet.
+    waiting: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The load of those whose turn it is.
+    height: u64,
+    /// Parts raised to `height`, ascending; those from `next` on have their turn before them.
+    level: Vec<u32>,
+    next: usize,
+    /// Parts raised above `height`, ascending.
+    raised: Vec<u32>,
+}
+
+impl Dealer {
+    fn new(parts: Parts) -> Self {
+        let Parts { queue, loads } = parts;
+        Self { loads, waiting: queue, height: 0, level: Vec::new(), next: 0, raised: Vec::new() }
+    }
+
+    fn deal(&mut self) -> u32 {
+        loop {
+            let waiting = self.waiting.peek().map(|&Reverse(lowest)| lowest);
+            let fresh = waiting.filter(|&(load, _)| load == self.height).map(|(_, part)| part);
+            let part = match (fresh, self.level.get(self.next).copied()) {
+                (Some(fresh), known) if known.is_none_or(|known| fresh < known) => {
+                    self.waiting.pop();
+                    fresh
+                }
+                (_, Some(known)) => {
+                    self.next += 1;
+                    known
+                }
+                _ if self.raised.is_empty() => {
+                    let Some((load, _)) = waiting else { return 0 };
+                    self.height = load;
+                    continue;
+                }
+                _ => {
+                    self.height += 1;
+                    self.level = std::mem::take(&mut self.raised);
+                    self.next = 0;
+                    continue;
+                }
+            };
+            self.raised.push(part);
+            self.loads[part as usize] += 1;
+            return part;
+        }
+    }
 }
 
 /// Deals a cluster of `size` vertices that fits nowhere: the least-loaded part is filled to the cap, then the next.
@@ -110,6 +181,21 @@ fn cut(mut size: u64, cap: u64, parts: &mut Parts) -> Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_dealer_gives_to_the_least_loaded_part() {
+        let mut parts = Parts::new(5);
+        let mut loads = vec![7, 0, 3, 3, 1];
+        parts.queue = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
+        let dealt = Parts { queue: parts.queue.clone(), loads: loads.clone() };
+        let mut dealer = Dealer::new(dealt);
+        for _ in 0..40 {
+            let part = parts.add(1);
+            assert_eq!(dealer.deal(), part);
+            loads[part as usize] += 1;
+        }
+        assert_eq!(dealer.loads, loads);
+    }
 
     #[test]
     fn a_cluster_that_fits_nowhere_fills_the_parts_in_turn() {

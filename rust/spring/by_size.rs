@@ -1,9 +1,14 @@
 //! Clusters in the order of their sizes, by counting: linear, and interruptible, which a heap or a sort is not.
 
-use super::merging::CHECK_EVERY;
+use super::clustering::vertex_of;
+use super::merging::{CHECK_EVERY, Clusters};
 use crate::buffer::Buffer;
 use crate::error::Result;
+use crate::prefetch::prefetch;
 use crate::run::Run;
+
+/// Distance of the look-ahead, in clusters.
+const AHEAD: usize = 12;
 
 /// The live clusters, by size and then id.
 pub(super) struct BySize {
@@ -50,6 +55,25 @@ impl BySize {
     /// (size, id), sizes descending, ids of a size ascending.
     pub(super) fn descending(&self) -> impl Iterator<Item = (u32, u32)> {
         (1..self.ends.len()).rev().flat_map(|size| self.run(size))
+    }
+
+    /// Asks the memory for what merging the clusters some places after `position` will touch.
+    pub(super) fn look_ahead(&self, position: usize, clusters: &Clusters) {
+        if let Some(&id) = self.ids.get(position + 3 * AHEAD) {
+            prefetch(&clusters.link, id as usize);
+            prefetch(&clusters.size, id as usize);
+        }
+        if let Some(&id) = self.ids.get(position + 2 * AHEAD) {
+            prefetch(&clusters.of, vertex_of(clusters.link[id as usize]) as usize);
+        }
+        if let Some(&id) = self.ids.get(position + AHEAD) {
+            // A cluster that merged meanwhile links to another cluster, whose number is a vertex just as well.
+            let richest = vertex_of(clusters.link[id as usize]) as usize;
+            if let Some(&target) = clusters.of.get(richest) {
+                prefetch(&clusters.link, target as usize);
+                prefetch(&clusters.size, target as usize);
+            }
+        }
     }
 
     fn run(&self, size: usize) -> impl Iterator<Item = (u32, u32)> {

@@ -12,6 +12,9 @@ use crate::run::Run;
 /// How often long loops ask whether the run is cancelled.
 pub(super) const CHECK_EVERY: usize = 1 << 16;
 
+/// The link of a cluster without vertices.
+const VOID: u64 = u64::MAX;
+
 /// Clusters as sets that can be united. A cluster of size 0 was merged, and `link` then names the one it joined.
 pub(super) struct Clusters {
     /// Cluster of each vertex before merging; the number of vertices for isolated ones.
@@ -19,7 +22,7 @@ pub(super) struct Clusters {
     /// Vertices of each cluster.
     pub(super) size: Buffer<u32>,
     /// Richness of the representative's richest neighbour, or the cluster joined.
-    link: Buffer<u64>,
+    pub(super) link: Buffer<u64>,
 }
 
 impl Clusters {
@@ -41,6 +44,7 @@ impl Clusters {
             }
             run.advance(of.len() as u64)?;
         }
+        link.iter_mut().filter(|link| **link == 0).for_each(|link| *link = VOID);
         Ok(Self { of, size, link })
     }
 
@@ -49,7 +53,12 @@ impl Clusters {
         Ok(std::mem::replace(&mut self.of, Buffer::zeroed(0, "")?))
     }
 
-    /// The cluster that `cluster` is part of by now.
+    /// Whether all vertices of the cluster had left before merging.
+    pub(super) fn is_void(&self, cluster: u32) -> bool {
+        self.size[cluster as usize] == 0 && self.link[cluster as usize] == VOID
+    }
+
+    /// The cluster that `cluster`, which must not be void, is part of by now.
     pub(super) fn find(&mut self, mut cluster: u32) -> u32 {
         while self.size[cluster as usize] == 0 {
             let joined = self.link[cluster as usize] as u32;
@@ -80,6 +89,7 @@ pub(super) fn merge(clustering: Clustering, limit: u64, run: &Run) -> Result<Clu
         };
         let next = if is_grown { grown.pop().map(|Reverse(next)| next) } else { first.next() };
         let Some((size, id)) = next else { break };
+        in_order.look_ahead(taken, &clusters);
         taken += 1;
         if taken.is_multiple_of(CHECK_EVERY) {
             run.advance(CHECK_EVERY as u64)?;
