@@ -94,7 +94,7 @@ pub(super) fn assign(
 }
 
 /// The clusters, as (size, id): descending size, then ascending id.
-fn by_descending_size(clusters: &Clusters, run: &Run) -> Result<Vec<(Reverse<u32>, u32)>> {
+pub(super) fn by_descending_size(clusters: &Clusters, run: &Run) -> Result<Vec<(Reverse<u32>, u32)>> {
     let live = || clusters.size.iter().zip(0_u32..).filter(|&(&size, _)| size > 0);
     let mut order = reserved(live().count(), "spring: order of the clusters")?;
     order.extend(live().map(|(&size, id)| (Reverse(size), id)));
