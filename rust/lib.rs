@@ -3,9 +3,10 @@
 //! The way of the data, one module each:
 //! edge file or array → [`edges`] (a stream of checked records) → [`degrees`] → an algorithm ([`spring`]) on the
 //! threads of a [`run::Run`] → [`partition`] → [`counts`] (what measures need) → [`output`] (atomic files).
-//! [`generate`] makes graphs to try it on. Nothing here knows Python except `python`, which is only built with the
-//! feature of that name.
+//! [`balance`] is the second cap of vertex partitions; [`generate`] makes graphs to try it on. Nothing here knows
+//! Python except `python`, which is only built with the feature of that name.
 
+pub mod balance;
 pub mod budget;
 pub mod buffer;
 pub mod checksum;

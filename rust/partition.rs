@@ -1,5 +1,6 @@
 //! The results of partitioners, and the caps they keep.
 
+use crate::balance::{BalanceOn, Balanced};
 use crate::buffer::Buffer;
 use crate::edges::EdgeStream;
 use crate::error::{Error, Result};
@@ -32,8 +33,33 @@ pub struct VertexPartition {
     pub loads: Vec<u64>,
     /// The largest load allowed, if loads were bounded.
     pub cap: Option<u64>,
+    /// Weight of each part, if a weight was balanced, too.
+    pub weight_loads: Option<Vec<u64>>,
+    /// The largest weight allowed.
+    pub weight_cap: Option<u64>,
+    /// Whether both caps could only be met by [`BalanceOn::deal`], which disregards the edges.
+    pub dealt: bool,
     /// The graph it belongs to.
     pub graph: Graph,
+}
+
+impl VertexPartition {
+    /// A partition under at most one cap.
+    pub fn new(assignment: Buffer<i32>, k: u32, loads: Vec<u64>, cap: Option<u64>, graph: Graph) -> Self {
+        Self { assignment, k, loads, cap, weight_loads: None, weight_cap: None, dealt: false, graph }
+    }
+
+    /// A partition under a `cap` on vertices and that of `on`.
+    pub fn balanced(balanced: Balanced, k: u32, cap: u64, on: &BalanceOn, graph: Graph) -> Self {
+        let (loads, weights) =
+            balanced.loads.into_iter().map(|[vertices, weight]| (vertices, weight)).unzip();
+        Self {
+            weight_loads: Some(weights),
+            weight_cap: Some(on.cap(k)),
+            dealt: balanced.dealt,
+            ..Self::new(balanced.assignment, k, loads, Some(cap), graph)
+        }
+    }
 }
 
 /// An algorithm that gives every vertex a part.

@@ -183,6 +183,8 @@ def test_more_passes_are_kept_among_the_parameters():
     assert part.parameters == {
         "k": 3,
         "balance": 1.05,
+        "balance_on": None,
+        "balance_on_ratio": 1.05,
         "seed": 0,
         "passes": 3,
         "batch": None,

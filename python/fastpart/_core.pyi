@@ -68,6 +68,8 @@ def spring(
     *,
     k: int,
     balance: float,
+    balance_on: npt.NDArray[np.uint32] | None,
+    balance_on_ratio: float,
     passes: int,
     batch: int | None,
     strict: bool,

@@ -40,6 +40,29 @@ def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64]:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
+def weights_of(text: str, n: int) -> npt.NDArray[Any]:
+    """Return the weights, or the mask, that the command line names: ``FILE.npy``, or ``FILE.npz:NAME``.
+
+    ``train``, ``val`` and ``test`` of an archive are read as those of splits: ids, or a mask.
+    """
+    file, colon, name = text.rpartition(":")
+    if not (colon and file.endswith(".npz")):
+        file, name = text, ""
+    loaded = _load("--balance-on", file)
+    if not isinstance(loaded, dict):
+        return np.asarray(loaded)
+    if name not in loaded:
+        raise ParameterError(
+            f"--balance-on: {parameters.shown(file)} holds {', '.join(sorted(loaded))}; write one of them behind "
+            f"a colon, as {parameters.shown(file)}:{min(loaded, default='NAME')}"
+        )
+    if name not in SPLITS:
+        return np.asarray(loaded[name])
+    mask = np.zeros(n, dtype=bool)
+    mask[_ids(name, loaded[name], n)] = True
+    return mask
+
+
 def splits_of(splits: Any, n: int, split: int | None = None) -> dict[str, npt.NDArray[np.int64]]:
     """Return the vertex ids of ``train``, ``val`` and ``test``, as far as given."""
     if isinstance(splits, str | bytes | os.PathLike):

@@ -104,7 +104,8 @@ def evaluate(
         ``.parts``: ``part, vertices, edges_internal, edges_cut, volume, halo, load, cap`` and, if given, ``train, val,
         test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.totals``: ``kind, algorithm,
         k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
-        replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``.
+        replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. Of a partition made with
+        ``balance_on``, the first also has ``weight_load, weight_cap``, the second ``weight_balance``.
 
     Raises
     ------
@@ -166,6 +167,11 @@ def _evaluate_vertex(
             "cap": pl.Series([part.cap] * k, dtype=pl.Int64),
         }
     )
+    if part.weight_loads is not None:
+        parts = parts.with_columns(
+            pl.Series("weight_load", part.weight_loads),
+            pl.Series("weight_cap", [part.weight_cap] * k, pl.Int64),
+        )
     loops = counts["loops"]
     totals = _header(part, n, m, loops) | {
         "cut_ratio": _ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
@@ -173,6 +179,8 @@ def _evaluate_vertex(
         "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
         "halo_rf": _ratio(n + int(parts["halo"].sum()), n, empty=1.0),
     }
+    if part.weight_loads is not None:
+        totals["weight_balance"] = _balance(parts["weight_load"], int(part.weight_loads.sum()))
     for name, ids in splits.items():
         members = pl.Series(name, _core.split_counts(part.assignment, ids, k, options))
         parts = parts.with_columns(members)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _core
 from .errors import GraphFormatError, ParameterError
@@ -81,6 +82,21 @@ def ratio(name: str, value: object) -> float:
     if not (math.isfinite(number) and number >= 1):
         raise ParameterError(f"{name}: {number} is not a ratio of at least 1, as 1.05 for 5 % above the mean")
     return number
+
+
+def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
+    """Return one weight per vertex as uint32, from integers >= 0 or a bool mask; None stays None."""
+    if value is None:
+        return None
+    array = np.asarray(value)
+    if array.ndim != 1:
+        raise TypeError(f"{name}: shape {array.shape}; expected one weight per vertex")
+    if array.dtype.kind not in "biu" and array.size:
+        raise TypeError(f"{name}: dtype {array.dtype}; weights are integers >= 0, or a bool mask")
+    if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 2**32 - 1):
+        bad = int(np.flatnonzero((array < 0) | (array > 2**32 - 1))[0])
+        raise ParameterError(f"{name}: vertex {bad} has weight {array[bad]}, outside 0..{2**32 - 1}")
+    return np.ascontiguousarray(array, dtype=np.uint32)
 
 
 def flag(name: str, value: object) -> bool:

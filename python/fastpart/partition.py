@@ -25,6 +25,10 @@ class Partition:
         int64, length k: items of each part.
     cap : int or None
         The largest load that was allowed; None if there was no bound.
+    weight_loads : numpy.ndarray or None
+        int64, length k: weight of each part, if it was made with ``balance_on``.
+    weight_cap : int or None
+        The largest weight that was allowed.
     algorithm : str
         Name of the function that made it; "user" for an array of the user's own.
     parameters : dict
@@ -36,6 +40,9 @@ class Partition:
     kind: ClassVar[str]
     item: ClassVar[str]
     items: ClassVar[str]
+
+    weight_loads: npt.NDArray[np.int64] | None = None
+    weight_cap: int | None = None
 
     def __init__(self, array: npt.ArrayLike, k: int) -> None:
         self.k = parameters.parts(k)

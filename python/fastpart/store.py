@@ -150,7 +150,7 @@ def refuse_unwritable(target: Path, form: str, edges: Edges | None) -> None:
 
 
 def _identity(part: Partition) -> dict[str, Any]:
-    return {
+    identity = {
         "kind": part.kind,
         "algorithm": part.algorithm,
         "parameters": part.parameters,
@@ -161,6 +161,9 @@ def _identity(part: Partition) -> dict[str, Any]:
         "loops": part.loops,
         "checksum": part.checksum,
     }
+    if part.weight_loads is not None:
+        identity |= {"weight_cap": part.weight_cap, "weight_loads": part.weight_loads.tolist()}
+    return identity
 
 
 def _write_parquet(target: Path, part: Partition) -> None:
@@ -356,7 +359,7 @@ def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> P
     try:
         cls = _CLASSES[parameters.choice("kind", stored.get("kind"), _CLASSES)]
         part = cls(array, parameters.parts(stored.get("k")))
-        for name in ("n", "m", "loops", "cap"):
+        for name in ("n", "m", "loops", "cap", "weight_cap"):
             if (value := stored.get(name)) is not None:
                 setattr(part, name, parameters.integer(name, value, 0, 2**63))
         for name, kind in (("algorithm", str), ("parameters", dict), ("checksum", str)):
@@ -364,12 +367,24 @@ def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> P
                 if not isinstance(value, kind):
                     raise TypeError(f"{name}: expected {kind.__name__}, got {type(value).__name__}")
                 setattr(part, name, value)
+        if (loads := stored.get("weight_loads")) is not None:
+            part.weight_loads = _weight_loads(loads, part.k)
         items = part.n if cls is VertexPartition else part.m
         if items is not None and items != len(part):
             raise ParameterError(f"assignment: {len(part)} {part.items}, but the manifest says {items}")
     except (FastpartError, TypeError) as error:
         raise GraphFormatError(f"{shown(origin)}: {error}") from None
     return part
+
+
+def _weight_loads(loads: Any, k: int) -> npt.NDArray[np.int64]:
+    if not isinstance(loads, list) or len(loads) != k:
+        raise ParameterError(f"weight_loads: expected a list of {k} integers, one per part")
+    array = np.array(
+        [parameters.integer("weight_loads", load, 0, 2**63 - 1) for load in loads], dtype=np.int64
+    )
+    array.flags.writeable = False
+    return array
 
 
 def _wrap(file: Path, array: npt.NDArray[Any], k: int | None, kind: str | None) -> Partition:

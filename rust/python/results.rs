@@ -7,7 +7,8 @@ use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray,
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::buffer::Buffer;
+use super::errors::raise;
+use crate::buffer::{Buffer, reserved};
 
 /// Keeps the memory of an array alive; the array holds it as its base.
 #[pyclass(frozen)]
@@ -28,6 +29,14 @@ pub fn array<T: Pod + Element + Send + Sync>(
     let array = unsafe { PyArray1::borrow_from_array(&view, owner.into_any()) };
     array.try_readwrite()?.make_nonwriteable();
     Ok(array)
+}
+
+/// A copy of an array that Python may change while the GIL is free.
+pub fn copied(array: &PyReadonlyArray1<'_, u32>, what: &str) -> PyResult<Vec<u32>> {
+    let values = array.as_slice()?;
+    let mut copy = reserved(values.len(), what).map_err(|error| raise(array.py(), error))?;
+    copy.extend_from_slice(values);
+    Ok(copy)
 }
 
 /// An integer that parts are stored as.

@@ -1,43 +1,52 @@
 //! SPRING for Python.
 
-use numpy::{PyArrayMethods, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::edges::EdgeSource;
-use super::results::array;
+use super::results::{array, copied};
 use super::run::{Options, detached};
+use crate::balance::BalanceOn;
 use crate::partition::{VertexPartition, VertexPartitioner};
 use crate::spring::Spring;
 
 /// See `fastpart.spring`.
 #[pyfunction]
-#[pyo3(signature = (edges, *, k, balance, passes, batch, strict, degrees, options))]
+#[pyo3(signature = (edges, *, k, balance, balance_on, balance_on_ratio, passes, batch, strict, degrees, options))]
 #[expect(clippy::too_many_arguments, reason = "one per parameter of the algorithm")]
 fn spring<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     k: u32,
     balance: f64,
+    balance_on: Option<PyReadonlyArray1<'py, u32>>,
+    balance_on_ratio: f64,
     passes: u32,
     batch: Option<u64>,
     strict: bool,
     degrees: Option<PyReadonlyArray1<'py, u32>>,
     options: Options,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let degrees = degrees.map(|degrees| degrees.to_vec()).transpose()?;
-    let spring = Spring { k, balance, passes, batch, strict, degrees };
-    let partition = detached(py, &options, |run| spring.partition(edges.stream(), run))?;
+    let degrees = degrees.map(|degrees| copied(&degrees, "degrees")).transpose()?;
+    let weights = balance_on.map(|weights| copied(&weights, "balance_on")).transpose()?;
+    let partition = detached(py, &options, |run| {
+        let balance_on = weights.map(|weights| BalanceOn::new(weights, balance_on_ratio)).transpose()?;
+        Spring { k, balance, passes, batch, strict, degrees, balance_on }.partition(edges.stream(), run)
+    })?;
     vertex_partition(py, partition)
 }
 
 /// The fields of a vertex partition.
 pub fn vertex_partition(py: Python<'_>, partition: VertexPartition) -> PyResult<Bound<'_, PyDict>> {
-    let VertexPartition { assignment, loads, cap, graph, .. } = partition;
+    let VertexPartition { assignment, loads, cap, weight_loads, weight_cap, dealt, graph, .. } = partition;
     let fields = PyDict::new(py);
     fields.set_item("assignment", array(py, assignment)?)?;
     fields.set_item("loads", loads)?;
     fields.set_item("cap", cap)?;
+    fields.set_item("weight_loads", weight_loads)?;
+    fields.set_item("weight_cap", weight_cap)?;
+    fields.set_item("dealt", dealt)?;
     fields.set_item("n", graph.n)?;
     fields.set_item("m", graph.m)?;
     fields.set_item("loops", graph.loops)?;

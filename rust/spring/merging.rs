@@ -3,10 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::Spring;
 use super::by_size::BySize;
 use super::clustering::{Clustering, degree_of, vertex_of};
+use crate::balance::BalanceOn;
 use crate::buffer::Buffer;
 use crate::error::Result;
+use crate::partition::share;
 use crate::run::Run;
 
 /// How often long loops ask whether the run is cancelled.
@@ -21,6 +24,8 @@ pub(super) struct Clusters {
     pub(super) of: Buffer<u32>,
     /// Vertices of each cluster.
     pub(super) size: Buffer<u32>,
+    /// Weight of each cluster; empty without weights.
+    pub(super) weight: Buffer<u64>,
     /// Richness of the representative's richest neighbour, or the cluster joined.
     pub(super) link: Buffer<u64>,
 }
@@ -45,7 +50,24 @@ impl Clusters {
             run.advance(of.len() as u64)?;
         }
         link.iter_mut().filter(|link| **link == 0).for_each(|link| *link = VOID);
-        Ok(Self { of, size, link })
+        Ok(Self { of, size, weight: Buffer::zeroed(0, "")?, link })
+    }
+
+    fn weigh(&mut self, balance_on: &BalanceOn, run: &Run) -> Result<()> {
+        self.weight = Buffer::zeroed(self.size.len(), "spring: cluster weights")?;
+        for (of, weights) in self.of.chunks(CHECK_EVERY).zip(balance_on.weights().chunks(CHECK_EVERY)) {
+            for (&of, &weight) in of.iter().zip(weights) {
+                if let Some(sum) = self.weight.get_mut(of as usize) {
+                    *sum += u64::from(weight);
+                }
+            }
+            run.advance(of.len() as u64)?;
+        }
+        Ok(())
+    }
+
+    fn weight_of(&self, cluster: u32) -> u64 {
+        self.weight.get(cluster as usize).copied().unwrap_or(0)
     }
 
     /// Gives away the clusters before merging.
@@ -56,6 +78,22 @@ impl Clusters {
     /// Whether all vertices of the cluster had left before merging.
     pub(super) fn is_void(&self, cluster: u32) -> bool {
         self.size[cluster as usize] == 0 && self.link[cluster as usize] == VOID
+    }
+
+    /// Makes [`of`](Self::of) the clusters after merging; they can be united no more.
+    pub(super) fn resolve(&mut self, run: &Run) -> Result<()> {
+        for start in (0..self.of.len()).step_by(CHECK_EVERY) {
+            let end = self.of.len().min(start + CHECK_EVERY);
+            for vertex in start..end {
+                let cluster = self.of[vertex];
+                if (cluster as usize) < self.size.len() {
+                    self.of[vertex] = self.find(cluster);
+                }
+            }
+            run.advance((end - start) as u64)?;
+        }
+        self.link = Buffer::zeroed(0, "")?;
+        Ok(())
     }
 
     /// The cluster that `cluster`, which must not be void, is part of by now.
@@ -72,11 +110,17 @@ impl Clusters {
     }
 }
 
-/// Merges clusters in ascending size (then id) while the result has at most `limit` vertices. A merged cluster is
-/// queued again under its new size, even if it had failed before; one that failed and did not grow is not.
-pub(super) fn merge(clustering: Clustering, limit: u64, run: &Run) -> Result<Clusters> {
+/// Merges clusters in ascending size (then id) while the result has at most its share of vertices, and of the weight.
+/// A merged cluster is queued again under its new size, even if it had failed before; one that failed and did not grow
+/// is not.
+pub(super) fn merge(clustering: Clustering, spring: &Spring, run: &Run) -> Result<Clusters> {
+    let limit = share(spring.balance, clustering.vertices.len() as u64, spring.k) as u64;
+    let weight_limit = spring.balance_on.as_ref().map_or(0, |balance_on| balance_on.limit(spring.k));
     run.begin("merging", clustering.vertices.len() as u64 + 3 * u64::from(clustering.count));
     let mut clusters = Clusters::of(clustering, run)?;
+    if let Some(balance_on) = &spring.balance_on {
+        clusters.weigh(balance_on, run)?;
+    }
     let in_order = BySize::of(&clusters.size, run)?;
     let mut first = in_order.ascending().peekable();
     // Merged clusters alone; a cluster that grew is larger than the one just taken, so that both queues stay in order.
@@ -101,7 +145,8 @@ pub(super) fn merge(clustering: Clustering, limit: u64, run: &Run) -> Result<Clu
         let target = clusters.of[richest as usize];
         let target = clusters.find(target);
         let merged = u64::from(size) + u64::from(clusters.size[target as usize]);
-        if target == id || merged > limit {
+        let merged_weight = clusters.weight_of(id) + clusters.weight_of(target);
+        if target == id || merged > limit || merged_weight > weight_limit {
             continue;
         }
         let link = clusters.link[id as usize];
@@ -111,6 +156,9 @@ pub(super) fn merge(clustering: Clustering, limit: u64, run: &Run) -> Result<Clu
         clusters.size[id as usize] = 0;
         clusters.link[id as usize] = u64::from(target);
         clusters.size[target as usize] = merged as u32;
+        if let Some(weight) = clusters.weight.get_mut(target as usize) {
+            *weight = merged_weight;
+        }
         grown.push(Reverse((merged as u32, target)));
     }
     Ok(clusters)

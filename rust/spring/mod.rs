@@ -2,14 +2,16 @@
 //!
 //! **Requirements.** Any graph; the records in any order, read twice (`passes + 1` times).
 //!
-//! **Memory.** At most 32 bytes per vertex, result included, plus buffers of a few MB: a 16-byte record per vertex
-//! (degree, cluster, richest neighbour and its degree, so that one record of the stream touches one cache line per
-//! endpoint) and 8 bytes of volume per cluster while clustering; sizes, targets and a queue afterwards.
+//! **Memory.** At most 32 bytes per vertex (36 with a second cap, weights included), result included, plus buffers of a
+//! few MB: a 16-byte record per vertex (degree, cluster, richest neighbour and its degree, so that one record of the
+//! stream touches one cache line per endpoint) and 8 bytes of volume per cluster while clustering; sizes, targets and a
+//! queue afterwards.
 //!
 //! **Algorithm.** [`clustering`] follows the stream once and moves, for each record, the endpoint in the cluster of
 //! smaller volume to the other's cluster; [`merging`] merges small clusters, smallest first, into the cluster that the
 //! richest neighbour of their representative lies in; [`assignment`] deals the clusters, largest first, to the part
-//! with the fewest vertices, and splits what would break the cap.
+//! with the fewest vertices, and splits what would break the cap. With weights to balance on ([`crate::balance`]), a
+//! merged cluster keeps its share of the weight, too, and [`balanced`] takes the place of the last step.
 //!
 //! **Parallelism.** Degrees are counted by all threads. Clustering works in batches whose bounds depend on the
 //! number of records only: threads drop, against the frozen state of the batch, the records that change nothing; the
@@ -21,22 +23,26 @@
 //! the clustering is that of Hollocou et al., "A Streaming Algorithm for Graph Clustering", 2017.
 
 mod assignment;
+mod balanced;
 mod by_size;
 pub mod clustering;
 mod merging;
 
+use crate::balance::BalanceOn;
 use crate::buffer::Buffer;
 use crate::degrees::{self, Degrees};
 use crate::edges::EdgeStream;
 use crate::error::{Error, Result, bytes};
-use crate::partition::{
-    Graph, VertexPartition, VertexPartitioner, cap, share, validate_balance, validate_parts,
-};
+use crate::partition::{Graph, VertexPartition, VertexPartitioner, cap, validate_balance, validate_parts};
 use crate::run::Run;
 use clustering::Clustering;
 
 /// Bytes per vertex at the peak, result included.
 pub const BYTES_PER_VERTEX: u64 = 32;
+
+/// What weights to balance on add to it: what the weights of clusters and the members of clusters take later is less
+/// than what is freed before.
+pub const BYTES_PER_WEIGHT: u64 = 4;
 
 /// Buffers that do not depend on the graph.
 pub const FIXED_BYTES: u64 = 8 << 20;
@@ -56,12 +62,14 @@ pub struct Spring {
     pub strict: bool,
     /// Degrees known beforehand, which saves counting them.
     pub degrees: Option<Vec<u32>>,
+    /// Weights that the parts share evenly, too.
+    pub balance_on: Option<BalanceOn>,
 }
 
 impl Spring {
     /// The paper's parameters for `k` parts.
     pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.05, passes: 1, batch: None, strict: true, degrees: None }
+        Self { k, balance: 1.05, passes: 1, batch: None, strict: true, degrees: None, balance_on: None }
     }
 
     fn validate(&self, edges: &dyn EdgeStream) -> Result<()> {
@@ -80,14 +88,30 @@ impl Spring {
         if let Some(degrees) = self.degrees.as_ref().filter(|degrees| degrees.len() as u64 != n) {
             return Err(Error::parameter("degrees", format!("{} degrees for {n} vertices", degrees.len())));
         }
+        if let Some(balance_on) = &self.balance_on {
+            balance_on.validate(n)?;
+            if !self.strict {
+                let what = "strict=False is the paper's rule, which keeps no cap; leave one of the two out";
+                return Err(Error::parameter("balance_on", what));
+            }
+        }
         Ok(())
+    }
+
+    fn bytes_per_vertex(&self) -> u64 {
+        BYTES_PER_VERTEX + self.balance_on.as_ref().map_or(0, |_| BYTES_PER_WEIGHT)
     }
 
     /// Bytes needed for `edges`.
     fn memory(&self, edges: &dyn EdgeStream) -> u64 {
         let batch = clustering::largest_batch(self.batch, edges.num_edges());
+        let per_part = if self.balance_on.is_some() { 64 } else { 16 };
         let given = self.degrees.as_ref().map_or(0, |degrees| 4 * degrees.len() as u64);
-        edges.num_vertices() * BYTES_PER_VERTEX + given + FIXED_BYTES + 16 * u64::from(self.k) + 8 * batch
+        edges.num_vertices() * self.bytes_per_vertex()
+            + given
+            + FIXED_BYTES
+            + per_part * u64::from(self.k)
+            + 8 * batch
     }
 
     fn degrees(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
@@ -111,13 +135,19 @@ impl VertexPartitioner for Spring {
         self.validate(edges)?;
         let (n, m) = (edges.num_vertices(), edges.num_edges());
         let needed = self.memory(edges);
-        run.require(needed, format!("spring on {n} vertices ({} each)", bytes(BYTES_PER_VERTEX)))?;
+        run.require(needed, format!("spring on {n} vertices ({} each)", bytes(self.bytes_per_vertex())))?;
 
         let Degrees { degree, loops, checksum } = self.degrees(edges, run)?;
         let clustering = Clustering::of(edges, degree, 2 * (m - loops), self, run)?;
-        let clusters = merging::merge(clustering, share(self.balance, n, self.k) as u64, run)?;
-        let cap = self.strict.then(|| cap(self.balance, n, self.k));
+        let clusters = merging::merge(clustering, self, run)?;
+        let graph = Graph { n, m, loops, checksum };
+        let cap = cap(self.balance, n, self.k);
+        if let Some(on) = &self.balance_on {
+            let balanced = balanced::assign(clusters, self.k, cap, on, run)?;
+            return Ok(VertexPartition::balanced(balanced, self.k, cap, on, graph));
+        }
+        let cap = self.strict.then_some(cap);
         let (assignment, loads) = assignment::assign(clusters, self.k, cap, run)?;
-        Ok(VertexPartition { assignment, k: self.k, loads, cap, graph: Graph { n, m, loops, checksum } })
+        Ok(VertexPartition::new(assignment, self.k, loads, cap, graph))
     }
 }

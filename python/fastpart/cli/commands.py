@@ -15,6 +15,7 @@ from ..converting import convert as convert_file
 from ..edges import Edges, Sidecar, open_edges
 from ..errors import ParameterError
 from ..graph_info import info as graph_info
+from ..inputs import weights_of
 from ..metrics import evaluate as measure
 from ..parameters import run_options, shown
 from ..partitioners import PARTITIONERS
@@ -22,7 +23,9 @@ from .progress import progress_bar
 
 Options = argparse.Namespace
 
-_COMMON = ("edges", "k", "balance", "seed", "degrees", "threads", "memory_limit", "progress")
+_COMMON = (
+    "edges", "k", "balance", "balance_on", "balance_on_ratio", "seed", "degrees", "threads", "memory_limit", "progress",
+)  # fmt: skip
 
 
 def generate(options: Options, rest: list[str]) -> None:
@@ -83,11 +86,17 @@ def partition(options: Options, rest: list[str]) -> None:
     given = _algorithm_parameters(function, rest)
     if options.balance is not None:
         given["balance"] = options.balance
+    if options.balance_on_ratio is not None:
+        if options.balance_on is None:
+            raise ParameterError("--balance-on-ratio: belongs to --balance-on")
+        given["balance_on_ratio"] = options.balance_on_ratio
     target, form = store.output(options.out) if options.out else (None, "")
     with progress_bar(options) as running:
         edges = _open(options, running)
         if target is not None:
             store.refuse_unwritable(target, form, edges)
+        if options.balance_on is not None:
+            given["balance_on"] = weights_of(options.balance_on, edges.num_vertices)
         start = time.perf_counter()
         part = function(edges, options.k, seed=options.seed, **given, **running)
         seconds = time.perf_counter() - start

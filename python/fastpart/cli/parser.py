@@ -173,6 +173,7 @@ def _add_partition(verbs: Any) -> None:
         "Partition a graph and print the measures; with -o, save it.",
         "fastpart partition g.bin -k 8 --algorithm spring\n"
         "fastpart partition g.bin -k 8 --algorithm spring --balance 1.03 -o parts/\n"
+        "fastpart partition g.bin -k 8 --algorithm spring --balance-on split.npz:train --splits split.npz\n"
         "fastpart partition g.bin -k 8 --algorithm spring --passes 2 -o part.npy",
     )
     _add_input(verb)
@@ -186,6 +187,18 @@ def _add_partition(verbs: Any) -> None:
     )
     verb.add_argument(
         "--balance", type=float, metavar="B", help="largest part relative to the mean, at least 1"
+    )
+    verb.add_argument(
+        "--balance-on",
+        metavar="WEIGHTS",
+        help="weights of the vertices, or a mask, that the parts share evenly, too: .npy, or an array of an .npz as "
+        "split.npz:train",
+    )
+    verb.add_argument(
+        "--balance-on-ratio",
+        type=float,
+        metavar="R",
+        help="largest weight of a part relative to the mean, at least 1 (default 1.05)",
     )
     verb.add_argument("--seed", type=_count, default=0, help="default 0")
     verb.add_argument(
