@@ -3,6 +3,8 @@
 // Each test is a crate of its own and uses some of this.
 #![allow(dead_code)]
 
+pub mod parts;
+
 use std::ops::Range;
 
 use fastpart::edges::decode::{Column, IdType};
