@@ -2,7 +2,8 @@
 //!
 //! The way of the data, one module each:
 //! edge file or array → [`edges`] (a stream of checked records) → [`degrees`] → an algorithm ([`spring`]) on the
-//! threads of a [`run::Run`] → [`partition`] → [`counts`] (what measures need) → [`output`] (atomic files).
+//! threads of a [`run::Run`] → [`partition`] → [`counts`] (what measures need), [`store`] (the parts, each with its
+//! edges and halo) → [`output`] (atomic files).
 //! [`balance`] is the second cap of vertex partitions; [`generate`] makes graphs to try it on. Nothing here knows
 //! Python except `python`, which is only built with the feature of that name.
 
@@ -23,3 +24,4 @@ mod python;
 pub mod random;
 pub mod run;
 pub mod spring;
+pub mod store;

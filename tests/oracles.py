@@ -1,4 +1,4 @@
-"""The measures once more: naive, in plain Python, straight from their definitions.
+"""The measures and the partition directory once more: naive, in plain Python, straight from their definitions.
 
 A graph is ``n`` and a list of records ``(u, v)``, a partition a list of parts (one per vertex, or one per record).
 """
@@ -122,3 +122,42 @@ def label_skews(labels, parts, k):
         distance = sum(abs(mine.get(label, 0) - share) for label, share in overall.items()) / 2
         skews.append(distance if mine else None)
     return skews
+
+
+def directed_edges(edges, kind):
+    """Return ``{id: (source, destination)}`` of the directed edges that training sees."""
+    found = dict(enumerate(edges))
+    if kind == "undirected":
+        found |= {len(edges) + r: (v, u) for r, (u, v) in enumerate(edges) if u != v}
+    return found
+
+
+def in_edges(n, edges, kind):
+    """Return, for each vertex, its in-edges as (source, id), in the order of the records."""
+    rows = [[] for _ in range(n)]
+    directed = directed_edges(edges, kind)
+    for edge in sorted(directed, key=lambda edge: edge % len(edges)):
+        source, destination = directed[edge]
+        rows[destination].append((source, edge))
+    return rows
+
+
+def rings(n, edges, kind, inner, hops):
+    """Return the vertices met first after 1, 2, ... steps against the direction of the edges."""
+    rows = in_edges(n, edges, kind)
+    seen, ring, found = set(inner), set(inner), []
+    for _ in range(hops):
+        ring = {source for v in ring for source, _ in rows[v]} - seen
+        seen |= ring
+        found.append(sorted(ring))
+    return found
+
+
+def roots(n, edges, parts, k):
+    """Return the part of each vertex's root: few copies choose first, vertices without a record last."""
+    copies = [{part for record, part in zip(edges, parts, strict=True) if v in record} for v in range(n)]
+    load, root = [0] * k, [0] * n
+    for v in sorted(range(n), key=lambda v: (not copies[v], len(copies[v]), v)):
+        root[v] = min(copies[v] or range(k), key=lambda part: (load[part], part))
+        load[root[v]] += 1
+    return root

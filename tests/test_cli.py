@@ -71,7 +71,8 @@ def test_partition_saves_in_each_form(run, out):
     assert loaded.assignment.tolist() == fp.spring("g.bin", 2).assignment.tolist()
     assert sorted(os.listdir()) == ["g.bin", "g.bin.json", out.rstrip("/")]
     if "." not in out:
-        assert sorted(os.listdir(out)) == ["assignment.npy", "manifest.json", "metrics.parquet"]
+        parts = ["part-00000", "part-00001"]
+        assert sorted(os.listdir(out)) == ["assignment.npy", "manifest.json", "metrics.parquet", *parts]
         assert loaded.parameters["balance"] == 1.05
 
 

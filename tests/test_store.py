@@ -105,7 +105,8 @@ def test_directory_holds_manifest_assignment_and_measures(tmp_path):
     part = fp.spring(graph, k=2, passes=2)
     splits = {"train": [0, 3], "val": [1], "test": [2]}
     folder = save(part, tmp_path, "parts/", edges=graph, labels=[0, 0, 0, 1, 1, 1], splits=splits)
-    assert names(folder) == ["assignment.npy", "manifest.json", "metrics.parquet"]
+    parts = ["part-00000", "part-00001"]
+    assert names(folder) == ["assignment.npy", "manifest.json", "metrics.parquet", *parts]
     assert np.load(folder / "assignment.npy").tolist() == part.assignment.tolist()
     evaluation = fp.evaluate(graph, part, [0, 0, 0, 1, 1, 1], splits)
     assert pl.read_parquet(folder / "metrics.parquet").equals(evaluation.parts)
@@ -130,6 +131,11 @@ def test_directory_holds_manifest_assignment_and_measures(tmp_path):
         "m": 8,
         "loops": 1,
         "checksum": fp.open_edges(EDGES).identify()[1],
+        "edges": "undirected",
+        "num_directed_edges": 15,
+        "halo_hops": 1,
+        "labels": {"dtype": "int64", "shape": []},
+        "splits": ["train", "val", "test"],
         "input": {"path": str(graph), "bytes": 64},
         "metrics": evaluation.totals.row(0, named=True),
     }

@@ -15,7 +15,7 @@ from . import _core
 
 __version__: str = _core.__version__
 
-from . import generate
+from . import export, generate
 from .converting import convert
 from .edges import Edges, open_edges
 from .errors import (
@@ -51,6 +51,7 @@ __all__ = [
     "convert",
     "draw",
     "evaluate",
+    "export",
     "generate",
     "info",
     "load",

@@ -62,6 +62,30 @@ class AtomicDir:
     def commit(self) -> None: ...
     def discard(self) -> None: ...
 
+@final
+class RowGatherer:
+    """One pass over the rows of a source writes ``part-*/NAME`` of every part.
+
+    Row i of part p's file is the row of the source that ``ids`` ("vertices.npy" or "edge_ids.npy" of the part) names at
+    ``ranges[p][0] + i``; an id >= num_rows means id - num_rows (the second direction of a record). Push all rows from
+    the first to the last as C-contiguous chunks of ``dtype``, of any lengths, then finish.
+    """
+
+    def __new__(
+        cls,
+        into: _Path,
+        name: str,
+        *,
+        ids: str,
+        ranges: list[tuple[int, int]],
+        num_rows: int,
+        dtype: np.dtype[Any],
+        row_shape: tuple[int, ...],
+        options: RunOptions,
+    ) -> RowGatherer: ...
+    def push(self, rows: npt.NDArray[Any], options: RunOptions) -> None: ...
+    def finish(self, options: RunOptions) -> None: ...
+
 def default_threads() -> int: ...
 def spring(
     edges: EdgeSource,
@@ -89,6 +113,29 @@ def split_counts(assignment: npt.NDArray[np.int32], ids: _Ids, k: int, options: 
 def label_skew(
     assignment: npt.NDArray[np.int32], labels: _Ids, k: int, options: RunOptions
 ) -> npt.NDArray[np.float64]: ...
+def write_vertex_parts(
+    edges: EdgeSource,
+    assignment: npt.NDArray[np.int32],
+    k: int,
+    *,
+    kind: str,
+    halo_hops: int,
+    into: _Path,
+    options: RunOptions,
+) -> list[dict[str, Any]]:
+    """Write the folders of the parts below ``into``; per part what ``part.json`` holds, num_halo as [hop 1, hop 2]."""
+
+def write_edge_parts(
+    edges: EdgeSource,
+    assignment: npt.NDArray[Any],
+    k: int,
+    *,
+    kind: str,
+    into: _Path,
+    options: RunOptions,
+) -> list[dict[str, Any]]:
+    """Write the folders of the parts below ``into``; per part what ``part.json`` holds."""
+
 def memory_estimates(edges: EdgeSource) -> dict[str, int]: ...
 def generate_rmat(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
 def convert(

@@ -25,7 +25,7 @@ def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64]:
         array = array[:, 0]
     if array.ndim != 1:
         raise ParameterError(f"labels: shape {array.shape}; expected one label per vertex")
-    _match_vertices("labels", len(array), n)
+    match_vertices("labels", len(array), n)
     if array.dtype.kind == "f":
         unlabelled = np.isnan(array)
         whole = np.where(unlabelled, -1, array)
@@ -99,7 +99,7 @@ def _ids(name: str, array: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
     if array.ndim != 1:
         raise ParameterError(f"splits: {name} has shape {array.shape}; expected ids, or a mask of length n")
     if array.dtype == bool:
-        _match_vertices(f"splits: {name}", len(array), n)
+        match_vertices(f"splits: {name}", len(array), n)
         return np.flatnonzero(array).astype(np.int64)
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"splits: {name} has dtype {array.dtype}; expected integer ids or a bool mask")
@@ -112,7 +112,8 @@ def _ids(name: str, array: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
     return ids
 
 
-def _match_vertices(name: str, rows: int, n: int) -> None:
+def match_vertices(name: str, rows: int, n: int) -> None:
+    """Refuse an array of another length, and name the usual reason."""
     if rows != n:
         raise ParameterError(
             f"{name}: {rows} rows for {n} vertices; if trailing vertices are isolated, open the edges with "

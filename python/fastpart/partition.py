@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from . import parameters
-from .errors import GraphFormatError, ParameterError
+from .errors import FastpartError, GraphFormatError, ParameterError
+from .parts import EdgePart, Part, Parts, VertexPart
 
 
 class Partition:
@@ -35,11 +37,16 @@ class Partition:
         What that function was given, defaults included.
     n, m, loops, checksum
         Identify the graph it belongs to; None where unknown.
+    folder, manifest
+        The directory it was loaded from, and the content of its ``manifest.json``; None if there is none.
     """
 
     kind: ClassVar[str]
     item: ClassVar[str]
     items: ClassVar[str]
+    _part: ClassVar[type[Part]]
+    folder: Path | None = None
+    manifest: dict[str, Any] | None = None
 
     weight_loads: npt.NDArray[np.int64] | None = None
     weight_cap: int | None = None
@@ -108,11 +115,118 @@ class Partition:
                 "(trailing isolated vertices? then open the edges with num_vertices=)"
             )
 
-    def save(self, out: parameters.StrPath, **options: Any) -> None:
-        """Write the partition; see :func:`fastpart.store.save`, which this calls, for the formats and options."""
-        from .store import save
+    @property
+    def parts(self) -> Parts[Any]:
+        """What a partition directory holds of each part; mapped when it is looked at.
 
-        save(self, out, **options)
+        Raises
+        ------
+        FastpartError
+            The partition was not loaded from a directory, or from one that was saved without ``edges=``.
+        """
+        if self.folder is None or self.manifest is None or "edges" not in self.manifest:
+            where = (
+                "in memory"
+                if self.folder is None
+                else f"{parameters.shown(self.folder)}: saved without edges="
+            )
+            raise FastpartError(
+                f"parts: {where}; save the partition in a directory with edges=, then load that"
+            )
+        return Parts(self._part, self.folder, self.manifest)
+
+    def save(
+        self,
+        out: parameters.StrPath,
+        *,
+        edges: Any = None,
+        features: Any = None,
+        labels: Any = None,
+        splits: Any = None,
+        split: int | None = None,
+        edge_features: Any = None,
+        halo_hops: int = 1,
+        halo_features: bool = False,
+        threads: int | None = None,
+        memory_limit: int | str | None = None,
+        progress: parameters.Progress | None = None,
+    ) -> None:
+        """Write the partition, atomically: the file or directory appears whole, or the old one stays.
+
+        Parameters
+        ----------
+        out : path
+            By suffix: ``.npy`` (an array), ``.txt`` (line v holds the part of vertex v, or of record v), ``.parquet``
+            (a column ``part``; number of parts and identity of the graph in the metadata), or no suffix or a trailing
+            ``/`` for a partition directory. The parent must exist. A file is replaced; a directory only if it is empty
+            or holds our ``manifest.json``.
+        edges : path, array or Edges, optional
+            The graph: it is checked that the partition is of it, and a directory gets its parts and measures.
+        features : path or array, optional
+            One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR; written dense), a Parquet file (its columns of
+            numbers), a numpy array, a torch tensor. Read chunk by chunk, never as a whole (but for what a sparse matrix
+            stores).
+        labels : array or path of a .npy, optional
+            Integer class of each vertex, -1 = unlabelled.
+        splits : mapping or path of a .npz, optional
+            ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n; the parts get masks.
+        split : int, optional
+            Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
+        edge_features : path or array, optional
+            One row per record, as ``features``.
+        halo_hops : {0, 1, 2}
+            The parts of a vertex partition hold the in-edges of all vertices fewer than so many hops away from an inner
+            vertex; as many layers of message passing are exact. 0: only edges within the part.
+        halo_features : bool
+            Also write the features of halo vertices.
+        threads, memory_limit, progress
+            As in :func:`fastpart.spring`.
+
+        Raises
+        ------
+        ParameterError
+            An unknown suffix, an output that is the input, rows that do not fit the graph, or a parameter of
+            directories given for another output.
+        GraphFormatError
+            The partition belongs to another graph.
+        OSError
+            With path and errno; the old output is intact.
+
+        Notes
+        -----
+        The schema of the directory: ``docs/partition-directory.md``.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp, tempfile, pathlib
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+        >>> part = fp.spring(graph, k=2)
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> part.save(folder / "part.npy")
+        >>> part.save(folder / "parts", edges=graph, features=np.eye(6, dtype=np.float32))
+        >>> loaded = fp.load(folder / "parts", edges=graph)
+        >>> loaded
+        <VertexPartition: spring, k=2, 6 vertices, loads 3..3>
+        >>> loaded.parts[1].features.argmax(axis=1)
+        array([3, 4, 5])
+        """
+        from .store import save  # which imports this module
+
+        save(
+            self,
+            out,
+            edges=edges,
+            features=features,
+            labels=labels,
+            splits=splits,
+            split=split,
+            edge_features=edge_features,
+            halo_hops=halo_hops,
+            halo_features=halo_features,
+            threads=threads,
+            memory_limit=memory_limit,
+            progress=progress,
+        )
 
 
 class VertexPartition(Partition):
@@ -142,6 +256,7 @@ class VertexPartition(Partition):
     kind = "vertex"
     item = "vertex"
     items = "vertices"
+    _part = VertexPart
 
 
 class EdgePartition(Partition):
@@ -171,6 +286,7 @@ class EdgePartition(Partition):
     kind = "edge"
     item = "record"
     items = "records"
+    _part = EdgePart
 
     def _dtype(self) -> npt.DTypeLike:
         return np.uint8 if self.k <= 255 else np.int16 if self.k <= 32_767 else np.int32

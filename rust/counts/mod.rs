@@ -152,7 +152,7 @@ fn zeros(len: usize, what: &str) -> Result<Vec<u64>> {
 }
 
 /// The same numbers, to be changed by several threads.
-fn shared(items: &mut [u64]) -> &[AtomicU64] {
+pub(crate) fn shared(items: &mut [u64]) -> &[AtomicU64] {
     const { assert!(size_of::<AtomicU64>() == 8 && align_of::<AtomicU64>() == align_of::<u64>()) }
     // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
     // the atomic ones are in use.

@@ -9,6 +9,7 @@ mod generate;
 mod results;
 mod run;
 mod spring;
+mod store;
 
 use pyo3::prelude::*;
 
@@ -21,6 +22,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     counts::register(module)?;
     generate::register(module)?;
     files::register(module)?;
+    store::register(module)?;
     // What is public is said by the package, not here.
     module.delattr("__all__")
 }

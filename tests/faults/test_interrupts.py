@@ -71,6 +71,19 @@ CALLS = {
         "fp.VertexPartition(np.zeros(9, int), 1).save(folder / 'part',"
         " edges=fp.open_edges(endless, num_vertices=9, dtype='u32'), progress=progress)",
     ),
+    "save, parts": (
+        "parts",
+        "fp.VertexPartition(np.arange(1 << 18) % 3000, 3000).save(folder / 'part', edges=graph, progress=progress)",
+    ),
+    "save, parts of records": (
+        "parts",
+        "fp.EdgePartition(np.arange(2_000_000) % 300, 300).save(folder / 'part', edges=graph, progress=progress)",
+    ),
+    "save, features": (
+        "rows",
+        "fp.VertexPartition(np.arange(1 << 18) % 4, 4).save(folder / 'part', edges=graph, progress=progress,"
+        " features=np.broadcast_to(np.float32(0), (1 << 18, 100_000)))",
+    ),
 }
 
 

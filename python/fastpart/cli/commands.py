@@ -91,25 +91,40 @@ def partition(options: Options, rest: list[str]) -> None:
             raise ParameterError("--balance-on-ratio: belongs to --balance-on")
         given["balance_on_ratio"] = options.balance_on_ratio
     target, form = store.output(options.out) if options.out else (None, "")
+    extras = _extras(options, form)
+    extras.check(target, form, inspect.signature(function, eval_str=True).return_annotation.kind, edges=True)
     with progress_bar(options) as running:
         edges = _open(options, running)
         if target is not None:
             store.refuse_unwritable(target, form, edges)
         if options.balance_on is not None:
             given["balance_on"] = weights_of(options.balance_on, edges.num_vertices)
+        run = run_options(**running)
+        contents = extras.open(edges, run.memory_limit) if form == "directory" else None
         start = time.perf_counter()
         part = function(edges, options.k, seed=options.seed, **given, **running)
         seconds = time.perf_counter() - start
         evaluation = measure(edges, part, options.labels, options.splits, split=options.split, **running)
         if target is not None:
-            run = run_options(options.threads, options.memory_limit, running["progress"])
-            store.write(part, target, form, run, evaluation, edges)
+            store.write(part, target, form, run, evaluation, edges, contents)
     print(evaluation.to_json() if options.json else evaluation)
     if not (options.json or options.quiet):
         pace = f", {edges.num_edges / seconds / 1e6:.1f} M edges/s" if edges.num_edges else ""
         print(f"\n{options.algorithm}: {seconds:.2f} s{pace}")
         if target is not None:
             print(f"saved to {shown(target)}")
+
+
+def _extras(options: Options, form: str) -> store.Extras:
+    """What a partition directory is asked to hold; labels and splits are for the measures, too."""
+    measured = {name: getattr(options, name) for name in ("labels", "splits", "split")}
+    return store.Extras(
+        features=options.features,
+        edge_features=options.edge_features,
+        halo_hops=options.halo_hops,
+        halo_features=options.halo_features,
+        **(measured if form == "directory" else {}),
+    )
 
 
 def evaluate(options: Options, rest: list[str]) -> None:

@@ -10,7 +10,7 @@ from .. import __version__
 from ..edges import KINDS, LAYOUTS
 from ..errors import ParameterError
 from ..partitioners import PARTITIONERS
-from . import commands
+from . import commands, exporting
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,6 +41,7 @@ def make_parser() -> Parser:
     _add_info(verbs)
     _add_partition(verbs)
     _add_evaluate(verbs)
+    _add_export(verbs)
     return parser
 
 
@@ -174,7 +175,8 @@ def _add_partition(verbs: Any) -> None:
         "fastpart partition g.bin -k 8 --algorithm spring\n"
         "fastpart partition g.bin -k 8 --algorithm spring --balance 1.03 -o parts/\n"
         "fastpart partition g.bin -k 8 --algorithm spring --balance-on split.npz:train --splits split.npz\n"
-        "fastpart partition g.bin -k 8 --algorithm spring --passes 2 -o part.npy",
+        "fastpart partition g.bin -k 8 --algorithm spring --passes 2 -o part.npy\n"
+        "fastpart partition g.bin -k 8 --algorithm spring -o parts/ --features x.npy --labels y.npy --splits split.npz",
     )
     _add_input(verb)
     verb.add_argument("-k", type=int, required=True, help="number of parts")
@@ -204,7 +206,22 @@ def _add_partition(verbs: Any) -> None:
     verb.add_argument(
         "-o", dest="out", metavar="OUT", help=".npy, .txt, .parquet, or no suffix for a partition directory"
     )
+    _add_contents(verb)
     _add_measures(verb)
+
+
+def _add_contents(verb: Parser) -> None:
+    group = verb.add_argument_group("what a partition directory holds of each part, besides labels and masks")
+    group.add_argument("--features", metavar="FILE", help="one row per vertex: .npy, sparse .npz, .parquet")
+    group.add_argument("--edge-features", metavar="FILE", help="one row per edge record, likewise")
+    group.add_argument(
+        "--halo-hops",
+        type=int,
+        default=1,
+        metavar="H",
+        help="in-edges of vertices fewer than H hops from the part: 0, 1 (default) or 2",
+    )
+    group.add_argument("--halo-features", action="store_true", help="also features of the halo")
 
 
 def _add_evaluate(verbs: Any) -> None:
@@ -222,3 +239,22 @@ def _add_evaluate(verbs: Any) -> None:
         "--part-kind", choices=("vertex", "edge"), help="for .npy and .txt (default: by the array)"
     )
     _add_measures(verb)
+
+
+def _add_export(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "export",
+        exporting.export,
+        "Write a partition directory in the format of a training system.",
+        "fastpart export dgl parts/ dgl/ --graph-name papers    # dgl/papers.json is the part_config\n"
+        "fastpart export pyg parts/ pyg/",
+    )
+    verb.add_argument(
+        "format",
+        choices=exporting.FORMATS,
+        help="DGL's partitions; PyG's partitions; or text for DGL's dispatch pipeline",
+    )
+    verb.add_argument("src", metavar="SRC", help="a partition directory of vertices, saved with its edges")
+    verb.add_argument("dst", metavar="DST", help="the directory to write, or an earlier export to replace")
+    verb.add_argument("--graph-name", metavar="NAME", help="dgl: name of the graph (default: graph)")

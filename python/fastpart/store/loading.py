@@ -1,9 +1,8 @@
-"""Partitions on disk: ``.npy``, ``.txt``, ``.parquet``, and the partition directory."""
+"""Partitions from ``.npy``, ``.txt``, ``.parquet`` and partition directories."""
 
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 from pathlib import Path
@@ -13,196 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from . import __version__, _core, parameters
-from .edges import Edges, open_edges
-from .errors import FastpartError, GraphFormatError, ParameterError
-from .metrics import Evaluation, evaluate
-from .parameters import Progress, RunOptions, StrPath, run_options, shown
-from .partition import EdgePartition, Partition, VertexPartition
+from .. import __version__, parameters
+from ..edges import open_edges
+from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..parameters import Progress, StrPath, run_options, shown
+from ..partition import EdgePartition, Partition, VertexPartition
+from ..parts import MANIFEST, SCHEMA
 
-SCHEMA = 1
-MANIFEST = "manifest.json"
-FORMATS = {".npy": "npy", ".txt": "txt", ".parquet": "parquet", "": "directory"}
 _CLASSES: dict[str, type[Partition]] = {"vertex": VertexPartition, "edge": EdgePartition}
-
-
-def save(
-    part: Partition,
-    out: StrPath,
-    *,
-    edges: Any = None,
-    labels: Any = None,
-    splits: Any = None,
-    split: int | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
-) -> None:
-    """Write a partition, atomically: the file or directory appears whole, or the old one stays.
-
-    Parameters
-    ----------
-    part : VertexPartition or EdgePartition
-        What to write.
-    out : path
-        By suffix: ``.npy`` (an array), ``.txt`` (line v holds the part of vertex v, or of record v), ``.parquet`` (a
-        column ``part``; number of parts and identity of the graph in the metadata), or no suffix or a trailing ``/``
-        for a partition directory with ``manifest.json``, ``assignment.npy`` and ``metrics.parquet``. The parent must
-        exist. A file is replaced; a directory only if it is empty or holds our ``manifest.json``.
-    edges : path, array or Edges, optional
-        The graph: it is checked that the partition is of it, and a directory gets its measures.
-    labels, splits, split : optional
-        For the measures, as in :func:`fastpart.evaluate`.
-    threads, memory_limit, progress
-        As in :func:`fastpart.spring`.
-
-    Raises
-    ------
-    ParameterError
-        An unknown suffix, or an output that is the input.
-    GraphFormatError
-        The partition belongs to another graph.
-    OSError
-        With path and errno; the old output is intact.
-
-    Examples
-    --------
-    >>> import numpy as np, fastpart as fp, tempfile, pathlib
-    >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
-    >>> part = fp.spring(graph, k=2)
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> part.save(folder / "part.npy")
-    >>> part.save(folder / "parts", edges=graph)
-    >>> fp.load(folder / "parts", edges=graph)
-    <VertexPartition: spring, k=2, 6 vertices, loads 3..3>
-    """
-    target, form = output(out)
-    options = run_options(threads, memory_limit, progress)
-    opened = None
-    if edges is not None:
-        opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
-    refuse_unwritable(target, form, opened)
-    evaluation = None
-    if opened is not None and form == "directory":
-        evaluation = evaluate(
-            opened, part, labels, splits, split=split,
-            threads=threads, memory_limit=memory_limit, progress=progress,
-        )  # fmt: skip
-    elif opened is not None:
-        part.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(options)[1])
-    write(part, target, form, options, evaluation, opened)
-
-
-def write(
-    part: Partition,
-    target: Path,
-    form: str,
-    options: RunOptions,
-    evaluation: Evaluation | None = None,
-    edges: Edges | None = None,
-) -> None:
-    """Write a partition whose measures are known to a target that :func:`output` accepted."""
-    match form:
-        case "npy":
-            _core.write_npy(target, part.assignment, options)
-        case "txt":
-            _core.write_lines(target, part.assignment, options)
-        case "parquet":
-            _write_parquet(target, part)
-        case _:
-            _write_directory(target, part, options, evaluation, edges)
-
-
-def output(out: object) -> tuple[Path, str]:
-    """Return the target of ``-o`` or ``save``, and its format: npy, txt, parquet or directory."""
-    target = parameters.path("out", out)
-    as_directory = os.fsdecode(out).endswith("/")  # type: ignore[arg-type]
-    suffix = "" if as_directory else target.suffix
-    if suffix not in FORMATS:
-        raise ParameterError(
-            f"out: unknown suffix {suffix!r} of {shown(target)}; use .npy, .txt, .parquet, "
-            "or no suffix (or a trailing /) for a partition directory"
-        )
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, "the folder of the output does not exist; make it first", str(target.parent)
-        )
-    return target, FORMATS[suffix]
-
-
-def refuse_unwritable(target: Path, form: str, edges: Edges | None) -> None:
-    """Refuse, before any work, an output that is the input or that cannot be written."""
-    if edges is not None and edges.path is not None and target.exists() and target.samefile(edges.path):
-        raise ParameterError(f"out: {shown(target)} is the input; choose another name")
-    if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, "the folder of the output is not writable", str(target.parent))
-    if form != "directory":
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-    elif target.exists() and not (
-        target.is_dir() and ((target / MANIFEST).is_file() or not any(target.iterdir()))
-    ):
-        raise FileExistsError(
-            errno.EEXIST,
-            f"exists, and is no partition directory (no {MANIFEST} in it); choose another name",
-            str(target),
-        )
-
-
-def _identity(part: Partition) -> dict[str, Any]:
-    identity = {
-        "kind": part.kind,
-        "algorithm": part.algorithm,
-        "parameters": part.parameters,
-        "k": part.k,
-        "cap": part.cap,
-        "n": part.n,
-        "m": part.m,
-        "loops": part.loops,
-        "checksum": part.checksum,
-    }
-    if part.weight_loads is not None:
-        identity |= {"weight_cap": part.weight_cap, "weight_loads": part.weight_loads.tolist()}
-    return identity
-
-
-def _write_parquet(target: Path, part: Partition) -> None:
-    frame = pl.DataFrame({"part": part.assignment})
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, metadata={"fastpart": json.dumps({"schema": SCHEMA, **_identity(part)})})
-    _core.write_file(target, buffer.getvalue())
-
-
-def _write_directory(
-    target: Path, part: Partition, options: RunOptions, evaluation: Evaluation | None, edges: Edges | None
-) -> None:
-    manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": __version__, **_identity(part)}
-    if edges is not None:
-        loops, checksum = edges.identify(options)
-        manifest |= {"n": edges.num_vertices, "m": edges.num_edges, "loops": loops, "checksum": checksum}
-        if edges.path is not None:
-            name = os.fsencode(edges.path).decode(errors="replace")
-            manifest["input"] = {"path": name, "bytes": edges.path.stat().st_size}
-    directory = _core.AtomicDir(target, MANIFEST)
-    try:
-        inside = Path(directory.path)
-        _core.write_npy(inside / "assignment.npy", part.assignment, options)
-        if evaluation is not None:
-            buffer = io.BytesIO()
-            evaluation.parts.write_parquet(buffer)
-            _core.write_file(inside / "metrics.parquet", buffer.getvalue())
-            manifest["metrics"] = evaluation.totals.row(0, named=True)
-        text = json.dumps(manifest, indent=1, default=_plain)
-        _core.write_file(inside / MANIFEST, (text + "\n").encode())
-        directory.commit()
-    finally:
-        directory.discard()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} in a manifest")
 
 
 def load(
@@ -233,6 +50,8 @@ def load(
     Returns
     -------
     VertexPartition or EdgePartition
+        Of a directory saved with ``edges=``, its ``parts`` are there, too: see :class:`fastpart.parts.VertexPart` and
+        :class:`fastpart.parts.EdgePart`.
 
     Raises
     ------
@@ -336,8 +155,10 @@ def _read_directory(folder: Path) -> Partition:
     manifest_file = folder / MANIFEST
     if not manifest_file.is_file():
         raise GraphFormatError(f"{shown(folder)}: no {MANIFEST} in it; not a partition directory")
-    assignment = _read_npy(parameters.regular(folder / "assignment.npy"))
-    return _restore(folder, assignment, _json(manifest_file, manifest_file.read_bytes()))
+    manifest = _json(manifest_file, manifest_file.read_bytes())
+    part = _restore(folder, _read_npy(parameters.regular(folder / "assignment.npy")), manifest)
+    part.folder, part.manifest = folder, manifest
+    return part
 
 
 def _json(file: Path, text: str | bytes) -> dict[str, Any]:

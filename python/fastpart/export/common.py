@@ -1,0 +1,161 @@
+"""What the exports share: the directories they read and replace, and how torch sees a mapped array."""
+
+from __future__ import annotations
+
+import errno
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core, parameters
+from ..errors import GraphFormatError, ParameterError
+from ..parameters import Progress, StrPath, shown
+from ..partition import VertexPartition
+from ..parts import VertexPart
+from ..store import load
+
+Array = npt.NDArray[Any]
+
+MASKS = ("train", "val", "test")
+
+
+class Source:
+    """The partition to export: of vertices, and with all in-edges of them if ``halo`` says so."""
+
+    def __init__(self, src: StrPath, system: str, halo: bool = True) -> None:
+        self.path = parameters.path("src", src)
+        partition = load(self.path)
+        if not isinstance(partition, VertexPartition):
+            raise ParameterError(
+                f"src: {shown(self.path)} is an edge partition, and {system} wants one part for each vertex; make a "
+                "partition of the vertices, as with spring"
+            )
+        self.partition = partition
+        self.manifest: dict[str, Any] = partition.manifest or {}
+        if halo:
+            self._refuse_without_halo(system)
+
+    def _refuse_without_halo(self, system: str) -> None:
+        if "edges" not in self.manifest:
+            raise ParameterError(
+                f"src: {shown(self.path)} holds no edges; save the partition with part.save(DIR, edges=...)"
+            )
+        if self.manifest.get("halo_hops") not in (1, 2):
+            raise ParameterError(
+                f"src: {shown(self.path)} was saved with halo_hops={self.manifest.get('halo_hops')}; {system} wants "
+                "the edges between parts, too: save it with halo_hops=1"
+            )
+
+    def parts(self) -> Iterator[VertexPart]:
+        """Open one part after the other, each checked against the assignment."""
+        for part in self.partition.parts:
+            inner = part.inner
+            if len(inner) != self.partition.loads[part.index] or not self._holds(inner, part.index):
+                raise GraphFormatError(
+                    f"{shown(self.path)}: the inner vertices of part {part.index} are not those of assignment.npy"
+                )
+            yield part
+
+    def _holds(self, vertices: Array, part: int) -> bool:
+        if not len(vertices):
+            return True
+        ascend = bool(np.all(vertices[1:] > vertices[:-1]))
+        inside = ascend and vertices[0] >= 0 and vertices[-1] < len(self.partition)
+        return inside and bool(np.all(self.partition.assignment[vertices] == part))
+
+    def refuse_foreign_types(self, torch: Any) -> None:
+        """Refuse features of a dtype that torch does not have."""
+        for name in ("features", "edge_features"):
+            dtype = self.manifest.get(name, {}).get("dtype", "int64")
+            try:
+                torch.from_numpy(np.empty(0, dtype))
+            except TypeError:
+                raise ParameterError(
+                    f"src: {name} of {shown(self.path)} are {dtype}, which torch {torch.__version__} does not have; "
+                    "save them as float32 or int64"
+                ) from None
+
+
+def in_edges(part: VertexPart) -> int:
+    """Return the number of in-edges of the inner vertices, which come before those of the halo."""
+    return int(part.indptr[part.num_inner])
+
+
+@contextmanager
+def directory(dst: StrPath, source: Source, marker: str) -> Iterator[tuple[Path, Path]]:
+    """Give the target, and the directory to fill that becomes the target; ``marker`` tells our earlier exports."""
+    target = parameters.path("dst", dst)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, "the folder of the output does not exist; make it first", str(target.parent)
+        )
+    if target.exists():
+        given, wanted = source.path.resolve(), target.resolve()
+        if given.is_relative_to(wanted) or wanted.is_relative_to(given):
+            raise ParameterError(
+                f"dst: {shown(target)} is the input, or around it, or in it; choose another name"
+            )
+        if not (target.is_dir() and (_is_ours(target / marker) or not any(target.iterdir()))):
+            raise FileExistsError(
+                errno.EEXIST,
+                f"exists, and is no earlier export (no {marker} of fastpart in it); choose another name",
+                str(target),
+            )
+    atomic = _core.AtomicDir(target, marker)
+    try:
+        yield target, Path(atomic.path)
+        atomic.commit()
+    finally:
+        atomic.discard()
+
+
+def _is_ours(marker: Path) -> bool:
+    try:
+        return "fastpart" in json.loads(marker.read_bytes())
+    except (OSError, ValueError, TypeError, RecursionError):
+        return False
+
+
+def write_json(file: Path, content: dict[str, Any]) -> None:
+    """Write an object, readable for people."""
+    _core.write_file(file, (json.dumps(content, indent=1) + "\n").encode())
+
+
+class Counter:
+    """Tells the progress of a step of so many units."""
+
+    def __init__(self, progress: Progress | None, phase: str, total: int) -> None:
+        self._progress, self._phase, self._total, self._done = progress, phase, total, 0
+        self.advance(0)
+
+    def advance(self, units: int) -> None:
+        """Count units as done."""
+        self._done += units
+        if self._progress is not None:
+            self._progress(self._phase, self._done, self._total)
+
+
+def missing(system: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Return what to raise for a library that is not installed."""
+    return ModuleNotFoundError(
+        f"the export to {system} needs {error.name}, which is not installed: pip install 'fastpart[train]'",
+        name=error.name,
+    )
+
+
+def failed(file: Path, library: str) -> OSError:
+    """Return what to raise where a library could not write and does not say why."""
+    return OSError(errno.EIO, f"{library} could not write the whole file; is the disk full?", str(file))
+
+
+def tensor(torch: Any, array: Array) -> Any:
+    """Return a tensor over an array that may be mapped read-only: nobody may write to it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
+        return torch.from_numpy(array)

@@ -1,0 +1,297 @@
+"""DGL's partition format, as DGL 2.1.0 reads it."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__, _core
+from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
+from ..parameters import Progress, RunOptions, StrPath, run_options, shown
+from ..parts import VertexPart, part_name
+from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
+
+_NODES, _EDGES = "_N", "_N:_E:_N"
+"""DGL's names of the types of nodes and edges, where there is only one of each."""
+
+_GRAPH_EDGE_BYTES = 8 + 8 + 1
+_GRAPH_VERTEX_BYTES = 8 + 8 + 1 + 8
+"""In ``graph.dgl``: source, id, inner or not; and offset, id, inner or not, part."""
+
+_HALO_BYTES = 5 * 8
+"""Held besides, for each vertex, while new ids are looked up."""
+
+
+def dgl(
+    src: StrPath,
+    dst: StrPath,
+    graph_name: str = "graph",
+    *,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Write a vertex partition for ``dgl.distributed``.
+
+    Vertices and edges get new ids: vertices by part, then by old id; edges by the part of their destination, then by
+    destination, then by record. Node data are ``feat``, ``label``, ``train_mask``, ``val_mask`` and ``test_mask``
+    (masks as uint8), edge data are ``feat``, each if the partition was saved with it.
+
+    Parameters
+    ----------
+    src : path
+        A partition directory of vertices, saved with ``edges=`` and ``halo_hops=1`` (of 2, the second hop is left out).
+    dst : path
+        The directory to write; its parent must exist. An earlier export of this ``graph_name`` is replaced; any other
+        directory must be empty.
+    graph_name : str
+        What ``dgl.distributed`` calls the graph: letters, digits, ``_``, ``-`` and ``.``.
+    threads : int, optional
+        As in :func:`fastpart.spring`; more than two are no faster.
+    memory_limit : int or str, optional
+        What the largest part may take, in bytes, or as "4G"; torch and dgl themselves take 250 MB more.
+    progress : callable, optional
+        Called as ``progress(phase, done, total)``; an exception in it cancels the export.
+
+    Returns
+    -------
+    pathlib.Path
+        ``DST/<graph_name>.json``, the ``part_config`` of ``dgl.distributed``. Beside it lie ``part0/``, ``part1/``, ...
+        and the way back to the old ids, ``orig_nids.npy`` and ``orig_eids.npy`` (int64; row = new id, value = vertex,
+        or directed edge: r for record r, m + r for its opposite direction).
+
+    Raises
+    ------
+    ParameterError
+        An edge partition, ``halo_hops=0``, or features of a dtype that torch does not have.
+    ModuleNotFoundError
+        torch or dgl is not installed; the text says what to install.
+    MemoryBudgetError
+        Before anything is written.
+    OSError
+        With path and errno; an earlier export is intact.
+
+    Notes
+    -----
+    One part is in memory at a time, without its features, which are mapped.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
+    >>> fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", edges=graph)
+    >>> config = fp.export.dgl(f"{folder}/parts", f"{folder}/dgl")
+    >>> np.load(config.parent / "orig_nids.npy")
+    array([1, 3, 4, 0, 2, 5])
+    >>> from dgl.distributed import load_partition
+    >>> part, node_data, edge_data, book, *_ = load_partition(config, 1)
+    >>> book.partid2nids(1)
+    tensor([3, 4, 5])
+    """
+    _refuse_name(graph_name)
+    options = run_options(threads, memory_limit, progress)
+    source = Source(src, "DGL")
+    edge_counts = [in_edges(part) for part in source.parts()]
+    _refuse_large(source, edge_counts, options.memory_limit)
+    config = f"{graph_name}.json"
+    with directory(dst, source, config) as (target, inside):
+        _refuse_encoding(target)
+        writer = _Writer(source, inside, edge_counts, options)
+        writer.write(source.parts())
+        write_json(inside / config, writer.config(graph_name))
+    return target / config
+
+
+def _refuse_name(graph_name: object) -> None:
+    if not isinstance(graph_name, str):
+        raise TypeError(f"graph_name: expected a string, got {type(graph_name).__name__}")
+    if not re.fullmatch(r"\w[\w.-]{0,99}", graph_name, re.ASCII):
+        raise ParameterError(
+            f"graph_name: {graph_name!r}; use up to 100 letters, digits, '_', '-' and '.', the first no '-' or '.'"
+        )
+
+
+def _refuse_large(source: Source, edge_counts: list[int], limit: int | None) -> None:
+    if limit is None:
+        return
+    for part, edges in zip(source.partition.parts, edge_counts, strict=True):
+        vertices = part.num_inner + part.halo_sizes[0]
+        needed = _GRAPH_EDGE_BYTES * edges + (_GRAPH_VERTEX_BYTES + _HALO_BYTES) * vertices
+        if needed > limit:
+            raise MemoryBudgetError(
+                f"export of part {part.index} needs {needed:,} bytes of memory, the budget is {limit:,}; raise "
+                "memory_limit, or make more parts"
+            )
+
+
+def _refuse_encoding(target: Path) -> None:
+    try:
+        str(target.absolute()).encode()
+    except UnicodeEncodeError:
+        raise ParameterError(f"dst: {shown(target)} is not UTF-8, and DGL opens no such path") from None
+
+
+def _libraries() -> tuple[Any, Any]:
+    """Import torch and dgl, without what their imports warn of and print."""
+    # Else dgl asks for its backend, and answers itself by writing to the home directory.
+    os.environ.setdefault("DGLBACKEND", "pytorch")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import dgl
+            import torch
+    except ModuleNotFoundError as error:
+        raise missing("DGL", error) from None
+    return torch, dgl
+
+
+class _Writer:
+    """Writes the parts, in their order."""
+
+    def __init__(self, source: Source, inside: Path, edge_counts: list[int], options: RunOptions) -> None:
+        self._torch, self._dgl = _libraries()
+        source.refuse_foreign_types(self._torch)
+        self._partition, self._inside = source.partition, inside
+        self._nodes = np.concatenate(([0], np.cumsum(source.partition.loads)))
+        self._edges = np.concatenate(([0], np.cumsum(edge_counts, dtype=np.int64)))
+        self._counter = Counter(options.progress, "export", int(self._nodes[-1] + self._edges[-1]))
+        self._threads = options.threads or _core.default_threads()
+        self._orig_eids = inside / "orig_eids.npy"
+        _begin_map(self._orig_eids, self._edges[-1])
+        orig_nids = inside / "orig_nids.npy"
+        _begin_map(orig_nids, self._nodes[-1])
+        for part in source.parts():
+            _append(orig_nids, part.inner)
+        self._orig_nids: Array = np.load(orig_nids, mmap_mode="r")
+
+    def write(self, parts: Iterable[VertexPart]) -> None:
+        """Write all parts, one after the other; a second thread writes what is not the graph."""
+        with ThreadPoolExecutor(1) as second:
+            for part in parts:
+                folder = self._inside / f"part{part.index}"
+                folder.mkdir()
+                edges = in_edges(part)
+                data = second.submit(self._save_data, folder, part, edges)
+                if self._threads == 1:
+                    data.result()
+                self._save_graph(folder / "graph.dgl", part, edges)
+                data.result()
+                self._counter.advance(part.num_inner + edges)
+
+    def _save_data(self, folder: Path, part: VertexPart, edges: int) -> None:
+        _append(self._orig_eids, part.edge_ids[:edges])
+        of_nodes = {"feat": part.features, "label": part.labels}
+        of_nodes |= {f"{name}_mask": getattr(part, name) for name in MASKS}
+        self._save_tensors(folder / "node_feat.dgl", _NODES, of_nodes)
+        of_edges = {"feat": None if part.edge_features is None else part.edge_features[:edges]}
+        self._save_tensors(folder / "edge_feat.dgl", _EDGES, of_edges)
+
+    def _save_tensors(self, file: Path, of: str, named: dict[str, Array | None]) -> None:
+        arrays = {f"{of}/{name}": array for name, array in named.items() if array is not None}
+        for name, array in arrays.items():
+            arrays[name] = array.view(np.uint8) if array.dtype == bool else array
+        tensors = {name: tensor(self._torch, array) for name, array in arrays.items()}
+        empty = {name: rows[:0] for name, rows in tensors.items()}
+        size = sum(array.nbytes for array in arrays.values())
+        self._save(file, self._dgl.data.utils.save_tensors, empty, tensors, size)
+
+    def _save_graph(self, file: Path, part: VertexPart, edges: int) -> None:
+        """Save the in-edges of the inner vertices: rows and edges are in DGL's order already."""
+        nodes, owners = self._new_ids(part)
+        indices = part.indices[:edges].astype(np.int64)
+        if edges and indices.max() >= len(nodes):
+            raise GraphFormatError(f"{self._name(part)}: an inner vertex has an in-edge from two hops away")
+        indptr = np.full(len(nodes) + 1, edges)
+        indptr[: part.num_inner] = part.indptr[: part.num_inner]
+        empty = self._graph(part, np.zeros(1, np.int64), indices[:0], nodes[:0], owners[:0])
+        graph = self._graph(part, indptr, indices, nodes, owners)
+        size = _GRAPH_VERTEX_BYTES * len(nodes) + _GRAPH_EDGE_BYTES * edges
+        self._save(file, partial(self._dgl.save_graphs, formats=["csc"]), [empty], [graph], size)
+
+    def _graph(self, part: VertexPart, indptr: Array, indices: Array, nodes: Array, owners: Array) -> Any:
+        torch = self._torch
+        csc = (torch.from_numpy(indptr), torch.from_numpy(indices), torch.empty(0, dtype=torch.int64))
+        graph = self._dgl.graph(("csc", csc), num_nodes=len(nodes))
+        graph.ndata[self._dgl.NID] = torch.from_numpy(nodes)
+        graph.ndata["inner_node"] = (torch.arange(len(nodes)) < part.num_inner).to(torch.uint8)
+        graph.ndata["part_id"] = torch.from_numpy(owners)
+        first = int(self._edges[part.index])
+        graph.edata[self._dgl.EID] = torch.arange(first, first + len(indices))
+        graph.edata["inner_edge"] = torch.ones(len(indices), dtype=torch.uint8)
+        return graph
+
+    def _new_ids(self, part: VertexPart) -> tuple[Array, Array]:
+        """Return the new ids of the inner vertices and their neighbours, and the parts that own them."""
+        inner, halo = part.num_inner, part.halo[: part.halo_sizes[0]]
+        if len(halo) and not 0 <= halo.min() <= halo.max() < len(self._partition):
+            raise GraphFormatError(f"{self._name(part)}: vertices.npy holds an id that is no vertex")
+        owners = np.full(inner + len(halo), part.index)
+        owners[inner:] = self._partition.assignment[halo]
+        ids = np.arange(len(owners)) + self._nodes[part.index]
+        by_owner = inner + np.argsort(owners[inner:], kind="stable")
+        bounds = np.searchsorted(owners[by_owner], np.arange(self._partition.k + 1))
+        for owner in np.flatnonzero(np.diff(bounds)):
+            those = by_owner[bounds[owner] : bounds[owner + 1]]
+            first, end = self._nodes[owner : owner + 2]
+            ids[those] = first + np.searchsorted(self._orig_nids[first:end], part.vertices[those])
+        return ids, owners
+
+    def _name(self, part: VertexPart) -> str:
+        return shown((self._partition.folder or Path()) / part_name(part.index))
+
+    def _save(self, file: Path, save: Callable[[str, Any], object], empty: Any, full: Any, size: int) -> None:
+        """Save what is ``size`` bytes longer than ``empty``: DGL does not notice a disk that gets full in the end."""
+        try:
+            save(str(file), empty)
+            header = file.stat().st_size
+            save(str(file), full)
+        except self._dgl.DGLError as error:
+            raise failed(file, "DGL") from error
+        if header == 0 or file.stat().st_size != header + size:
+            raise failed(file, "DGL")
+
+    def config(self, graph_name: str) -> dict[str, Any]:
+        """Return what the JSON file says."""
+        files = {"node_feats": "node_feat.dgl", "edge_feats": "edge_feat.dgl", "part_graph": "graph.dgl"}
+        return {
+            "graph_name": graph_name,
+            "num_nodes": int(self._nodes[-1]),
+            "num_edges": int(self._edges[-1]),
+            "part_method": self._partition.algorithm,
+            "num_parts": self._partition.k,
+            "halo_hops": 1,
+            "node_map": {_NODES: [list(pair) for pair in pairwise(self._nodes.tolist())]},
+            "edge_map": {_EDGES: [list(pair) for pair in pairwise(self._edges.tolist())]},
+            "ntypes": {_NODES: 0},
+            "etypes": {_EDGES: 0},
+            **{
+                f"part-{i}": {key: f"part{i}/{name}" for key, name in files.items()}
+                for i in range(self._partition.k)
+            },
+            "fastpart": __version__,
+        }
+
+
+def _begin_map(file: Path, length: int) -> None:
+    """Begin a .npy file of so many int64."""
+    header = {"descr": "<i8", "fortran_order": False, "shape": (int(length),)}
+    with file.open("wb") as opened:
+        np.lib.format.write_array_header_1_0(opened, header)
+
+
+def _append(file: Path, ids: Array) -> None:
+    try:
+        with file.open("ab") as opened:
+            opened.write(ids.data)
+    except OSError as error:  # a failed write does not know the name
+        raise OSError(error.errno, error.strerror, str(file)) from None

@@ -1,0 +1,183 @@
+"""PyG's partition layout, as PyG 2.6.1 reads it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..parameters import Progress, StrPath, run_options
+from ..parts import VertexPart
+from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
+
+
+def pyg(
+    src: StrPath,
+    dst: StrPath,
+    *,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Write a vertex partition for ``torch_geometric.distributed``.
+
+    All ids stay as they are: those of vertices, and those of directed edges (r for record r, m + r for its opposite
+    direction).
+
+    Parameters
+    ----------
+    src : path
+        A partition directory of vertices, saved with ``edges=`` and ``halo_hops=1`` (of 2, the second hop is left out).
+    dst : path
+        The directory to write; its parent must exist. An earlier export is replaced; any other directory must be empty.
+    threads, memory_limit
+        As in :func:`fastpart.spring`; one thread and the memory of the largest part are used.
+    progress : callable, optional
+        Called as ``progress(phase, done, total)``; an exception in it cancels the export.
+
+    Returns
+    -------
+    pathlib.Path
+        DST, for ``LocalGraphStore.from_partition`` and ``LocalFeatureStore.from_partition``. It holds ``META.json``;
+        ``node_map.pt`` and ``edge_map.pt`` (int64: part of each id, -1 for ids m + r of loops, which do not exist);
+        ``part_0/``, ... with ``graph.pt``, ``node_feats.pt`` (``x``) and ``edge_feats.pt`` (``edge_attr``); and, as
+        PyG's examples have them, ``label.pt`` (int64, one per vertex) and ``train-partitions/partition0.pt``, ... (the
+        ids of the part's training vertices; ``val`` and ``test`` likewise). What the partition was saved without is
+        left out; a part without vertices has no ``node_feats.pt``, since PyG fails on empty ones.
+
+    Raises
+    ------
+    ParameterError
+        An edge partition, ``halo_hops=0``, or features of a dtype that torch does not have.
+    ModuleNotFoundError
+        torch is not installed; the text says what to install.
+    OSError
+        With path and errno; an earlier export is intact.
+
+    Notes
+    -----
+    PyG's layout consists of pickles: hand it to nobody who should not trust you.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
+    >>> fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", edges=graph)
+    >>> root = fp.export.pyg(f"{folder}/parts", f"{folder}/pyg")
+    >>> from torch_geometric.distributed import LocalGraphStore
+    >>> LocalGraphStore.from_partition(str(root), 0).node_pb
+    tensor([1, 0, 1, 0, 0, 1])
+    """
+    options = run_options(threads, memory_limit, progress)
+    source = Source(src, "PyG")
+    with directory(dst, source, "META.json") as (target, inside):
+        writer = _Writer(source, inside, options.progress)
+        for part in source.parts():
+            writer.write(part)
+        writer.finish()
+    return target
+
+
+class _Writer:
+    """Writes the parts, and what is known of all ids when the last part is written."""
+
+    def __init__(self, source: Source, inside: Path, progress: Progress | None) -> None:
+        try:
+            import torch
+        except ModuleNotFoundError as error:
+            raise missing("PyG", error) from None
+        self._torch = torch
+        source.refuse_foreign_types(torch)
+        self._partition, self._inside = source.partition, inside
+        n, m = len(source.partition), source.manifest["m"]
+        self._edge_map = self._scratch(2 * m if source.manifest["edges"] == "undirected" else m)
+        self._labels = self._scratch(n) if "labels" in source.manifest else None
+        self._counter = Counter(progress, "export", n + source.manifest["num_directed_edges"])
+
+    def _scratch(self, length: int) -> Array:
+        """Return an array of -1 that lies in a nameless file, not in memory."""
+        try:
+            with tempfile.TemporaryFile(dir=self._inside) as file:
+                if length:  # on a full disk, writing to a map without this would end the process
+                    os.posix_fallocate(file.fileno(), 0, 8 * length)
+                    array: Array = np.memmap(file, np.int64, "r+", shape=(length,))
+                    array[:] = -1
+                    return array
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._inside)) from None
+        return np.empty(0, np.int64)
+
+    def write(self, part: VertexPart) -> None:
+        """Write one part."""
+        folder = self._inside / f"part_{part.index}"
+        folder.mkdir()
+        edges = in_edges(part)
+        edge_ids = part.edge_ids[:edges]
+        self._edge_map[edge_ids] = part.index
+        if self._labels is not None:
+            self._labels[part.inner] = part.labels
+        n = len(self._partition)
+        degrees = np.diff(part.indptr[: part.num_inner + 1])
+        graph = {
+            "row": part.vertices[part.indices[:edges]],
+            "col": np.repeat(part.inner, degrees),
+            "edge_id": edge_ids,
+        }
+        self._save(folder / "graph.pt", self._tensors(graph) | {"size": (n, n)})
+        self._counter.advance(edges)
+        # PyG fails on empty ids, but not where there are none.
+        if part.num_inner:
+            of_nodes = {} if part.features is None else {"x": part.features}
+            self._save(folder / "node_feats.pt", self._rows(part.inner, of_nodes))
+        of_edges = {}
+        if edges and part.edge_features is not None:
+            of_edges = self._rows(edge_ids, {"edge_attr": part.edge_features[:edges]})
+        self._save(folder / "edge_feats.pt", of_edges)
+        self._save_splits(part)
+        self._counter.advance(part.num_inner)
+
+    def _save_splits(self, part: VertexPart) -> None:
+        for name in MASKS:
+            mask = getattr(part, name)
+            if mask is not None:
+                folder = self._inside / f"{name}-partitions"
+                folder.mkdir(exist_ok=True)
+                self._save(folder / f"partition{part.index}.pt", self._torch.from_numpy(part.inner[mask]))
+
+    def _rows(self, ids: Array, named: dict[str, Array]) -> dict[str, Any]:
+        return self._tensors({"global_id": ids}) | {"feats": self._tensors(named)}
+
+    def finish(self) -> None:
+        """Write what concerns all parts."""
+        node_map = self._torch.from_numpy(self._partition.assignment.astype(np.int64))
+        self._save(self._inside / "node_map.pt", node_map)
+        self._save(self._inside / "edge_map.pt", self._torch.from_numpy(self._edge_map))
+        if self._labels is not None:
+            self._save(self._inside / "label.pt", self._torch.from_numpy(self._labels))
+        meta = {
+            "num_parts": self._partition.k,
+            "node_types": None,
+            "edge_types": None,
+            "node_offset": None,
+            "is_hetero": False,
+            "is_sorted": True,
+            "fastpart": __version__,
+        }
+        write_json(self._inside / "META.json", meta)
+
+    def _tensors(self, arrays: dict[str, Array]) -> dict[str, Any]:
+        return {name: tensor(self._torch, array) for name, array in arrays.items()}
+
+    def _save(self, file: Path, content: Any) -> None:
+        try:
+            with file.open("wb") as opened:
+                self._torch.save(content, opened)
+        except RuntimeError:  # what torch makes of a failed write
+            raise failed(file, "torch") from None
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(file)) from None

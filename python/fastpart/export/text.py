@@ -1,0 +1,75 @@
+"""The assignment as text, for DGL's dispatch pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .. import __version__, _core
+from ..parameters import Progress, StrPath, run_options
+from .common import Source, directory, write_json
+
+
+def text(
+    src: StrPath,
+    dst: StrPath,
+    *,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    r"""Write the parts of the vertices as text, for the dispatch pipeline in DGL's ``tools/``.
+
+    Parameters
+    ----------
+    src : path
+        A partition of vertices: a directory, or any file that :func:`fastpart.load` reads.
+    dst : path
+        The directory to write; its parent must exist. An earlier export is replaced; any other directory must be empty.
+    threads, memory_limit, progress
+        As in :func:`fastpart.spring`.
+
+    Returns
+    -------
+    pathlib.Path
+        DST, the ``--partitions-dir`` of ``tools/dispatch_data.py``. It holds ``assignment.txt``, whose line v is the
+        part of vertex v, and ``part_meta.json`` (``num_parts``, ``algo_name``, ``version``). The pipeline opens them by
+        other names, which are links to them: ``_N.txt`` (after the node type: rename it if your graph's is another one)
+        and ``partition_meta.json``.
+
+    Raises
+    ------
+    ParameterError
+        An edge partition.
+    OSError
+        With path and errno; an earlier export is intact.
+
+    Notes
+    -----
+    ``algo_name`` is always "metis": the pipeline accepts that or "random", and uses neither. ``algorithm`` is the name
+    of what made the partition.
+
+    Examples
+    --------
+    >>> import fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> fp.VertexPartition([1, 0, 1], k=2).save(f"{folder}/part.npy")
+    >>> made = fp.export.text(f"{folder}/part.npy", f"{folder}/text")
+    >>> (made / "assignment.txt").read_text()
+    '1\n0\n1\n'
+    """
+    options = run_options(threads, memory_limit, progress)
+    source = Source(src, "DGL", halo=False)
+    partition = source.partition
+    with directory(dst, source, "part_meta.json") as (target, inside):
+        _core.write_lines(inside / "assignment.txt", partition.assignment, options)
+        (inside / "_N.txt").symlink_to("assignment.txt")
+        meta = {
+            "version": "1.0.0",
+            "num_parts": partition.k,
+            "algo_name": "metis",
+            "algorithm": partition.algorithm,
+            "fastpart": __version__,
+        }
+        write_json(inside / "part_meta.json", meta)
+        (inside / "partition_meta.json").symlink_to("part_meta.json")
+    return target

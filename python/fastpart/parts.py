@@ -1,0 +1,413 @@
+"""The parts of a partition directory, mapped when they are looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import parameters
+from .errors import FastpartError, GraphFormatError, ParameterError
+from .parameters import shown
+
+Array = npt.NDArray[Any]
+Ids = npt.NDArray[np.int64]
+LocalIds = npt.NDArray[np.int32]
+
+SCHEMA = 1
+MANIFEST = "manifest.json"
+PART = "part.json"
+
+
+def part_name(index: int) -> str:
+    """Return the name of a part's folder."""
+    return f"part-{index:05d}"
+
+
+class Part:
+    """What the parts of vertex and edge partitions share.
+
+    Every array is mapped read-only on first use, and checked against ``part.json`` and ``manifest.json``; features,
+    labels and masks that were not saved are None. Local ids are positions in ``vertices``.
+
+    Attributes
+    ----------
+    index : int
+        Which part this is.
+    num_inner, num_halo, num_rows, num_edges : int
+        Inner vertices; halo vertices; local vertices whose in-edges are here; in-edges.
+    """
+
+    def __init__(self, root: Path, manifest: Mapping[str, Any], index: int) -> None:
+        self.index = index
+        self._root = root.resolve()
+        self._folder = self._root / part_name(index)
+        self._manifest = manifest
+        sizes = self._read_sizes()
+        try:
+            self._take(sizes)
+        except (FastpartError, TypeError, KeyError, ValueError) as error:
+            what = f"lacks {error}" if isinstance(error, KeyError) else error
+            raise GraphFormatError(f"{shown(self._folder / PART)}: {what}") from None
+
+    def _read_sizes(self) -> Mapping[str, Any]:
+        file = self._file(PART)
+        try:
+            sizes = json.loads(file.read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise GraphFormatError(f"{shown(file)}: not JSON ({error})") from None
+        if not isinstance(sizes, dict):
+            raise GraphFormatError(f"{shown(file)}: expected a JSON object")
+        return sizes
+
+    def _take(self, sizes: Mapping[str, Any]) -> None:
+        index = _count(sizes, "part")
+        if index != self.index:
+            raise ParameterError(f"part: {index}, but the folder is that of part {self.index}")
+        self.num_inner = _count(sizes, "num_inner")
+        self.num_edges = _count(sizes, "num_edges")
+        self.num_halo = 0
+        self.num_rows = self.num_inner
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.index}: {self.num_inner} inner and {self.num_halo} halo vertices, "
+            f"{self.num_edges} in-edges>"
+        )
+
+    @cached_property
+    def vertices(self) -> Ids:
+        """Global ids of the local vertices, int64: inner ones ascending, then the halo."""
+        return self._array("vertices", np.int64, (self.num_inner + self.num_halo,))
+
+    @cached_property
+    def degree(self) -> Ids:
+        """In-degree of each local vertex in the whole graph, int64."""
+        return self._array("degree", np.int64, (self.num_inner + self.num_halo,))
+
+    @cached_property
+    def indptr(self) -> Ids:
+        """Where each row's in-edges begin in ``indices``, int64, of length ``num_rows + 1``."""
+        return self._offsets("indptr", self.num_rows, self.num_edges)
+
+    @cached_property
+    def indices(self) -> LocalIds:
+        """Local id of the source of each in-edge, int32."""
+        return self._local_ids("indices", self.num_edges)
+
+    @cached_property
+    def edge_ids(self) -> Ids:
+        """Global id of each in-edge, int64: record r, or m + r for its opposite direction."""
+        return self._array("edge_ids", np.int64, (self.num_edges,))
+
+    @cached_property
+    def features(self) -> Array | None:
+        """One row per inner vertex."""
+        return self._described("features", self.num_inner)
+
+    @cached_property
+    def labels(self) -> Ids | None:
+        """Class of each inner vertex, int64; -1 is unlabelled."""
+        return self._array("labels", np.int64, (self.num_inner,)) if "labels" in self._manifest else None
+
+    @cached_property
+    def train(self) -> npt.NDArray[np.bool_] | None:
+        """Mask of the inner vertices to train on."""
+        return self._mask("train")
+
+    @cached_property
+    def val(self) -> npt.NDArray[np.bool_] | None:
+        """Mask of the inner vertices to validate on."""
+        return self._mask("val")
+
+    @cached_property
+    def test(self) -> npt.NDArray[np.bool_] | None:
+        """Mask of the inner vertices to test on."""
+        return self._mask("test")
+
+    @cached_property
+    def edge_features(self) -> Array | None:
+        """One row per in-edge, in the order of ``edge_ids``."""
+        return self._described("edge_features", self.num_edges)
+
+    def in_edges(self, local: bool = False) -> tuple[Array, Array, Ids]:
+        """Return all in-edges that are stored here.
+
+        Parameters
+        ----------
+        local : bool
+            Local ids (int32) instead of global ones (int64).
+
+        Returns
+        -------
+        sources, destinations, edge_ids : numpy.ndarray
+            Grouped by destination, in the order of the rows.
+
+        Examples
+        --------
+        >>> import fastpart as fp, numpy as np, tempfile
+        >>> folder = tempfile.mkdtemp() + "/parts"
+        >>> fp.VertexPartition([0, 0, 1], k=2).save(folder, edges=np.array([[0, 1], [1, 2]]))
+        >>> part = fp.load(folder).parts[0]
+        >>> part.in_edges()
+        (array([1, 0, 2]), array([0, 1, 1]), array([2, 0, 3]))
+        """
+        counts = np.diff(self.indptr)
+        destinations = np.repeat(np.arange(self.num_rows, dtype=np.int32), counts)
+        if local:
+            return self.indices, destinations, self.edge_ids
+        return self.vertices[self.indices], self.vertices[destinations], self.edge_ids
+
+    def in_neighbours(self, v: int, local: bool = False) -> Array:
+        """Return the sources of the in-edges of one vertex, one for each edge, in the order of the records.
+
+        Parameters
+        ----------
+        v : int
+            A vertex that has a row here: an inner vertex or, with two hops, a vertex of the 1-hop halo.
+        local : bool
+            ``v`` and the result are local ids instead of global ones.
+
+        Raises
+        ------
+        ParameterError
+            The in-edges of ``v`` are not here.
+
+        Examples
+        --------
+        >>> import fastpart as fp, numpy as np, tempfile
+        >>> folder = tempfile.mkdtemp() + "/parts"
+        >>> fp.VertexPartition([0, 0, 1], k=2).save(folder, edges=np.array([[0, 1], [1, 2]]))
+        >>> fp.load(folder).parts[0].in_neighbours(1)
+        array([0, 2])
+        """
+        row = parameters.integer("v", v, 0, self.num_rows - 1) if local else self._row(v)
+        sources = self.indices[self.indptr[row] : self.indptr[row + 1]]
+        return sources if local else self.vertices[sources]
+
+    def _row(self, v: int) -> int:
+        number = parameters.integer("v", v, 0, 2**63 - 1)
+        for start, stop in ((0, self.num_inner), (self.num_inner, self.num_rows)):
+            row = start + int(np.searchsorted(self.vertices[start:stop], number))
+            if row < stop and self.vertices[row] == number:
+                return row
+        raise ParameterError(f"v: the in-edges of vertex {number} are not in part {self.index}")
+
+    def _file(self, name: str) -> Path:
+        """Return a file of this part, unless a symbolic link leads out of the directory."""
+        file = self._folder / name
+        if not file.resolve().is_relative_to(self._root):
+            raise GraphFormatError(f"{shown(file)}: leads out of the partition directory")
+        if not parameters.regular(file).exists():
+            raise GraphFormatError(f"{shown(file)}: missing; the partition directory is not complete")
+        return file
+
+    def _array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
+        """Map an array that must have this dtype and shape."""
+        file = self._file(f"{name}.npy")
+        try:
+            array = np.asarray(np.lib.format.open_memmap(file, mode="r"))
+        except OSError:
+            raise
+        except Exception as error:  # numpy's parser raises whatever the bytes provoke
+            raise GraphFormatError(f"{shown(file)}: not a .npy array ({error})") from None
+        if array.shape != shape or array.dtype != np.dtype(dtype):
+            raise GraphFormatError(
+                f"{shown(file)}: {array.dtype} of shape {array.shape}; expected {np.dtype(dtype)} of shape {shape}"
+            )
+        return array
+
+    def _described(self, name: str, rows: int) -> Array | None:
+        """Map rows whose dtype and shape the manifest states."""
+        stated = self._manifest.get(name)
+        if stated is None:
+            return None
+        try:
+            dtype = np.dtype(parameters.choice("dtype", stated["dtype"], _DTYPES))
+            shape = [parameters.integer("shape", length, 0, 2**63 - 1) for length in stated["shape"]]
+        except (FastpartError, TypeError, KeyError) as error:
+            raise GraphFormatError(f"{shown(self._root / MANIFEST)}: {name}: {error}") from None
+        return self._array(name, dtype, (rows, *shape))
+
+    def _mask(self, name: str) -> npt.NDArray[np.bool_] | None:
+        stated = self._manifest.get("splits", [])
+        if not isinstance(stated, list):
+            raise GraphFormatError(f"{shown(self._root / MANIFEST)}: splits: expected a list of names")
+        if name not in stated:
+            return None
+        return self._array(name, np.bool_, (self.num_inner,))
+
+    def _offsets(self, name: str, rows: int, items: int | None) -> Ids:
+        offsets: Ids = self._array(name, np.int64, (rows + 1,))
+        if offsets[0] != 0 or items not in (None, offsets[-1]) or np.any(offsets[1:] < offsets[:-1]):
+            raise GraphFormatError(
+                f"{shown(self._folder / name)}.npy: expected offsets that ascend from 0"
+                + (f" to {items}" if items is not None else "")
+            )
+        return offsets
+
+    def _local_ids(self, name: str, length: int) -> LocalIds:
+        ids: LocalIds = self._array(name, np.int32, (length,))
+        most = self.num_inner + self.num_halo
+        if ids.size and not 0 <= ids.min() <= ids.max() < most:
+            raise GraphFormatError(f"{shown(self._folder / name)}.npy: expected local ids, 0..{most - 1}")
+        return ids
+
+
+class VertexPart(Part):
+    """One part of a vertex partition: its inner vertices, their in-edges, and the halo these come from.
+
+    Attributes
+    ----------
+    halo_sizes : tuple of int
+        Halo vertices at one hop, and at two.
+
+    Examples
+    --------
+    >>> import fastpart as fp, numpy as np, tempfile
+    >>> folder = tempfile.mkdtemp() + "/parts"
+    >>> path_of_four = np.array([[0, 1], [1, 2], [2, 3]])
+    >>> fp.VertexPartition([0, 0, 1, 1], k=2).save(folder, edges=path_of_four, labels=[5, 6, 7, 8])
+    >>> part = fp.load(folder).parts[1]
+    >>> part
+    <VertexPart 1: 2 inner and 1 halo vertices, 3 in-edges>
+    >>> part.inner, part.halo, part.halo_parts, part.labels
+    (array([2, 3]), array([1]), array([0], dtype=int32), array([7, 8]))
+    """
+
+    halo_sizes: tuple[int, int]
+
+    def _take(self, sizes: Mapping[str, Any]) -> None:
+        super()._take(sizes)
+        one, two = sizes["num_halo"]
+        self.halo_sizes = (_count({"num_halo": one}, "num_halo"), _count({"num_halo": two}, "num_halo"))
+        self.num_halo = sum(self.halo_sizes)
+        self.num_rows = _count(sizes, "num_rows")
+        if self.num_rows not in (self.num_inner, self.num_inner + self.halo_sizes[0]):
+            raise ParameterError(
+                f"num_rows: {self.num_rows} is not the inner vertices, with or without one hop"
+            )
+
+    @property
+    def inner(self) -> Ids:
+        """Global ids of the inner vertices, ascending."""
+        return self.vertices[: self.num_inner]
+
+    @property
+    def halo(self) -> Ids:
+        """Global ids of the halo: one hop ascending, then two hops ascending."""
+        return self.vertices[self.num_inner :]
+
+    @cached_property
+    def halo_parts(self) -> LocalIds:
+        """Part of each halo vertex, int32."""
+        return self._array("halo_parts", np.int32, (self.num_halo,))
+
+    @cached_property
+    def halo_features(self) -> Array | None:
+        """One row per halo vertex; None unless saved with ``halo_features=True``."""
+        return self._described("halo_features", self.num_halo)
+
+
+class EdgePart(Part):
+    """One part of an edge partition: its records, and copies of the vertices they touch, all of them inner.
+
+    One copy of each vertex is its root. The others, the leaves, send what they gathered to the root and get the sum
+    back: what part i sends to j (``send(j)`` of i) and what j expects of i (``recv(i)`` of j) are the same vertices.
+
+    Attributes
+    ----------
+    num_roots, num_send : int
+        Local vertices whose root is here; and the others.
+
+    Examples
+    --------
+    >>> import fastpart as fp, numpy as np, tempfile
+    >>> folder = tempfile.mkdtemp() + "/parts"
+    >>> path_of_three = np.array([[0, 1], [1, 2]])
+    >>> fp.EdgePartition([0, 1], k=2).save(folder, edges=path_of_three)
+    >>> first, second = fp.load(folder).parts
+    >>> first.vertices, second.vertices
+    (array([0, 1]), array([1, 2]))
+    >>> first.root, first.send(1), second.recv(0)
+    (array([0, 0], dtype=int32), array([], dtype=int32), array([], dtype=int32))
+    """
+
+    num_roots: int
+    num_send: int
+
+    def _take(self, sizes: Mapping[str, Any]) -> None:
+        super()._take(sizes)
+        self.num_roots = _count(sizes, "num_roots")
+        self.num_send = _count(sizes, "num_send")
+        if self.num_roots + self.num_send != self.num_inner:
+            raise ParameterError(
+                f"num_roots, num_send: {self.num_roots} and {self.num_send} are not the {self.num_inner} vertices"
+            )
+
+    @cached_property
+    def root(self) -> LocalIds:
+        """Part that holds the root of each local vertex, int32."""
+        return self._array("root", np.int32, (self.num_inner,))
+
+    def send(self, peer: int) -> LocalIds:
+        """Local ids of my leaves whose root is in part ``peer``, ascending by global id."""
+        return self._of_peer(*self._send, peer)
+
+    def recv(self, peer: int) -> LocalIds:
+        """Local ids of my roots that have a leaf in part ``peer``, ascending by global id."""
+        return self._of_peer(*self._recv, peer)
+
+    @cached_property
+    def _send(self) -> tuple[Ids, LocalIds]:
+        offsets = self._offsets("send_indptr", self._manifest["k"], self.num_send)
+        return offsets, self._local_ids("send", self.num_send)
+
+    @cached_property
+    def _recv(self) -> tuple[Ids, LocalIds]:
+        offsets = self._offsets("recv_indptr", self._manifest["k"], None)
+        return offsets, self._local_ids("recv", int(offsets[-1]))
+
+    def _of_peer(self, offsets: Ids, ids: LocalIds, peer: int) -> LocalIds:
+        peer = parameters.integer("peer", peer, 0, len(offsets) - 2)
+        return ids[offsets[peer] : offsets[peer + 1]]
+
+
+AnyPart = TypeVar("AnyPart", bound=Part)
+
+
+class Parts(Sequence[AnyPart], Generic[AnyPart]):
+    """All parts of a directory; each access opens one anew, so that nothing stays mapped that nobody holds."""
+
+    def __init__(self, cls: type[AnyPart], folder: Path, manifest: Mapping[str, Any]) -> None:
+        self._cls = cls
+        self._folder = folder
+        self._manifest = manifest
+
+    def __len__(self) -> int:
+        return int(self._manifest["k"])
+
+    @overload
+    def __getitem__(self, index: int) -> AnyPart: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[AnyPart]: ...
+    def __getitem__(self, index: int | slice) -> AnyPart | list[AnyPart]:
+        indices = range(len(self))[index]
+        if isinstance(indices, range):
+            return [self._cls(self._folder, self._manifest, i) for i in indices]
+        return self._cls(self._folder, self._manifest, indices)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} parts of {shown(self._folder)}>"
+
+
+_DTYPES = tuple(np.dtype(code).name for code in np.typecodes["All"] if np.dtype(code).kind in "biufc")
+
+
+def _count(sizes: Mapping[str, Any], name: str) -> int:
+    return parameters.integer(name, sizes[name], 0, 2**63 - 1)

@@ -1,0 +1,203 @@
+"""Rows of features from any container, read a chunk at a time."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from . import parameters
+from .edges import log
+from .errors import FastpartError, GraphFormatError, MemoryBudgetError, ParameterError
+from .parameters import shown
+
+CHUNK_BYTES = 32 << 20
+"""Rows are read in chunks of at most so many bytes, or one row."""
+
+ACCEPTED = (
+    "a .npy, a scipy sparse .npz (CSR), a .parquet, a numpy array, a torch tensor or a scipy sparse array"
+)
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one shape and dtype that need not fit in memory.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of rows, then the shape of a row.
+    dtype : numpy.dtype
+        Of the values, in the byte order of this machine.
+    read : callable
+        ``read(start, stop)`` returns these rows.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    read: Callable[[int, int], Array]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def chunks(self) -> Iterator[Array]:
+        """Yield all rows in order, as C-contiguous arrays."""
+        row_bytes = math.prod(self.shape[1:]) * self.dtype.itemsize
+        step = max(CHUNK_BYTES // max(row_bytes, 1), 1)
+        for start in range(0, len(self), step):
+            rows = self.read(start, min(start + step, len(self)))
+            yield np.ascontiguousarray(rows, dtype=self.dtype)
+
+
+def rows_of(name: str, source: Any, memory_limit: int | None = None) -> Rows:
+    """Return the rows of a file or an array, of which nothing is read yet but what a sparse matrix stores."""
+    if isinstance(source, str | bytes | os.PathLike):
+        return _of_file(name, parameters.regular(parameters.path(name, source)), memory_limit)
+    library = type(source).__module__.partition(".")[0]
+    if library == "torch" and hasattr(source, "detach"):
+        return _of_tensor(name, source)
+    if library == "scipy" and hasattr(source, "tocsr"):
+        matrix = source.tocsr()
+        return _of_csr(name, matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+    if isinstance(source, np.ma.MaskedArray) or not isinstance(source, np.ndarray):
+        raise TypeError(f"{name}: expected {ACCEPTED}; got {type(source).__name__}")
+    return _of_array(name, source)
+
+
+def _of_file(name: str, file: Path, memory_limit: int | None) -> Rows:
+    if file.suffix not in (".npy", ".npz", ".parquet"):
+        raise ParameterError(f"{name}: unknown suffix {file.suffix!r} of {shown(file)}; expected {ACCEPTED}")
+    if not file.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
+    if file.suffix == ".npz":
+        return _of_npz(name, file, memory_limit)
+    return _of_npy(name, file) if file.suffix == ".npy" else _of_parquet(name, file)
+
+
+def _of_array(name: str, array: Array) -> Rows:
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"{name}: dtype {array.dtype}; rows hold numbers or bools")
+    if array.ndim == 0:
+        raise ParameterError(f"{name}: a single number; expected one row per item")
+    return Rows(array.shape, array.dtype.newbyteorder("="), lambda start, stop: array[start:stop])
+
+
+def _of_tensor(name: str, tensor: Any) -> Rows:
+    try:
+        return _of_array(name, tensor.detach().cpu().numpy())
+    except (TypeError, RuntimeError) as error:  # bfloat16, sparse, quantized, ...
+        raise TypeError(f"{name}: a tensor that is no numpy array ({error}); pass .float() of it") from None
+
+
+@contextmanager
+def _damaged(file: Path, what: str) -> Iterator[None]:
+    """Name the file whose bytes made a parser fail, which may raise whatever they provoke."""
+    try:
+        yield
+    except (OSError, FastpartError, MemoryError):
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
+        raise GraphFormatError(f"{shown(file)}: {what} ({reason})") from None
+
+
+def _of_npy(name: str, file: Path) -> Rows:
+    with _damaged(file, "not a .npy array of numbers"):
+        array = np.lib.format.open_memmap(file, mode="r")
+    return _of_array(f"{name}: {shown(file)}", np.asarray(array))
+
+
+def _of_npz(name: str, file: Path, memory_limit: int | None) -> Rows:
+    with _damaged(file, "not a scipy sparse matrix, as scipy.sparse.save_npz writes it"):
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as members:
+            needed = sum(member.file_size for member in members.zip.infolist())
+            if memory_limit is not None and needed > memory_limit:
+                raise MemoryBudgetError(
+                    f"{name}: what {shown(file)} stores needs {needed / 1e6:.1f} MB of memory, the budget is "
+                    f"{memory_limit / 1e6:.1f} MB; raise memory_limit, or save the rows as .npy"
+                )
+            form = members["format"].item()
+            stored = [members[part] for part in ("data", "indices", "indptr", "shape")]
+        if isinstance(form, bytes):
+            form = form.decode()
+        if form != "csr":
+            raise ParameterError(
+                f"{name}: {shown(file)} holds a matrix in format {form!r}; save .tocsr() of it"
+            )
+        return _of_csr(f"{name}: {shown(file)}", *stored)
+
+
+def _of_csr(name: str, data: Array, indices: Array, indptr: Array, shape: Any) -> Rows:
+    """Return the rows of a CSR matrix, made dense when read; what is stored twice is summed, as scipy does."""
+    rows, columns = map(int, shape)
+    if data.dtype.kind not in "biufc" or indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
+        raise TypeError(f"{name}: a sparse matrix of dtype {data.dtype}; rows hold numbers or bools")
+    if (
+        not data.ndim == indices.ndim == indptr.ndim == 1
+        or min(rows, columns) < 0
+        or len(indptr) != rows + 1
+        or len(data) != len(indices)
+        or indptr[0] != 0
+        or indptr[-1] != len(indices)
+        or np.any(indptr[1:] < indptr[:-1])
+        or (len(indices) and not 0 <= indices.min() <= indices.max() < columns)
+    ):
+        raise GraphFormatError(
+            f"{name}: the parts of the sparse matrix of shape {rows, columns} contradict each other"
+        )
+    dtype = data.dtype.newbyteorder("=")
+
+    def read(start: int, stop: int) -> Array:
+        dense = np.zeros((stop - start, columns), dtype)
+        inside = slice(indptr[start], indptr[stop])
+        row = np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))
+        np.add.at(dense.reshape(-1), row * columns + indices[inside].astype(np.int64), data[inside])
+        return dense
+
+    return Rows((rows, columns), dtype, read)
+
+
+def _of_parquet(name: str, file: Path) -> Rows:
+    with ExitStack() as stack, _damaged(file, "not a Parquet file of numbers"):
+        opened = stack.enter_context(file.open("rb"))  # Polars knows no paths that are not UTF-8
+        frame = pl.scan_parquet(opened)
+        schema = frame.collect_schema()
+        columns = [column for column, dtype in schema.items() if _holds_numbers(dtype)]
+        if not columns:
+            raise ParameterError(f"{name}: {shown(file)} has no column of numbers")
+        if ignored := [column for column in schema if column not in columns]:
+            log.info("%s: ignored the columns %s, which hold no numbers", name, ", ".join(ignored))
+        frame = frame.select(columns)
+        rows = frame.select(pl.len()).collect().item()
+        dtype = np.result_type(*(column.to_numpy().dtype for column in frame.head(0).collect()))
+
+        def read(start: int, stop: int) -> Array:
+            with _damaged(file, "not a Parquet file of numbers"):
+                part = frame.slice(start, stop - start).collect()
+            for column in part:
+                if column.null_count():
+                    row = start + (column.is_null().arg_max() or 0)
+                    raise ParameterError(
+                        f"{name}: column {column.name!r} of {shown(file)} is null in row {row}"
+                    )
+            return part.to_numpy()
+
+        made = Rows((rows, len(columns)), dtype, read)
+        weakref.finalize(made, stack.pop_all().close)  # one file for all chunks, whatever becomes of its name
+    return made
+
+
+def _holds_numbers(dtype: pl.DataType) -> bool:
+    return (dtype.is_numeric() and not dtype.is_decimal()) or dtype == pl.Boolean

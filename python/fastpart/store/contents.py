@@ -1,0 +1,107 @@
+"""What a partition directory holds beside the partition: checked here, before any work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import parameters
+from ..edges import Edges
+from ..errors import ParameterError
+from ..inputs import labels_of, match_vertices, splits_of
+from ..parameters import shown
+from ..rows import Rows, rows_of
+
+HALO_HOPS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Rows to distribute over the parts: one per vertex, and one per record for ``edge_features``."""
+
+    features: Rows | None
+    edge_features: Rows | None
+    labels: Rows | None
+    masks: Mapping[str, Rows]
+    halo_hops: int
+    halo_features: bool
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What the user asked a directory to hold; see :func:`fastpart.store.save`."""
+
+    features: Any = None
+    labels: Any = None
+    splits: Any = None
+    split: int | None = None
+    edge_features: Any = None
+    halo_hops: int = 1
+    halo_features: bool = False
+
+    def check(self, target: Path | None, form: str, kind: str, *, edges: bool) -> None:
+        """Refuse what contradicts itself, the output, its format or the kind of the partition."""
+        if parameters.integer("halo_hops", self.halo_hops, 0, 2**31) not in HALO_HOPS:
+            raise ParameterError(f"halo_hops: {self.halo_hops}; valid are 0, 1, 2")
+        parameters.flag("halo_features", self.halo_features)
+        for name in self._given():
+            if form != "directory":
+                raise ParameterError(
+                    f"{name}: belongs to a partition directory; name an output without a suffix, or with a trailing /"
+                )
+            if not edges:
+                raise ParameterError(f"{name}: parts are written only with edges=")
+            if name.startswith("halo_") and kind == "edge":
+                raise ParameterError(f"{name}: the parts of an edge partition have no halo")
+        if self.halo_features and self.features is None:
+            raise ParameterError("halo_features: there are no features; give features=")
+        if target is not None:
+            self._refuse_inside(target)
+
+    def _given(self) -> Iterator[str]:
+        """Names of what differs from the defaults."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not (value is field.default or (field.name.startswith("halo_") and value == field.default)):
+                yield field.name
+
+    def _refuse_inside(self, target: Path) -> None:
+        """Refuse files that replacing the target would delete."""
+        folder = target.resolve()
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.memmap):
+                value = value.filename
+            if isinstance(value, str | bytes | os.PathLike):
+                file = parameters.path(field.name, value)
+                if file.resolve().is_relative_to(folder):
+                    raise ParameterError(
+                        f"{field.name}: {shown(file)} lies in the directory that is written, and would be deleted; "
+                        "move it, or choose another output"
+                    )
+
+    def open(self, edges: Edges, memory_limit: int | None) -> Contents:
+        """Open all files, and refuse those that do not fit the graph."""
+        n, m = edges.num_vertices, edges.num_edges
+        features = edge_features = None
+        if self.features is not None:
+            features = rows_of("features", self.features, memory_limit)
+            match_vertices("features", len(features), n)
+        if self.edge_features is not None:
+            edge_features = rows_of("edge_features", self.edge_features, memory_limit)
+        if edge_features is not None and len(edge_features) != m:
+            raise ParameterError(
+                f"edge_features: {len(edge_features)} rows for {m} records; one row per record"
+            )
+        labels = None if self.labels is None else rows_of("labels", labels_of(self.labels, n))
+        masks = {}
+        for name, ids in ({} if self.splits is None else splits_of(self.splits, n, self.split)).items():
+            mask = np.zeros(n, dtype=np.bool_)
+            mask[ids] = True
+            masks[name] = rows_of(name, mask)
+        return Contents(features, edge_features, labels, masks, self.halo_hops, self.halo_features)

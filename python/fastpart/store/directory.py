@@ -1,0 +1,163 @@
+"""Writes the partition directory; its schema is docs/partition-directory.md."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__, _core
+from ..edges import Edges
+from ..metrics import Evaluation
+from ..parameters import RunOptions
+from ..partition import EdgePartition, Partition
+from ..parts import MANIFEST, PART, SCHEMA, part_name
+from ..rows import Rows
+from .contents import Contents
+
+Sizes = dict[str, Any]
+
+
+def identity(part: Partition) -> dict[str, Any]:
+    """Return what tells which partition this is, and of which graph."""
+    stored = {
+        "kind": part.kind,
+        "algorithm": part.algorithm,
+        "parameters": part.parameters,
+        "k": part.k,
+        "cap": part.cap,
+        "n": part.n,
+        "m": part.m,
+        "loops": part.loops,
+        "checksum": part.checksum,
+    }
+    if part.weight_loads is not None:
+        stored |= {"weight_cap": part.weight_cap, "weight_loads": part.weight_loads.tolist()}
+    return stored
+
+
+def write_directory(
+    target: Path,
+    part: Partition,
+    options: RunOptions,
+    evaluation: Evaluation | None,
+    edges: Edges | None,
+    contents: Contents | None,
+) -> None:
+    """Write the directory under a temporary name, and give it its name when it is whole."""
+    manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": __version__, **identity(part)}
+    directory = _core.AtomicDir(target, MANIFEST)
+    try:
+        inside = Path(directory.path)
+        _core.write_npy(inside / "assignment.npy", part.assignment, options)
+        if edges is not None and evaluation is not None and contents is not None:
+            manifest |= _describe(edges, evaluation, options)
+            manifest |= _write_parts(inside, part, edges, contents, options)
+            buffer = io.BytesIO()
+            evaluation.parts.write_parquet(buffer)
+            _put(inside / "metrics.parquet", buffer.getvalue())
+            edges.check_unchanged()
+        _put(inside / MANIFEST, _json(manifest, indent=1))
+        directory.commit()
+    finally:
+        directory.discard()
+
+
+def _describe(edges: Edges, evaluation: Evaluation, options: RunOptions) -> dict[str, Any]:
+    n, m = edges.num_vertices, edges.num_edges
+    loops, checksum = edges.identify(options)
+    described = {
+        "n": n,
+        "m": m,
+        "loops": loops,
+        "checksum": checksum,
+        "edges": edges.kind,
+        "num_directed_edges": 2 * m - loops if edges.kind == "undirected" else m,
+        "metrics": evaluation.totals.row(0, named=True),
+    }
+    if edges.path is not None:
+        name = os.fsencode(edges.path).decode(errors="replace")
+        described["input"] = {"path": name, "bytes": edges.path.stat().st_size}
+    return described
+
+
+def _write_parts(
+    inside: Path, part: Partition, edges: Edges, contents: Contents, options: RunOptions
+) -> dict[str, Any]:
+    """Write the folders of the parts; return what the manifest says of them."""
+    described: dict[str, Any] = {}
+    source, assignment, k = edges._source, part.assignment, part.k
+    if isinstance(part, EdgePartition):
+        sizes = _core.write_edge_parts(source, assignment, k, kind=edges.kind, into=inside, options=options)
+    else:
+        described["halo_hops"] = contents.halo_hops
+        sizes = _core.write_vertex_parts(
+            source, assignment, k, kind=edges.kind, halo_hops=contents.halo_hops, into=inside, options=options
+        )
+    for index, size in enumerate(sizes):
+        _put(inside / part_name(index) / PART, _json(size))
+    for name, ids, span, rows in _arrays(contents):
+        ranges = [span(size) for size in sizes]
+        _gather(inside, name, ids, ranges, rows, options)
+        if name not in contents.masks:
+            described[name] = {"dtype": rows.dtype.name, "shape": list(rows.shape[1:])}
+    if contents.masks:
+        described["splits"] = list(contents.masks)
+    return described
+
+
+def _arrays(contents: Contents) -> Iterator[tuple[str, str, Callable[[Sizes], tuple[int, int]], Rows]]:
+    """Yield name, file of ids, range of these ids in a part, and the rows to take from."""
+    of_vertices = {"features": contents.features, "labels": contents.labels, **contents.masks}
+    for name, rows in of_vertices.items():
+        if rows is not None:
+            yield name, "vertices.npy", lambda size: (0, size["num_inner"]), rows
+    if contents.halo_features and contents.features is not None:
+        yield "halo_features", "vertices.npy", _halo, contents.features
+    if contents.edge_features is not None:
+        yield "edge_features", "edge_ids.npy", lambda size: (0, size["num_edges"]), contents.edge_features
+
+
+def _halo(size: Sizes) -> tuple[int, int]:
+    return size["num_inner"], size["num_inner"] + sum(size["num_halo"])
+
+
+def _gather(
+    inside: Path, name: str, ids: str, ranges: list[tuple[int, int]], rows: Rows, options: RunOptions
+) -> None:
+    gatherer = _core.RowGatherer(
+        inside,
+        f"{name}.npy",
+        ids=ids,
+        ranges=ranges,
+        num_rows=len(rows),
+        dtype=rows.dtype,
+        row_shape=rows.shape[1:],
+        options=options,
+    )
+    for chunk in rows.chunks():
+        gatherer.push(chunk, options)
+    gatherer.finish(options)
+
+
+def _put(file: Path, content: bytes) -> None:
+    """Write a file of a directory that is not in its place yet, where nobody sees it half-written."""
+    try:
+        file.write_bytes(content)
+    except OSError as error:  # a failed write does not know the name
+        raise OSError(error.errno, error.strerror, str(file)) from None
+
+
+def _json(content: dict[str, Any], indent: int | None = None) -> bytes:
+    return (json.dumps(content, indent=indent, default=_plain) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} in a manifest")

@@ -1,0 +1,131 @@
+"""Partitions to ``.npy``, ``.txt``, ``.parquet`` and partition directories."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from .. import _core, parameters
+from ..edges import Edges, open_edges
+from ..errors import ParameterError
+from ..metrics import Evaluation, evaluate
+from ..parameters import Progress, RunOptions, StrPath, run_options, shown
+from ..partition import EdgePartition, Partition
+from ..parts import MANIFEST, SCHEMA
+from .contents import Contents, Extras
+from .directory import identity, write_directory
+
+FORMATS = {".npy": "npy", ".txt": "txt", ".parquet": "parquet", "": "directory"}
+
+
+def save(
+    part: Partition,
+    out: StrPath,
+    *,
+    edges: Any = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
+    split: int | None = None,
+    edge_features: Any = None,
+    halo_hops: int = 1,
+    halo_features: bool = False,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Write a partition, as :meth:`fastpart.partition.Partition.save` documents."""
+    target, form = output(out)
+    extras = Extras(features, labels, splits, split, edge_features, halo_hops, halo_features)
+    extras.check(target, form, part.kind, edges=edges is not None)
+    options = run_options(threads, memory_limit, progress)
+    running: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
+    opened = None if edges is None else open_edges(edges, **running)
+    refuse_unwritable(target, form, opened)
+    if opened is None or form != "directory":
+        if opened is not None:
+            part.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(options)[1])
+        write(part, target, form, options)
+        return
+    part.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+    contents = extras.open(opened, options.memory_limit)
+    if isinstance(part, EdgePartition):  # measures of vertices do not apply to it
+        evaluation = evaluate(opened, part, **running)
+    else:
+        evaluation = evaluate(opened, part, labels, splits, split=split, **running)
+    write(part, target, form, options, evaluation, opened, contents)
+
+
+def write(
+    part: Partition,
+    target: Path,
+    form: str,
+    options: RunOptions,
+    evaluation: Evaluation | None = None,
+    edges: Edges | None = None,
+    contents: Contents | None = None,
+) -> None:
+    """Write a partition whose measures are known to a target that :func:`output` accepted."""
+    match form:
+        case "npy":
+            _core.write_npy(target, part.assignment, options)
+        case "txt":
+            _core.write_lines(target, part.assignment, options)
+        case "parquet":
+            _write_parquet(target, part)
+        case _:
+            write_directory(target, part, options, evaluation, edges, contents)
+
+
+def output(out: object) -> tuple[Path, str]:
+    """Return the target of ``-o`` or ``save``, and its format: npy, txt, parquet or directory."""
+    target = parameters.path("out", out)
+    as_directory = os.fsdecode(out).endswith("/")  # type: ignore[arg-type]
+    suffix = "" if as_directory else target.suffix
+    if suffix not in FORMATS:
+        raise ParameterError(
+            f"out: unknown suffix {suffix!r} of {shown(target)}; use .npy, .txt, .parquet, "
+            "or no suffix (or a trailing /) for a partition directory"
+        )
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, "the folder of the output does not exist; make it first", str(target.parent)
+        )
+    return target, FORMATS[suffix]
+
+
+def refuse_unwritable(target: Path, form: str, edges: Edges | None) -> None:
+    """Refuse, before any work, an output that is the input, would delete it, or cannot be written."""
+    if edges is not None and edges.path is not None and target.exists():
+        if target.samefile(edges.path):
+            raise ParameterError(f"out: {shown(target)} is the input; choose another name")
+        if edges.path.resolve().is_relative_to(target.resolve()):
+            raise ParameterError(
+                f"out: {shown(target)} holds the input, which would be deleted; choose another name"
+            )
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "the folder of the output is not writable", str(target.parent))
+    if form != "directory":
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    elif target.exists() and not (
+        target.is_dir() and ((target / MANIFEST).is_file() or not any(target.iterdir()))
+    ):
+        raise FileExistsError(
+            errno.EEXIST,
+            f"exists, and is no partition directory (no {MANIFEST} in it); choose another name",
+            str(target),
+        )
+
+
+def _write_parquet(target: Path, part: Partition) -> None:
+    frame = pl.DataFrame({"part": part.assignment})
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, metadata={"fastpart": json.dumps({"schema": SCHEMA, **identity(part)})})
+    _core.write_file(target, buffer.getvalue())

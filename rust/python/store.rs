@@ -1,0 +1,173 @@
+//! The parts of a partition directory, for Python.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::edges::EdgeSource;
+use super::errors::raise;
+use super::results::{Part, WithParts, with_parts};
+use super::run::{Options, detached};
+use crate::error::Error;
+use crate::store::{self, Gather, Kind, PartSizes, Rows};
+
+/// Writes the parts of a vertex partition below `into`; returns what `part.json` says of each.
+#[pyfunction]
+#[pyo3(signature = (edges, assignment, k, *, kind, halo_hops, into, options))]
+#[expect(clippy::too_many_arguments, reason = "one per parameter of save")]
+fn write_vertex_parts<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    assignment: PyReadonlyArray1<'py, i32>,
+    k: u32,
+    kind: &str,
+    halo_hops: u32,
+    into: PathBuf,
+    options: Options,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let parts = assignment.as_slice()?;
+    let kind = Kind::named(kind).map_err(|error| raise(py, error))?;
+    let sizes = detached(py, &options, |run| {
+        store::write_vertex_parts(edges.stream(), parts, k, kind, halo_hops, &into, run)
+    })?;
+    let dicts = sizes.iter().enumerate().map(|(part, sizes)| common(py, part, sizes));
+    dicts.collect()
+}
+
+/// Writes the parts of an edge partition below `into`; returns what `part.json` says of each.
+#[pyfunction]
+#[pyo3(signature = (edges, assignment, k, *, kind, into, options))]
+fn write_edge_parts<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    assignment: &Bound<'py, PyUntypedArray>,
+    k: u32,
+    kind: &str,
+    into: PathBuf,
+    options: Options,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let kind = Kind::named(kind).map_err(|error| raise(py, error))?;
+    let sizes = with_parts(assignment, EdgeParts { py, edges, k, kind, into, options: &options })?;
+    let dict = |(part, sizes): (usize, &PartSizes)| {
+        let fields = common(py, part, sizes)?;
+        fields.set_item("num_roots", sizes.num_roots)?;
+        fields.set_item("num_send", sizes.num_send)?;
+        Ok(fields)
+    };
+    sizes.iter().enumerate().map(dict).collect()
+}
+
+struct EdgeParts<'py, 'a> {
+    py: Python<'py>,
+    edges: &'a EdgeSource,
+    k: u32,
+    kind: Kind,
+    into: PathBuf,
+    options: &'a Options,
+}
+
+impl WithParts for EdgeParts<'_, '_> {
+    type Output = Vec<PartSizes>;
+    fn call<T: Part>(self, _: &str, parts: &[T]) -> PyResult<Vec<PartSizes>> {
+        detached(self.py, self.options, |run| {
+            store::write_edge_parts(self.edges.stream(), parts, self.k, self.kind, &self.into, run)
+        })
+    }
+}
+
+fn common<'py>(py: Python<'py>, part: usize, sizes: &PartSizes) -> PyResult<Bound<'py, PyDict>> {
+    let fields = PyDict::new(py);
+    fields.set_item("part", part)?;
+    fields.set_item("num_inner", sizes.num_inner)?;
+    fields.set_item("num_halo", sizes.num_halo)?;
+    fields.set_item("num_rows", sizes.num_rows)?;
+    fields.set_item("num_edges", sizes.num_edges)?;
+    Ok(fields)
+}
+
+/// Sends the rows of an array to the parts that hold them; see `_core.pyi`.
+#[pyclass(frozen, module = "fastpart._core")]
+struct RowGatherer {
+    inner: Mutex<Option<store::RowGatherer>>,
+    dtype: Py<PyArrayDescr>,
+    row_shape: Vec<usize>,
+}
+
+impl RowGatherer {
+    fn take(&self) -> PyResult<store::RowGatherer> {
+        let taken = self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        taken.ok_or_else(|| PyValueError::new_err("the gatherer is finished, at work, or has failed"))
+    }
+}
+
+#[pymethods]
+impl RowGatherer {
+    #[new]
+    #[pyo3(signature = (into, name, *, ids, ranges, num_rows, dtype, row_shape, options))]
+    #[expect(clippy::too_many_arguments, reason = "one per field of Gather")]
+    fn new(
+        py: Python<'_>,
+        into: PathBuf,
+        name: String,
+        ids: String,
+        ranges: Vec<(u64, u64)>,
+        num_rows: u64,
+        dtype: Bound<'_, PyArrayDescr>,
+        row_shape: Vec<usize>,
+        options: Options,
+    ) -> PyResult<Self> {
+        if dtype.has_object() {
+            return Err(PyTypeError::new_err(format!(
+                "{name}: rows of dtype {dtype} hold Python objects, not data"
+            )));
+        }
+        let row_bytes = row_shape.iter().try_fold(dtype.itemsize(), |bytes, &size| bytes.checked_mul(size));
+        let too_large =
+            || raise(py, Error::Capacity(format!("{name}: rows of shape {row_shape:?} exceed the memory")));
+        let row_bytes = row_bytes.filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(too_large)?;
+        let descr = dtype.getattr("str")?.extract()?;
+        let shape = row_shape.iter().map(|&size| size as u64).collect();
+        let gather = Gather { into, name, ids, ranges, num_rows, descr, row_shape: shape, row_bytes };
+        let inner = detached(py, &options, |run| store::RowGatherer::new(gather, run))?;
+        Ok(Self { inner: Mutex::new(Some(inner)), dtype: dtype.unbind(), row_shape })
+    }
+
+    /// Takes the next rows.
+    fn push(&self, py: Python<'_>, rows: &Bound<'_, PyUntypedArray>, options: Options) -> PyResult<()> {
+        let shape = rows.shape();
+        let fits = shape.split_first().is_some_and(|(_, rest)| rest == self.row_shape);
+        if !fits || !rows.is_c_contiguous() || !rows.dtype().is_equiv_to(self.dtype.bind(py)) {
+            let text = format!(
+                "rows need to be C-contiguous, of dtype {} and shape (rows, *{:?}); got {} {shape:?}",
+                self.dtype.bind(py),
+                self.row_shape,
+                rows.dtype()
+            );
+            return Err(PyTypeError::new_err(text));
+        }
+        // SAFETY: the pointer comes from a live array object; only its fields are read here.
+        let start = unsafe { (*rows.as_array_ptr()).fields.data }.cast::<u8>().cast_const();
+        // SAFETY: numpy vouches for as many contiguous rows, and the caller's reference keeps them during the call.
+        let rows = unsafe { Rows::new(start, shape[0] as u64) };
+        let mut inner = self.take()?;
+        detached(py, &options, |run| inner.push(rows, run))?;
+        *self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(inner);
+        Ok(())
+    }
+
+    /// Ends the work.
+    fn finish(&self, py: Python<'_>, options: Options) -> PyResult<()> {
+        let inner = self.take()?;
+        detached(py, &options, |run| inner.finish(run))
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<RowGatherer>()?;
+    module.add_function(wrap_pyfunction!(write_vertex_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(write_edge_parts, module)?)
+}

@@ -1,0 +1,186 @@
+"""Partition directories whose writing ends in its middle: the old one or the new one is there, never a mixture."""
+
+import os
+
+import pytest
+from child import run_child
+
+# `save(i)` writes content i % 2 over the other one; `stored()` is the content that is there, byte by byte.
+HEAD = """
+import hashlib, os, random, re, resource, signal, sys, time
+from pathlib import Path
+import numpy as np, fastpart as fp
+target, kind = Path(sys.argv[1]), sys.argv[2]
+leftover = re.compile(r"\\.%s\\.(tmp|old)-[0-9.]+" % re.escape(target.name))
+n = 3_000
+graph = fp.open_edges(np.arange(2 * n).reshape(-1, 2) % n)
+make = fp.VertexPartition if kind == "vertex" else fp.EdgePartition
+contents = [make((np.arange(n) * factor) % 3, 3) for factor in (1, 7)]
+
+def save(turn):
+    contents[turn % 2].save(
+        target,
+        edges=graph,
+        features=np.full((n, 20), turn % 2, np.float32),
+        labels=np.full(n, turn % 2),
+        splits={"train": [turn % 2]},
+        edge_features=np.full(n, turn % 2),
+    )
+
+def save_apart(turn):
+    # Polars, which writes the measures, hangs in a forked child if its parent has used it.
+    child = os.fork()
+    if child == 0:
+        save(turn)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+def digest():
+    files = sorted(path for path in target.rglob("*") if path.is_file())
+    return hashlib.sha256(b"".join(bytes(path) + path.read_bytes() for path in files)).digest()
+
+digests = []
+for turn in (1, 0):
+    save_apart(turn)
+    digests.insert(0, digest())
+assert digests[0] != digests[1]
+
+def stored():
+    found = digest()
+    assert found in digests, f"a mixture: {sorted(os.listdir(target))}"
+    return digests.index(found)
+
+def others():
+    return [name for name in os.listdir(target.parent) if name != target.name]
+
+moments = random.Random(0)
+seen = {0: 0, 1: 0}
+"""
+
+KILL = """
+begun = time.monotonic()
+save_apart(0)
+once = time.monotonic() - begun
+left = 0
+now = stored()
+for turn in range(100):
+    child = os.fork()
+    if child == 0:
+        turn = 1 - now
+        while True:
+            save(turn)
+            turn += 1
+    time.sleep(moments.uniform(0, min(3 * once, 0.5)))
+    os.kill(child, signal.SIGKILL)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    now = stored()
+    seen[now] += 1
+    assert all(leftover.fullmatch(name) for name in others()), others()
+    assert len(others()) <= 1, others()
+    left += len(others())
+save_apart(0)
+assert stored() == 0
+assert others() == [], others()
+print(seen[0], seen[1], left)
+"""
+
+INTERRUPT = """
+import threading
+begun = time.monotonic()
+save(0)
+once = time.monotonic() - begun
+interrupted = 0
+for turn in range(1, 41):
+    timer = threading.Timer(moments.uniform(0, min(3 * once, 0.5)), os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        while True:
+            save(turn)
+            save(turn + 1)
+    except KeyboardInterrupt:
+        interrupted += 1
+    timer.join()
+    seen[stored()] += 1
+    assert others() == [], others()
+save(0)
+assert stored() == 0
+print(seen[0], seen[1], interrupted)
+"""
+
+FULL = """
+import errno
+refused = 0
+for most in (1, 300, 1_000, 3_000, 10_000, 30_000, 60_000, 1_000_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    try:
+        save(1)
+    except OSError as error:
+        assert error.errno == errno.EFBIG, error
+        assert ".parts.tmp-" in error.filename, error.filename
+        refused += 1
+        assert stored() == 0
+    assert others() == [], others()
+assert stored() == 1
+print(refused)
+"""
+
+KINDS = pytest.mark.parametrize("kind", ["vertex", "edge"])
+
+
+@KINDS
+@pytest.mark.timeout(120)
+def test_killed_at_any_time(kind, folder):
+    outcome = run_child(HEAD + KILL, folder / "parts", kind, timeout=110)
+    assert outcome.rc == 0, outcome.err
+    old, new, left = map(int, outcome.out.split())
+    assert old + new == 100
+    # Otherwise no kill hit a save in its middle.
+    assert min(old, new, left) > 0
+
+
+@KINDS
+@pytest.mark.timeout(120)
+def test_interrupted_at_any_time(kind, folder):
+    outcome = run_child(HEAD + INTERRUPT, folder / "parts", kind, timeout=110)
+    assert outcome.rc == 0, outcome.err
+    old, new, interrupted = map(int, outcome.out.split())
+    assert interrupted == old + new == 40
+    assert min(old, new) > 0
+
+
+@KINDS
+def test_files_that_may_not_grow(kind, folder):
+    outcome = run_child(HEAD + FULL, folder / "parts", kind, timeout=55)
+    assert outcome.rc == 0, outcome.err
+    assert int(outcome.out) == 7
+
+
+# Too little memory: refused with the number, by whichever step needs most, and nothing is left.
+LIMITED = """
+import re, sys
+import numpy as np, fastpart as fp
+n = 200_000
+graph = fp.open_edges(np.arange(2 * n, dtype=np.uint32).reshape(-1, 2) % n, num_vertices=n)
+make = fp.VertexPartition if sys.argv[2] == "vertex" else fp.EdgePartition
+part = make(np.arange(n) % 3, 3)
+refusals, limit = set(), 1
+while True:
+    try:
+        part.save(sys.argv[1], edges=graph, features=np.zeros((n, 50)), memory_limit=limit, threads=1)
+        break
+    except fp.MemoryBudgetError as error:
+        refusals.add(re.match("(.*) needs .* of memory, the budget is .*; raise memory_limit", str(error))[1])
+        limit *= 2
+print(len(refusals), limit)
+"""
+
+
+@KINDS
+def test_memory_limit_below_need(kind, folder):
+    outcome = run_child(LIMITED, folder / "parts", kind)
+    assert outcome.rc == 0, outcome.err
+    kinds_of_refusal, enough = map(int, outcome.out.split())
+    # Measures, parts and rows each look at the limit; all of them manage with a few bytes per vertex.
+    assert kinds_of_refusal >= 2
+    assert enough <= 1 << 28
+    assert os.listdir(folder) == ["parts"]
