@@ -19,6 +19,7 @@ import polars as pl
 from . import parameters
 from .edges import log
 from .errors import FastpartError, GraphFormatError, MemoryBudgetError, ParameterError
+from .forks import before_polars_threads
 from .parameters import shown
 
 CHUNK_BYTES = 32 << 20
@@ -172,6 +173,7 @@ def _of_csr(name: str, data: Array, indices: Array, indptr: Array, shape: Any) -
 def _of_parquet(name: str, file: Path) -> Rows:
     with ExitStack() as stack, _damaged(file, "not a Parquet file of numbers"):
         opened = stack.enter_context(file.open("rb"))  # Polars knows no paths that are not UTF-8
+        before_polars_threads(f"{name}: {shown(file)}")
         frame = pl.scan_parquet(opened)
         schema = frame.collect_schema()
         columns = [column for column, dtype in schema.items() if _holds_numbers(dtype)]

@@ -47,6 +47,35 @@ def test_call_after_fork(graph, folder):
     assert len(os.listdir(folder)) == 2
 
 
+FORK_AFTER_POLARS = """
+import os, sys
+import numpy as np
+import fastpart as fp
+
+graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+part = fp.spring(graph, k=2)
+out = os.path.join(sys.argv[1], "parts")
+part.save(out, edges=graph)
+child = os.fork()
+if child == 0:
+    try:
+        part.save(out, edges=graph)
+    except fp.FastpartError as error:
+        print(error, flush=True)
+    part.save(out + ".npy")
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+def test_polars_after_fork_is_refused_instead_of_hanging(folder):
+    outcome = run_child(FORK_AFTER_POLARS, folder, timeout=20)
+    assert outcome.rc == 0, outcome.err
+    assert "metrics.parquet: this process was forked" in outcome.out
+    assert "spawn" in outcome.out
+    assert sorted(os.listdir(folder)) == ["parts", "parts.npy"]
+
+
 FORK_DURING = """
 import os, sys, threading
 import fastpart as fp

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import __version__, _core
 from ..edges import Edges
+from ..forks import before_polars_threads
 from ..metrics import Evaluation
 from ..parameters import RunOptions
 from ..partition import EdgePartition, Partition
@@ -59,6 +60,7 @@ def write_directory(
             manifest |= _describe(edges, evaluation, options)
             manifest |= _write_parts(inside, part, edges, contents, options)
             buffer = io.BytesIO()
+            before_polars_threads("metrics.parquet")
             evaluation.parts.write_parquet(buffer)
             _put(inside / "metrics.parquet", buffer.getvalue())
             edges.check_unchanged()

@@ -15,6 +15,7 @@ import polars as pl
 from .. import __version__, parameters
 from ..edges import open_edges
 from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..forks import before_polars_threads
 from ..parameters import Progress, StrPath, run_options, shown
 from ..partition import EdgePartition, Partition, VertexPartition
 from ..parts import MANIFEST, SCHEMA
@@ -126,6 +127,7 @@ def _read_lines(file: Path) -> npt.NDArray[Any]:
         return np.zeros(0, dtype=np.int32)
     try:
         with file.open("rb") as opened:  # Polars knows no paths that are not UTF-8
+            before_polars_threads(f"source: {shown(file)}")
             frame = pl.read_csv(opened, has_header=False, schema={"part": pl.Int32})
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # what damaged text raises
         raise GraphFormatError(f"{shown(file)}: not one part per line ({_first_line(error)})") from None
@@ -138,6 +140,7 @@ def _read_lines(file: Path) -> npt.NDArray[Any]:
 def _read_parquet(file: Path, k: int | None, kind: str | None) -> Partition:
     try:
         with file.open("rb") as opened:  # Polars knows no paths that are not UTF-8
+            before_polars_threads(f"source: {shown(file)}")
             metadata = pl.read_parquet_metadata(opened).get("fastpart")
             opened.seek(0)
             frame = pl.read_parquet(opened, columns=["part"])

@@ -14,6 +14,7 @@ import polars as pl
 from .. import _core, parameters
 from ..edges import Edges, open_edges
 from ..errors import ParameterError
+from ..forks import before_polars_threads
 from ..metrics import Evaluation, evaluate
 from ..parameters import Progress, RunOptions, StrPath, run_options, shown
 from ..partition import EdgePartition, Partition
@@ -125,6 +126,7 @@ def refuse_unwritable(target: Path, form: str, edges: Edges | None) -> None:
 
 
 def _write_parquet(target: Path, part: Partition) -> None:
+    before_polars_threads(f"out: {shown(target)}")
     frame = pl.DataFrame({"part": part.assignment})
     buffer = io.BytesIO()
     frame.write_parquet(buffer, metadata={"fastpart": json.dumps({"schema": SCHEMA, **identity(part)})})
