@@ -37,6 +37,7 @@ test: build .venv-train/.package
 bench: build
 	cargo bench --locked
 	$(VENV)/python benches/run.py
+	if [ -e .venv-train/.package ]; then $(TRAIN)/python benches/export.py; fi
 
 lint: build
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \

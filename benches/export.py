@@ -1,7 +1,7 @@
 """A DGL partition from the edge stream, beside `dgl.distributed.partition_graph`: seconds and anonymous memory.
 
-Needs torch and dgl: `.venv-train/bin/python benches/export.py [vertices edges features k]`. Both sides get the same random
-parts of a directed R-MAT; each run is a process of its own.
+Needs torch and dgl: `.venv-train/bin/python benches/export.py [vertices edges features k]`. Both sides get the same
+random parts of a directed R-MAT; each run is a process of its own.
 """
 
 import json

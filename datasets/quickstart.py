@@ -29,10 +29,11 @@ def main() -> None:
     fp.draw(pictures, picture)
 
     print("\n" + table(pl.concat(rows)) + "\n")
-    print(f"partitions   {out.name}/NAME-K/   (manifest.json, assignment.npy, metrics.parquet)")
+    print(f"partitions   {out.name}/NAME-K/   (manifest.json, assignment.npy, metrics.parquet, part-*/)")
     print(f"edges        {out.name}/NAME.bin (raw u32 pairs, sidecar NAME.bin.json)")
     print(f"picture      {out.name}/{picture.name}\n")
     print("next: .venv/bin/fastpart partition out/cora.bin -k 8 --algorithm spring")
+    print("      .venv-train/bin/fastpart export dgl out/cora-4 out/cora-4-dgl    # needs dgl: make test installs it")
 
 
 if __name__ == "__main__":
