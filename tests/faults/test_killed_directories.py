@@ -99,7 +99,10 @@ for turn in range(1, 41):
             save(turn + 1)
     except KeyboardInterrupt:
         interrupted += 1
-    timer.join()
+    try:
+        timer.join()
+    except KeyboardInterrupt:
+        timer.join()  # Polars has a handler of its own beside Python's: one signal within it may be raised by both
     seen[stored()] += 1
     assert others() == [], others()
 save(0)
