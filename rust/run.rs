@@ -3,6 +3,7 @@
 //! Every long function takes a [`Run`]. The pool is private to it, so that a forked child never meets a pool
 //! whose threads it lost, and the caller reads progress and cancels from any other thread.
 
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -19,6 +20,7 @@ pub const MAX_THREADS: usize = 1024;
 pub struct Run {
     pool: ThreadPool,
     budget: u64,
+    tmp_dir: PathBuf,
     cancelled: AtomicBool,
     phase: Mutex<&'static str>,
     done: AtomicU64,
@@ -58,11 +60,25 @@ impl Run {
         Ok(Run {
             pool,
             budget: budget.unwrap_or_else(budget::available),
+            tmp_dir: std::env::temp_dir(),
             cancelled: AtomicBool::new(false),
             phase: Mutex::new("start"),
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
         })
+    }
+
+    /// The same run, with its temporary files in `dir`.
+    pub fn with_tmp_dir(self, dir: Option<PathBuf>) -> Run {
+        match dir {
+            Some(tmp_dir) => Run { tmp_dir, ..self },
+            None => self,
+        }
+    }
+
+    /// Where temporary files belong: by default where the system has them.
+    pub fn tmp_dir(&self) -> &Path {
+        &self.tmp_dir
     }
 
     /// Number of threads.

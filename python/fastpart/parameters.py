@@ -33,19 +33,24 @@ class RunOptions:
     threads: int | None = None
     memory_limit: int | None = None
     progress: Progress | None = None
+    tmp_dir: Path | None = None
 
 
 def run_options(
     threads: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
+    tmp_dir: StrPath | None = None,
 ) -> RunOptions:
-    """Check the three parameters that every long function shares."""
+    """Check the parameters that every long function shares, and where those with temporary files put them."""
     if threads is not None:
         threads = integer("threads", threads, 0, 1 << 63)
     if progress is not None and not callable(progress):
         raise TypeError(f"progress: expected a callable(phase, done, total), got {type(progress).__name__}")
-    return RunOptions(threads, memory_size(memory_limit), progress)
+    folder = None if tmp_dir is None else path("tmp_dir", tmp_dir)
+    if folder is not None and not folder.is_dir():
+        raise ParameterError(f"tmp_dir: {shown(folder)} is not a directory")
+    return RunOptions(threads, memory_size(memory_limit), progress, folder)
 
 
 def integer(name: str, value: object, low: int, high: int) -> int:

@@ -1,6 +1,7 @@
 //! Edge sources for Python: files and arrays.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -8,6 +9,7 @@ use pyo3::prelude::*;
 
 use super::errors::raise;
 use super::run::{Options, detached};
+use crate::csr::Csr;
 use crate::degrees;
 use crate::edges::decode::{Column, IdType};
 use crate::edges::file::{EdgeFile, Io, Layout};
@@ -15,6 +17,7 @@ use crate::edges::memory::MemoryEdges;
 use crate::edges::plausible::find_num_vertices;
 use crate::edges::{EdgeStream, MAX_VERTICES};
 use crate::error::{Error, Result, shown};
+use crate::run::Run;
 
 /// A file or an array of edges.
 enum Source {
@@ -26,6 +29,8 @@ enum Source {
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct EdgeSource {
     source: Source,
+    /// The neighbours of the vertices, once somebody needed them.
+    csr: Mutex<Option<Arc<Csr>>>,
     /// What owns the memory of an array.
     _owners: Vec<Py<PyAny>>,
 }
@@ -36,6 +41,19 @@ impl EdgeSource {
             Source::File(file) => file,
             Source::Memory(memory) => memory,
         }
+    }
+
+    /// The neighbours of the vertices: built by the first call, kept for the others. Of an array that changes after
+    /// the first call, they stay as they were.
+    pub fn csr(&self, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
+        let mut kept = self.csr.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.stream().check_unchanged()?;
+        if let Some(csr) = kept.as_ref().filter(|csr| csr.is_symmetric() == symmetric) {
+            return Ok(csr.clone());
+        }
+        let csr = Csr::build(self.stream(), symmetric, run)?;
+        *kept = Some(csr.clone());
+        Ok(csr)
     }
 }
 
@@ -101,6 +119,7 @@ impl EdgeSource {
         let source = Source::File(opened.map_err(|error| raise(py, error))?);
         Ok(Self {
             source: source.with_num_vertices(py, num_vertices, max_vertices, &options)?,
+            csr: Mutex::new(None),
             _owners: vec![],
         })
     }
@@ -125,7 +144,7 @@ impl EdgeSource {
         let memory = unsafe { MemoryEdges::new(columns, sources.len() as u64, MAX_VERTICES) };
         let source = Source::Memory(memory).with_num_vertices(py, num_vertices, max_vertices, &options)?;
         let owners = [sources, targets].map(|array| array.clone().into_any().unbind());
-        Ok(Self { source, _owners: owners.into() })
+        Ok(Self { source, csr: Mutex::new(None), _owners: owners.into() })
     }
 
     #[getter]

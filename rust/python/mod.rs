@@ -6,6 +6,7 @@ mod edges;
 mod errors;
 mod files;
 mod generate;
+mod partitions;
 mod results;
 mod run;
 mod spring;

@@ -2,6 +2,7 @@
 //! looks for signals and reports progress every 50 ms.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -20,6 +21,7 @@ const POLL: Duration = Duration::from_millis(50);
 pub struct Options {
     threads: Option<usize>,
     memory_limit: Option<u64>,
+    tmp_dir: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 }
 
@@ -31,6 +33,7 @@ pub fn detached<R: Send>(
     work: impl FnOnce(&Run) -> Result<R> + Send,
 ) -> PyResult<R> {
     let run = Run::new(options.threads, options.memory_limit).map_err(|error| raise(py, error))?;
+    let run = run.with_tmp_dir(options.tmp_dir.clone());
     let (outcome, interruption) = py.detach(|| watched(&run, options.progress.as_ref(), work));
     if let Some(interruption) = interruption {
         return Err(interruption);

@@ -5,10 +5,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::edges::EdgeSource;
-use super::results::{array, copied};
+use super::partitions::vertex_partition;
+use super::results::copied;
 use super::run::{Options, detached};
 use crate::balance::BalanceOn;
-use crate::partition::{VertexPartition, VertexPartitioner};
+use crate::partition::VertexPartitioner;
 use crate::spring::Spring;
 
 /// See `fastpart.spring`.
@@ -35,23 +36,6 @@ fn spring<'py>(
         Spring { k, balance, passes, batch, strict, degrees, balance_on }.partition(edges.stream(), run)
     })?;
     vertex_partition(py, partition)
-}
-
-/// The fields of a vertex partition.
-pub fn vertex_partition(py: Python<'_>, partition: VertexPartition) -> PyResult<Bound<'_, PyDict>> {
-    let VertexPartition { assignment, loads, cap, weight_loads, weight_cap, dealt, graph, .. } = partition;
-    let fields = PyDict::new(py);
-    fields.set_item("assignment", array(py, assignment)?)?;
-    fields.set_item("loads", loads)?;
-    fields.set_item("cap", cap)?;
-    fields.set_item("weight_loads", weight_loads)?;
-    fields.set_item("weight_cap", weight_cap)?;
-    fields.set_item("dealt", dealt)?;
-    fields.set_item("n", graph.n)?;
-    fields.set_item("m", graph.m)?;
-    fields.set_item("loops", graph.loops)?;
-    fields.set_item("checksum", graph.checksum)?;
-    Ok(fields)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

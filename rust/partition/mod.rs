@@ -1,10 +1,16 @@
 //! The results of partitioners, and the caps they keep.
 
+pub mod edge_parts;
+
+use std::path::Path;
+
 use crate::balance::{BalanceOn, Balanced};
 use crate::buffer::Buffer;
+use crate::csr::Csr;
 use crate::edges::EdgeStream;
 use crate::error::{Error, Result};
 use crate::run::Run;
+pub use edge_parts::EdgeParts;
 
 /// The largest number of parts.
 pub const MAX_PARTS: u64 = 1 << 20;
@@ -37,7 +43,9 @@ pub struct VertexPartition {
     pub weight_loads: Option<Vec<u64>>,
     /// The largest weight allowed.
     pub weight_cap: Option<u64>,
-    /// Whether both caps could only be met by [`BalanceOn::deal`], which disregards the edges.
+    /// The bound on volume, if there was one.
+    pub volume: Option<Volume>,
+    /// Whether the caps could only be met by dealing the vertices, which disregards the edges.
     pub dealt: bool,
     /// The graph it belongs to.
     pub graph: Graph,
@@ -46,7 +54,17 @@ pub struct VertexPartition {
 impl VertexPartition {
     /// A partition under at most one cap.
     pub fn new(assignment: Buffer<i32>, k: u32, loads: Vec<u64>, cap: Option<u64>, graph: Graph) -> Self {
-        Self { assignment, k, loads, cap, weight_loads: None, weight_cap: None, dealt: false, graph }
+        Self {
+            assignment,
+            k,
+            loads,
+            cap,
+            weight_loads: None,
+            weight_cap: None,
+            volume: None,
+            dealt: false,
+            graph,
+        }
     }
 
     /// A partition under a `cap` on vertices and that of `on`.
@@ -62,10 +80,48 @@ impl VertexPartition {
     }
 }
 
-/// An algorithm that gives every vertex a part.
+/// Volumes of the parts of a vertex partition, and their bound; the volume of a vertex is its degree + 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Volume {
+    /// Volume of each part.
+    pub loads: Vec<u64>,
+    /// The cap that was asked for.
+    pub nominal: u64,
+    /// The cap that was kept: more than `nominal` where that could not be.
+    pub cap: u64,
+}
+
+/// One part per edge record.
+#[derive(Debug)]
+pub struct EdgePartition {
+    /// Part of each record.
+    pub parts: EdgeParts,
+    /// Number of parts.
+    pub k: u32,
+    /// Records of each part.
+    pub loads: Vec<u64>,
+    /// The largest load allowed, if loads were bounded.
+    pub cap: Option<u64>,
+    /// The graph it belongs to.
+    pub graph: Graph,
+}
+
+/// An algorithm that gives every vertex a part, from the records as they come.
 pub trait VertexPartitioner {
     /// Partitions `edges`.
     fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition>;
+}
+
+/// An algorithm that gives every vertex a part, from the neighbours of each.
+pub trait AdjacencyPartitioner {
+    /// Partitions the graph of `csr`.
+    fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition>;
+}
+
+/// An algorithm that gives every record a part.
+pub trait EdgePartitioner {
+    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition>;
 }
 
 /// Refuses a number of parts outside `1..=2^20`.
