@@ -8,6 +8,7 @@
 //! Python except `python`, which is only built with the feature of that name.
 
 pub mod balance;
+pub mod baselines;
 pub mod budget;
 pub mod buffer;
 pub mod checksum;

@@ -42,9 +42,56 @@ impl Random {
     }
 }
 
+/// A random order of `0..len` that no memory holds: a Feistel network over just enough bits, walked until it lands
+/// below `len` (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
+#[derive(Debug, Clone, Copy)]
+pub struct Permutation {
+    keys: [u64; 4],
+    half: u32,
+    len: u64,
+}
+
+impl Permutation {
+    /// The order under `seed`.
+    pub fn new(seed: u64, len: u64) -> Self {
+        let bits = u64::BITS - len.saturating_sub(1).leading_zeros();
+        let keys = std::array::from_fn(|round| splitmix64(splitmix64(seed) ^ round as u64));
+        Self { keys, half: bits.div_ceil(2).max(1), len }
+    }
+
+    /// The place of `index`, which is below `len`; every place is that of one index.
+    pub fn of(&self, index: u64) -> u64 {
+        let mask = (1 << self.half) - 1;
+        let mut value = index;
+        // The network has less than four times as many values as there are places, so a few walks do.
+        loop {
+            let (mut left, mut right) = (value >> self.half, value & mask);
+            for key in self.keys {
+                (left, right) = (right, left ^ (splitmix64(right ^ key) & mask));
+            }
+            value = left << self.half | right;
+            if value < self.len {
+                return value;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_permutation_takes_every_place_once() {
+        for len in [0, 1, 2, 3, 5, 64, 65, 1000] {
+            let order = Permutation::new(7, len);
+            let mut places: Vec<u64> = (0..len).map(|index| order.of(index)).collect();
+            places.sort_unstable();
+            assert_eq!(places, (0..len).collect::<Vec<_>>());
+        }
+        let order = Permutation::new(1, 1 << 32);
+        assert!((0..1000).any(|index| order.of(index) != Permutation::new(2, 1 << 32).of(index)));
+    }
 
     #[test]
     fn frozen() {

@@ -31,7 +31,7 @@ from .errors import (
 from .graph_info import info
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import spring
+from .partitioners import hash, random, spring
 from .report import draw
 from .store import load
 
@@ -53,8 +53,10 @@ __all__ = [
     "evaluate",
     "export",
     "generate",
+    "hash",
     "info",
     "load",
     "open_edges",
+    "random",
     "spring",
 ]

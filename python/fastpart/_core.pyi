@@ -100,6 +100,19 @@ def spring(
     degrees: npt.NDArray[np.uint32] | None,
     options: RunOptions,
 ) -> dict[str, Any]: ...
+def random_vertices(
+    edges: EdgeSource,
+    *,
+    k: int,
+    seed: int,
+    balance_on: npt.NDArray[np.uint32] | None,
+    balance_on_ratio: float,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def hash_vertices(edges: EdgeSource, *, k: int, seed: int, options: RunOptions) -> dict[str, Any]: ...
+def random_edges(
+    edges: EdgeSource, *, k: int, seed: int, out: _Path | None, options: RunOptions
+) -> dict[str, Any]: ...
 def count_vertex_partition(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
 ) -> dict[str, Any]: ...

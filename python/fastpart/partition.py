@@ -31,6 +31,10 @@ class Partition:
         int64, length k: weight of each part, if it was made with ``balance_on``.
     weight_cap : int or None
         The largest weight that was allowed.
+    volume_loads : numpy.ndarray or None
+        int64, length k: sum of degree + 1 over the vertices of each part, if that was bounded.
+    volume_cap : int or None
+        The largest such sum that was allowed.
     algorithm : str
         Name of the function that made it; "user" for an array of the user's own.
     parameters : dict
@@ -50,6 +54,8 @@ class Partition:
 
     weight_loads: npt.NDArray[np.int64] | None = None
     weight_cap: int | None = None
+    volume_loads: npt.NDArray[np.int64] | None = None
+    volume_cap: int | None = None
 
     def __init__(self, array: npt.ArrayLike, k: int) -> None:
         self.k = parameters.parts(k)
@@ -75,6 +81,11 @@ class Partition:
         made.parameters = dict(given)
         made.n, made.m = fields["n"], fields["m"]
         made.loops, made.checksum = fields["loops"], fields["checksum"]
+        for second in ("weight", "volume"):
+            loads = fields.get(f"{second}_loads")
+            if loads is not None:
+                setattr(made, f"{second}_loads", _frozen(np.array(loads, dtype=np.int64)))
+                setattr(made, f"{second}_cap", fields[f"{second}_cap"])
         return made
 
     def _checked(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -1,6 +1,7 @@
 //! The results of partitioners, and the caps they keep.
 
 pub mod edge_parts;
+pub mod loops;
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! The boundary to Python: `fastpart._core`. Nothing else in the crate knows Python, and nothing here decides
 //! anything about graphs; the public functions, their checks and docs live in `python/fastpart`.
 
+mod baselines;
 mod counts;
 mod edges;
 mod errors;
@@ -20,6 +21,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_PARTS", crate::partition::MAX_PARTS)?;
     edges::register(module)?;
     spring::register(module)?;
+    baselines::register(module)?;
     counts::register(module)?;
     generate::register(module)?;
     files::register(module)?;

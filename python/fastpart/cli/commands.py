@@ -18,13 +18,14 @@ from ..graph_info import info as graph_info
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
 from ..parameters import run_options, shown
-from ..partitioners import PARTITIONERS
+from ..partitioners import PARTITIONERS, kind_of
 from .progress import progress_bar
 
 Options = argparse.Namespace
 
 _COMMON = (
-    "edges", "k", "balance", "balance_on", "balance_on_ratio", "seed", "degrees", "threads", "memory_limit", "progress",
+    "edges", "k", "balance", "balance_on", "balance_on_ratio", "seed", "degrees", "out", "threads", "memory_limit",
+    "progress",
 )  # fmt: skip
 
 
@@ -83,29 +84,27 @@ def partition(options: Options, rest: list[str]) -> None:
             f"--algorithm: unknown {options.algorithm!r}; known are {', '.join(PARTITIONERS)}"
         )
     function = PARTITIONERS[options.algorithm]
-    given = _algorithm_parameters(function, rest)
-    if options.balance is not None:
-        given["balance"] = options.balance
-    if options.balance_on_ratio is not None:
-        if options.balance_on is None:
-            raise ParameterError("--balance-on-ratio: belongs to --balance-on")
-        given["balance_on_ratio"] = options.balance_on_ratio
+    given = _algorithm_parameters(function, rest) | _named_parameters(function, options)
     target, form = store.output(options.out) if options.out else (None, "")
     extras = _extras(options, form)
-    extras.check(target, form, inspect.signature(function, eval_str=True).return_annotation.kind, edges=True)
+    kind = kind_of(options.algorithm, given)
+    extras.check(target, form, kind, edges=True)
     with progress_bar(options) as running:
         edges = _open(options, running)
         if target is not None:
             store.refuse_unwritable(target, form, edges)
-        if options.balance_on is not None:
+        if "balance_on" in given:
             given["balance_on"] = weights_of(options.balance_on, edges.num_vertices)
         run = run_options(**running)
         contents = extras.open(edges, run.memory_limit) if form == "directory" else None
+        in_place = target is not None and form == "npy" and kind == "edge"
+        if in_place:  # the parts never need to be in memory
+            given["out"] = target
         start = time.perf_counter()
         part = function(edges, options.k, seed=options.seed, **given, **running)
         seconds = time.perf_counter() - start
         evaluation = measure(edges, part, options.labels, options.splits, split=options.split, **running)
-        if target is not None:
+        if target is not None and not in_place:
             store.write(part, target, form, run, evaluation, edges, contents)
     print(evaluation.to_json() if options.json else evaluation)
     if not (options.json or options.quiet):
@@ -113,6 +112,18 @@ def partition(options: Options, rest: list[str]) -> None:
         print(f"\n{options.algorithm}: {seconds:.2f} s{pace}")
         if target is not None:
             print(f"saved to {shown(target)}")
+
+
+def _named_parameters(function: Any, options: Options) -> dict[str, Any]:
+    """Return the parameters that have options of their own, if they are given and the function has them."""
+    names = ("balance", "balance_on", "balance_on_ratio")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if "balance_on_ratio" in given and "balance_on" not in given:
+        raise ParameterError("--balance-on-ratio: belongs to --balance-on")
+    foreign = [name for name in given if name not in inspect.signature(function).parameters]
+    if foreign:
+        raise ParameterError(f"--{foreign[0].replace('_', '-')}: {function.__name__} has no such parameter")
+    return given
 
 
 def _extras(options: Options, form: str) -> store.Extras:

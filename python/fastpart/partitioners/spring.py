@@ -1,21 +1,18 @@
-"""The partitioners: one function each, all with the same first and last parameters."""
+"""SPRING."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, parameters
-from .edges import Edges, open_edges
-from .errors import CapacityWarning, ParameterError
-from .parameters import Progress, run_options
-from .partition import VertexPartition
-
-__all__ = ["PARTITIONERS", "spring"]
+from .. import _core, parameters
+from ..edges import open_edges
+from ..errors import ParameterError
+from ..parameters import Progress, run_options
+from ..partition import VertexPartition
+from .common import vertex_partition
 
 
 def spring(
@@ -126,41 +123,7 @@ def spring(
     opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
     in_core = {name: value for name, value in given.items() if name != "seed"}
     fields = _core.spring(opened._source, **in_core, degrees=degrees, options=options)
-    return _vertex_partition("spring", given, fields, opened)
-
-
-PARTITIONERS: dict[str, Callable[..., VertexPartition]] = {"spring": spring}
-"""Every partitioner by the name that the command line knows it by."""
-
-
-def _vertex_partition(
-    algorithm: str, given: dict[str, Any], fields: dict[str, Any], edges: Edges
-) -> VertexPartition:
-    """Wrap the core's result, and warn of what is valid but rarely meant."""
-    weights = given["balance_on"]
-    if weights is not None:
-        total = int(weights.sum(dtype=np.uint64))
-        given = given | {"balance_on": f"array of {len(weights)} weights, sum {total}"}
-    made = VertexPartition._made(algorithm, given, fields)
-    if weights is not None:
-        made.weight_loads = np.array(fields["weight_loads"], dtype=np.int64)
-        made.weight_loads.flags.writeable = False
-        made.weight_cap = fields["weight_cap"]
-    edges.remember(fields["loops"], fields["checksum"])
-    if made.k > len(made) > 0:
-        warnings.warn(
-            f"k={made.k} parts for {len(made)} vertices: {made.k - len(made)} or more parts are empty",
-            CapacityWarning,
-            stacklevel=3,
-        )
-    if fields["dealt"]:
-        warnings.warn(
-            "balance_on: the two caps left some vertex no room, so all vertices were dealt by weight alone, whatever "
-            "their edges; raise balance or balance_on_ratio",
-            CapacityWarning,
-            stacklevel=3,
-        )
-    return made
+    return vertex_partition("spring", given, fields, opened)
 
 
 def _degrees(degrees: Any) -> npt.NDArray[np.uint32]:

@@ -1,0 +1,26 @@
+"""The partitioners: one function each, all with the same first and last parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..partition import Partition
+from .random import hash, random
+from .spring import spring
+
+__all__ = ["PARTITIONERS", "hash", "kind_of", "random", "spring"]
+
+PARTITIONERS: dict[str, Callable[..., Partition]] = {
+    "spring": spring,
+    "random": random,
+    "hash": hash,
+}
+"""Every partitioner by the name that the command line knows it by."""
+
+_OF_EDGES = frozenset({"dbh", "greedy", "hdrf", "two_phase"})
+
+
+def kind_of(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return what the partitioner gives parts to when called with these parameters: "vertex" or "edge"."""
+    return "edge" if name in _OF_EDGES or parameters.get("mode") == "edge" else "vertex"

@@ -1,0 +1,105 @@
+"""What all partitioners do alike: they check, call the core, wrap its result, and warn of what is rarely meant."""
+
+from __future__ import annotations
+
+import errno
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import _core, parameters
+from ..edges import Edges
+from ..errors import CapacityError, CapacityWarning, ParameterError
+from ..partition import EdgePartition, Partition, VertexPartition
+
+Fields = dict[str, Any]
+"""What the core returns."""
+
+
+def vertex_partition(
+    algorithm: str, given: Mapping[str, Any], fields: Fields, edges: Edges, on_infeasible: str = "warn"
+) -> VertexPartition:
+    """Wrap a vertex partition of the core; ``given`` are the parameters, checked."""
+    weights = given.get("balance_on")
+    if weights is not None:
+        total = int(weights.sum(dtype=np.uint64))
+        given = {**given, "balance_on": f"array of {len(weights)} weights, sum {total}"}
+    made = VertexPartition._made(algorithm, given, fields)
+    edges.remember(fields["loops"], fields["checksum"])
+    _warn_of_empty_parts(made)
+    if fields["dealt"]:
+        _infeasible(
+            "the caps left some vertex no room, so all vertices were dealt by weight alone, whatever their edges; "
+            "raise "
+            + ("balance or balance_on_ratio" if weights is not None else "balance or volume_balance"),
+            on_infeasible,
+        )
+    elif made.volume_cap is not None and made.volume_cap > fields["volume_nominal"]:
+        _infeasible(
+            f"volume_balance: no part can be kept within {fields['volume_nominal']} (sum of degree + 1); the cap was "
+            f"raised to {made.volume_cap}",
+            on_infeasible,
+        )
+    return made
+
+
+def edge_partition(
+    algorithm: str,
+    given: Mapping[str, Any],
+    edges: Edges,
+    out: parameters.StrPath | None,
+    partition: Callable[[Path | None], Fields],
+) -> EdgePartition:
+    """Call ``partition`` with the file for the parts, if ``out`` names one, and wrap the edge partition it makes."""
+    if out is None:
+        fields = partition(None)
+    else:
+        target = _npy(out, edges)
+        folder = _core.AtomicDir(target.with_name(f"{target.name}.staged"), "")
+        try:
+            file = Path(folder.path) / target.name
+            fields = partition(file)
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
+            os.replace(file, target)
+        finally:
+            folder.discard()
+        fields["assignment"] = np.load(target, mmap_mode="r", allow_pickle=False)
+    made = EdgePartition._made(algorithm, given, fields)
+    edges.remember(fields["loops"], fields["checksum"])
+    _warn_of_empty_parts(made)
+    return made
+
+
+def _npy(out: parameters.StrPath, edges: Edges) -> Path:
+    """Return where the parts go, unless it cannot be."""
+    target = parameters.path("out", out)
+    if target.suffix != ".npy":
+        raise ParameterError(f"out: {parameters.shown(target)}; the parts of the records go to a .npy file")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "the folder of the output does not exist", str(target.parent))
+    if target.exists():
+        if not target.is_file():
+            raise ParameterError(f"out: {parameters.shown(target)} is no regular file; choose another name")
+        if edges.path is not None and target.samefile(edges.path):
+            raise ParameterError(f"out: {parameters.shown(target)} is the input; choose another name")
+    return Path(os.path.realpath(target))
+
+
+def _warn_of_empty_parts(made: Partition) -> None:
+    if made.k > len(made) > 0:
+        warnings.warn(
+            f"k={made.k} parts for {len(made)} {made.items}: {made.k - len(made)} or more parts are empty",
+            CapacityWarning,
+            stacklevel=4,
+        )
+
+
+def _infeasible(what: str, on_infeasible: str) -> None:
+    if on_infeasible == "error":
+        raise CapacityError(what)
+    warnings.warn(what, CapacityWarning, stacklevel=4)

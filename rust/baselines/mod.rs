@@ -1,0 +1,3 @@
+//! The partitioners that others are compared with.
+
+pub mod random;

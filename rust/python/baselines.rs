@@ -1,0 +1,71 @@
+//! The baselines for Python.
+
+use std::path::PathBuf;
+
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::edges::EdgeSource;
+use super::partitions::{edge_partition, vertex_partition};
+use super::results::copied;
+use super::run::{Options, detached};
+use crate::balance::BalanceOn;
+use crate::baselines::random::{HashVertices, RandomEdges, RandomVertices};
+use crate::partition::{EdgePartitioner, VertexPartitioner};
+
+/// See `fastpart.random`.
+#[pyfunction]
+#[pyo3(signature = (edges, *, k, seed, balance_on, balance_on_ratio, options))]
+fn random_vertices<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    k: u32,
+    seed: u64,
+    balance_on: Option<PyReadonlyArray1<'py, u32>>,
+    balance_on_ratio: f64,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
+    let weights = balance_on.map(|weights| copied(&weights, "balance_on")).transpose()?;
+    let partition = detached(py, &options, |run| {
+        let balance_on = weights.map(|weights| BalanceOn::new(weights, balance_on_ratio)).transpose()?;
+        RandomVertices { k, seed, balance_on }.partition(edges.stream(), run)
+    })?;
+    vertex_partition(py, partition)
+}
+
+/// See `fastpart.hash`.
+#[pyfunction]
+#[pyo3(signature = (edges, *, k, seed, options))]
+fn hash_vertices<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    k: u32,
+    seed: u64,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
+    let partition = detached(py, &options, |run| HashVertices { k, seed }.partition(edges.stream(), run))?;
+    vertex_partition(py, partition)
+}
+
+/// See `fastpart.random`.
+#[pyfunction]
+#[pyo3(signature = (edges, *, k, seed, out, options))]
+fn random_edges<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    k: u32,
+    seed: u64,
+    out: Option<PathBuf>,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
+    let partition =
+        detached(py, &options, |run| RandomEdges { k, seed }.partition(edges.stream(), out.as_deref(), run))?;
+    edge_partition(py, partition)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(random_vertices, module)?)?;
+    module.add_function(wrap_pyfunction!(hash_vertices, module)?)?;
+    module.add_function(wrap_pyfunction!(random_edges, module)?)
+}
