@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy.typing as npt
 
@@ -14,10 +14,6 @@ from ..partition import EdgePartition, VertexPartition
 from .common import edge_partition, vertex_partition
 
 
-@overload
-def random(edges: Any, k: int, *, mode: Literal["vertex"] = "vertex", **others: Any) -> VertexPartition: ...
-@overload
-def random(edges: Any, k: int, *, mode: Literal["edge"], **others: Any) -> EdgePartition: ...
 def random(
     edges: Any,
     k: int,
