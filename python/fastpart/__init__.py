@@ -31,7 +31,7 @@ from .errors import (
 from .graph_info import info
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import hash, random, spring
+from .partitioners import custom, hash, random, spring
 from .report import draw
 from .store import load
 
@@ -49,6 +49,7 @@ __all__ = [
     "ParameterError",
     "VertexPartition",
     "convert",
+    "custom",
     "draw",
     "evaluate",
     "export",

@@ -3,19 +3,21 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::errors::raise;
 use super::run::{Options, detached};
+use crate::buffer::reserved;
 use crate::csr::Csr;
 use crate::degrees;
 use crate::edges::decode::{Column, IdType};
 use crate::edges::file::{EdgeFile, Io, Layout};
 use crate::edges::memory::MemoryEdges;
+use crate::edges::pass::blocks;
 use crate::edges::plausible::find_num_vertices;
-use crate::edges::{EdgeStream, MAX_VERTICES};
+use crate::edges::{EdgeStream, MAX_VERTICES, Record};
 use crate::error::{Error, Result, shown};
 use crate::run::Run;
 
@@ -169,6 +171,21 @@ impl EdgeSource {
     /// Raises `EdgeFileChangedError` if the file changed since it was opened.
     fn check_unchanged(&self, py: Python<'_>) -> PyResult<()> {
         self.stream().check_unchanged().map_err(|error| raise(py, error))
+    }
+
+    /// The records `first..end` as an array of shape (end - first, 2); at most a few blocks at a time.
+    fn block<'py>(&self, py: Python<'py>, first: u64, end: u64) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        let records = py.detach(|| {
+            let mut records: Vec<Record> = reserved((end - first) as usize, "a block of records")?;
+            let mut buf = Vec::new();
+            for range in blocks(first..end) {
+                records.extend_from_slice(self.stream().block(range, &mut buf)?);
+            }
+            Ok(records)
+        });
+        let records = records.map_err(|error| raise(py, error))?;
+        let ids = PyArray1::from_vec(py, records.into_flattened());
+        ids.reshape([(end - first) as usize, 2])
     }
 
     /// Loops and checksum.

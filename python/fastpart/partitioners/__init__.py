@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..partition import Partition
+from .custom import custom
 from .random import hash, random
 from .spring import spring
 
-__all__ = ["PARTITIONERS", "hash", "kind_of", "random", "spring"]
+__all__ = ["PARTITIONERS", "custom", "hash", "kind_of", "random", "spring"]
 
 PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "spring": spring,
