@@ -26,6 +26,7 @@ mod prefetch;
 #[cfg(feature = "python")]
 mod python;
 pub mod random;
+pub mod reorder;
 pub mod run;
 pub mod spring;
 pub mod store;

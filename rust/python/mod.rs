@@ -2,6 +2,7 @@
 //! anything about graphs; the public functions, their checks and docs live in `python/fastpart`.
 
 mod baselines;
+mod convert;
 mod counts;
 mod edges;
 mod errors;
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     spring::register(module)?;
     baselines::register(module)?;
     counts::register(module)?;
+    convert::register(module)?;
     generate::register(module)?;
     files::register(module)?;
     store::register(module)?;
