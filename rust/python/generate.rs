@@ -26,7 +26,7 @@ fn generate_rmat(
 /// Writes a Barabási-Albert graph and returns its checksum.
 #[pyfunction]
 #[pyo3(signature = (target, *, n, m, seed, options))]
-fn generate_barabasi_albert(
+fn generate_ba(
     py: Python<'_>,
     target: PathBuf,
     n: u64,
@@ -95,6 +95,6 @@ impl Planted {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Planted>()?;
     module.add_function(wrap_pyfunction!(generate_rmat, module)?)?;
-    module.add_function(wrap_pyfunction!(generate_barabasi_albert, module)?)?;
+    module.add_function(wrap_pyfunction!(generate_ba, module)?)?;
     module.add_function(wrap_pyfunction!(generate_grid, module)?)
 }

@@ -32,16 +32,24 @@ _COMMON = (
 def generate(options: Options, rest: list[str]) -> None:
     """``fastpart generate``."""
     _refuse_rest(rest)
+    model = getattr(generators, options.model)
+    taken = set(inspect.signature(model).parameters)
+    given = {
+        name: getattr(options, name) for name in ("n", "m", "seed", "classes", "features", "rows", "columns")
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if unknown := [name for name in given if name not in taken]:
+        raise ParameterError(f"{_flags(unknown)}: not for `generate {options.model}`")
+    needed = {"n", "m"} if "n" in taken else {"rows", "columns"}
+    if missing := sorted(needed - set(given)):
+        raise ParameterError(f"{_flags(missing)}: needed by `generate {options.model}`")
     with progress_bar(options) as running:
-        if options.model == "rmat":
-            if options.classes is not None or options.features is not None:
-                raise ParameterError("--classes, --features: belong to `generate planted`")
-            generators.rmat(options.out, n=options.n, m=options.m, seed=options.seed, **running)
-        else:
-            planted = {"classes": options.classes, "features": options.features}
-            given = {name: value for name, value in planted.items() if value is not None}
-            generators.planted(options.out, n=options.n, m=options.m, seed=options.seed, **given, **running)
+        model(options.out, **given, **running)
     _print_sidecar(options, Path(options.out), {})
+
+
+def _flags(names: list[str]) -> str:
+    return ", ".join(f"--{name}" for name in names)
 
 
 def convert(options: Options, rest: list[str]) -> None:
@@ -51,7 +59,12 @@ def convert(options: Options, rest: list[str]) -> None:
         converted = convert_file(
             options.input,
             options.out,
+            format=options.format,
             relabel=options.relabel,
+            drop_loops=options.drop_loops,
+            dedup=options.dedup,
+            shuffle=options.shuffle,
+            seed=options.seed,
             swap=options.swap,
             dtype=options.dtype,
             layout=options.layout,
@@ -59,7 +72,8 @@ def convert(options: Options, rest: list[str]) -> None:
             kind=options.kind,
             **running,
         )
-    _print_sidecar(options, Path(options.out), {"loops": converted.identify()[0]})
+    facts = {"n": converted.num_vertices, "m": converted.num_edges, "kind": converted.kind}
+    _print_sidecar(options, Path(options.out), {**facts, "loops": converted.identify()[0]})
 
 
 def info(options: Options, rest: list[str]) -> None:
@@ -166,11 +180,9 @@ def _print_sidecar(options: Options, out: Path, more: dict[str, Any]) -> None:
     facts = {"out": str(out), **(vars(sidecar) if sidecar else {}), **more}
     if options.json:
         print(json.dumps(facts))
-    elif sidecar and not options.quiet:
-        print(
-            f"{shown(out)}: n = {sidecar.n:,}, m = {sidecar.m:,}, {sidecar.kind}; "
-            f"sidecar {shown(Sidecar.beside(out).name)}"
-        )
+    elif not options.quiet:
+        beside = f"; sidecar {shown(Sidecar.beside(out).name)}" if sidecar else ""
+        print(f"{shown(out)}: n = {facts['n']:,}, m = {facts['m']:,}, {facts['kind']}{beside}")
 
 
 def _refuse_rest(rest: list[str]) -> None:
