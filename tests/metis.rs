@@ -152,9 +152,9 @@ fn memory_is_bounded_and_runs_can_be_cancelled() {
     }
     text.push('\n');
     text.push_str(&"1\n".repeat(leaves));
-    let small = Run::new(Some(1), Some(2 << 20)).unwrap();
+    let small = Run::new(Some(1), Some(1 << 20)).unwrap();
     assert_eq!(read(text.as_bytes(), &small).unwrap().0.len(), leaves);
-    let tiny = Run::new(Some(1), Some(1 << 20)).unwrap();
+    let tiny = Run::new(Some(1), Some(1 << 19)).unwrap();
     assert!(matches!(read(text.as_bytes(), &tiny), Err(Error::MemoryBudget { .. })));
     let cancelled = run(1);
     cancelled.cancel();

@@ -27,6 +27,17 @@ PARTS = (2, 8, 32)
 RMAT = {"n": 50_000, "m": 300_000, "seed": 1}
 
 GENERATED = {
+    "ba": lambda out: fp.generate.ba(out, n=20_000, m=150_000, seed=1),
+    "ba, m < n": lambda out: fp.generate.ba(out, n=2**17, m=70_000, seed=2**64 - 1),
+    "grid": lambda out: fp.generate.grid(out, rows=123, columns=45),
+    "shuffled": lambda out: fp.convert(
+        fp.generate.rmat(out.with_name("source"), **RMAT).path,
+        out,
+        drop_loops=True,
+        dedup=True,
+        shuffle=True,
+        seed=1,
+    ),
     "rmat": lambda out: fp.generate.rmat(out, **RMAT),
     "rmat, n=2**17": lambda out: fp.generate.rmat(out, n=2**17, m=70_000, seed=2**64 - 1),
     "planted": lambda out: fp.generate.planted(out, n=5000, m=70_000, classes=7, features=5, seed=1),

@@ -10,7 +10,7 @@
 //! is checked by the numbers of entries up and down and by a sum of hashes of each, which unequal lists have equal
 //! with a probability of 2^-64.
 //!
-//! **Memory.** One block of bytes and the records in it, 1.3 MB: a line may have any length, as a vertex any degree.
+//! **Memory.** One block of bytes and the records in it, 0.6 MB: a line may have any length, as a vertex any degree.
 //!
 //! **Parallelism.** None: a byte costs about a nanosecond.
 //!
@@ -27,7 +27,7 @@ use crate::random::splitmix64;
 use crate::run::Run;
 
 /// Bytes read at once.
-const BLOCK: usize = 1 << 18;
+const BLOCK: usize = 1 << 16;
 
 /// Bytes held: a block, and records, which take two bytes of text at the least.
 const MEMORY: u64 = (BLOCK + BLOCK / 2 * size_of::<WideRecord>()) as u64;
@@ -133,7 +133,8 @@ impl<'a> Parser<'a> {
     fn new(path: &'a Path) -> Self {
         Self {
             path,
-            records: Vec::new(),
+            // One per two bytes of a block.
+            records: Vec::with_capacity(BLOCK / 2 + 1),
             metis: None,
             header: Vec::new(),
             m: Default::default(),
