@@ -136,10 +136,7 @@ def convert(
         )
     seed, dtype = parameters.seed(seed), id_type(dtype)
     options = run_options(threads, memory_limit, progress)
-    ids = beside(target, "ids.npy")
-    for written in (target, Sidecar.beside(target), ids):
-        if written.exists() and origin.exists() and written.samefile(origin):
-            raise ParameterError(f"out: {parameters.shown(written)} is the input; name another file")
+    _refuse_input(origin, target)
     said = Sidecar.of(origin) if format is None and not swap else None
     if said is not None:
         dtype = dtype or said.dtype
@@ -169,13 +166,10 @@ def convert(
             Sidecar("u32", converted["n"], converted["m"], kind, converted["checksum"]).write(file)
         else:
             edges = open_edges(raw, dtype="u32", num_vertices=converted["n"], kind=kind)
-            edges.path = None
             notes += _write(edges, raw, file, wanted, options)
-            raw.unlink()
-            if relabel:
-                beside(raw, "ids.npy").rename(beside(file, "ids.npy"))
     for note in notes:
         log.info("%s", note)
+    ids = beside(target, "ids.npy")
     if not relabel and ids.exists():
         log.info(
             "%s is left from an earlier conversion and does not belong to the new file", parameters.shown(ids)
@@ -203,9 +197,22 @@ def _readable(
         copy.unlink(missing_ok=True)
 
 
+def _refuse_input(origin: Path, target: Path) -> None:
+    """Refuse to write over the input, under whatever name."""
+    for written in (target, Sidecar.beside(target), beside(target, "ids.npy")):
+        if written.exists() and origin.exists() and written.samefile(origin):
+            raise ParameterError(f"out: {parameters.shown(written)} is the input; name another file")
+
+
 def _write(edges: Edges, raw: Path, target: Path, format: str, options: RunOptions) -> list[str]:
-    """Write the edges, which lie in the file ``raw``; return notes."""
+    """Write the edges, which lie in the file ``raw``, and take its name; return notes."""
+    notes = []
     if format == "parquet":
         parquet.write(raw, edges.num_edges, target, options)
-        return []
-    return _core.write_edges(edges._source, target, format=format, options=options)
+    else:
+        notes = _core.write_edges(edges._source, target, format=format, options=options)
+    raw.unlink()
+    edges.path = None
+    if beside(raw, "ids.npy").exists():
+        beside(raw, "ids.npy").rename(beside(target, "ids.npy"))
+    return notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +91,11 @@ def write(raw: Path, m: int, target: Path, options: RunOptions) -> None:
             if options.progress is not None:
                 options.progress("write", min(start + ROWS, m), m)
 
-    register_io_source(frames, schema=_COLUMNS).sink_parquet(target, row_group_size=ROWS)
+    try:
+        register_io_source(frames, schema=_COLUMNS).sink_parquet(target, row_group_size=ROWS)
+    except pl.exceptions.PolarsError as error:  # which hides what the system said in its text
+        if number := re.search(r"\(os error (\d+)\)", str(error)):
+            raise OSError(int(number[1]), os.strerror(int(number[1])), str(target)) from None
+        raise
     with target.open("rb") as written:
         os.fsync(written.fileno())
