@@ -10,7 +10,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, pass::largest_id};
 use fastpart::partition::VertexPartitioner;
-use fastpart::spring::{Spring, clustering::Clustering};
+use fastpart::spring::Spring;
 use fastpart::{counts, degrees, generate, run::Run};
 
 const N: u64 = 1 << 22;
@@ -49,9 +49,9 @@ fn passes(criterion: &mut Criterion) {
                 let mut spent = Duration::ZERO;
                 for _ in 0..rounds {
                     let known = degrees::scan(&edges, &run).expect("degrees");
-                    let volume = 2 * (edges.num_edges() - known.loops);
+                    let clustering = spring.clustering(edges.num_edges() - known.loops);
                     let start = Instant::now();
-                    Clustering::of(&edges, known.degree, volume, &spring, &run).expect("clustering");
+                    clustering.follow(&edges, known.degree, &run).expect("clustering");
                     spent += start.elapsed();
                 }
                 spent

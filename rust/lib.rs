@@ -29,6 +29,7 @@ mod python;
 pub mod random;
 pub mod reorder;
 pub mod run;
+pub mod schedule;
 pub mod spring;
 pub mod store;
 pub mod streaming;
