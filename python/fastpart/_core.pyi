@@ -114,6 +114,18 @@ def hash_vertices(edges: EdgeSource, *, k: int, seed: int, options: RunOptions) 
 def random_edges(
     edges: EdgeSource, *, k: int, seed: int, out: _Path | None, options: RunOptions
 ) -> dict[str, Any]: ...
+def cluster_modularity(
+    edges: EdgeSource,
+    *,
+    max_vertices: int | None,
+    max_volume: int | None,
+    batch: int | None,
+    symmetric: bool,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def cluster_hollocou(
+    edges: EdgeSource, *, max_volume: int | None, batch: int | None, options: RunOptions
+) -> dict[str, Any]: ...
 def count_vertex_partition(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
 ) -> dict[str, Any]: ...

@@ -115,13 +115,20 @@ impl Hollocou {
         Self { max_volume, passes: 1, batch: None }
     }
 
+    /// A bound on volumes for users who name none: 1/32 of all volume, in small graphs 1/sqrt(n) of it.
+    pub fn usual_volume(n: u64, edges: u64) -> u64 {
+        (2.0 * edges as f64 / (n as f64).sqrt().clamp(1.0, 32.0)) as u64
+    }
+
+    /// Bytes needed for `n` vertices, result and degrees included.
+    pub fn memory(n: u64) -> u64 {
+        n * BYTES_PER_VERTEX + FIXED_BYTES
+    }
+
     /// Clusters `edges`, whose degrees are known. Each vertex without an edge becomes a cluster of its own.
     pub fn cluster(&self, edges: &dyn EdgeStream, degree: Buffer<u32>, run: &Run) -> Result<Clusters> {
         let n = degree.len();
-        run.require(
-            n as u64 * BYTES_PER_VERTEX + FIXED_BYTES,
-            format!("hollocou clustering of {n} vertices"),
-        )?;
+        run.require(Self::memory(n as u64), format!("hollocou clustering of {n} vertices"))?;
         let Clustering { vertices, volume, .. } = self.follow(edges, degree, run)?;
         drop(volume);
         let mut cluster_of: Buffer<u32> = Buffer::zeroed(n, "clusters of vertices")?;

@@ -4,8 +4,11 @@ mod counter;
 pub mod hollocou;
 pub mod modularity;
 
+use rayon::prelude::*;
+
 use crate::buffer::Buffer;
 use crate::csr::Csr;
+use crate::edges::{BLOCK, EdgeStream, Record, pass::pass};
 use crate::error::Result;
 use crate::run::Run;
 pub use hollocou::Hollocou;
@@ -32,6 +35,17 @@ impl Clusters {
     /// Number of clusters.
     pub fn count(&self) -> u32 {
         self.sizes.len() as u32
+    }
+
+    /// Modularity, if `internal` of the ends of edges belong to edges inside a cluster.
+    fn modularity(&self, internal: u64) -> f64 {
+        let ends: u64 = self.volumes.iter().sum();
+        if ends == 0 {
+            return 0.0;
+        }
+        // Squares in integers, so that the sum depends on no order.
+        let squares: u128 = self.volumes.iter().map(|&volume| u128::from(volume).pow(2)).sum();
+        internal as f64 / ends as f64 - squares as f64 / (ends as f64 * ends as f64)
     }
 
     /// Numbers the clusters of `cluster_of`, any ids below `spare.len()`, and counts their members. `spare` is room
@@ -77,13 +91,8 @@ fn in_steps<T>(items: &mut [T], run: &Run, mut work: impl FnMut(u32, &mut T)) ->
 /// Modularity of `clusters`: the share of edges inside, less that expected in a random graph of the same degrees,
 /// `sum over C of in(C) / 2m' - (vol(C) / 2m')^2`, where `in(C)` counts internal edges from both ends. 0 without edges.
 pub fn modularity(csr: &Csr, clusters: &Clusters, run: &Run) -> Result<f64> {
-    use rayon::prelude::*;
-    let ends = csr.num_entries();
-    if ends == 0 {
-        return Ok(0.0);
-    }
     let of = &clusters.cluster_of;
-    run.begin("modularity", ends);
+    run.begin("modularity", csr.num_entries());
     let inside =
         |v: u32| csr.neighbours(v).iter().filter(|&&u| of[u as usize] == of[v as usize]).count() as u64;
     let internal: u64 = run.install(|| {
@@ -96,7 +105,18 @@ pub fn modularity(csr: &Csr, clusters: &Clusters, run: &Run) -> Result<f64> {
             })
             .try_reduce(|| 0, |a, b| Ok(a + b))
     })?;
-    // Squares of volumes in integers, so that the sum depends on no order.
-    let squares: u128 = clusters.volumes.iter().map(|&volume| u128::from(volume).pow(2)).sum();
-    Ok(internal as f64 / ends as f64 - squares as f64 / (ends as f64 * ends as f64))
+    Ok(clusters.modularity(internal))
+}
+
+/// The same, from a stream.
+pub fn modularity_of_stream(edges: &dyn EdgeStream, clusters: &Clusters, run: &Run) -> Result<f64> {
+    let of = &clusters.cluster_of;
+    run.begin("modularity", edges.num_edges());
+    let count = |internal: &mut u64, _, records: &[Record]| {
+        let inside = |&&[u, v]: &&Record| u != v && of[u as usize] == of[v as usize];
+        *internal += records.iter().filter(inside).count() as u64;
+        Ok(())
+    };
+    let internal: u64 = pass(edges, run, BLOCK, usize::MAX, || Ok(0), count)?.iter().sum();
+    Ok(clusters.modularity(2 * internal))
 }

@@ -11,8 +11,8 @@
 //! caps, if that gain is positive; else it founds a cluster (of any volume). The second pass does the same, each vertex
 //! leaving its cluster first. Then come rounds over the *active* vertices, in id order: those with a neighbour that moved
 //! in the pass or round before. The last round is the one that gains less than 5 % of
-//! all that was gained before, or the tenth. Of equal gains a vertex prefers to stay where it is, then the cluster of its
-//! lowest neighbour, then to be alone.
+//! all that was gained before, or the tenth. Of equal gains a vertex prefers to stay where it is, then to be
+//! alone, then the cluster of its lowest neighbour.
 //!
 //! Gains are compared exactly, as the integers `2m' e(v,C) - d(v) vol(C)`.
 //!

@@ -2,6 +2,7 @@
 //! anything about graphs; the public functions, their checks and docs live in `python/fastpart`.
 
 mod baselines;
+mod clustering;
 mod convert;
 mod counts;
 mod edges;
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     edges::register(module)?;
     spring::register(module)?;
     baselines::register(module)?;
+    clustering::register(module)?;
     counts::register(module)?;
     convert::register(module)?;
     generate::register(module)?;

@@ -80,7 +80,7 @@ def info(options: Options, rest: list[str]) -> None:
     """``fastpart info``."""
     _refuse_rest(rest)
     with progress_bar(options) as running:
-        facts = graph_info(_open(options, running), **running)
+        facts = graph_info(open_input(options, running), **running)
     if options.json:
         print(json.dumps(facts))
         return
@@ -104,7 +104,7 @@ def partition(options: Options, rest: list[str]) -> None:
     kind = kind_of(options.algorithm, given)
     extras.check(target, form, kind, edges=True)
     with progress_bar(options) as running:
-        edges = _open(options, running)
+        edges = open_input(options, running)
         if target is not None:
             store.refuse_unwritable(target, form, edges)
         if "balance_on" in given:
@@ -156,13 +156,14 @@ def evaluate(options: Options, rest: list[str]) -> None:
     """``fastpart evaluate``."""
     _refuse_rest(rest)
     with progress_bar(options) as running:
-        edges = _open(options, running)
+        edges = open_input(options, running)
         part = store.load(options.partition, edges, k=options.k, kind=options.part_kind, **running)
         evaluation = measure(edges, part, options.labels, options.splits, split=options.split, **running)
     print(evaluation.to_json() if options.json else evaluation)
 
 
-def _open(options: Options, running: dict[str, Any]) -> Edges:
+def open_input(options: Options, running: dict[str, Any]) -> Edges:
+    """Open the edges that a command line names."""
     return open_edges(
         options.file,
         dtype=options.dtype,

@@ -8,11 +8,12 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from .. import generate as generators
+from ..clustering import METHODS
 from ..converting import FORMATS
 from ..edges import KINDS, LAYOUTS
 from ..errors import ParameterError
 from ..partitioners import PARTITIONERS
-from . import commands, exporting
+from . import clustering, commands, exporting
 
 
 class Parser(argparse.ArgumentParser):
@@ -43,6 +44,7 @@ def make_parser() -> Parser:
     _add_info(verbs)
     _add_partition(verbs)
     _add_evaluate(verbs)
+    _add_cluster(verbs)
     _add_export(verbs)
     return parser
 
@@ -269,6 +271,23 @@ def _add_evaluate(verbs: Any) -> None:
         "--part-kind", choices=("vertex", "edge"), help="for .npy and .txt (default: by the array)"
     )
     _add_measures(verb)
+
+
+def _add_cluster(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "cluster",
+        clustering.cluster,
+        "Group the vertices into clusters; print their number, the largest, and the modularity.",
+        "fastpart cluster g.bin -o clusters.npy\n"
+        "fastpart cluster g.bin --method hollocou --max-volume 100000",
+    )
+    _add_input(verb)
+    verb.add_argument("--method", choices=METHODS, default="modularity", help="default: modularity")
+    verb.add_argument("--max-size", type=_count, metavar="N", help="vertices that a cluster may have")
+    verb.add_argument("--max-volume", type=_count, metavar="V", help="bound on the degrees of a cluster")
+    verb.add_argument("--batch", type=_count, metavar="B", help="1 is the sequential rule")
+    verb.add_argument("-o", dest="out", metavar="OUT.npy", help="where to save the cluster of each vertex")
 
 
 def _add_export(verbs: Any) -> None:
