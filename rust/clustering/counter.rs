@@ -5,8 +5,8 @@ use crate::clustering::NONE;
 /// Clusters that the table has room for at first.
 const ROOM: usize = 128;
 
-/// A hash table of counts that remembers the order in which its keys came. It grows with the number of keys, to 12
-/// bytes for each of at most twice as many, and is emptied in time proportional to them.
+/// A hash table of counts that remembers the order in which its keys came. It grows with the number of keys, to at
+/// most 36 bytes for each, and is emptied in time proportional to them.
 #[derive(Debug)]
 pub struct Counter {
     /// Key and count; [`NONE`] is an empty slot. At most half of them are taken.

@@ -26,6 +26,8 @@
 //! **Source.** SIGMA, section 3.3 ("CluStRE light+"); Chhabra, Dorian Peretz and Schulz, "CluStRE: Streaming Graph
 //! Clustering with Multi-Stage Refinement", SEA 2025.
 
+use rayon::prelude::*;
+
 use super::counter::Counter;
 use super::{Clusters, NONE, in_steps};
 use crate::buffer::Buffer;
@@ -66,7 +68,7 @@ impl Modularity {
     pub fn cluster(&self, csr: &Csr, run: &Run) -> Result<Clusters> {
         self.validate()?;
         let n = csr.num_vertices();
-        let widest = (0..n as u32).map(|v| csr.degree(v)).max().unwrap_or(0);
+        let widest = run.install(|| (0..n as u32).into_par_iter().map(|v| csr.degree(v)).max()).unwrap_or(0);
         let scratch = Counter::memory(u64::from(widest)) * (run.threads() as u64 + 1);
         run.require(n as u64 * BYTES_PER_VERTEX + scratch, format!("modularity clustering of {n} vertices"))?;
         let mut state = State::new(csr, self, run)?;
