@@ -66,6 +66,16 @@ impl<'a, S: Score, R: Room> Pass<'a, S, R> {
         Ok(self.room)
     }
 
+    /// The neighbours of `v` that may have a part.
+    #[inline(always)]
+    fn neighbours(&self, v: u32) -> &[u32] {
+        let all = self.csr.neighbours(v);
+        if !self.first {
+            return all;
+        }
+        &all[..all.partition_point(|&neighbour| neighbour < v)]
+    }
+
     /// The best part for `v`, and how many neighbours it holds: the highest value, then the lowest load, then the
     /// lowest part. Of the parts without neighbours, the least loaded is the best, so that nobody looks at the others.
     #[inline(always)]
@@ -104,12 +114,9 @@ impl<S: Score, R: Room> Decider for Pass<'_, S, R> {
 
     #[inline(always)]
     fn decide(&self, counts: &mut Counts, v: u32) -> Decision {
-        let mut neighbours = self.csr.neighbours(v);
-        if self.first {
-            neighbours = &neighbours[..neighbours.partition_point(|&neighbour| neighbour < v)];
-            if neighbours.last().is_some_and(|&neighbour| neighbour >= self.placed) {
-                return Decision::Again;
-            }
+        let neighbours = self.neighbours(v);
+        if self.first && neighbours.last().is_some_and(|&neighbour| neighbour >= self.placed) {
+            return Decision::Again;
         }
         match self.best(counts, neighbours, v) {
             Some((part, 1..)) => Decision::Part(part),
@@ -122,7 +129,7 @@ impl<S: Score, R: Room> Decider for Pass<'_, S, R> {
         let part = match decision {
             Decision::Part(part) if self.room.fits(part, v) => Some(part),
             Decision::Least => self.room.least(v),
-            _ => self.best(counts, self.csr.neighbours(v), v).map(|(part, _)| part),
+            _ => self.best(counts, self.neighbours(v), v).map(|(part, _)| part),
         };
         if let Some(part) = part {
             self.room.add(part, v);
