@@ -114,6 +114,19 @@ def hash_vertices(edges: EdgeSource, *, k: int, seed: int, options: RunOptions) 
 def random_edges(
     edges: EdgeSource, *, k: int, seed: int, out: _Path | None, options: RunOptions
 ) -> dict[str, Any]: ...
+def vertex_stream(
+    edges: EdgeSource,
+    *,
+    rule: str,
+    symmetric: bool,
+    k: int,
+    balance: float,
+    balance_on: npt.NDArray[np.uint32] | None,
+    balance_on_ratio: float,
+    passes: int,
+    batch: int | None,
+    options: RunOptions,
+) -> dict[str, Any]: ...
 def count_vertex_partition(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
 ) -> dict[str, Any]: ...

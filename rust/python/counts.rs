@@ -9,6 +9,7 @@ use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
 use crate::spring;
+use crate::baselines::vertex_streams;
 
 /// Counts of a vertex partition: per part `internal`, `cut`, `volume`, `halo`; `matrix` (k, k) or `None` for many
 /// parts; `loops` and `checksum` of the graph.
@@ -125,6 +126,9 @@ fn memory_estimates<'py>(py: Python<'py>, edges: &EdgeSource) -> PyResult<Bound<
     let estimates = PyDict::new(py);
     let n = edges.stream().num_vertices();
     estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
+    for name in ["ldg", "fennel", "reldg", "refennel"] {
+        estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
+    }
     Ok(estimates)
 }
 

@@ -99,7 +99,8 @@ impl VertexStream {
         Self { passes: PASSES, ..self }
     }
 
-    fn validate(&self, csr: &Csr) -> Result<()> {
+    /// Refuses parameters that cannot be, for a graph of `n` vertices.
+    pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         if self.passes == 0 {
@@ -109,13 +110,12 @@ impl VertexStream {
             let what = "a batch of 0 vertices; use 1 or more, or None to have it chosen";
             return Err(Error::parameter("batch", what));
         }
-        self.balance_on.as_ref().map_or(Ok(()), |on| on.validate(csr.graph().n))
+        self.balance_on.as_ref().map_or(Ok(()), |on| on.validate(n))
     }
 
     /// Vertices decided about in one frozen state.
     fn batch(&self, n: u64) -> usize {
-        let chosen = || default_batch(n, self.k);
-        self.batch.unwrap_or_else(chosen).min(n) as usize
+        self.batch.unwrap_or_else(|| default_batch(n)).min(n) as usize
     }
 
     fn bytes_per_vertex(&self) -> u64 {
@@ -183,16 +183,15 @@ impl VertexStream {
     }
 }
 
-/// 1, the sequential rule, unless batches are few beside the vertices of a part.
-fn default_batch(n: u64, k: u32) -> u64 {
-    let _ = k;
+/// The sequential rule for few vertices, which would lose more by it than threads gain.
+fn default_batch(n: u64) -> u64 {
     if n < 1 << 16 { 1 } else { 1024 }
 }
 
 impl AdjacencyPartitioner for VertexStream {
     fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
-        self.validate(csr)?;
         let n = csr.graph().n;
+        self.validate(n)?;
         let each = bytes(self.bytes_per_vertex());
         run.require(self.memory(n, run), format!("a stream of {n} vertices ({each} each)"))?;
         match self.rule {
