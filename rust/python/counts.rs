@@ -7,9 +7,9 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
+use crate::baselines::vertex_streams;
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
 use crate::spring;
-use crate::baselines::vertex_streams;
 
 /// Counts of a vertex partition: per part `internal`, `cut`, `volume`, `halo`; `matrix` (k, k) or `None` for many
 /// parts; `loops` and `checksum` of the graph.
