@@ -31,12 +31,12 @@ def oracle(n, edges, name, k, balance, passes):
             near[u].append(v)
             near[v].append(u)
     cap = cap_of(n, k, balance)
-    alpha = math.sqrt(k) * (sum(map(len, near)) / 2) / (n * math.sqrt(n)) if n else 0.0
+    alpha_gamma = 1.5 * math.sqrt(k) * (sum(map(len, near)) / 2) / (n * math.sqrt(n)) if n else 0.0
 
     def score(neighbours, load):
         if name.endswith("ldg"):
             return neighbours * (cap - load)
-        return neighbours - 1.5 * alpha * math.sqrt(load)
+        return neighbours - alpha_gamma * math.sqrt(load)
 
     part_of = [None] * n
     for _ in range(passes):
@@ -44,7 +44,8 @@ def oracle(n, edges, name, k, balance, passes):
         for v in (v for v in range(n) if near[v]):
             found = [part_of[u] for u in near[v]]
             part = min(
-                (p for p in range(k) if loads[p] < cap), key=lambda p: (-score(found.count(p), loads[p]), loads[p], p)
+                (p for p in range(k) if loads[p] < cap),
+                key=lambda p: (-score(found.count(p), loads[p]), loads[p], p),
             )
             part_of[v] = part
             loads[part] += 1
@@ -108,7 +109,9 @@ def test_threads_and_kinds_of_input_change_nothing(tmp_path_factory, name, graph
 @given(graph=edge_lists(max_n=30), k=st.integers(1, 9), data=st.data())
 def test_both_caps_hold(name, graph, k, data):
     n, edges = graph
-    weights = data.draw(st.lists(st.sampled_from([0, 0, 1, 1, 7]) | st.integers(0, 1), min_size=n, max_size=n))
+    weights = data.draw(
+        st.lists(st.sampled_from([0, 0, 1, 1, 7]) | st.integers(0, 1), min_size=n, max_size=n)
+    )
     made = ALL[name](fp.open_edges(edges, num_vertices=n), k, balance_on=np.array(weights, dtype=np.uint32))
     check(made, n, k, DEFAULT_BALANCE[name])
     expected = np.bincount(made.assignment, weights=weights, minlength=k)
@@ -136,7 +139,13 @@ def test_parameters_are_kept_and_refused():
     }  # fmt: skip
     again = fp.reldg(edges, **made.parameters)
     assert np.array_equal(again.assignment, made.assignment)
-    for wrong in ({"passes": 0}, {"batch": 0}, {"balance": 0.9}, {"balance_on": [1, 1]}, {"tmp_dir": "/nowhere"}):
+    for wrong in (
+        {"passes": 0},
+        {"batch": 0},
+        {"balance": 0.9},
+        {"balance_on": [1, 1]},
+        {"tmp_dir": "/nowhere"},
+    ):
         with pytest.raises(fp.ParameterError, match=next(iter(wrong))):
             fp.reldg(edges, 2, **wrong)
     with pytest.raises(fp.MemoryBudgetError):
@@ -182,7 +191,9 @@ def test_on_all_real_graphs(real_graphs):
                 assert cuts[name] < 1 - 1 / k, f"{graph}, {name}, k={k}: no better than chance"
             for (one, other), won in better.items():
                 won.append(cuts[one] <= 1.001 * cuts[other])
-    assert all(np.mean(won) > 0.75 for won in better.values()), {key: np.mean(won) for key, won in better.items()}
+    assert all(np.mean(won) > 0.75 for won in better.values()), {
+        key: np.mean(won) for key, won in better.items()
+    }
 
 
 def test_batches_are_as_good_as_the_sequential_rule(real_graphs):

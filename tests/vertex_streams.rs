@@ -37,10 +37,10 @@ fn oracle(graph: &Graph, stream: &VertexStream) -> Vec<i32> {
     let (neighbours, k, n) = (adjacency(graph), stream.k as usize, graph.n as usize);
     let edges = neighbours.iter().map(Vec::len).sum::<usize>() as f64 / 2.0;
     let cap = share(stream.balance, graph.n, stream.k).ceil();
-    let alpha = f64::from(stream.k).sqrt() * edges / (n as f64 * (n as f64).sqrt());
+    let alpha_gamma = 1.5 * f64::from(stream.k).sqrt() * edges / (n as f64 * (n as f64).sqrt());
     let score = |near: usize, load: usize| match stream.rule {
         Rule::Ldg => near as f64 * (cap - load as f64),
-        Rule::Fennel => near as f64 - 1.5 * alpha * (load as f64).sqrt(),
+        Rule::Fennel => near as f64 - alpha_gamma * (load as f64).sqrt(),
     };
     let mut part_of = vec![None; n];
     let mut loads = vec![0; k];
@@ -51,11 +51,7 @@ fn oracle(graph: &Graph, stream: &VertexStream) -> Vec<i32> {
             let near = |part| neighbours[v].iter().filter(|&&u| part_of[u] == Some(part)).count();
             let open = (0..k).filter(|&part| (loads[part] as f64) < cap);
             let key = |part| (score(near(part), loads[part]), -(loads[part] as i64), -(part as i64));
-            let best = open.max_by(|&a, &b| {
-                let (a, b) = (key(a), key(b));
-                // Equal up to rounding is equal here only if it is exactly.
-                a.partial_cmp(&b).unwrap()
-            });
+            let best = open.max_by(|&a, &b| key(a).partial_cmp(&key(b)).unwrap());
             part_of[v] = best;
             loads[best.unwrap()] += 1;
         }

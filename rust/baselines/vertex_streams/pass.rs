@@ -11,6 +11,9 @@ use crate::streaming::{Decider, decide_all};
 /// The part of a vertex that has none; above all parts.
 pub const NOWHERE: u32 = u32::MAX;
 
+/// Vertices between two looks at whether the run is cancelled.
+const CHECK_EVERY: u32 = 1 << 16;
+
 /// A pass over the vertices that have neighbours, in order of their ids.
 pub struct Pass<'a, S: Score, R> {
     csr: &'a Csr,
@@ -61,7 +64,10 @@ impl<'a, S: Score, R: Room> Pass<'a, S, R> {
     /// Places all vertices that have neighbours, in batches of `batch`, and returns the room that is left.
     pub fn place_all(mut self, batch: usize, run: &Run) -> Result<R> {
         let csr = self.csr;
-        let vertices = (0..csr.num_vertices() as u32).filter(|&v| csr.degree(v) > 0);
+        // Even a long row of vertices without neighbours ends once the run is cancelled.
+        let goes_on = |v: &u32| !v.is_multiple_of(CHECK_EVERY) || run.advance(0).is_ok();
+        let all = (0..csr.num_vertices() as u32).take_while(goes_on);
+        let vertices = all.filter(|&v| csr.degree(v) > 0);
         decide_all(&mut self, vertices, batch, run)?;
         Ok(self.room)
     }
