@@ -116,18 +116,17 @@ proptest! {
 
     #[test]
     fn both_caps_hold(
-        (graph, weights) in any_graph().prop_flat_map(|graph| {
-            let n = graph.n as usize;
-            (Just(graph), prop_oneof![vec(0_u32..2, n), vec(0_u32..100, n), vec(prop_oneof![Just(0), 0..=u32::MAX], n)])
-        }),
+        graph in any_graph(),
+        weights in prop_oneof![vec(0_u32..2, 60), vec(0_u32..100, 60), vec(prop_oneof![Just(0), 0..=u32::MAX], 60)],
         rule in rules(), k in 1_u32..9, passes in 1_u32..3, batch in prop_oneof![Just(1), Just(16)],
     ) {
-        let on = BalanceOn::new(weights.clone(), 1.05).unwrap();
+        let weights = &weights[..graph.n as usize];
+        let on = BalanceOn::new(weights.to_vec(), 1.05).unwrap();
         let cap = on.cap(k);
         let stream = VertexStream { balance_on: Some(on), ..stream(rule, k, 1.03, passes, Some(batch)) };
         let made = partition(&graph, &stream);
         let mut loads = vec![0; k as usize];
-        made.assignment.iter().zip(&weights).for_each(|(&part, &weight)| loads[part as usize] += u64::from(weight));
+        made.assignment.iter().zip(weights).for_each(|(&part, &weight)| loads[part as usize] += u64::from(weight));
         prop_assert!(loads.iter().all(|&load| load <= cap), "{:?} above {}", loads, cap);
         prop_assert_eq!(made.weight_loads, Some(loads));
         prop_assert!(!(made.dealt && weights.iter().all(|&weight| weight < 2)), "masks are never dealt");
