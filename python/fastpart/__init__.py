@@ -32,7 +32,7 @@ from .errors import (
 from .graph_info import info
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import custom, hash, random, spring
+from .partitioners import custom, fennel, hash, ldg, random, refennel, reldg, spring
 from .report import draw
 from .store import load
 
@@ -56,11 +56,15 @@ __all__ = [
     "draw",
     "evaluate",
     "export",
+    "fennel",
     "generate",
     "hash",
     "info",
+    "ldg",
     "load",
     "open_edges",
     "random",
+    "refennel",
+    "reldg",
     "spring",
 ]

@@ -1,3 +1,4 @@
 //! The partitioners that others are compared with.
 
 pub mod random;
+pub mod vertex_streams;

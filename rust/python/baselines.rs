@@ -12,7 +12,8 @@ use super::results::copied;
 use super::run::{Options, detached};
 use crate::balance::BalanceOn;
 use crate::baselines::random::{HashVertices, RandomEdges, RandomVertices};
-use crate::partition::{EdgePartitioner, VertexPartitioner};
+use crate::baselines::vertex_streams::{Rule, VertexStream};
+use crate::partition::{AdjacencyPartitioner, EdgePartitioner, VertexPartitioner};
 
 /// See `fastpart.random`.
 #[pyfunction]
@@ -64,8 +65,37 @@ fn random_edges<'py>(
     edge_partition(py, partition)
 }
 
+/// See `fastpart.ldg` and `fastpart.fennel`.
+#[pyfunction]
+#[pyo3(signature = (edges, *, rule, symmetric, k, balance, balance_on, balance_on_ratio, passes, batch, options))]
+#[expect(clippy::too_many_arguments, reason = "one per parameter of the algorithm")]
+fn vertex_stream<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    rule: &str,
+    symmetric: bool,
+    k: u32,
+    balance: f64,
+    balance_on: Option<PyReadonlyArray1<'py, u32>>,
+    balance_on_ratio: f64,
+    passes: u32,
+    batch: Option<u64>,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
+    let weights = balance_on.map(|weights| copied(&weights, "balance_on")).transpose()?;
+    let rule = if rule == "ldg" { Rule::Ldg } else { Rule::Fennel };
+    let partition = detached(py, &options, |run| {
+        let balance_on = weights.map(|weights| BalanceOn::new(weights, balance_on_ratio)).transpose()?;
+        let stream = VertexStream { rule, k, balance, passes, batch, balance_on };
+        stream.validate(edges.stream().num_vertices())?;
+        stream.partition(&*edges.csr(symmetric, run)?, run)
+    })?;
+    vertex_partition(py, partition)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(random_vertices, module)?)?;
     module.add_function(wrap_pyfunction!(hash_vertices, module)?)?;
-    module.add_function(wrap_pyfunction!(random_edges, module)?)
+    module.add_function(wrap_pyfunction!(random_edges, module)?)?;
+    module.add_function(wrap_pyfunction!(vertex_stream, module)?)
 }

@@ -7,6 +7,7 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
+use crate::baselines::vertex_streams;
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
 use crate::spring;
 
@@ -125,6 +126,9 @@ fn memory_estimates<'py>(py: Python<'py>, edges: &EdgeSource) -> PyResult<Bound<
     let estimates = PyDict::new(py);
     let n = edges.stream().num_vertices();
     estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
+    for name in ["ldg", "fennel", "reldg", "refennel"] {
+        estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
+    }
     Ok(estimates)
 }
 

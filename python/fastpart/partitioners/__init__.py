@@ -9,13 +9,29 @@ from ..partition import Partition
 from .custom import custom
 from .random import hash, random
 from .spring import spring
+from .vertex_streams import fennel, ldg, refennel, reldg
 
-__all__ = ["PARTITIONERS", "custom", "hash", "kind_of", "random", "spring"]
+__all__ = [
+    "PARTITIONERS",
+    "custom",
+    "fennel",
+    "hash",
+    "kind_of",
+    "ldg",
+    "random",
+    "refennel",
+    "reldg",
+    "spring",
+]
 
 PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "spring": spring,
     "random": random,
     "hash": hash,
+    "ldg": ldg,
+    "fennel": fennel,
+    "reldg": reldg,
+    "refennel": refennel,
 }
 """Every partitioner by the name that the command line knows it by."""
 
