@@ -16,6 +16,7 @@ from . import _core
 __version__: str = _core.__version__
 
 from . import export, generate
+from .comparing import Comparison, compare
 from .converting import convert
 from .edges import Edges, open_edges
 from .errors import (
@@ -38,6 +39,7 @@ from .store import load
 __all__ = [
     "CapacityError",
     "CapacityWarning",
+    "Comparison",
     "EdgeFileChangedError",
     "EdgePartition",
     "Edges",
@@ -48,6 +50,7 @@ __all__ = [
     "MemoryBudgetError",
     "ParameterError",
     "VertexPartition",
+    "compare",
     "convert",
     "custom",
     "draw",
