@@ -41,7 +41,9 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
     "n": pl.Int64,
     "m": pl.Int64,
     "loops": pl.Int64,
-    **dict.fromkeys(("cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf", "replica_balance"), pl.Float64),
+    **dict.fromkeys(
+        ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf", "replica_balance"), pl.Float64
+    ),
 }
 _OPTIONAL = ("weight_balance", "train_balance", "val_balance", "test_balance", "label_skew")
 _LAST: dict[str, type[pl.DataType]] = {
@@ -90,16 +92,13 @@ class Comparison:
     def table(self) -> pl.DataFrame:
         """One row per algorithm and number of parts."""
         rows = [outcome.row for outcome in self.outcomes]
-        schema = {
+        schema: dict[str, type[pl.DataType]] = {
             **_COLUMNS,
             **{name: pl.Float64 for name in _OPTIONAL if any(name in row for row in rows)},
             **_LAST,
         }
         return pl.DataFrame(
-            {
-                name: pl.Series(name, [row.get(name) for row in rows], dtype)
-                for name, dtype in schema.items()
-            }
+            {name: pl.Series(name, [row.get(name) for row in rows], dtype) for name, dtype in schema.items()}
         )
 
     def __str__(self) -> str:

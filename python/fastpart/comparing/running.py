@@ -49,8 +49,8 @@ def compare(
     algorithms : list, optional
         Each element is the name of a built-in partitioner or of a peer (``metis``, ``kaminpar``); a name with
         parameters, as ``"spring:passes=2"`` or ``("spring", {"passes": 2})``; a partition, which is measured as it is,
-        at its own k; a ``callable(edges, k)`` that returns a partition or an array (one part per vertex, or per record);
-        or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``, ``memory_limit``,
+        at its own k; a ``callable(edges, k)`` that returns a partition or an array (one part per vertex, or per
+        record); or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``, ``memory_limit``,
         ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in ones, in each of their
         modes, and the peers that are installed.
     labels, splits, split
@@ -86,9 +86,8 @@ def compare(
 
     ``seconds`` is the wall time of the call; the edges are open and were read once before. What algorithms keep for
     reuse by others, as the adjacency, is forgotten before each. ``bytes_per_vertex`` is the largest growth of the
-    process's anonymous memory (``RssAnon``) during the call, looked at every millisecond, over n; it includes the result
-    and fixed buffers, so it means little below some 100,000 vertices; mapped files, temporary ones included, do not
-    count.
+    process's anonymous memory during the call, looked at every millisecond, over n. It includes the result and fixed
+    buffers, so it means little below some 100,000 vertices; mapped files, temporary ones included, do not count.
 
     A peer gets the simple graph (parallel records merged into a weight, loops dropped) in CSR form. Its seconds are
     those of the call alone, without making and loading that graph; its memory includes the graph.
@@ -130,7 +129,14 @@ def compare(
             run = running | {"progress": told}
             shared = run | {"seed": seed, "tmp_dir": options.tmp_dir}
             bench.options = replace(options, progress=told)
-            header = {"kind": entry.kind, "algorithm": entry.label, "k": parts, "n": n, "m": graph["m"], "loops": loops}
+            header = {
+                "kind": entry.kind,
+                "algorithm": entry.label,
+                "k": parts,
+                "n": n,
+                "m": graph["m"],
+                "loops": loops,
+            }
             try:
                 made = entry.make(opened, parts, shared, bench)
                 evaluation = evaluate(opened, made.part, **_measures(made, measured), **run)
@@ -194,5 +200,3 @@ def _reason(error: Exception) -> str:
     text = " ".join(str(error).split())
     named = isinstance(error, FastpartError | MemoryError) and text
     return text if named else f"{type(error).__name__}: {text}".rstrip(": ")
-
-

@@ -137,7 +137,9 @@ def _scatter(title: str, measure: str, points: Sequence[tuple[float, float, str]
     for seconds, value, name in points:
         told = f"{name}: {measure} {value:.4f}, {number(seconds)} s"
         plot.add(Dot(x_of(seconds), y_of(value), 4, SERIES[2], told))
-    plot.add(*labelled([(x_of(seconds), y_of(value), _short(name)) for seconds, value, name in points], frame))
+    plot.add(
+        *labelled([(x_of(seconds), y_of(value), _short(name)) for seconds, value, name in points], frame)
+    )
     return plot
 
 
@@ -192,12 +194,16 @@ def _matrices(by_k: Iterable[Sequence[Outcome]]) -> Iterable[Plot]:
     """Plot the cut matrices of each number of parts side by side, with one scale."""
     side, pitch, line = 150.0, 173.0, 196.0
     for outcomes in by_k:
-        shown = [(outcome.row["algorithm"], outcome.matrix) for outcome in outcomes if outcome.matrix is not None]
+        shown = [
+            (outcome.row["algorithm"], outcome.matrix) for outcome in outcomes if outcome.matrix is not None
+        ]
         if not shown:
             continue
         per_line = int((WIDTH + pitch - side) // pitch)
         most = max(int(matrix.max(initial=0)) for _, matrix in shown)
-        title = f"k = {outcomes[0].row['k']}: records between parts, from 0 (light) to {most:,} (dark), log scale"
+        title = (
+            f"k = {outcomes[0].row['k']}: records between parts, from 0 (light) to {most:,} (dark), log scale"
+        )
         plot = Plot(WIDTH, 24 + line * math.ceil(len(shown) / per_line), title)
         plot.add(Text(0, 14, title, bold=True))
         for i, (name, matrix) in enumerate(shown):
@@ -209,7 +215,8 @@ def _matrices(by_k: Iterable[Sequence[Outcome]]) -> Iterable[Plot]:
 
 def _heat(matrix: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.uint8]:
     share = np.log1p(matrix) / (math.log1p(most) or 1.0)
-    return np.rint(_PALE + share[:, :, None] * (_DEEP - _PALE)).astype(np.uint8)
+    colours: npt.NDArray[np.uint8] = np.rint(_PALE + share[:, :, None] * (_DEEP - _PALE)).astype(np.uint8)
+    return colours
 
 
 def _axis(

@@ -54,9 +54,7 @@ def page(comparison: Comparison) -> str:
     """Return the page."""
     graph = comparison.graph
     name = escape(graph["name"])
-    facts = (
-        f"{graph['n']:,} vertices, {graph['m']:,} records, {graph['loops']:,} loops, {graph['threads']} threads"
-    )
+    facts = f"{graph['n']:,} vertices, {graph['m']:,} records, {graph['loops']:,} loops, {graph['threads']} threads"
     plots = "".join(
         f'<h2>{escape(heading)}</h2>\n<div class="plots">{"".join(map(inline, group))}</div>\n'
         for heading, group in charts_of(comparison)
@@ -88,13 +86,11 @@ def _table(names: list[str], rows: list[dict[str, Any]]) -> str:
     body = ""
     for _, group in groupby(sorted(rows, key=lambda row: row["k"]), key=lambda row: row["k"]):
         alike = list(group)
-        best = {name: _best(name, [row[name] for row in alike if row[name] is not None]) for name in names[2:]}
+        best = {
+            name: _best(name, [row[name] for row in alike if row[name] is not None]) for name in names[2:]
+        }
         for i, row in enumerate(alike):
-            cells = "".join(
-                f'<td{" class=best" if row[name] is not None and row[name] == best.get(name) else ""}>'
-                f"{escape(_cell(name, row[name]))}</td>"
-                for name in names
-            )
+            cells = "".join(_td(name, row[name], best.get(name)) for name in names)
             body += f"<tr{' class=first' if i == 0 else ''}>{cells}</tr>\n"
     return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
 
@@ -104,6 +100,11 @@ def _best(name: str, values: list[float]) -> float | None:
     if len(set(values)) < 2:
         return None
     return max(values) if name == "edges_per_s" else min(values)
+
+
+def _td(name: str, value: Any, best: float | None) -> str:
+    stress = " class=best" if value is not None and value == best else ""
+    return f"<td{stress}>{escape(_cell(name, value))}</td>"
 
 
 def _cell(name: str, value: Any) -> str:
@@ -121,7 +122,9 @@ def _refused(comparison: Comparison) -> str:
     if not rows:
         return ""
     body = "".join(
-        f'<tr><td>{escape(row["algorithm"])}</td><td>{row["k"]}</td><td class=reason>{escape(row["error"])}</td></tr>\n'
+        f"<tr><td>{escape(row['algorithm'])}</td><td>{row['k']}</td>"
+        f"<td class=reason>{escape(row['error'])}</td></tr>\n"
         for row in rows
     )
-    return f"<h2>No partition</h2>\n<table>\n<tr><th>algorithm</th><th>k</th><th class=reason>reason</th></tr>\n{body}</table>\n"
+    head = "<tr><th>algorithm</th><th>k</th><th class=reason>reason</th></tr>"
+    return f"<h2>No partition</h2>\n<table>\n{head}\n{body}</table>\n"

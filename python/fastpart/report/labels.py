@@ -37,7 +37,9 @@ def labelled(points: Sequence[tuple[float, float, str]], frame: Box) -> list[Sha
     shapes: list[Shape] = []
     for x, y, name in sorted(points, key=lambda point: point[1]):
 
-        def cost(place: tuple[float, float, Literal["start", "end"]], width: float = text_width(name)) -> float:
+        def cost(
+            place: tuple[float, float, Literal["start", "end"]], width: float = text_width(name)
+        ) -> float:
             box = _box(*place, width)
             return sum(map(box.overlap, taken)) + 10 * box.outside(frame)
 

@@ -55,9 +55,7 @@ def _draw(axes: Any, shape: Shape, order: int) -> None:
             axes.add_patch(Circle((x, y), radius, facecolor=LIGHT[colour], linewidth=0, zorder=order))
         case Line(x1, y1, x2, y2, colour, dashed, thick):
             style = "--" if dashed else "-"
-            axes.plot(
-                (x1, x2), (y1, y2), style, color=LIGHT[colour], linewidth=thick * points, zorder=order
-            )
+            axes.plot((x1, x2), (y1, y2), style, color=LIGHT[colour], linewidth=thick * points, zorder=order)
         case Text(x, y, text, anchor, colour, bold):
             side = {"start": "left", "middle": "center", "end": "right"}[anchor]
             weight = "bold" if bold else "normal"

@@ -1,4 +1,4 @@
-"""What plots are made of: shapes in pixels with colours by name, so that one plot becomes SVG, PNG or part of a page."""
+"""What plots are made of: shapes in pixels, colours by name, so that a plot becomes SVG, PNG or part of a page."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import base64
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -54,18 +55,21 @@ def png(cells: npt.NDArray[np.uint8]) -> bytes:
     rows, columns, _ = cells.shape
 
     def chunk(name: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+        return (
+            struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+        )
 
     lines = b"".join(b"\0" + row.tobytes() for row in cells)
     header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
     return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines, 9)) + chunk(b"IEND", b"")
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(lines, 9))
+        + chunk(b"IEND", b"")
     )
 
 
 def _moved(shape: Shape, dx: float, dy: float) -> Shape:
-    from dataclasses import replace
-
     if isinstance(shape, Line):
         return replace(shape, x1=shape.x1 + dx, y1=shape.y1 + dy, x2=shape.x2 + dx, y2=shape.y2 + dy)
     return replace(shape, x=shape.x + dx, y=shape.y + dy)
@@ -103,7 +107,9 @@ def _titled(tag: str, attributes: str, title: str) -> str:
 def _safe(text: str) -> str:
     """Return text that XML can hold: no control characters, no lone surrogates, nothing that is markup."""
     plain = text.encode(errors="replace").decode()
-    return escape("".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in plain))
+    return escape(
+        "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in plain)
+    )
 
 
 def _n(value: float) -> str:

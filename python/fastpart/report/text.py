@@ -57,8 +57,14 @@ def comparison_text(comparison: Comparison) -> str:
         made = [row for row in rows if row["kind"] == kind and row["error"] is None]
         if made:
             names = columns_of(kind, made)
-            lines += ["", f"{kind} partitions", table(pl.DataFrame(made, infer_schema_length=None).select(names))]
-    refused = [f"{row['algorithm']}, k = {row['k']}: {row['error']}" for row in rows if row["error"] is not None]
+            lines += [
+                "",
+                f"{kind} partitions",
+                table(pl.DataFrame(made, infer_schema_length=None).select(names)),
+            ]
+    refused = [
+        f"{row['algorithm']}, k = {row['k']}: {row['error']}" for row in rows if row["error"] is not None
+    ]
     return "\n".join([*lines, *([""] if refused else []), *refused])
 
 

@@ -64,7 +64,9 @@ class Bench:
 
     def _child(self, command: tuple[str, ...], label: str, task: dict[str, Any]) -> None:
         memory = self.options.memory_limit or _core.memory_budget()
-        run_limited(label, [*command, json.dumps(task | {"parent": os.getpid()})], seconds=self.seconds, memory=memory)
+        run_limited(
+            label, [*command, json.dumps(task | {"parent": os.getpid()})], seconds=self.seconds, memory=memory
+        )
 
     def _graph_of(self, edges: Edges) -> Path:
         if self._graph is None:

@@ -55,7 +55,9 @@ def _metis_two_constraints(graph: Graph, k: int, options: Any) -> tuple[Ids, flo
 
     library = ctypes.CDLL(_internal.__file__)
     if not hasattr(library, "METIS_PartGraphKway") or not hasattr(_internal, "_idx_type_width"):
-        raise RuntimeError("this pymetis does not export METIS_PartGraphKway; two constraints are out of reach")
+        raise RuntimeError(
+            "this pymetis does not export METIS_PartGraphKway; two constraints are out of reach"
+        )
     width = {32: np.int32, 64: np.int64}[_internal._idx_type_width()]
     indptr, indices, weights = (np.ascontiguousarray(array, dtype=width) for array in graph)
     n = len(indptr) - 1
