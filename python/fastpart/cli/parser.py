@@ -290,8 +290,8 @@ def _add_compare(verbs: Any) -> None:
     verb.add_argument(
         "--algorithms",
         metavar="NAME,...",
-        help=f"some of: {names}; with parameters as NAME:PARAMETER=VALUE (default: all, in each mode, and the peers that "
-        "are installed)",
+        help=f"some of: {names}; with parameters as NAME:PARAMETER=VALUE (default: all, in each mode, and the peers "
+        "that are installed)",
     )
     verb.add_argument(
         "--peers",
@@ -311,7 +311,8 @@ def _add_compare(verbs: Any) -> None:
         "-o",
         dest="out",
         metavar="OUT",
-        help=".json (all, for `fastpart report`), .parquet (the table), .html (the report), .svg, .png, .pdf (its plots)",
+        help=".json (all, for `fastpart report`), .parquet (the table), .html (the report), .svg, .png or .pdf (its "
+        "plots)",
     )
     _add_measures(verb)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from .. import _core, parameters
-from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..errors import ParameterError
 from ..forks import before_polars_threads
 from ..parameters import StrPath, shown
 
@@ -34,7 +34,7 @@ MEASURES = {
 
 COST = ("seconds", "edges_per_s", "bytes_per_vertex")
 
-_COLUMNS: dict[str, type[pl.DataType]] = {
+COLUMNS: dict[str, type[pl.DataType]] = {
     "kind": pl.String,
     "algorithm": pl.String,
     "k": pl.Int64,
@@ -45,8 +45,8 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
         ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf", "replica_balance"), pl.Float64
     ),
 }
-_OPTIONAL = ("weight_balance", "train_balance", "val_balance", "test_balance", "label_skew")
-_LAST: dict[str, type[pl.DataType]] = {
+OPTIONAL = ("weight_balance", "train_balance", "val_balance", "test_balance", "label_skew")
+LAST: dict[str, type[pl.DataType]] = {
     "seconds": pl.Float64,
     "edges_per_s": pl.Int64,
     "bytes_per_vertex": pl.Int64,
@@ -93,9 +93,9 @@ class Comparison:
         """One row per algorithm and number of parts."""
         rows = [outcome.row for outcome in self.outcomes]
         schema: dict[str, type[pl.DataType]] = {
-            **_COLUMNS,
-            **{name: pl.Float64 for name in _OPTIONAL if any(name in row for row in rows)},
-            **_LAST,
+            **COLUMNS,
+            **{name: pl.Float64 for name in OPTIONAL if any(name in row for row in rows)},
+            **LAST,
         }
         return pl.DataFrame(
             {name: pl.Series(name, [row.get(name) for row in rows], dtype) for name, dtype in schema.items()}
@@ -184,19 +184,9 @@ class Comparison:
         GraphFormatError
             The file holds no comparison.
         """
-        path = parameters.regular(parameters.path("comparison", file))
-        text = path.read_bytes()
-        try:
-            content = json.loads(text)
-            if content["fastpart_comparison"] != SCHEMA:
-                raise FastpartError(f"schema {content['fastpart_comparison']!r}, not {SCHEMA}")
-            loaded = cls(_graph(content["graph"]), tuple(map(_outcome, content["rows"])))
-            _ = loaded.table  # which checks the types
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-            raise _foreign(path, error) from None
-        except pl.exceptions.PolarsError as error:
-            raise _foreign(path, error) from None
-        return loaded
+        from .saved import load
+
+        return load(file)
 
 
 PICTURES = (".html", ".svg", ".png", ".pdf")
@@ -207,41 +197,6 @@ def output(out: object, suffixes: Sequence[str] = FILES) -> Path:
     """Return the target if its suffix says what to write."""
     target = parameters.path("out", out)
     if target.suffix not in suffixes:
-        raise ParameterError(
-            f"out: unknown suffix {target.suffix!r} of {shown(target)}; use {', '.join(suffixes[:-1])} or {suffixes[-1]}"
-        )
+        valid = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
+        raise ParameterError(f"out: unknown suffix {target.suffix!r} of {shown(target)}; use {valid}")
     return target
-
-
-def _foreign(file: Path, error: Exception) -> GraphFormatError:
-    reason = str(error).split("\n", 1)[0]
-    return GraphFormatError(
-        f"{shown(file)}: not a comparison ({type(error).__name__}: {reason}); "
-        "`fastpart compare -o NAME.json` writes one"
-    )
-
-
-def _graph(content: dict[str, Any]) -> dict[str, Any]:
-    numbers = ("n", "m", "loops", "threads")
-    graph = {name: parameters.integer(name, content[name], 0, 2**63 - 1) for name in numbers}
-    texts = {name: str(content[name]) for name in ("name", "checksum")}
-    return graph | texts
-
-
-def _outcome(content: dict[str, Any]) -> Outcome:
-    row = {name: content.get(name) for name in (*_COLUMNS, *_LAST)}
-    row |= {name: content[name] for name in _OPTIONAL if content.get(name) is not None}
-    k = parameters.parts(row["k"])
-    if not isinstance(row["algorithm"], str) or row["kind"] not in ("vertex", "edge", None):
-        raise TypeError("a row without algorithm, or of an unknown kind")
-    parts = matrix = None
-    if "parts" in content and row["kind"] is not None:
-        parts = pl.DataFrame(content["parts"], infer_schema_length=None)
-        wanted = {"vertex": ("vertices", "volume", "halo"), "edge": ("edges", "replicas")}[row["kind"]]
-        if len(parts) != k or any(not parts[name].dtype.is_integer() for name in ("load", *wanted)):
-            raise ValueError(f"a row of {k} parts with {len(parts)}, or without their measures")
-    if "matrix" in content:
-        matrix = np.array(content["matrix"], dtype=np.int64)
-        if matrix.shape != (k, k):
-            raise ValueError(f"a cut matrix of shape {matrix.shape} for {k} parts")
-    return Outcome(row, parts, matrix)

@@ -15,7 +15,7 @@ from ..edges import Edges, open_edges
 from ..errors import EdgeFileChangedError, FastpartError
 from ..inputs import labels_of, splits_of
 from ..metrics import Evaluation, evaluate
-from ..parameters import Progress, StrPath, run_options, shown
+from ..parameters import Progress, RunOptions, StrPath, run_options, shown
 from ..partition import EdgePartition
 from .comparison import LISTED_PARTS, MATRIX_PARTS, Comparison, Outcome
 from .entries import Entry, Made, entries_of
@@ -50,9 +50,9 @@ def compare(
         Each element is the name of a built-in partitioner or of a peer (``metis``, ``kaminpar``); a name with
         parameters, as ``"spring:passes=2"`` or ``("spring", {"passes": 2})``; a partition, which is measured as it is,
         at its own k; a ``callable(edges, k)`` that returns a partition or an array (one part per vertex, or per
-        record); or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``, ``memory_limit``,
-        ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in ones, in each of their
-        modes, and the peers that are installed.
+        record); or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``,
+        ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in ones,
+        in each of their modes, and the peers that are installed.
     labels, splits, split
         As in :func:`evaluate`; they are measured on vertex partitions.
     seed : int, optional
@@ -122,30 +122,33 @@ def compare(
         "checksum": checksum,
         "threads": threads or _core.default_threads(),
     }
-    outcomes = []
     with Bench(options, seed, limit) as bench:
-        for entry, parts in _runs(entries, wanted):
-            told = _telling(progress, f"{entry.label}, k={parts}")
-            run = running | {"progress": told}
-            shared = run | {"seed": seed, "tmp_dir": options.tmp_dir}
-            bench.options = replace(options, progress=told)
-            header = {
-                "kind": entry.kind,
-                "algorithm": entry.label,
-                "k": parts,
-                "n": n,
-                "m": graph["m"],
-                "loops": loops,
-            }
-            try:
-                made = entry.make(opened, parts, shared, bench)
-                evaluation = evaluate(opened, made.part, **_measures(made, measured), **run)
-                outcomes.append(_outcome(header, made, evaluation, _home_halo(opened, made, run)))
-            except EdgeFileChangedError:
-                raise
-            except Exception as error:  # of whatever the user, or another package, calls a partitioner
-                outcomes.append(Outcome(header | {"error": _reason(error)}))
+        outcomes = [
+            _competed(entry, parts, opened, options, bench, measured)
+            for entry, parts in _runs(entries, wanted)
+        ]
     return Comparison(graph, tuple(outcomes))
+
+
+def _competed(
+    entry: Entry, k: int, edges: Edges, options: RunOptions, bench: Bench, measured: Mapping[str, Any]
+) -> Outcome:
+    """Run and measure one competitor; whatever it raises becomes the reason why there is no partition."""
+    told = None if options.progress is None else _Telling(options.progress, f"{entry.label}, k={k}")
+    running = {"threads": options.threads, "memory_limit": options.memory_limit, "progress": told}
+    bench.options = replace(options, progress=told)
+    try:
+        made = entry.make(edges, k, running | {"seed": bench.seed, "tmp_dir": options.tmp_dir}, bench)
+        more = {} if isinstance(made.part, EdgePartition) else measured
+        evaluation = evaluate(edges, made.part, **more, **running)
+        return _outcome(entry.label, made, evaluation, _home_halo(edges, made, running))
+    except Exception as error:  # of whatever the user, or another package, calls a partitioner
+        if isinstance(error, EdgeFileChangedError) or (told is not None and error is told.raised):
+            raise
+        sizes = {"n": edges.num_vertices, "m": edges.num_edges, "loops": edges.identify(options)[0]}
+        return Outcome(
+            {"kind": entry.kind, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)}
+        )
 
 
 def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
@@ -160,10 +163,6 @@ def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
     ]
 
 
-def _measures(made: Made, measured: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {} if isinstance(made.part, EdgePartition) else measured
-
-
 def _home_halo(edges: Edges, made: Made, run: Mapping[str, Any]) -> float | None:
     """Return the halo replication factor of the home parts of an edge partition."""
     import fastpart
@@ -175,8 +174,8 @@ def _home_halo(edges: Edges, made: Made, run: Mapping[str, Any]) -> float | None
     return float(evaluate(edges, homes, **run).totals["halo_rf"][0])
 
 
-def _outcome(header: dict[str, Any], made: Made, evaluation: Evaluation, home_halo: float | None) -> Outcome:
-    row = evaluation.totals.row(0, named=True) | {"algorithm": header["algorithm"]}
+def _outcome(label: str, made: Made, evaluation: Evaluation, home_halo: float | None) -> Outcome:
+    row = evaluation.totals.row(0, named=True) | {"algorithm": label}
     if home_halo is not None:
         row["halo_rf"] = home_halo
     row["seconds"] = made.seconds
@@ -189,11 +188,19 @@ def _outcome(header: dict[str, Any], made: Made, evaluation: Evaluation, home_ha
     return Outcome(row, parts, matrix if isinstance(matrix, np.ndarray) else None)
 
 
-def _telling(progress: Progress | None, who: str) -> Progress | None:
-    """Name the algorithm in front of its steps."""
-    if progress is None:
-        return None
-    return lambda phase, done, total: progress(f"{who}: {phase}", done, total)
+class _Telling:
+    """A progress callback that names the algorithm in front of its steps, and remembers what it raised."""
+
+    def __init__(self, progress: Progress, who: str) -> None:
+        self.progress, self.who = progress, who
+        self.raised: Exception | None = None
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        try:
+            self.progress(f"{self.who}: {phase}", done, total)
+        except Exception as error:
+            self.raised = error
+            raise
 
 
 def _reason(error: Exception) -> str:

@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -138,10 +139,8 @@ def _partition(task: dict[str, Any], folder: Path) -> None:
 
 def _begin_peak() -> int:
     """Let the kernel's peak of resident memory begin anew; return what is resident now."""
-    try:
+    with suppress(OSError):  # then the peak of the imports counts, if that was higher
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:  # then the peak of the imports counts, if that was higher
-        pass
     return _resident("VmRSS")
 
 

@@ -27,8 +27,8 @@ class PeerError(FastpartError):
 def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: int) -> None:
     """Run a command to its end.
 
-    It is killed with all its children when it takes more than ``seconds`` or ``memory`` (bytes of anonymous memory), and
-    when this call ends in any other way, as by Ctrl-C.
+    It is killed with all its children when it takes more than ``seconds``, or ``memory`` (bytes of anonymous memory),
+    and when this call ends in any other way, as by Ctrl-C.
 
     Raises
     ------
