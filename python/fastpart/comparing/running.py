@@ -135,7 +135,11 @@ def _competed(
 ) -> Outcome:
     """Run and measure one competitor; whatever it raises becomes the reason why there is no partition."""
     told = None if options.progress is None else _Telling(options.progress, f"{entry.label}, k={k}")
-    running = {"threads": options.threads, "memory_limit": options.memory_limit, "progress": told}
+    running: dict[str, Any] = {
+        "threads": options.threads,
+        "memory_limit": options.memory_limit,
+        "progress": told,
+    }
     bench.options = replace(options, progress=told)
     try:
         made = entry.make(edges, k, running | {"seed": bench.seed, "tmp_dir": options.tmp_dir}, bench)

@@ -67,9 +67,15 @@ def _wait(name: str, pid: int, seconds: float, memory: int) -> None:
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() > deadline:
             raise PeerError(f"{name} took longer than {seconds:g} s; raise time_limit")
-        with suppress(OSError, ValueError):  # it ended meanwhile
-            if anonymous(pid) > memory:
-                raise MemoryBudgetError(
-                    f"{name} took more than {memory / 1e6:.1f} MB of memory; raise memory_limit"
-                )
+        if _taken(pid) > memory:
+            raise MemoryBudgetError(
+                f"{name} took more than {memory / 1e6:.1f} MB of memory; raise memory_limit"
+            )
         time.sleep(POLL)
+
+
+def _taken(pid: int) -> int:
+    try:
+        return anonymous(pid)
+    except (OSError, ValueError):  # it ended meanwhile
+        return 0
