@@ -12,9 +12,9 @@ import numpy as np
 
 from ..edges import Edges
 from ..errors import ParameterError
-from ..parameters import from_text
+from ..parameters import from_text, shown
 from ..partition import EdgePartition, Partition, VertexPartition
-from ..partitioners import PARTITIONERS
+from ..partitioners import PARTITIONERS, kind_of
 from .memory import peak
 from .peers import PEERS, Bench, Peer
 
@@ -61,13 +61,11 @@ class Partitioner:
 
     @property
     def kind(self) -> str | None:
-        """By its mode, else by its annotation."""
-        known = _parameters_of(self.function)
-        if "mode" in known:
-            return str(self.given.get("mode", known["mode"].default))
-        returned = inspect.signature(self.function).return_annotation
-        name = returned if isinstance(returned, str) else getattr(returned, "__name__", "")
-        return {"VertexPartition": "vertex", "EdgePartition": "edge"}.get(name)
+        """Known of the built-in ones."""
+        return next(
+            (kind_of(name, self.given) for name, known in PARTITIONERS.items() if known is self.function),
+            None,
+        )
 
     def make(self, edges: Edges, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
         """Run the function from a fresh start: what earlier ones kept for reuse is forgotten."""
@@ -169,11 +167,11 @@ def _entry(algorithm: Any) -> Entry:
         case (str() as name, Mapping() as given):
             return _named(name, list(given.items()))
         case (str() as label, Partition() as part) if label:
-            return Finished(label, part)
+            return Finished(plain(label), part)
         case (str() as label, function) if label and callable(function):
-            return Partitioner(label, function)
+            return Partitioner(plain(label), function)
         case Partition():
-            return Finished(algorithm.algorithm, algorithm)
+            return Finished(plain(algorithm.algorithm), algorithm)
         case _ if callable(algorithm):
             return Partitioner(getattr(algorithm, "__name__", type(algorithm).__name__), algorithm)
     raise TypeError(
@@ -203,7 +201,12 @@ def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
 
 
 def _label(name: str, given: Mapping[str, Any]) -> str:
-    return ":".join([name, *(f"{key}={_short(value)}" for key, value in given.items())])
+    return plain(":".join([name, *(f"{key}={_short(value)}" for key, value in given.items())]))
+
+
+def plain(text: str) -> str:
+    """Return a text on one line, which any file can hold."""
+    return shown(" ".join(text.split()).encode(errors="replace").decode())
 
 
 def _short(value: Any) -> str:

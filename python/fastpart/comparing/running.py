@@ -18,7 +18,7 @@ from ..metrics import Evaluation, evaluate
 from ..parameters import Progress, RunOptions, StrPath, run_options, shown
 from ..partition import EdgePartition
 from .comparison import LISTED_PARTS, MATRIX_PARTS, Comparison, Outcome
-from .entries import Entry, Made, entries_of
+from .entries import Entry, Made, entries_of, plain
 from .peers import Bench
 
 
@@ -208,6 +208,6 @@ class _Telling:
 
 
 def _reason(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    text = plain(str(error))
     named = isinstance(error, FastpartError | MemoryError) and text
     return text if named else f"{type(error).__name__}: {text}".rstrip(": ")

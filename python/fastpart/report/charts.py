@@ -114,7 +114,7 @@ def _scatters(kind: str, by_k: Iterable[Sequence[Outcome]]) -> Iterable[Plot]:
 
 def _scatter(title: str, measure: str, points: Sequence[tuple[float, float, str]]) -> Plot:
     plot = Plot(HALF, 380.0, f"{title}: {measure} against seconds")
-    frame = Box(48.0, 40.0, HALF - 8, plot.height - 44)
+    frame = Box(48.0, 40.0, HALF - 20, plot.height - 44)
     low, high = (math.log10(extreme(seconds for seconds, _, _ in points)) for extreme in (min, max))
     low, high = math.floor(low - 0.1), math.ceil(high + 0.1)
     bottom, top = _spread([value for _, value, _ in points])

@@ -139,7 +139,5 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 def number(value: float) -> str:
     """Return a number as short as it can be read."""
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:.4g}"
-    mantissa, exponent = f"{value:.1e}".split("e")
-    return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+    mantissa, exponent, power = f"{value:.4g}".partition("e")
+    return f"{mantissa}e{int(power)}" if exponent else mantissa

@@ -95,7 +95,7 @@ def _write_records(edges: Edges, file: Path, progress: Progress | None) -> None:
     total = edges.num_edges
     with file.open("wb") as out:
         for start in range(0, total, BLOCK):
-            out.write(edges._source.records(start, start + BLOCK).tobytes())
+            out.write(edges._source.block(start, min(start + BLOCK, total)).tobytes())
             if progress is not None:
                 progress("records", min(start + BLOCK, total), total)
     edges.check_unchanged()
