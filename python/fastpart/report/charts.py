@@ -200,21 +200,22 @@ def _matrices(by_k: Iterable[Sequence[Outcome]]) -> Iterable[Plot]:
         if not shown:
             continue
         per_line = int((WIDTH + pitch - side) // pitch)
-        most = max(int(matrix.max(initial=0)) for _, matrix in shown)
-        title = (
-            f"k = {outcomes[0].row['k']}: records between parts, from 0 (light) to {most:,} (dark), log scale"
-        )
+        counts = np.concatenate([matrix[matrix > 0] for _, matrix in shown])
+        least, most = int(counts.min(initial=2**62)), int(counts.max(initial=0))
+        title = f"k = {outcomes[0].row['k']}: records between parts, from {min(least, most):,} (light) to {most:,} (dark), log scale"
         plot = Plot(WIDTH, 24 + line * math.ceil(len(shown) / per_line), title)
         plot.add(Text(0, 14, title, bold=True))
         for i, (name, matrix) in enumerate(shown):
             x, y = i % per_line * pitch, 24 + i // per_line * line
             plot.add(Text(x, y + 16, _short(name, 24)))
-            plot.add(Picture(x, y + 24, side, side, _heat(matrix, most), name))
+            plot.add(Picture(x, y + 24, side, side, _heat(matrix, least, most), name))
         yield plot
 
 
-def _heat(matrix: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.uint8]:
-    share = np.log1p(matrix) / (math.log1p(most) or 1.0)
+def _heat(matrix: npt.NDArray[np.int64], least: int, most: int) -> npt.NDArray[np.uint8]:
+    """Return a colour per cell; none is as pale as that of no record."""
+    span = math.log(most / least) if most > least else 1.0
+    share = np.where(matrix > 0, 0.1 + 0.9 * np.log(np.maximum(matrix, 1) / least) / span, 0.0)
     colours: npt.NDArray[np.uint8] = np.rint(_PALE + share[:, :, None] * (_DEEP - _PALE)).astype(np.uint8)
     return colours
 
