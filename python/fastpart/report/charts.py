@@ -202,7 +202,8 @@ def _matrices(by_k: Iterable[Sequence[Outcome]]) -> Iterable[Plot]:
         per_line = int((WIDTH + pitch - side) // pitch)
         counts = np.concatenate([matrix[matrix > 0] for _, matrix in shown])
         least, most = int(counts.min(initial=2**62)), int(counts.max(initial=0))
-        title = f"k = {outcomes[0].row['k']}: records between parts, from {min(least, most):,} (light) to {most:,} (dark), log scale"
+        scale = f"from {min(least, most):,} (light) to {most:,} (dark), log scale"
+        title = f"k = {outcomes[0].row['k']}: records between parts, {scale}"
         plot = Plot(WIDTH, 24 + line * math.ceil(len(shown) / per_line), title)
         plot.add(Text(0, 14, title, bold=True))
         for i, (name, matrix) in enumerate(shown):
