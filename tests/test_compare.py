@@ -112,6 +112,17 @@ def test_a_finished_partition_is_measured_at_its_own_k():
     assert (rows(done)[1]["seconds"], rows(done)[1]["bytes_per_vertex"]) == (None, None)
 
 
+def test_edge_partitions_have_the_halo_of_their_home_parts(monkeypatch):
+    def home_parts(edges, part, *, threads=None, memory_limit=None, progress=None):
+        return fp.VertexPartition(part.assignment[:6], part.k)
+
+    monkeypatch.setattr(fp, "home_parts", home_parts, raising=False)
+    done = fp.compare(EDGES, 2, [alternating, halves])
+    expected = fp.evaluate(EDGES, [0, 1, 0, 1, 0, 1]).totals["halo_rf"][0]
+    assert rows(done)[0]["halo_rf"] == expected
+    assert rows(done)[1]["halo_rf"] == fp.evaluate(EDGES, [0, 0, 0, 1, 1, 1]).totals["halo_rf"][0]
+
+
 def refuses(edges, k):
     raise fp.CapacityError("no room\nat all")
 
