@@ -17,6 +17,7 @@ __version__: str = _core.__version__
 
 from . import export, generate
 from .clustering import Clustering, cluster
+from .comparing import Comparison, compare
 from .converting import convert
 from .edges import Edges, open_edges
 from .errors import (
@@ -40,6 +41,7 @@ __all__ = [
     "CapacityError",
     "CapacityWarning",
     "Clustering",
+    "Comparison",
     "EdgeFileChangedError",
     "EdgePartition",
     "Edges",
@@ -51,6 +53,7 @@ __all__ = [
     "ParameterError",
     "VertexPartition",
     "cluster",
+    "compare",
     "convert",
     "custom",
     "draw",

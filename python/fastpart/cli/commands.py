@@ -17,7 +17,7 @@ from ..errors import ParameterError
 from ..graph_info import info as graph_info
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
-from ..parameters import run_options, shown
+from ..parameters import from_text, run_options, shown
 from ..partitioners import PARTITIONERS, kind_of
 from .progress import progress_bar
 
@@ -207,19 +207,5 @@ def _algorithm_parameters(function: Any, rest: list[str]) -> dict[str, Any]:
             valid = ", ".join("--" + name.replace("_", "-") for name in known)
             raise ParameterError(f"unknown argument {word!r}; {function.__name__} also takes {valid}")
         value = value if equals else next(words, "")
-        given[name] = _value(flag, value, str(known[name].annotation))
+        given[name] = from_text(flag, value, str(known[name].annotation))
     return given
-
-
-def _value(flag: str, text: str, annotation: str) -> Any:
-    if "None" in annotation and text.lower() == "none":
-        return None
-    if "bool" in annotation:
-        if text.lower() not in ("true", "false"):
-            raise ParameterError(f"{flag}: {text!r}; write true or false")
-        return text.lower() == "true"
-    kind = int if "int" in annotation else float if "float" in annotation else str
-    try:
-        return kind(text)
-    except ValueError:
-        raise ParameterError(f"{flag}: {text!r} is not a number") from None

@@ -9,11 +9,12 @@ from typing import Any, NoReturn
 from .. import __version__
 from .. import generate as generators
 from ..clustering import METHODS
+from ..comparing.peers import PEERS
 from ..converting import FORMATS
 from ..edges import KINDS, LAYOUTS
 from ..errors import ParameterError
 from ..partitioners import PARTITIONERS
-from . import clustering, commands, exporting
+from . import clustering, commands, comparing, exporting
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,6 +46,8 @@ def make_parser() -> Parser:
     _add_partition(verbs)
     _add_evaluate(verbs)
     _add_cluster(verbs)
+    _add_compare(verbs)
+    _add_report(verbs)
     _add_export(verbs)
     return parser
 
@@ -288,6 +291,80 @@ def _add_cluster(verbs: Any) -> None:
     verb.add_argument("--max-volume", type=_count, metavar="V", help="bound on the degrees of a cluster")
     verb.add_argument("--batch", type=_count, metavar="B", help="1 is the sequential rule")
     verb.add_argument("-o", dest="out", metavar="OUT.npy", help="where to save the cluster of each vertex")
+
+
+def _add_compare(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "compare",
+        comparing.compare,
+        "Run partitioners one after the other and print their measures, seconds and memory beside one another.",
+        "fastpart compare g.bin -k 8\n"
+        "fastpart compare g.bin -k 4,8,32 --algorithms spring,spring:passes=2,metis -o comparison.json\n"
+        "fastpart compare g.bin -k 8 --labels y.npy --splits split.npz -o report.html",
+    )
+    _add_input(verb)
+    verb.add_argument("-k", required=True, metavar="K,...", help="numbers of parts, as 8 or 4,8,32")
+    names = ", ".join([*PARTITIONERS, *PEERS])
+    verb.add_argument(
+        "--algorithms",
+        metavar="NAME,...",
+        help=f"some of: {names}; with parameters as NAME:PARAMETER=VALUE (default: all, in each mode, and the peers "
+        "that are installed)",
+    )
+    verb.add_argument(
+        "--peers",
+        action=argparse.BooleanOptionalAction,
+        help="add the installed peers to --algorithms; or leave them out",
+    )
+    verb.add_argument(
+        "--time-limit",
+        type=float,
+        default=600.0,
+        metavar="S",
+        help="seconds for a run of a peer (default 600)",
+    )
+    verb.add_argument("--tmp-dir", metavar="DIR", help="where temporary files go")
+    verb.add_argument("--seed", type=_count, default=0, help="default 0")
+    verb.add_argument(
+        "-o",
+        dest="out",
+        metavar="OUT",
+        help=".json (all, for `fastpart report`), .parquet (the table), .html (the report), .svg, .png or .pdf (its "
+        "plots)",
+    )
+    _add_measures(verb)
+
+
+def _add_report(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "report",
+        comparing.report,
+        "Write a page with tables and plots of a comparison, or of partitions.",
+        "fastpart report comparison.json -o report.html\n"
+        "fastpart report g.bin parts/ other.npy -o report.html\n"
+        "fastpart report comparison.json -o plots.svg",
+    )
+    _add_input(verb)
+    verb.add_argument(
+        "partitions",
+        nargs="*",
+        metavar="PARTITION",
+        help="of FILE; without any, FILE is a comparison, as .json",
+    )
+    verb.add_argument("-k", type=int, help="number of parts, for .npy and .txt (default: largest part + 1)")
+    verb.add_argument(
+        "--part-kind", choices=("vertex", "edge"), help="for .npy and .txt (default: by the array)"
+    )
+    verb.add_argument(
+        "-o",
+        dest="out",
+        metavar="OUT",
+        required=True,
+        help=".html (one page that needs nothing else), .svg, .png or .pdf (its plots)",
+    )
+    _add_measures(verb)
 
 
 def _add_export(verbs: Any) -> None:
