@@ -116,6 +116,18 @@ def hash_vertices(edges: EdgeSource, *, k: int, seed: int, options: RunOptions) 
 def random_edges(
     edges: EdgeSource, *, k: int, seed: int, out: _Path | None, options: RunOptions
 ) -> dict[str, Any]: ...
+def cluster_modularity(
+    edges: EdgeSource,
+    *,
+    max_vertices: int | None,
+    max_volume: int | None,
+    batch: int | None,
+    symmetric: bool,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def cluster_hollocou(
+    edges: EdgeSource, *, max_volume: int | None, batch: int | None, options: RunOptions
+) -> dict[str, Any]: ...
 def vertex_stream(
     edges: EdgeSource,
     *,
@@ -129,3 +141,62 @@ def vertex_stream(
     batch: int | None,
     options: RunOptions,
 ) -> dict[str, Any]: ...
+def count_vertex_partition(
+    edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
+) -> dict[str, Any]: ...
+def count_edge_partition(
+    edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
+) -> dict[str, Any]: ...
+def sparse_cut_matrix(
+    edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], _Ids]: ...
+def split_counts(assignment: npt.NDArray[np.int32], ids: _Ids, k: int, options: RunOptions) -> _Ids: ...
+def label_skew(
+    assignment: npt.NDArray[np.int32], labels: _Ids, k: int, options: RunOptions
+) -> npt.NDArray[np.float64]: ...
+def write_vertex_parts(
+    edges: EdgeSource,
+    assignment: npt.NDArray[np.int32],
+    k: int,
+    *,
+    kind: str,
+    halo_hops: int,
+    into: _Path,
+    options: RunOptions,
+) -> list[dict[str, Any]]:
+    """Write the folders of the parts below ``into``; per part what ``part.json`` holds, num_halo as [hop 1, hop 2]."""
+
+def write_edge_parts(
+    edges: EdgeSource,
+    assignment: npt.NDArray[Any],
+    k: int,
+    *,
+    kind: str,
+    into: _Path,
+    options: RunOptions,
+) -> list[dict[str, Any]]:
+    """Write the folders of the parts below ``into``; per part what ``part.json`` holds."""
+
+def memory_estimates(edges: EdgeSource) -> dict[str, int]: ...
+def generate_rmat(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
+def generate_ba(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
+def generate_grid(target: _Path, *, rows: int, columns: int, options: RunOptions) -> tuple[int, str]: ...
+def convert(
+    source: _Path,
+    target: _Path,
+    *,
+    format: str | None,
+    relabel: bool,
+    swap: bool,
+    dtype: str | None,
+    layout: str | None,
+    num_vertices: int | None,
+    drop_loops: bool,
+    dedup: bool,
+    shuffle: int | None,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def write_edges(edges: EdgeSource, target: _Path, *, format: str, options: RunOptions) -> list[str]: ...
+def write_file(target: _Path, content: bytes) -> None: ...
+def write_npy(target: _Path, array: npt.NDArray[Any], options: RunOptions) -> None: ...
+def write_lines(target: _Path, array: npt.NDArray[Any], options: RunOptions) -> None: ...

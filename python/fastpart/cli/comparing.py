@@ -13,7 +13,7 @@ from ..comparing import compare as run_comparison
 from ..comparing.comparison import FILES, PICTURES, output
 from ..errors import FastpartError, ParameterError
 from ..parameters import shown
-from .commands import _open as open_input
+from .commands import open_input
 from .progress import progress_bar
 
 Options = argparse.Namespace
