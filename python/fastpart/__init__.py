@@ -30,9 +30,10 @@ from .errors import (
     ParameterError,
 )
 from .graph_info import info
+from .homes import home_parts
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import custom, hash, random, spring
+from .partitioners import custom, dbh, hash, random, spring, two_phase
 from .report import draw
 from .store import load
 
@@ -53,14 +54,17 @@ __all__ = [
     "cluster",
     "convert",
     "custom",
+    "dbh",
     "draw",
     "evaluate",
     "export",
     "generate",
     "hash",
+    "home_parts",
     "info",
     "load",
     "open_edges",
     "random",
     "spring",
+    "two_phase",
 ]

@@ -1,3 +1,5 @@
 //! The partitioners that others are compared with.
 
+pub mod dbh;
 pub mod random;
+pub mod two_phase;

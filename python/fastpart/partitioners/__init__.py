@@ -7,15 +7,19 @@ from typing import Any
 
 from ..partition import Partition
 from .custom import custom
+from .dbh import dbh
 from .random import hash, random
 from .spring import spring
+from .two_phase import two_phase
 
-__all__ = ["PARTITIONERS", "custom", "hash", "kind_of", "random", "spring"]
+__all__ = ["PARTITIONERS", "custom", "dbh", "hash", "kind_of", "random", "spring", "two_phase"]
 
 PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "spring": spring,
     "random": random,
     "hash": hash,
+    "dbh": dbh,
+    "two_phase": two_phase,
 }
 """Every partitioner by the name that the command line knows it by."""
 

@@ -1,0 +1,132 @@
+//! The second phase's state, and its two scores.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::incidence::{Incidence, parts};
+use crate::random::splitmix64;
+
+/// A record, and what does not change of its score.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    /// Number of the record.
+    pub(super) record: u64,
+    pub(super) ends: [u32; 2],
+    /// Parts of the clusters of the ends.
+    pub(super) parts: [u32; 2],
+    /// What a part gains that holds the end: `2 - d(u) / (d(u) + d(v))`.
+    pub(super) gains: [f64; 2],
+    /// Share of the cluster of the first end in the volume of both.
+    pub(super) share: f64,
+}
+
+/// Loads, and where vertices are present.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) holds: Incidence,
+    pub(super) loads: Vec<u64>,
+    cap: u64,
+    largest: u64,
+    /// Parts by load, brought up to date when looked at.
+    least: BinaryHeap<Reverse<(u64, u32)>>,
+    seed: u64,
+}
+
+impl State {
+    pub(super) fn new(holds: Incidence, loads: Vec<u64>, cap: u64, seed: u64) -> Self {
+        let least = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
+        let largest = loads.iter().copied().max().unwrap_or(0);
+        Self { holds, loads, cap, largest, least, seed }
+    }
+
+    /// Places `candidate`, and its ends, in `part`.
+    #[inline(always)]
+    pub(super) fn put(&mut self, candidate: &Candidate, part: u32) {
+        candidate.ends.iter().for_each(|&end| _ = self.holds.insert(end, part));
+        let load = &mut self.loads[part as usize];
+        *load += 1;
+        self.largest = self.largest.max(*load);
+    }
+
+    /// The part for 2PS-L.
+    #[inline(always)]
+    pub(super) fn linear(&mut self, candidate: &Candidate) -> u32 {
+        let [p, q] = candidate.parts;
+        match (self.has_room(p), self.has_room(q)) {
+            (true, true) => {
+                let (score_p, score_q) = (self.score(candidate, p), self.score(candidate, q));
+                if score_p > score_q || (score_p == score_q && p < q) { p } else { q }
+            }
+            (true, false) => p,
+            (false, true) => q,
+            (false, false) => self.elsewhere(candidate),
+        }
+    }
+
+    #[inline(always)]
+    fn score(&self, candidate: &Candidate, part: u32) -> f64 {
+        let of_cluster = |index: usize, share: f64| if candidate.parts[index] == part { share } else { 0.0 };
+        self.gain(candidate, part) + of_cluster(0, candidate.share) + of_cluster(1, 1.0 - candidate.share)
+    }
+
+    /// What the ends in `part` are worth.
+    #[inline(always)]
+    fn gain(&self, candidate: &Candidate, part: u32) -> f64 {
+        let [gain_u, gain_v] = [0, 1].map(|index| {
+            if self.holds.contains(candidate.ends[index], part) { candidate.gains[index] } else { 0.0 }
+        });
+        gain_u + gain_v
+    }
+
+    /// The part of a record whose two parts are full.
+    #[cold]
+    fn elsewhere(&mut self, candidate: &Candidate) -> u32 {
+        let ([u, v], [gain_u, gain_v]) = (candidate.ends, candidate.gains);
+        // The higher the degree, the lower the gain.
+        let hub = if gain_u < gain_v || (gain_u == gain_v && u < v) { u } else { v };
+        let part = (splitmix64(u64::from(hub) ^ self.seed) % self.loads.len() as u64) as u32;
+        if self.has_room(part) { part } else { self.least_loaded() }
+    }
+
+    /// The part for 2PS-HDRF: of the parts that hold no end, the best is the least loaded.
+    #[inline(always)]
+    pub(super) fn hdrf(&mut self, candidate: &Candidate) -> u32 {
+        let least = self.least_loaded();
+        let mut best = (self.hdrf_score(candidate, least), Reverse(least));
+        let [row_u, row_v] = candidate.ends.map(|end| self.holds.row(end));
+        for (word, (&held_u, &held_v)) in row_u.iter().zip(row_v).enumerate() {
+            for part in parts(&[held_u | held_v]).map(|part| 64 * word as u32 + part) {
+                if self.has_room(part) {
+                    let found = (self.hdrf_score(candidate, part), Reverse(part));
+                    best = if found > best { found } else { best };
+                }
+            }
+        }
+        best.1.0
+    }
+
+    #[inline(always)]
+    fn hdrf_score(&self, candidate: &Candidate, part: u32) -> f64 {
+        let behind = (self.largest - self.loads[part as usize]) as f64;
+        self.gain(candidate, part) + behind / self.largest.max(1) as f64
+    }
+
+    #[inline(always)]
+    fn has_room(&self, part: u32) -> bool {
+        self.loads[part as usize] < self.cap
+    }
+
+    /// The part with the fewest records, the lowest of several. It has room: all caps together hold all records.
+    fn least_loaded(&mut self) -> u32 {
+        // Loads only grow, so an entry that is no longer true goes back as it is now.
+        while let Some(mut top) = self.least.peek_mut() {
+            let Reverse((load, part)) = &mut *top;
+            let now = self.loads[*part as usize];
+            if *load == now {
+                return *part;
+            }
+            *load = now;
+        }
+        0
+    }
+}
