@@ -6,7 +6,7 @@
 //!
 //! **Requirements.** Any edge partition of the graph.
 //!
-//! **Memory.** 28 bytes per vertex and 16 MB, whatever k is: the degree, a cursor, the result, and [`SLOTS`] slots of 4
+//! **Memory.** 28 bytes per vertex, 4 MB at least, whatever k is: the degree, a cursor, the result, and [`SLOTS`] slots of 4
 //! bytes.
 //!
 //! **Algorithm.** A vertex with `d` records (a loop is one) gets `min(d, k)` slots: k counters, or else a place for the
@@ -32,13 +32,13 @@ use crate::buffer::Buffer;
 use crate::degrees::{self, Degrees};
 use crate::edges::{BLOCK, EdgeStream, Record, pass::pass};
 use crate::error::{Error, Result};
-use crate::partition::{Graph, VertexPartition, validate_parts};
+use crate::partition::{Graph, MAX_PARTS, VertexPartition, validate_parts};
 use crate::run::Run;
 
 /// Slots per vertex.
 const SLOTS: u64 = 4;
-/// The least number of slots; more than any one vertex takes, since k is at most 2^20.
-const LEAST_SLOTS: u64 = 1 << 22;
+/// The least number of slots: what one vertex takes at most.
+const LEAST_SLOTS: u64 = MAX_PARTS;
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 12;
 

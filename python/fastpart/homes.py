@@ -22,7 +22,7 @@ def home_parts(
 
     The "full neighbour" step of SDT-GNN: saved as a partition directory, each part holds its vertices with all of their
     neighbours, which is what mini-batch training needs; and edge partitions can be compared with vertex partitions by
-    halo replication factor. Takes 28 bytes per vertex and 16 MB, for any k.
+    halo replication factor. Takes 28 bytes per vertex, 4 MB at least, for any k.
 
     Parameters
     ----------

@@ -143,7 +143,9 @@ impl Rows {
         let parts = parts.shared();
         let see = |known: &mut Vec<u32>, first: u64, records: &[Record]| {
             let known = assignment.read(first..first + records.len() as u64, known);
-            for (&[u, v], &part) in records.iter().zip(known).filter(|([u, v], part)| u != v && **part != DEFERRED) {
+            for (&[u, v], &part) in
+                records.iter().zip(known).filter(|([u, v], part)| u != v && **part != DEFERRED)
+            {
                 [u, v]
                     .into_iter()
                     .filter_map(|end| row(bits, before, end))

@@ -27,8 +27,8 @@ def two_phase(
     """Partition the edge records after clusters of their ends (2PS-L, 2PS-HDRF).
 
     Clusters the vertices in one pass over the stream, deals the clusters to the parts, gives the records within a part
-    to it, and scores the others. Takes 40 bytes per vertex, or 16 and ``8 * ceil(k / 64)``, if that is more; 64 MB; and
-    the result.
+    to it, and scores the others. Takes 40 bytes per vertex, or 16 and ``8 * ceil(k / 64)``, if that is more; up to
+    22 MB of buffers; and the result.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def two_phase(
     d(v))`` where u is in the part already, else 0, and ``s_u = vol(C_u) / (vol(C_u) + vol(C_v))`` in the part of u's
     cluster, else 0:
 
-    - "linear" takes the larger ``g_u + g_v + s_u + s_v`` of two parts, and the other if one is full (the published program
-      hashes then, at the price of replicas); with both full, ``splitmix64(w ^ seed) % k`` of the end w of higher degree
-      (of equal ones, the lower id); if that is full, too, the part with the fewest records.
+    - "linear" takes the larger ``g_u + g_v + s_u + s_v`` of two parts, and the other if one is full (the published
+      program hashes then, at the price of replicas); with both full, ``splitmix64(w ^ seed) % k`` of the end w of
+      higher degree (of equal ones, the lower id); if that is full, too, the part with the fewest records.
     - "hdrf" takes the largest ``g_u + g_v + (Lmax - L) / Lmax`` of all parts below the cap.
 
     Ties go to the lowest part. Records within a part that is full are placed with the others. A loop goes to the

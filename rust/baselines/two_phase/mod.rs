@@ -3,7 +3,7 @@
 //! **Requirements.** Any graph. The order of the stream matters; a sorted file is fine.
 //!
 //! **Memory.** 40 bytes per vertex while the clusters get their parts, or 16 and the parts of each vertex as bits
-//! (`8 * ceil(k / 64)` bytes), if that is more; and the result.
+//! (`8 * ceil(k / 64)` bytes), if that is more; up to 22 MB of buffers; and the result.
 //!
 //! **Algorithm.**
 //! 1. *Degrees*: one pass.
@@ -35,13 +35,11 @@ mod prepartition;
 mod scoring;
 mod streaming;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::buffer::{Buffer, reserved};
+use crate::buffer::Buffer;
 use crate::clustering::bounded::Bounded;
 use crate::degrees::{self, Degrees};
 use crate::edges::{BLOCK, EdgeStream};
@@ -51,6 +49,7 @@ use crate::partition::{
     EdgePartition, EdgePartitioner, EdgeParts, Graph, cap, loops, validate_balance, validate_parts,
 };
 use crate::run::Run;
+use crate::schedule::schedule;
 use scoring::State;
 
 /// How the parts of records are scored that no cluster decides.
@@ -95,9 +94,9 @@ impl TwoPhase {
         Self { k, balance: 1.05, scoring: Scoring::Linear, seed: 0, batch: None }
     }
 
-    /// Bytes it takes for `n` vertices, without the parts of the records.
-    pub fn memory(n: u64, k: u32) -> u64 {
-        (40 * n).max(16 * n + Incidence::memory(n, k)) + 64 * u64::from(k) + (64 << 20)
+    /// Bytes it takes for `n` vertices and `m` records, without the parts of the records.
+    pub fn memory(n: u64, m: u64, k: u32) -> u64 {
+        (40 * n).max(16 * n + Incidence::memory(n, k)) + 40 * u64::from(k) + streaming::memory(m)
     }
 
     fn validate(&self) -> Result<()> {
@@ -116,7 +115,7 @@ impl EdgePartitioner for TwoPhase {
         let (n, m, k) = (edges.num_vertices(), edges.num_edges(), self.k);
         let counters = 8 * u64::from(k) * run.threads() as u64;
         run.require(
-            Self::memory(n, k).max(degrees::memory(edges, run)) + counters + EdgeParts::memory(m, k, out),
+            Self::memory(n, m, k).max(degrees::memory(edges, run)) + counters + EdgeParts::memory(m, k, out),
             format!("two_phase on {n} vertices and {m} records (write the parts to a file with out=)"),
         )?;
         let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
@@ -161,23 +160,4 @@ fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
         })
     })?;
     Ok(vertices)
-}
-
-/// The part of each cluster: in descending volume, to the part with the least.
-fn schedule(volumes: &[u64], k: u32, run: &Run) -> Result<Buffer<u32>> {
-    let mut parts: Buffer<u32> = Buffer::zeroed(volumes.len(), "parts of the clusters")?;
-    let mut order = reserved(volumes.len(), "order of the clusters")?;
-    order.extend((0..volumes.len() as u32).filter(|&id| volumes[id as usize] > 0));
-    run.install(|| order.par_sort_unstable_by_key(|&id| (Reverse(volumes[id as usize]), id)));
-    let mut least: BinaryHeap<_> = (0..k).map(|part| Reverse((0, part))).collect();
-    for ids in order.chunks(BLOCK as usize) {
-        for &id in ids {
-            if let Some(mut top) = least.peek_mut() {
-                top.0.0 += volumes[id as usize];
-                parts[id as usize] = top.0.1;
-            }
-        }
-        run.advance(ids.len() as u64)?;
-    }
-    Ok(parts)
 }

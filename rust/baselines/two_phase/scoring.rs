@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) loads: Vec<u64>,
     cap: u64,
     largest: u64,
+    /// What a record less than the largest load is worth to [`Scoring::Hdrf`](super::Scoring::Hdrf).
+    scale: f64,
     /// Parts by load, brought up to date when looked at.
     least: BinaryHeap<Reverse<(u64, u32)>>,
     seed: u64,
@@ -36,7 +38,8 @@ impl State {
     pub(super) fn new(holds: Incidence, loads: Vec<u64>, cap: u64, seed: u64) -> Self {
         let least = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
         let largest = loads.iter().copied().max().unwrap_or(0);
-        Self { holds, loads, cap, largest, least, seed }
+        let scale = 1.0 / largest.max(1) as f64;
+        Self { holds, loads, cap, largest, scale, least, seed }
     }
 
     /// Places `candidate`, and its ends, in `part`.
@@ -45,7 +48,10 @@ impl State {
         candidate.ends.iter().for_each(|&end| _ = self.holds.insert(end, part));
         let load = &mut self.loads[part as usize];
         *load += 1;
-        self.largest = self.largest.max(*load);
+        if *load > self.largest {
+            self.largest = *load;
+            self.scale = 1.0 / *load as f64;
+        }
     }
 
     /// The part for 2PS-L.
@@ -91,24 +97,27 @@ impl State {
     /// The part for 2PS-HDRF: of the parts that hold no end, the best is the least loaded.
     #[inline(always)]
     pub(super) fn hdrf(&mut self, candidate: &Candidate) -> u32 {
-        let least = self.least_loaded();
-        let mut best = (self.hdrf_score(candidate, least), Reverse(least));
+        let mut part = self.least_loaded();
+        let mut most = self.gain(candidate, part) + self.behind(part);
+        let [gains_u, gains_v] = candidate.gains.map(|gain| [0.0, gain]);
         let [row_u, row_v] = candidate.ends.map(|end| self.holds.row(end));
-        for (word, (&held_u, &held_v)) in row_u.iter().zip(row_v).enumerate() {
-            for part in parts(&[held_u | held_v]).map(|part| 64 * word as u32 + part) {
-                if self.has_room(part) {
-                    let found = (self.hdrf_score(candidate, part), Reverse(part));
-                    best = if found > best { found } else { best };
+        for (word, (&in_u, &in_v)) in row_u.iter().zip(row_v).enumerate() {
+            for bit in parts(&[in_u | in_v]) {
+                let held = 64 * word as u32 + bit;
+                let gain = gains_u[(in_u >> bit & 1) as usize] + gains_v[(in_v >> bit & 1) as usize];
+                let score = gain + self.behind(held);
+                if self.has_room(held) && (score > most || (score == most && held < part)) {
+                    (most, part) = (score, held);
                 }
             }
         }
-        best.1.0
+        part
     }
 
+    /// What the loads add to the score of `part`.
     #[inline(always)]
-    fn hdrf_score(&self, candidate: &Candidate, part: u32) -> f64 {
-        let behind = (self.largest - self.loads[part as usize]) as f64;
-        self.gain(candidate, part) + behind / self.largest.max(1) as f64
+    fn behind(&self, part: u32) -> f64 {
+        (self.largest - self.loads[part as usize]) as f64 * self.scale
     }
 
     #[inline(always)]

@@ -14,8 +14,16 @@ use crate::run::Run;
 const BATCH: u64 = 1 << 17;
 /// Records that one thread gathers at a time.
 const SLICE: u64 = 1 << 13;
+/// Bytes of what is kept of a record of a batch, and of the next batch.
+const BYTES_PER_RECORD: u64 =
+    2 * (size_of::<Record>() + size_of::<u32>() + size_of::<Candidate>() + size_of::<(u64, u32)>()) as u64;
 /// How many records ahead memory is asked for.
 const AHEAD: usize = 16;
+
+/// Bytes that streaming `m` records takes.
+pub(super) fn memory(m: u64) -> u64 {
+    m.min(BATCH) * BYTES_PER_RECORD
+}
 
 /// Places all records with the mark but loops, each in the part that `choose` says.
 pub(super) fn stream(
