@@ -22,6 +22,11 @@ OPTIONS = {
     "spring, passes=2": {"passes": 2},
     "spring, strict=False": {"strict": False},
     "spring, batch=4096, balance=1.2": {"batch": 4096, "balance": 1.2},
+    "dbh": {},
+    "dbh, seed=1": {"seed": 1},
+    "two_phase": {},
+    "two_phase, batch=1": {"batch": 1},
+    "two_phase, scoring=hdrf": {"scoring": "hdrf"},
 }
 PARTS = (2, 8, 32)
 RMAT = {"n": 50_000, "m": 300_000, "seed": 1}
@@ -59,7 +64,9 @@ def partitions(folder):
     """Return the digest of every partition, by graph and parameters."""
     return {
         f"{name}, {algorithm}, k={k}": digest(
-            fp.spring(edges, k, **options).assignment.astype("<i4", copy=False).tobytes()
+            getattr(fp, algorithm.split(",")[0])(edges, k, **options)
+            .assignment.astype("<i4", copy=False)
+            .tobytes()
         )
         for name, edges in graphs(folder)
         for algorithm, options in OPTIONS.items()

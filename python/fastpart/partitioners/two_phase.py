@@ -89,7 +89,7 @@ def two_phase(
     >>> fp.two_phase(two_triangles, k=2, balance=1.1).assignment
     array([0, 0, 0, 1, 1, 1, 0], dtype=uint8)
     """
-    given = {
+    given: dict[str, Any] = {
         "k": parameters.parts(k),
         "scoring": parameters.choice("scoring", scoring, ("linear", "hdrf")),
         "balance": parameters.ratio("balance", balance),
