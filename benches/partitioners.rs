@@ -11,10 +11,8 @@ use fastpart::baselines::dbh::Dbh;
 use fastpart::baselines::two_phase::{Scoring, TwoPhase};
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, pass::largest_id};
-use fastpart::partition::VertexPartitioner;
-use fastpart::spring::Spring;
 use fastpart::partition::{EdgePartitioner, VertexPartitioner};
-use fastpart::spring::{Spring, clustering::Clustering};
+use fastpart::spring::Spring;
 use fastpart::{counts, degrees, generate, run::Run};
 
 const N: u64 = 1 << 22;
