@@ -4,8 +4,8 @@
 //! edge file or array → [`edges`] (a stream of checked records) → [`degrees`] → an algorithm ([`spring`]) on the
 //! threads of a [`run::Run`] → [`partition`] → [`counts`] (what measures need), [`store`] (the parts, each with its
 //! edges and halo) → [`output`] (atomic files).
-//! [`balance`] is the second cap of vertex partitions; [`generate`] makes graphs to try it on,
-//! [`reorder`] shuffles and thins records out of core. Nothing here knows
+//! [`homes`] makes an edge partition a vertex partition; [`balance`] is the second cap of vertex partitions;
+//! [`generate`] makes graphs to try it on, [`reorder`] shuffles and thins records out of core. Nothing here knows
 //! Python except `python`, which is only built with the feature of that name.
 
 pub mod balance;
@@ -20,6 +20,7 @@ pub mod degrees;
 pub mod edges;
 pub mod error;
 pub mod generate;
+pub mod homes;
 pub mod incidence;
 pub mod output;
 pub mod partition;

@@ -27,6 +27,11 @@ OPTIONS = {
     "fennel, batch=64": {"batch": 64},
     "reldg": {},
     "refennel": {},
+    "dbh": {},
+    "dbh, seed=1": {"seed": 1},
+    "two_phase": {},
+    "two_phase, batch=1": {"batch": 1},
+    "two_phase, scoring=hdrf": {"scoring": "hdrf"},
 }
 PARTS = (2, 8, 32)
 RMAT = {"n": 50_000, "m": 300_000, "seed": 1}
@@ -64,7 +69,7 @@ def partitions(folder):
     """Return the digest of every partition, by graph and parameters."""
     return {
         f"{name}, {algorithm}, k={k}": digest(
-            getattr(fp, algorithm.partition(",")[0])(edges, k, **options)
+            getattr(fp, algorithm.split(",")[0])(edges, k, **options)
             .assignment.astype("<i4", copy=False)
             .tobytes()
         )

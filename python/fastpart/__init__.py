@@ -31,9 +31,10 @@ from .errors import (
     ParameterError,
 )
 from .graph_info import info
+from .homes import home_parts
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import custom, fennel, hash, ldg, random, refennel, reldg, spring
+from .partitioners import custom, dbh, fennel, hash, ldg, random, refennel, reldg, spring, two_phase
 from .report import draw
 from .store import load
 
@@ -56,12 +57,14 @@ __all__ = [
     "compare",
     "convert",
     "custom",
+    "dbh",
     "draw",
     "evaluate",
     "export",
     "fennel",
     "generate",
     "hash",
+    "home_parts",
     "info",
     "ldg",
     "load",
@@ -70,4 +73,5 @@ __all__ = [
     "refennel",
     "reldg",
     "spring",
+    "two_phase",
 ]

@@ -141,6 +141,23 @@ def vertex_stream(
     batch: int | None,
     options: RunOptions,
 ) -> dict[str, Any]: ...
+def dbh(
+    edges: EdgeSource, *, k: int, seed: int, out: _Path | None, options: RunOptions
+) -> dict[str, Any]: ...
+def two_phase(
+    edges: EdgeSource,
+    *,
+    k: int,
+    balance: float,
+    scoring: str,
+    seed: int,
+    batch: int | None,
+    out: _Path | None,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def home_parts(
+    edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
+) -> dict[str, Any]: ...
 def count_vertex_partition(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
 ) -> dict[str, Any]: ...

@@ -1,5 +1,6 @@
 //! Clusters of vertices: what SIGMA and 2PS map to parts, and users ask for by themselves.
 
+pub mod bounded;
 mod counter;
 pub mod hollocou;
 pub mod modularity;

@@ -9,6 +9,7 @@ mod edges;
 mod errors;
 mod files;
 mod generate;
+mod homes;
 mod partitions;
 mod results;
 mod run;
@@ -28,6 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     counts::register(module)?;
     convert::register(module)?;
     generate::register(module)?;
+    homes::register(module)?;
     files::register(module)?;
     store::register(module)?;
     // What is public is said by the package, not here.
