@@ -13,6 +13,7 @@ mod homes;
 mod partitions;
 mod results;
 mod run;
+mod sigma;
 mod spring;
 mod store;
 
@@ -26,6 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     spring::register(module)?;
     baselines::register(module)?;
     clustering::register(module)?;
+    sigma::register(module)?;
     counts::register(module)?;
     convert::register(module)?;
     generate::register(module)?;

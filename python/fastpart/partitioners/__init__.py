@@ -9,6 +9,7 @@ from ..partition import Partition
 from .custom import custom
 from .dbh import dbh
 from .random import hash, random
+from .sigma import sigma
 from .spring import spring
 from .two_phase import two_phase
 from .vertex_streams import fennel, ldg, refennel, reldg
@@ -24,12 +25,14 @@ __all__ = [
     "random",
     "refennel",
     "reldg",
+    "sigma",
     "spring",
     "two_phase",
 ]
 
 PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "spring": spring,
+    "sigma": sigma,
     "random": random,
     "hash": hash,
     "ldg": ldg,

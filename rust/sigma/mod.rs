@@ -1,0 +1,4 @@
+//! SIGMA: partitions of vertices or of records, balanced in both, from clusters and a stream.
+
+pub mod preference;
+pub mod vertex;
