@@ -2,12 +2,13 @@
 
 mod common;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::{fs, ops::Range};
+use std::{fs, ops::Range, sync::Arc};
 
 use common::{Graph, graphs, run};
-use fastpart::csr::Csr;
+use fastpart::csr::{Csr, Kept};
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
 use fastpart::error::{Error, Result};
@@ -165,6 +166,159 @@ fn records_that_change_between_the_passes_are_refused() {
             assert!(error.to_string().contains("changed while they were being read"), "{error}");
         }
     }
+}
+
+#[test]
+fn it_is_kept_until_the_records_change() {
+    let [before, after] = [[[0, 1], [1, 2]], [[0, 1], [2, 0]]].map(|records| Graph::new(3, records.to_vec()));
+    let (kept, run) = (Kept::default(), run(2));
+    let get = |graph: &Graph, may_change, symmetric| kept.get(graph, may_change, symmetric, &run).unwrap();
+    let first = get(&before, true, false);
+    assert_eq!(run.budget(), (1 << 34) - first.bytes(), "it stays in use");
+    assert!(Arc::ptr_eq(&first, &get(&before, true, false)));
+    assert!(Arc::ptr_eq(&first, &get(&after, false, false)), "a file says itself that it changed");
+    assert_eq!(run.budget(), (1 << 34) - first.bytes(), "and is counted once");
+    check(&after, &get(&after, true, false), false);
+    check(&after, &get(&after, true, true), true);
+    check(&after, &get(&after, true, false), false);
+    check(&before, &first, false);
+}
+
+/// Records that say when they are being read, and that wait for a word.
+struct Waiting {
+    graph: Graph,
+    reading: AtomicU64,
+    go: AtomicU64,
+}
+
+impl EdgeStream for Waiting {
+    fn num_vertices(&self) -> u64 {
+        self.graph.n
+    }
+
+    fn num_edges(&self) -> u64 {
+        self.graph.m()
+    }
+
+    fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
+        self.reading.fetch_add(1, Relaxed);
+        while self.go.load(Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        self.graph.block(range, buf)
+    }
+}
+
+#[test]
+fn a_call_that_waits_for_another_can_be_cancelled() {
+    let graph = Graph::new(3, vec![[0, 1], [1, 2]]);
+    let edges = Waiting { graph, reading: AtomicU64::new(0), go: AtomicU64::new(0) };
+    let kept = Kept::default();
+    std::thread::scope(|scope| {
+        let builder = scope.spawn(|| kept.get(&edges, false, false, &run(1)).unwrap());
+        while edges.reading.load(Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        let impatient = run(1);
+        impatient.cancel();
+        assert!(matches!(kept.get(&edges, false, false, &impatient), Err(Error::Cancelled)));
+        let patient = scope.spawn(|| kept.get(&edges, false, false, &run(1)).unwrap());
+        edges.go.store(1, Relaxed);
+        assert!(Arc::ptr_eq(&builder.join().unwrap(), &patient.join().unwrap()));
+    });
+    assert_eq!(edges.reading.load(Relaxed), 2, "two passes, of the first call");
+}
+
+/// Runs the ignored test `name` in a process of its own, with `setup` before it; false if `setup` is not allowed.
+fn in_child(name: &str, dir: &Path, setup: Option<&str>) -> bool {
+    let program = std::env::current_exe().unwrap();
+    let mut child = match setup {
+        None => Command::new(&program),
+        Some(setup) => {
+            let shell = |script: String| {
+                let mut shell = Command::new("unshare");
+                shell.args(["-rm", "sh", "-c", &script]).arg(dir).arg(&program);
+                shell
+            };
+            if !shell(setup.into()).output().is_ok_and(|output| output.status.success()) {
+                return false;
+            }
+            shell(format!("{setup} && exec \"$@\""))
+        }
+    };
+    let output =
+        child.args(["--exact", name, "--ignored", "--nocapture"]).env("CSR_DIR", dir).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    true
+}
+
+fn dir_of_child() -> PathBuf {
+    std::env::var_os("CSR_DIR").unwrap().into()
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    if !in_child("on_a_small_disk", folder.path(), Some("mount -t tmpfs -o size=1m none \"$0\"")) {
+        eprintln!("skipped: nobody here may mount a small disk");
+    }
+}
+
+#[test]
+#[ignore = "needs a disk of 1 MB; run by a_full_disk_is_an_error"]
+fn on_a_small_disk() {
+    let dir = dir_of_child();
+    // Targets of 1.6 MB do not fit; those of 800 kB do, but not the sources beside them.
+    for m in [200_000, 100_000] {
+        let graph = Graph::new(1000, vec![[1, 2]; m]);
+        let built = Csr::build(&graph, false, &tight(&graph, false, 2, &dir));
+        let Err(Error::Io { path, source }) = built else { panic!("{m} records fit") };
+        assert!(path.starts_with(&dir) && source.kind() == std::io::ErrorKind::StorageFull, "{source}");
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    }
+    // 600 kB fit, since nothing is left of the others.
+    let graph = Graph::new(1000, vec![[1, 2]; 100_000]);
+    check(&graph, &Csr::build(&graph, true, &tight(&graph, true, 2, &dir)).unwrap(), true);
+}
+
+#[test]
+fn out_of_core_memory_is_bounded_by_the_estimate() {
+    let folder = TempDir::new().unwrap();
+    let edges = Rmat::new(1 << 16, 4_000_000, 1).unwrap();
+    generate::write(&edges, &folder.path().join("g.bin"), &run(2)).unwrap();
+    assert!(in_child("memory_of_a_child", folder.path(), None));
+}
+
+#[test]
+#[ignore = "measures its process; run by out_of_core_memory_is_bounded_by_the_estimate"]
+fn memory_of_a_child() {
+    let dir = dir_of_child();
+    let mut edges = EdgeFile::open(&dir.join("g.bin"), None, None, Io::Map).unwrap();
+    edges.set_num_vertices(1 << 16);
+    let run = tight(&edges, false, 2, &dir);
+    let anonymous = || {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap().to_owned();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    };
+    let (before, done) = (anonymous(), AtomicU64::new(0));
+    let most = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut most = 0;
+            while done.load(Relaxed) == 0 {
+                most = anonymous().max(most);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            most
+        });
+        let csr = Csr::build(&edges, false, &run).unwrap();
+        assert!(csr.num_entries() * 4 > 3 * run.budget(), "it could lie in memory");
+        done.store(1, Relaxed);
+        watch.join().unwrap()
+    });
+    // 1 MB for stacks, and for what the allocator keeps.
+    assert!(most - before < run.budget() + (1 << 20), "{} of {}", most - before, run.budget());
 }
 
 #[test]

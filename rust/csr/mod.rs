@@ -27,6 +27,7 @@
 //! application to large-scale comparison- and radix-sort", SIGMOD 2014, section 3.
 
 mod buckets;
+mod kept;
 mod sort;
 
 use std::path::Path;
@@ -41,6 +42,7 @@ use crate::error::{Error, Result};
 use crate::partition::Graph;
 use crate::run::Run;
 use buckets::Buckets;
+pub use kept::Kept;
 
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;

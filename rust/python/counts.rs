@@ -9,6 +9,7 @@ use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
 use crate::baselines::vertex_streams;
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
+use crate::csr::Csr;
 use crate::spring;
 
 /// Counts of a vertex partition: per part `internal`, `cut`, `volume`, `halo`; `matrix` (k, k) or `None` for many
@@ -120,10 +121,17 @@ fn label_skew<'py>(
     Ok(PyArray1::from_vec(py, skew))
 }
 
-/// Bytes that each algorithm would take, by name.
+/// Bytes that each algorithm would take, by name, and those of the adjacency.
 #[pyfunction]
-fn memory_estimates<'py>(py: Python<'py>, edges: &EdgeSource) -> PyResult<Bound<'py, PyDict>> {
+fn memory_estimates<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    symmetric: bool,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
     let estimates = PyDict::new(py);
+    let adjacency = detached(py, &options, |run| Ok(Csr::memory(edges.stream(), symmetric, run)))?;
+    estimates.set_item("adjacency", adjacency)?;
     let n = edges.stream().num_vertices();
     estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
     for name in ["ldg", "fennel", "reldg", "refennel"] {
