@@ -140,11 +140,12 @@ fn cut(list: &mut [u32], shift: u32, run: &Run) -> Result<[usize; 1 << CUT]> {
         ids.iter().for_each(|&id| counts[digit(id)] += 1);
         run.advance(0)?;
     }
-    let mut ends = counts;
-    let mut next = [0; 1 << CUT];
-    for place in 1..ends.len() {
-        next[place] = ends[place - 1];
-        ends[place] += ends[place - 1];
+    let (mut next, mut ends) = ([0; 1 << CUT], [0; 1 << CUT]);
+    let mut sum = 0;
+    for (place, count) in counts.into_iter().enumerate() {
+        next[place] = sum;
+        sum += count;
+        ends[place] = sum;
     }
     let mut moves = 0;
     for place in 0..next.len() {
