@@ -1,5 +1,7 @@
 //! The adjacency: against an oracle of ten lines, in memory and in files, for any number of threads.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::path::{Path, PathBuf};
