@@ -184,6 +184,10 @@ fn it_is_kept_until_the_records_change() {
     check(&after, &get(&after, true, true), true);
     check(&after, &get(&after, true, false), false);
     check(&before, &first, false);
+    kept.forget();
+    let again = get(&before, false, false);
+    check(&before, &again, false);
+    assert!(!Arc::ptr_eq(&first, &again));
 }
 
 /// Records that say when they are being read, and that wait for a word.

@@ -46,6 +46,15 @@ impl Kept {
         Ok(csr)
     }
 
+    /// Frees it, unless a call is at work on it, which then keeps it.
+    pub fn forget(&self) {
+        match self.0.try_lock() {
+            Ok(mut kept) => *kept = None,
+            Err(TryLockError::Poisoned(kept)) => *kept.into_inner() = None,
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
     /// Waits for the lock, but not longer than the run may last.
     fn lock(&self, run: &Run) -> Result<MutexGuard<'_, Option<Arc<Csr>>>> {
         loop {

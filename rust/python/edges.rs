@@ -184,7 +184,7 @@ impl EdgeSource {
 
     /// Frees the neighbours, should anybody have needed them; the next who does pays for them again.
     fn forget_csr(&self) {
-        *self.csr.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        self.csr.forget();
     }
 
     /// Loops and checksum.
