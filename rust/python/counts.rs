@@ -10,6 +10,7 @@ use super::run::{Options, detached};
 use crate::baselines::vertex_streams;
 use crate::baselines::{dbh::Dbh, two_phase::TwoPhase};
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
+use crate::csr::Csr;
 use crate::partition::EdgeParts;
 use crate::spring;
 
@@ -125,11 +126,18 @@ fn label_skew<'py>(
 /// What the estimates assume: parts of records take a byte each, presence in parts one word per vertex.
 const FEW_PARTS: u32 = 64;
 
-/// Bytes that each algorithm would take, by name.
+/// Bytes that each algorithm would take, by name, and those of the adjacency.
 #[pyfunction]
-fn memory_estimates<'py>(py: Python<'py>, edges: &EdgeSource) -> PyResult<Bound<'py, PyDict>> {
+fn memory_estimates<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    symmetric: bool,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
     let estimates = PyDict::new(py);
     let (n, m) = (edges.stream().num_vertices(), edges.stream().num_edges());
+    let adjacency = detached(py, &options, |run| Ok(Csr::memory(edges.stream(), symmetric, run)))?;
+    estimates.set_item("adjacency", adjacency)?;
     estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
     for name in ["ldg", "fennel", "reldg", "refennel"] {
         estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
