@@ -30,6 +30,7 @@ pub mod random;
 pub mod reorder;
 pub mod run;
 pub mod schedule;
+pub mod sigma;
 pub mod spring;
 pub mod store;
 pub mod streaming;

@@ -1,0 +1,134 @@
+//! SIGMA's vertex mode.
+
+mod columns;
+mod exchange;
+mod isolated;
+mod loads;
+mod preassignment;
+mod repair;
+mod streaming;
+
+use crate::balance::Load;
+use crate::buffer::Buffer;
+use crate::csr::Csr;
+use crate::error::{Error, Result};
+use crate::partition::{VertexPartition, Volume, cap, validate_balance, validate_parts};
+use crate::run::Run;
+use crate::sigma::Scale;
+use loads::Loads;
+use preassignment::preassign;
+use repair::{Repaired, repair};
+use streaming::{Replicas, Streaming};
+
+/// A vertex without a part.
+const UNPLACED: u32 = u32::MAX;
+
+/// What a part is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Objective {
+    /// Few cut edges.
+    Cut,
+    /// Few cut edges and few replicas of vertices.
+    Multi,
+}
+
+/// Parameters of SIGMA's vertex mode.
+#[derive(Debug, Clone)]
+pub struct SigmaVertex {
+    /// Number of parts.
+    pub k: u32,
+    /// `1 + epsilon` of the paper: bound on the vertices of a part, relative to their mean.
+    pub balance: f64,
+    /// `1 + epsilon_E` of the paper: bound on the volume of a part, relative to its mean.
+    pub volume_balance: f64,
+    /// What a part is chosen for.
+    pub objective: Objective,
+    /// Weight of the replicas.
+    pub tau: f64,
+    /// A part's penalty is its relative load to the power of `gamma - 1.1`.
+    pub gamma: f64,
+    /// Vertices decided against one frozen state; `None` chooses by the size of the graph, 1 is the sequential rule.
+    pub batch: Option<u64>,
+    /// Whether the caps are kept; `false` is the paper's rule, which may exceed them.
+    pub repair: bool,
+}
+
+impl SigmaVertex {
+    /// The paper's parameters for `k` parts.
+    pub fn new(k: u32) -> Self {
+        Self {
+            k,
+            balance: 1.03,
+            volume_balance: 1.10,
+            objective: Objective::Multi,
+            tau: 0.5,
+            gamma: 2.5,
+            batch: None,
+            repair: true,
+        }
+    }
+
+    fn validate(&self) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        validate_balance("volume_balance", self.volume_balance)?;
+        if !(self.tau.is_finite() && self.tau >= 0.0) {
+            return Err(Error::parameter("tau", format!("{}; a weight of 0 or more is needed", self.tau)));
+        }
+        if !(self.gamma.is_finite() && self.gamma > 1.1) {
+            let what = format!("{}; above 1.1 is needed, so that fuller parts have a larger penalty", self.gamma);
+            return Err(Error::parameter("gamma", what));
+        }
+        if self.batch == Some(0) {
+            let what = "a batch of 0 vertices; use 1 or more, or None to have it chosen";
+            return Err(Error::parameter("batch", what));
+        }
+        Ok(())
+    }
+
+    /// The nominal caps: on vertices, and on volume.
+    fn caps(&self, csr: &Csr) -> Load {
+        let (n, entries) = (csr.num_vertices() as u64, csr.num_entries());
+        [cap(self.balance, n, self.k), cap(self.volume_balance, n + entries, self.k)]
+    }
+
+    fn batch(&self, csr: &Csr) -> usize {
+        match self.batch {
+            Some(batch) => usize::try_from(batch).unwrap_or(usize::MAX),
+            None if csr.graph().m < 1 << 18 => 1,
+            None => 1024,
+        }
+    }
+
+    /// Partitions the graph, given the part that each vertex's cluster is mapped to.
+    pub fn place(&self, csr: &Csr, mut preferred: Buffer<u32>, run: &Run) -> Result<VertexPartition> {
+        self.validate()?;
+        let caps = self.caps(csr);
+        let parts = &mut preferred[..];
+        let preassigned = preassign(csr, parts, self.k, caps, run)?;
+        let mut loads = Loads::new(&preassigned.loads, caps, self.gamma - 1.1)?;
+        let deferred = &preassigned.deferred[..];
+        let replicas = match self.objective {
+            Objective::Cut => None,
+            Objective::Multi => Some(Replicas::new(csr, parts, self.k, self.tau)?),
+        };
+        let scale = Scale::new(loads.fullest(), deferred.len() as u64);
+        let streaming = Streaming { csr, parts, loads: &mut loads, replicas, scale, streamed: 0 };
+        streaming.place(deferred, self.batch(csr), run)?;
+        drop(preassigned);
+        isolated::place(csr, parts, &mut loads, run)?;
+        let loads: Vec<Load> = loads.all().collect();
+        let graph = csr.graph().clone();
+        if !self.repair {
+            let vertices = loads.iter().map(|load| load[0]).collect();
+            return Ok(VertexPartition::new(preferred.reinterpret(), self.k, vertices, None, graph));
+        }
+        let Repaired { loads, cap, dealt } = repair(csr, parts, &loads, caps, run)?;
+        let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
+        Ok(VertexPartition {
+            volume: Some(Volume { loads: volumes, nominal: caps[1], cap }),
+            dealt,
+            ..VertexPartition::new(preferred.reinterpret(), self.k, vertices, Some(caps[0]), graph)
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! The vertices that were deferred, in id order, each to the feasible part of the highest score.
+
+use super::UNPLACED;
+use super::columns::Columns;
+use super::loads::Loads;
+use crate::balance::Load;
+use crate::buffer::reserved;
+use crate::csr::Csr;
+use crate::error::Result;
+use crate::incidence::Incidence;
+use crate::run::Run;
+use crate::sigma::Scale;
+use crate::streaming::{Decider, decide_all};
+
+/// How many neighbours of a vertex are in each part.
+pub(super) struct Tally {
+    counts: Vec<u32>,
+    parts: Vec<u32>,
+}
+
+impl Tally {
+    /// Zeros for `k` parts.
+    pub fn new(k: u32) -> Result<Self> {
+        let mut counts = reserved(k as usize, "neighbours by part")?;
+        counts.resize(k as usize, 0);
+        Ok(Self { counts, parts: reserved(k as usize, "neighbours by part")? })
+    }
+
+    /// Counts the neighbours that are placed.
+    #[inline(always)]
+    pub fn count(&mut self, neighbours: &[u32], parts: &[u32]) {
+        for part in self.parts.drain(..) {
+            self.counts[part as usize] = 0;
+        }
+        for &u in neighbours {
+            let part = parts[u as usize];
+            if part == UNPLACED {
+                continue;
+            }
+            let count = &mut self.counts[part as usize];
+            if *count == 0 {
+                self.parts.push(part);
+            }
+            *count += 1;
+        }
+    }
+
+    /// Neighbours in `part`.
+    #[inline(always)]
+    pub fn of(&self, part: u32) -> u32 {
+        self.counts[part as usize]
+    }
+
+    /// The parts with neighbours.
+    #[inline(always)]
+    pub fn parts(&self) -> &[u32] {
+        &self.parts
+    }
+}
+
+/// The part with the highest score so far; ties go to the lowest.
+struct Best {
+    score: f64,
+    part: u32,
+}
+
+impl Best {
+    #[inline(always)]
+    fn offer(&mut self, score: f64, part: u32) {
+        if score > self.score || (score == self.score && part < self.part) {
+            *self = Best { score, part };
+        }
+    }
+}
+
+/// Where vertices are present, and what that weighs.
+pub(super) struct Replicas {
+    pub presence: Incidence,
+    pub tau: f64,
+}
+
+impl Replicas {
+    /// Those of the vertices that have a part already.
+    pub fn new(csr: &Csr, parts: &[u32], k: u32, tau: f64) -> Result<Self> {
+        let mut made = Self { presence: Incidence::new(csr.num_vertices(), k)?, tau };
+        for v in 0..csr.num_vertices() as u32 {
+            if parts[v as usize] != UNPLACED {
+                made.place(csr, v, parts[v as usize]);
+            }
+        }
+        Ok(made)
+    }
+
+    /// A member of a part is present there, and so are its neighbours.
+    fn place(&mut self, csr: &Csr, v: u32, part: u32) {
+        self.presence.insert(v, part);
+        for &u in csr.neighbours(v) {
+            self.presence.insert(u, part);
+        }
+    }
+}
+
+/// The state of the stream.
+pub(super) struct Streaming<'a> {
+    pub csr: &'a Csr,
+    pub parts: &'a mut [u32],
+    pub loads: &'a mut Loads,
+    /// With the objective that counts replicas, too.
+    pub replicas: Option<Replicas>,
+    pub scale: Scale,
+    pub streamed: u64,
+}
+
+pub(super) struct Scratch {
+    placed: Tally,
+    present: Columns,
+}
+
+impl Streaming<'_> {
+    /// Places `deferred`, in this order.
+    pub fn place(mut self, deferred: &[u32], batch: usize, run: &Run) -> Result<()> {
+        run.begin("streaming", deferred.iter().map(|&v| self.work(v)).sum());
+        decide_all(&mut self, deferred.iter().copied(), batch, run)
+    }
+
+    fn item(&self, v: u32) -> Load {
+        [1, 1 + u64::from(self.csr.degree(v))]
+    }
+
+    fn room(&self, v: u32) -> Option<Load> {
+        self.loads.room(self.scale.at(self.streamed), self.item(v))
+    }
+
+    /// The best part by neighbours and load: one that has neighbours, or that with the least penalty of all.
+    fn by_cut(&self, placed: &Tally, degree: f64, room: Load) -> Option<u32> {
+        let part = self.loads.least(room)?;
+        let score = |part: u32| f64::from(placed.of(part)) / degree - self.loads.penalty(part);
+        let mut best = Best { score: score(part), part };
+        for &part in placed.parts().iter().filter(|&&part| self.loads.is_within(part, room)) {
+            best.offer(score(part), part);
+        }
+        Some(best.part)
+    }
+
+    /// The best part if replicas count, too: any.
+    fn by_replicas(
+        &self,
+        replicas: &Replicas,
+        scratch: &mut Scratch,
+        neighbours: &[u32],
+        room: Load,
+    ) -> Option<u32> {
+        let Scratch { placed, present } = scratch;
+        neighbours.iter().for_each(|&u| present.add(replicas.presence.row(u)));
+        let degree = neighbours.len() as f64;
+        let most = degree + f64::from(self.loads.k());
+        let mut best = Best { score: f64::NEG_INFINITY, part: u32::MAX };
+        for (part, &present) in (0..self.loads.k()).zip(present.sums()) {
+            if self.loads.is_within(part, room) {
+                let score = f64::from(placed.of(part)) / degree - self.loads.penalty(part);
+                // v is present wherever it has a neighbour: only its neighbours may be new to the part.
+                best.offer(score - replicas.tau * (degree - f64::from(present)) / most, part);
+            }
+        }
+        present.clear();
+        (best.part != u32::MAX).then_some(best.part)
+    }
+}
+
+impl Decider for Streaming<'_> {
+    type Scratch = Scratch;
+    type Decision = u32;
+
+    fn scratch(&self) -> Result<Scratch> {
+        let k = self.loads.k();
+        let words = if self.replicas.is_some() { k.div_ceil(64) } else { 0 };
+        Ok(Scratch { placed: Tally::new(k)?, present: Columns::new(words as usize) })
+    }
+
+    fn decide(&self, scratch: &mut Scratch, v: u32) -> u32 {
+        let neighbours = self.csr.neighbours(v);
+        let decided = self.room(v).and_then(|room| {
+            scratch.placed.count(neighbours, self.parts);
+            match &self.replicas {
+                None => self.by_cut(&scratch.placed, neighbours.len() as f64, room),
+                Some(replicas) => self.by_replicas(replicas, scratch, neighbours, room),
+            }
+        });
+        decided.unwrap_or_else(|| self.loads.least_overloaded(self.item(v)))
+    }
+
+    fn commit(&mut self, scratch: &mut Scratch, v: u32, decided: u32) {
+        let holds = self.room(v).is_some_and(|room| self.loads.is_within(decided, room));
+        let part = if holds { decided } else { self.decide(scratch, v) };
+        self.parts[v as usize] = part;
+        self.loads.add(part, self.item(v));
+        self.streamed += 1;
+        if let Some(replicas) = &mut self.replicas {
+            replicas.place(self.csr, v, part);
+        }
+    }
+
+    fn work(&self, v: u32) -> u64 {
+        1 + u64::from(self.csr.degree(v))
+    }
+}
