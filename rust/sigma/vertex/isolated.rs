@@ -16,7 +16,8 @@ const ITEM: [u64; 2] = [1, 1];
 /// Gives each isolated vertex, in id order, the part with the fewest vertices (ties: the lowest) among those with room;
 /// without room anywhere, among all.
 pub(super) fn place(csr: &Csr, parts: &mut [u32], loads: &mut Loads, run: &Run) -> Result<()> {
-    let mut with_room: BinaryHeap<_> = (0..).zip(loads.all()).map(|(part, load)| Reverse((load[0], part))).collect();
+    let mut with_room: BinaryHeap<_> =
+        (0..).zip(loads.all()).map(|(part, load)| Reverse((load[0], part))).collect();
     let mut without = BinaryHeap::new();
     for (v, part) in parts.iter_mut().enumerate() {
         if v.is_multiple_of(CHECK_EVERY) {

@@ -8,20 +8,27 @@ mod preassignment;
 mod repair;
 mod streaming;
 
+use super::preference::{self, Weight, preferred_parts};
 use crate::balance::Load;
 use crate::buffer::Buffer;
 use crate::csr::Csr;
 use crate::error::{Error, Result};
-use crate::partition::{VertexPartition, Volume, cap, validate_balance, validate_parts};
+use crate::incidence::Incidence;
+use crate::partition::{
+    AdjacencyPartitioner, VertexPartition, Volume, cap, validate_balance, validate_parts,
+};
 use crate::run::Run;
-use crate::sigma::Scale;
+use columns::Columns;
 use loads::Loads;
 use preassignment::preassign;
 use repair::{Repaired, repair};
-use streaming::{Replicas, Streaming};
+use streaming::{Replicas, stream};
 
 /// A vertex without a part.
 const UNPLACED: u32 = u32::MAX;
+
+/// Bytes per vertex while caps are repaired, at most.
+const REPAIR_BYTES_PER_VERTEX: u64 = 24;
 
 /// What a part is chosen for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +83,8 @@ impl SigmaVertex {
             return Err(Error::parameter("tau", format!("{}; a weight of 0 or more is needed", self.tau)));
         }
         if !(self.gamma.is_finite() && self.gamma > 1.1) {
-            let what = format!("{}; above 1.1 is needed, so that fuller parts have a larger penalty", self.gamma);
+            let what =
+                format!("{}; above 1.1 is needed, so that fuller parts have a larger penalty", self.gamma);
             return Err(Error::parameter("gamma", what));
         }
         if self.batch == Some(0) {
@@ -100,21 +108,35 @@ impl SigmaVertex {
         }
     }
 
+    /// Bytes needed for `n` vertices, adjacency and the clustering's scratch space not counted.
+    fn memory(&self, n: u64, run: &Run) -> u64 {
+        let words = u64::from(self.k.div_ceil(64));
+        let (presence, columns) = match self.objective {
+            Objective::Cut => (0, 0),
+            Objective::Multi => (Incidence::memory(n, self.k), Columns::memory(words)),
+        };
+        let repairing = if self.repair { REPAIR_BYTES_PER_VERTEX } else { 0 };
+        let per_vertex = preference::BYTES_PER_VERTEX.max(repairing);
+        let threads = run.threads() as u64 + 1;
+        (n * per_vertex).max(8 * n + presence)
+            + 2 * Loads::memory(self.k)
+            + (8 * u64::from(self.k) + columns) * threads
+    }
+
     /// Partitions the graph, given the part that each vertex's cluster is mapped to.
     pub fn place(&self, csr: &Csr, mut preferred: Buffer<u32>, run: &Run) -> Result<VertexPartition> {
         self.validate()?;
+        let n = csr.num_vertices() as u64;
+        run.require(self.memory(n, run), format!("sigma on {n} vertices, {} parts", self.k))?;
         let caps = self.caps(csr);
         let parts = &mut preferred[..];
         let preassigned = preassign(csr, parts, self.k, caps, run)?;
         let mut loads = Loads::new(&preassigned.loads, caps, self.gamma - 1.1)?;
-        let deferred = &preassigned.deferred[..];
         let replicas = match self.objective {
             Objective::Cut => None,
-            Objective::Multi => Some(Replicas::new(csr, parts, self.k, self.tau)?),
+            Objective::Multi => Some(Replicas::new(csr, parts, self.k, self.tau, run)?),
         };
-        let scale = Scale::new(loads.fullest(), deferred.len() as u64);
-        let streaming = Streaming { csr, parts, loads: &mut loads, replicas, scale, streamed: 0 };
-        streaming.place(deferred, self.batch(csr), run)?;
+        stream(csr, parts, &mut loads, replicas, &preassigned.deferred, self.batch(csr), run)?;
         drop(preassigned);
         isolated::place(csr, parts, &mut loads, run)?;
         let loads: Vec<Load> = loads.all().collect();
@@ -130,5 +152,15 @@ impl SigmaVertex {
             dealt,
             ..VertexPartition::new(preferred.reinterpret(), self.k, vertices, Some(caps[0]), graph)
         })
+    }
+}
+
+impl AdjacencyPartitioner for SigmaVertex {
+    fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+        self.validate()?;
+        let n = csr.num_vertices() as u64;
+        run.require(self.memory(n, run), format!("sigma on {n} vertices, {} parts", self.k))?;
+        let preferred = preferred_parts(csr, self.k, self.caps(csr), Weight::Vertices, run)?;
+        self.place(csr, preferred, run)
     }
 }

@@ -181,7 +181,8 @@ fn deal(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<R
     for (part, &dealt) in parts.iter_mut().zip(&dealt.assignment[..]) {
         *part = dealt as u32;
     }
-    let loads: Vec<Load> = dealt.loads.iter().map(|&[vertices, degree]| [vertices, degree + vertices]).collect();
+    let loads: Vec<Load> =
+        dealt.loads.iter().map(|&[vertices, degree]| [vertices, degree + vertices]).collect();
     let reached = loads.iter().map(|load| load[1]).max().unwrap_or(0);
     Ok(Repaired { loads, cap: reached.max(caps[1]), dealt: true })
 }

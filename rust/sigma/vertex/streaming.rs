@@ -3,14 +3,31 @@
 use super::UNPLACED;
 use super::columns::Columns;
 use super::loads::Loads;
+use super::repair::Work;
 use crate::balance::Load;
 use crate::buffer::reserved;
 use crate::csr::Csr;
 use crate::error::Result;
 use crate::incidence::Incidence;
 use crate::run::Run;
-use crate::sigma::Scale;
 use crate::streaming::{Decider, decide_all};
+
+/// The least share of a cap that the stream may use from its beginning on.
+const LEAST_SCALE: f64 = 0.9;
+
+/// The share of a cap that may be used while the stream goes on: `s + (1 - s) * sqrt(t)`, where `t` is the fraction
+/// that has been streamed. Parts that filled up early in one dimension would leave too little choice in the end.
+struct Scale {
+    least: f64,
+    total: u64,
+}
+
+impl Scale {
+    #[inline(always)]
+    fn at(&self, streamed: u64) -> f64 {
+        self.least + (1.0 - self.least) * (streamed as f64 / self.total as f64).sqrt()
+    }
+}
 
 /// How many neighbours of a vertex are in each part.
 pub(super) struct Tally {
@@ -81,12 +98,12 @@ pub(super) struct Replicas {
 
 impl Replicas {
     /// Those of the vertices that have a part already.
-    pub fn new(csr: &Csr, parts: &[u32], k: u32, tau: f64) -> Result<Self> {
+    pub fn new(csr: &Csr, parts: &[u32], k: u32, tau: f64, run: &Run) -> Result<Self> {
         let mut made = Self { presence: Incidence::new(csr.num_vertices(), k)?, tau };
-        for v in 0..csr.num_vertices() as u32 {
-            if parts[v as usize] != UNPLACED {
-                made.place(csr, v, parts[v as usize]);
-            }
+        let mut work = Work::new(run);
+        for (v, &part) in (0..).zip(parts).filter(|&(_, &part)| part != UNPLACED) {
+            made.place(csr, v, part);
+            work.count(csr.degree(v))?;
         }
         Ok(made)
     }
@@ -101,28 +118,38 @@ impl Replicas {
 }
 
 /// The state of the stream.
-pub(super) struct Streaming<'a> {
-    pub csr: &'a Csr,
-    pub parts: &'a mut [u32],
-    pub loads: &'a mut Loads,
+struct Streaming<'a> {
+    csr: &'a Csr,
+    parts: &'a mut [u32],
+    loads: &'a mut Loads,
     /// With the objective that counts replicas, too.
-    pub replicas: Option<Replicas>,
-    pub scale: Scale,
-    pub streamed: u64,
+    replicas: Option<Replicas>,
+    scale: Scale,
+    streamed: u64,
 }
 
-pub(super) struct Scratch {
+struct Scratch {
     placed: Tally,
     present: Columns,
 }
 
-impl Streaming<'_> {
-    /// Places `deferred`, in this order.
-    pub fn place(mut self, deferred: &[u32], batch: usize, run: &Run) -> Result<()> {
-        run.begin("streaming", deferred.iter().map(|&v| self.work(v)).sum());
-        decide_all(&mut self, deferred.iter().copied(), batch, run)
-    }
+/// Places the `deferred` vertices in their order.
+pub(super) fn stream(
+    csr: &Csr,
+    parts: &mut [u32],
+    loads: &mut Loads,
+    replicas: Option<Replicas>,
+    deferred: &[u32],
+    batch: usize,
+    run: &Run,
+) -> Result<()> {
+    let scale = Scale { least: loads.fullest().max(LEAST_SCALE), total: deferred.len() as u64 };
+    let mut state = Streaming { csr, parts, loads, replicas, scale, streamed: 0 };
+    run.begin("streaming", deferred.iter().map(|&v| state.work(v)).sum());
+    decide_all(&mut state, deferred.iter().copied(), batch, run)
+}
 
+impl Streaming<'_> {
     fn item(&self, v: u32) -> Load {
         [1, 1 + u64::from(self.csr.degree(v))]
     }
