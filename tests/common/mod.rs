@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod parts;
+pub mod sigma;
 pub mod spring;
 pub mod text;
 
