@@ -74,8 +74,8 @@ fn parameters() -> impl Strategy<Value = SigmaVertex> {
     let k = prop_oneof![1_u32..=8, 9_u32..=70];
     let objective = select(vec![Objective::Cut, Objective::Multi]);
     let weights = (select(vec![0.0, 0.5, 3.0]), select(vec![2.5, 1.2, 5.0]));
-    (k, ratio(), ratio(), objective, weights, select(vec![None, Some(1), Some(2), Some(7)]), any::<bool>()).prop_map(
-        |(k, balance, volume_balance, objective, (tau, gamma), batch, repair)| SigmaVertex {
+    (k, ratio(), ratio(), objective, weights, select(vec![None, Some(1), Some(2), Some(7)]), any::<bool>())
+        .prop_map(|(k, balance, volume_balance, objective, (tau, gamma), batch, repair)| SigmaVertex {
             k,
             balance,
             volume_balance,
@@ -84,8 +84,7 @@ fn parameters() -> impl Strategy<Value = SigmaVertex> {
             gamma,
             batch,
             repair,
-        },
-    )
+        })
 }
 
 proptest! {
@@ -178,7 +177,7 @@ fn shapes() {
 
 #[test]
 fn a_large_graph_in_batches() {
-    let rmat = Rmat::new(40_000, (1 << 18) + 12_345, 11).unwrap();
+    let rmat = Rmat::new(70_000, (1 << 18) + 12_345, 11).unwrap();
     let graph =
         Graph::new(rmat.num_vertices(), generate::records(&rmat, 0..rmat.num_edges(), &run(2)).unwrap());
     let csr = Csr::build(&graph, false, &run(2)).unwrap();

@@ -32,7 +32,7 @@ from .errors import (
 from .graph_info import info
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import custom, fennel, hash, ldg, random, refennel, reldg, spring
+from .partitioners import custom, fennel, hash, ldg, random, refennel, reldg, sigma, spring
 from .report import draw
 from .store import load
 
@@ -66,5 +66,6 @@ __all__ = [
     "random",
     "refennel",
     "reldg",
+    "sigma",
     "spring",
 ]

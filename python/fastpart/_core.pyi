@@ -101,6 +101,23 @@ def spring(
     degrees: npt.NDArray[np.uint32] | None,
     options: RunOptions,
 ) -> dict[str, Any]: ...
+def sigma_vertex(
+    edges: EdgeSource,
+    *,
+    symmetric: bool,
+    k: int,
+    balance: float,
+    volume_balance: float,
+    objective: str,
+    tau: float,
+    gamma: float,
+    batch: int | None,
+    strict: bool,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def sigma_edge(
+    edges: EdgeSource, *, symmetric: bool, k: int, balance: float, out: _Path | None, options: RunOptions
+) -> dict[str, Any]: ...
 def random_vertices(
     edges: EdgeSource,
     *,

@@ -12,6 +12,7 @@ mod generate;
 mod partitions;
 mod results;
 mod run;
+mod sigma;
 mod spring;
 mod store;
 
@@ -25,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     spring::register(module)?;
     baselines::register(module)?;
     clustering::register(module)?;
+    sigma::register(module)?;
     counts::register(module)?;
     convert::register(module)?;
     generate::register(module)?;

@@ -235,7 +235,8 @@ impl<'a> Oracle<'a> {
             let Some(carried) = enough.or(pairs.iter().map(|pair| pair.0).max()) else { continue };
             // The first of mine; of theirs, by degree then id, the last that will do, or the first.
             let v = pairs.iter().find(|pair| pair.0 == carried).unwrap().1;
-            let mut partners = pairs.iter().filter(|pair| pair.0 == carried && pair.1 == v).map(|pair| pair.2);
+            let mut partners =
+                pairs.iter().filter(|pair| pair.0 == carried && pair.1 == v).map(|pair| pair.2);
             let w = if enough.is_some() { partners.next_back() } else { partners.next() }.unwrap();
             (self.parts[v], self.parts[w]) = (Some(other), Some(part));
             return true;

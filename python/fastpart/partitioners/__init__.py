@@ -8,6 +8,7 @@ from typing import Any
 from ..partition import Partition
 from .custom import custom
 from .random import hash, random
+from .sigma import sigma
 from .spring import spring
 from .vertex_streams import fennel, ldg, refennel, reldg
 
@@ -21,11 +22,13 @@ __all__ = [
     "random",
     "refennel",
     "reldg",
+    "sigma",
     "spring",
 ]
 
 PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "spring": spring,
+    "sigma": sigma,
     "random": random,
     "hash": hash,
     "ldg": ldg,

@@ -4,20 +4,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::UNPLACED;
-use super::loads::Loads;
-use crate::balance::CHECK_EVERY;
+use crate::balance::{CHECK_EVERY, Load};
 use crate::csr::Csr;
 use crate::error::Result;
 use crate::run::Run;
 
-/// A vertex without neighbours.
-const ITEM: [u64; 2] = [1, 1];
-
-/// Gives each isolated vertex, in id order, the part with the fewest vertices (ties: the lowest) among those with room;
-/// without room anywhere, among all.
-pub(super) fn place(csr: &Csr, parts: &mut [u32], loads: &mut Loads, run: &Run) -> Result<()> {
+/// Gives each isolated vertex, in id order, the part with the fewest vertices (ties: the lowest) among those with room
+/// for it under the `caps`; without room anywhere, among all.
+pub(super) fn place(csr: &Csr, parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) -> Result<()> {
     let mut with_room: BinaryHeap<_> =
-        (0..).zip(loads.all()).map(|(part, load)| Reverse((load[0], part))).collect();
+        (0..).zip(loads.iter()).map(|(part, load)| Reverse((load[0], part))).collect();
     let mut without = BinaryHeap::new();
     for (v, part) in parts.iter_mut().enumerate() {
         if v.is_multiple_of(CHECK_EVERY) {
@@ -26,17 +22,18 @@ pub(super) fn place(csr: &Csr, parts: &mut [u32], loads: &mut Loads, run: &Run) 
         if *part != UNPLACED || csr.degree(v as u32) > 0 {
             continue;
         }
-        let room = loads.room(1.0, ITEM).unwrap_or_default();
-        while let Some(&Reverse((_, full))) = with_room.peek().filter(|top| !loads.is_within(top.0.1, room)) {
+        let is_full = |part: u32| (0..2).any(|dimension| loads[part as usize][dimension] >= caps[dimension]);
+        while let Some(full) = with_room.peek().filter(|fewest| is_full(fewest.0.1)).copied() {
             with_room.pop();
-            without.push(Reverse((loads.load(full)[0], full)));
+            without.push(full);
         }
         let queue = if with_room.is_empty() { &mut without } else { &mut with_room };
-        if let Some(mut top) = queue.peek_mut() {
-            let Reverse((vertices, chosen)) = &mut *top;
+        if let Some(mut fewest) = queue.peek_mut() {
+            let Reverse((vertices, chosen)) = &mut *fewest;
             *vertices += 1;
             *part = *chosen;
-            loads.add(*chosen, ITEM);
+            let load = &mut loads[*chosen as usize];
+            *load = [load[0] + 1, load[1] + 1];
         }
     }
     Ok(())

@@ -27,6 +27,13 @@ use streaming::{Replicas, stream};
 /// A vertex without a part.
 const UNPLACED: u32 = u32::MAX;
 
+/// Graphs with fewer vertices follow the sequential rule.
+const SEQUENTIAL_BELOW: usize = 1 << 16;
+
+/// Vertices decided against one frozen state, on large graphs; on smaller ones one of 1,024, since what a batch does not
+/// see of itself costs quality.
+const LARGEST_BATCH: usize = 1024;
+
 /// Bytes per vertex while caps are repaired, at most.
 const REPAIR_BYTES_PER_VERTEX: u64 = 24;
 
@@ -75,7 +82,8 @@ impl SigmaVertex {
         }
     }
 
-    fn validate(&self) -> Result<()> {
+    /// Refuses parameters that cannot be.
+    pub fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         validate_balance("volume_balance", self.volume_balance)?;
@@ -103,8 +111,8 @@ impl SigmaVertex {
     fn batch(&self, csr: &Csr) -> usize {
         match self.batch {
             Some(batch) => usize::try_from(batch).unwrap_or(usize::MAX),
-            None if csr.graph().m < 1 << 18 => 1,
-            None => 1024,
+            None if csr.num_vertices() < SEQUENTIAL_BELOW || csr.graph().m < 1 << 18 => 1,
+            None => (csr.num_vertices() / 1024).min(LARGEST_BATCH),
         }
     }
 
@@ -138,8 +146,8 @@ impl SigmaVertex {
         };
         stream(csr, parts, &mut loads, replicas, &preassigned.deferred, self.batch(csr), run)?;
         drop(preassigned);
-        isolated::place(csr, parts, &mut loads, run)?;
-        let loads: Vec<Load> = loads.all().collect();
+        let mut loads: Vec<Load> = loads.all().collect();
+        isolated::place(csr, parts, &mut loads, caps, run)?;
         let graph = csr.graph().clone();
         if !self.repair {
             let vertices = loads.iter().map(|load| load[0]).collect();
