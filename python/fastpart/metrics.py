@@ -105,8 +105,8 @@ def evaluate(
         test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.totals``: ``kind, algorithm,
         k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
         replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. Of a partition made with
-        ``balance_on``, the first also has ``weight_load, weight_cap``, the second ``weight_balance``; of one with a bound
-        on volume (degree + 1, summed), ``volume_load, volume_cap`` and ``volume_balance``.
+        ``balance_on``, the first also has ``weight_load, weight_cap``, the second ``weight_balance``; of one with a
+        bound on volume (degree + 1, summed), ``volume_load, volume_cap`` and ``volume_balance``.
 
     Raises
     ------

@@ -11,6 +11,16 @@ from ..parameters import Progress, StrPath, run_options
 from ..partition import EdgePartition, VertexPartition
 from .common import edge_partition, vertex_partition
 
+_OF_VERTICES: dict[str, Any] = {
+    "objective": "multi",
+    "volume_balance": 1.10,
+    "tau": 0.5,
+    "gamma": 2.5,
+    "strict": True,
+    "batch": None,
+}
+"""Defaults of what has no meaning in edge mode."""
+
 
 def sigma(
     edges: Any,
@@ -34,10 +44,10 @@ def sigma(
 ) -> VertexPartition | EdgePartition:
     """Partition the vertices, or the edge records, with SIGMA: even in vertices and edges at once.
 
-    Clusters the vertices by modularity, maps the clusters to parts, preassigns what they agree on, and streams the rest
-    to the parts of the best scores. Needs the neighbours of all vertices: 8 bytes per edge, in memory, or in a temporary
-    file where the budget is too small; kept by ``edges`` for further calls. Beside them, 24 bytes per vertex; with
-    ``objective="multi"`` and k > 128, 8 and one bit per part.
+    Clusters the vertices by modularity, maps the clusters to parts, preassigns what they agree on, and streams the
+    rest to the parts of the best scores. Needs the neighbours of all vertices: 8 bytes per edge, in memory, or in a
+    temporary file where the budget is too small; kept by ``edges`` for further calls. Beside them, 24 bytes per vertex;
+    with ``objective="multi"`` and k > 128, 8 and one bit per part.
 
     Parameters
     ----------
@@ -92,18 +102,18 @@ def sigma(
     Warns
     -----
     CapacityWarning
-        The cap on volume could not be kept. It is raised to what was reached, at most ``ceil(V / k) + max(degree + 1)``;
-        where even that was out of reach, all vertices are dealt by descending degree.
+        The cap on volume could not be kept. It is raised to what was reached, at most
+        ``ceil(V / k) + max(degree + 1)``; where that was out of reach, all vertices are dealt by descending degree.
 
     Notes
     -----
-    Source: SIGMA, section 3. A vertex is present in a part if it or a neighbour is a member. So it is present wherever a
-    neighbour is placed, and the replicas that "multi" counts are its neighbours that would be new to the part. Parallel
-    edges count as often as there are. Ties go to the lowest part. Isolated vertices come last, to the parts with the
-    fewest vertices.
+    Source: SIGMA, section 3. A vertex is present in a part if it or a neighbour is a member. So it is present wherever
+    a neighbour is placed, and the replicas that "multi" counts are its neighbours that would be new to the part.
+    Parallel edges count as often as there are. Ties go to the lowest part. Isolated vertices come last, to the parts
+    with the fewest vertices.
 
-    The repair moves vertices out of parts above a cap, those first that cut the fewest edges; then it exchanges vertices
-    for others of lower degree.
+    The repair moves vertices out of parts above a cap, those first that cut the fewest edges; then it exchanges
+    vertices for others of lower degree.
 
     ``balance_on`` is not among the parameters: with vertices and volume bounded already, a third bound could not be
     promised. :func:`spring` takes it.
@@ -145,7 +155,9 @@ def sigma(
         "options": options,
     }
     if mode == "edge":
-        _refuse_of_vertices(of_vertices)
+        for name, value in of_vertices.items():
+            if value != _OF_VERTICES[name]:
+                raise ParameterError(f'{name}: it belongs to mode="vertex"')
         return edge_partition(
             "sigma", given, opened, out, lambda file: _core.sigma_edge(opened._source, **core, out=file)
         )
@@ -153,11 +165,3 @@ def sigma(
         raise ParameterError('out: it belongs to mode="edge"; save a vertex partition with .save(...)')
     fields = _core.sigma_vertex(opened._source, **core, **of_vertices)
     return vertex_partition("sigma", given | of_vertices, fields, opened, on_infeasible)
-
-
-def _refuse_of_vertices(given: dict[str, Any]) -> None:
-    """Refuse what has no meaning in edge mode, unless it is as it is by default."""
-    defaults = sigma.__kwdefaults__
-    for name, value in given.items():
-        if value != defaults[name]:
-            raise ParameterError(f'{name}: it belongs to mode="vertex"')

@@ -1,4 +1,37 @@
-//! SIGMA's vertex mode.
+//! SIGMA's vertex mode: a partition that keeps clusters whole and bounds vertices and volume of every part.
+//!
+//! **Requirements.** The neighbours of every vertex ([`Csr`]). The *volume* of a part is the sum of `d(v) + 1` over its
+//! vertices.
+//!
+//! **Memory.** 24 bytes per vertex, result included, adjacency and the clustering's scratch space not; that is what
+//! clusters take before the stream and what repair takes, at most, after it. The stream itself takes 8, and k bits for
+//! [`Objective::Multi`]. 96 bytes per part, and 8 per part and thread.
+//!
+//! **Algorithm.** Every vertex prefers the part that its cluster is mapped to ([`preference`]). *Preassignment*, in id
+//! order: a vertex goes there if all neighbours that were preassigned before are there, and both caps hold. *Streaming*
+//! of the others, in id order: each goes to the part with the highest score `e(v,p) / d(v) - rho^(gamma - 1.1)` among
+//! those with room under both caps times `s + (1 - s) sqrt(t)`. Here `rho` is the larger of the part's relative loads, `s`
+//! the largest one after the preassignment, at least 0.9, and `t` the fraction of the stream that went before. If there is
+//! room nowhere, it goes to the part whose larger relative load will be smallest. [`Objective::Multi`] subtracts
+//! `tau R / (d(v) + k)`. Isolated vertices come last, to the parts with the fewest vertices. [`repair`](mod@repair)
+//! brings the parts under their caps, or raises the cap on volume.
+//!
+//! `R` counts the replicas that come with a choice. A vertex is *present* in a part if it or one of its neighbours is a
+//! member. So `v` is present wherever it has a neighbour, the paper's `R2` (parts of its neighbours where it is not) is
+//! always 0, and `R` is the number of its neighbours that are not present in `p`.
+//!
+//! **Exactness.** By the cut alone, a part without neighbours of `v` is best if its penalty is least: the parts of its
+//! neighbours and the one that [`loads`] finds are all that need a score. With replicas all parts are scored; the
+//! neighbours present in each are counted by adding up rows of bits ([`columns`]).
+//!
+//! **Parallelism.** Clustering, and the stream, whose vertices are decided in batches against a frozen state
+//! ([`crate::streaming`]): what lacks room when its turn comes is decided anew. The size of the batches depends on n and
+//! m only. Small graphs have batches of 1, the sequential rule.
+//!
+//! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk); no vertex finding room costs
+//! O(k).
+//!
+//! **Source.** SIGMA, sections 3.1 and 3.3.
 
 mod columns;
 mod exchange;
