@@ -136,7 +136,7 @@ impl SigmaVertex {
     }
 
     /// The nominal caps: on vertices, and on volume.
-    fn caps(&self, csr: &Csr) -> Load {
+    pub fn caps(&self, csr: &Csr) -> Load {
         let (n, entries) = (csr.num_vertices() as u64, csr.num_entries());
         [cap(self.balance, n, self.k), cap(self.volume_balance, n + entries, self.k)]
     }
