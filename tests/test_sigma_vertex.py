@@ -116,14 +116,15 @@ class Oracle:
         return sum(self.part[u] == part for u in self.neighbours[v])
 
     def is_present(self, v, part):
-        return self.part[v] == part or self.inside(v, part) > 0
+        """Say whether ``v`` or a neighbour was a member when the batch began."""
+        return any(self.before[u] == part for u in [v, *self.neighbours[v]])
 
     def score(self, v, part):
         score = self.inside(v, part) / self.degree[v] - self.relative(self.load(part)) ** (self.gamma - 1.1)
         if self.objective == "cut":
             return score
         new = sum(not self.is_present(u, part) for u in self.neighbours[v])
-        homes = {self.part[u] for u in self.neighbours[v]} - {None, part}
+        homes = {self.before[u] for u in self.neighbours[v]} - {None, part}
         away = sum(not self.is_present(v, home) for home in homes)
         return score - self.tau * (new + away) / (self.degree[v] + self.k)
 
@@ -147,7 +148,7 @@ class Oracle:
         least = max(0.9, *(self.relative(self.load(part)) for part in range(self.k))) if self.n else 0.9
         scales = [least + (1 - least) * math.sqrt(t / len(deferred)) for t in range(len(deferred))]
         for start in range(0, len(deferred), batch):
-            members = deferred[start : start + batch]
+            members, self.before = deferred[start : start + batch], list(self.part)
             frozen = [self.decide(v, scales[start]) for v in members]
             for v, part, scale in zip(members, frozen, scales[start:], strict=False):
                 self.part[v] = part if self.fits(v, part, scale) else self.decide(v, scale)

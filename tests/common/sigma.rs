@@ -23,6 +23,8 @@ pub struct Oracle<'a> {
     pub neighbours: Vec<Vec<usize>>,
     pub caps: Load,
     parts: Vec<Option<usize>>,
+    /// Parts when the batch began: what presence goes by.
+    before: Vec<Option<usize>>,
 }
 
 impl<'a> Oracle<'a> {
@@ -39,7 +41,14 @@ impl<'a> Oracle<'a> {
             (ratio.min(f64::from(sigma.k)) * items as f64 / f64::from(sigma.k)).ceil() as u64
         };
         let caps = [cap(sigma.balance, neighbours.len()), cap(sigma.volume_balance, total)];
-        Self { sigma, k: sigma.k as usize, parts: vec![None; neighbours.len()], neighbours, caps }
+        Self {
+            sigma,
+            k: sigma.k as usize,
+            parts: vec![None; neighbours.len()],
+            before: Vec::new(),
+            neighbours,
+            caps,
+        }
     }
 
     pub fn item(&self, v: usize) -> Load {
@@ -66,12 +75,12 @@ impl<'a> Oracle<'a> {
 
     /// Member, or neighbour of a member.
     fn is_present(&self, v: usize, part: usize) -> bool {
-        self.parts[v] == Some(part) || self.in_part(v, part) > 0
+        self.before[v] == Some(part) || self.neighbours[v].iter().any(|&u| self.before[u] == Some(part))
     }
 
     fn replicas(&self, v: usize, part: usize) -> f64 {
         let new = self.neighbours[v].iter().filter(|&&u| !self.is_present(u, part)).count();
-        let homes: BTreeSet<usize> = self.neighbours[v].iter().filter_map(|&u| self.parts[u]).collect();
+        let homes: BTreeSet<usize> = self.neighbours[v].iter().filter_map(|&u| self.before[u]).collect();
         let away = homes.iter().filter(|&&home| home != part && !self.is_present(v, home)).count();
         (new + away) as f64
     }
@@ -121,6 +130,7 @@ impl<'a> Oracle<'a> {
         let fullest = (0..self.k).map(|part| self.relative(self.load(part))).fold(0.9, f64::max);
         let scale = |done: usize| fullest + (1.0 - fullest) * (done as f64 / deferred.len() as f64).sqrt();
         for (index, batch) in deferred.chunks(batch).enumerate().map(|(i, b)| (i * batch, b)) {
+            self.before = self.parts.clone();
             let frozen: Vec<usize> = batch.iter().map(|&v| self.decide(v, scale(index))).collect();
             for ((done, &v), decided) in (index..).zip(batch).zip(frozen) {
                 let holds = self.fits(v, decided, scale(done));

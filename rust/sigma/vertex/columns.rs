@@ -55,8 +55,8 @@ impl Columns {
 
     /// Adds a row.
     #[inline(always)]
-    pub fn add(&mut self, row: &[u64]) {
-        for (word, &bits) in self.words.iter_mut().zip(row) {
+    pub fn add(&mut self, row: impl Iterator<Item = u64>) {
+        for (word, bits) in self.words.iter_mut().zip(row) {
             word.waiting[self.waiting] = bits;
         }
         self.waiting += 1;
@@ -145,7 +145,7 @@ mod tests {
             let mut expected = vec![0; 192];
             for _ in 0..rows {
                 let row = [random.next_u64(), random.next_u64() & random.next_u64(), u64::MAX];
-                columns.add(&row);
+                columns.add(row.into_iter());
                 for (column, count) in expected.iter_mut().enumerate() {
                     *count += (row[column / 64] >> (column % 64) & 1) as u32;
                 }

@@ -28,6 +28,8 @@ pub struct Loads {
     k: u32,
     caps: Load,
     exponent: f64,
+    /// Parts whose penalty, and the nodes above, are out of date.
+    changed: Vec<u32>,
 }
 
 impl Loads {
@@ -37,7 +39,7 @@ impl Loads {
         let leaves = loads.len().next_power_of_two();
         let mut nodes = reserved(2 * leaves, "loads of the parts")?;
         nodes.resize(2 * leaves, VOID);
-        let mut made = Self { nodes, leaves, k: loads.len() as u32, caps, exponent };
+        let mut made = Self { nodes, leaves, k: loads.len() as u32, caps, exponent, changed: Vec::new() };
         for (leaf, &load) in (leaves..).zip(loads) {
             made.nodes[leaf] = Node { penalty: made.penalty_of(load), load };
         }
@@ -103,16 +105,38 @@ impl Loads {
         !self.is_within(part, self.caps)
     }
 
-    /// Adds `item` to a part.
+    /// Adds `item` to a part. Until [`refresh`](Self::refresh), only [`load`](Self::load) and what compares it know.
+    #[inline(always)]
     pub fn add(&mut self, part: u32, item: Load) {
         let load = self.load(part);
-        self.set(part, [load[0] + item[0], load[1] + item[1]]);
+        self.nodes[self.leaves + part as usize].load = [load[0] + item[0], load[1] + item[1]];
+        if self.changed.last() != Some(&part) {
+            self.changed.push(part);
+        }
     }
 
-    /// Takes `item` out of a part.
+    /// Takes `item` out of a part; see [`add`](Self::add).
     pub fn remove(&mut self, part: u32, item: Load) {
         let load = self.load(part);
-        self.set(part, [load[0] - item[0], load[1] - item[1]]);
+        self.nodes[self.leaves + part as usize].load = [load[0] - item[0], load[1] - item[1]];
+        self.changed.push(part);
+    }
+
+    /// Brings penalties and choices up to date with the loads.
+    pub fn refresh(&mut self) {
+        if self.changed.len() > 1 {
+            self.changed.sort_unstable();
+            self.changed.dedup();
+        }
+        for index in 0..self.changed.len() {
+            let mut node = self.leaves + self.changed[index] as usize;
+            self.nodes[node].penalty = self.penalty_of(self.nodes[node].load);
+            while node > 1 {
+                node /= 2;
+                self.nodes[node] = self.merged(node);
+            }
+        }
+        self.changed.clear();
     }
 
     /// The part with the least penalty among those within `room`; ties go to the lowest.
@@ -152,15 +176,6 @@ impl Loads {
         }
     }
 
-    fn set(&mut self, part: u32, load: Load) {
-        let mut node = self.leaves + part as usize;
-        self.nodes[node] = Node { penalty: self.penalty_of(load), load };
-        while node > 1 {
-            node /= 2;
-            self.nodes[node] = self.merged(node);
-        }
-    }
-
     fn merged(&self, node: usize) -> Node {
         let [left, right] = [self.nodes[2 * node], self.nodes[2 * node + 1]];
         let least = |dimension: usize| left.load[dimension].min(right.load[dimension]);
@@ -188,6 +203,14 @@ mod tests {
         for k in [1, 2, 3, 31, 32, 70] {
             let mut loads = Loads::new(&vec![[0; 2]; k], [40, 900], 1.4).unwrap();
             for step in 0..3000 {
+                // Several changes at once, too.
+                if step % 4 > 0 {
+                    loads.refresh();
+                } else {
+                    loads.add(0, [1, 1]);
+                    loads.add(k as u32 - 1, [1, 1]);
+                    loads.refresh();
+                }
                 let item = [1, 1 + random.below(60)];
                 let room = [random.below(45), random.below(1000)];
                 let scan = (0..k as u32).filter(|&part| loads.is_within(part, room));

@@ -25,7 +25,8 @@
 //! neighbours present in each are counted by adding up rows of bits ([`columns`]).
 //!
 //! **Parallelism.** Clustering, and the stream, whose vertices are decided in batches against a frozen state
-//! ([`crate::streaming`]): what lacks room when its turn comes is decided anew. The size of the batches depends on n and
+//! ([`crate::streaming`]): what lacks room when its turn comes is decided anew, though presence stays that of the frozen
+//! state, so that all threads can bring it up to date between the batches. The size of the batches depends on n and
 //! m only. Small graphs have batches of 1, the sequential rule.
 //!
 //! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk); no vertex finding room costs
@@ -38,6 +39,7 @@ mod exchange;
 mod isolated;
 mod loads;
 mod preassignment;
+mod presence;
 mod repair;
 mod streaming;
 
@@ -46,7 +48,6 @@ use crate::balance::Load;
 use crate::buffer::Buffer;
 use crate::csr::Csr;
 use crate::error::{Error, Result};
-use crate::incidence::Incidence;
 use crate::partition::{
     AdjacencyPartitioner, VertexPartition, Volume, cap, validate_balance, validate_parts,
 };
@@ -54,6 +55,7 @@ use crate::run::Run;
 use columns::Columns;
 use loads::Loads;
 use preassignment::preassign;
+use presence::Presence;
 use repair::{Repaired, repair};
 use streaming::{Replicas, stream};
 
@@ -154,7 +156,7 @@ impl SigmaVertex {
         let words = u64::from(self.k.div_ceil(64));
         let (presence, columns) = match self.objective {
             Objective::Cut => (0, 0),
-            Objective::Multi => (Incidence::memory(n, self.k), Columns::memory(words)),
+            Objective::Multi => (Presence::memory(n, self.k), Columns::memory(words)),
         };
         let repairing = if self.repair { REPAIR_BYTES_PER_VERTEX } else { 0 };
         let per_vertex = preference::BYTES_PER_VERTEX.max(repairing);

@@ -75,6 +75,7 @@ impl Repair<'_> {
         let item = self.item(v);
         self.loads.remove(self.parts[v as usize], item);
         self.loads.add(part, item);
+        self.loads.refresh();
         self.parts[v as usize] = part;
     }
 

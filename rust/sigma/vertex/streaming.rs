@@ -1,14 +1,15 @@
 //! The vertices that were deferred, in id order, each to the feasible part of the highest score.
 
+use rayon::prelude::*;
+
 use super::UNPLACED;
 use super::columns::Columns;
 use super::loads::Loads;
-use super::repair::Work;
-use crate::balance::Load;
+use super::presence::Presence;
+use crate::balance::{CHECK_EVERY, Load};
 use crate::buffer::reserved;
 use crate::csr::Csr;
 use crate::error::Result;
-use crate::incidence::Incidence;
 use crate::run::Run;
 use crate::streaming::{Decider, decide_all};
 
@@ -92,28 +93,25 @@ impl Best {
 
 /// Where vertices are present, and what that weighs.
 pub(super) struct Replicas {
-    pub presence: Incidence,
-    pub tau: f64,
+    presence: Presence,
+    tau: f64,
 }
 
 impl Replicas {
     /// Those of the vertices that have a part already.
     pub fn new(csr: &Csr, parts: &[u32], k: u32, tau: f64, run: &Run) -> Result<Self> {
-        let mut made = Self { presence: Incidence::new(csr.num_vertices(), k)?, tau };
-        let mut work = Work::new(run);
-        for (v, &part) in (0..).zip(parts).filter(|&(_, &part)| part != UNPLACED) {
-            made.place(csr, v, part);
-            work.count(csr.degree(v))?;
-        }
-        Ok(made)
-    }
-
-    /// A member of a part is present there, and so are its neighbours.
-    fn place(&mut self, csr: &Csr, v: u32, part: u32) {
-        self.presence.insert(v, part);
-        for &u in csr.neighbours(v) {
-            self.presence.insert(u, part);
-        }
+        let presence = Presence::new(csr.num_vertices(), k)?;
+        let chunks =
+            parts.par_chunks(CHECK_EVERY).zip((0..csr.num_vertices()).into_par_iter().step_by(CHECK_EVERY));
+        run.install(|| {
+            chunks.try_for_each(|(parts, first)| {
+                for (&part, v) in parts.iter().zip(first as u32..).filter(|&(&part, _)| part != UNPLACED) {
+                    presence.place(csr, v, part);
+                }
+                run.advance(0)
+            })
+        })?;
+        Ok(Self { presence, tau })
     }
 }
 
@@ -126,6 +124,8 @@ struct Streaming<'a> {
     replicas: Option<Replicas>,
     scale: Scale,
     streamed: u64,
+    /// Members of the batch before, which the penalties and the presence do not know yet; none with batches of 1.
+    batch: Option<Vec<u32>>,
 }
 
 struct Scratch {
@@ -144,7 +144,7 @@ pub(super) fn stream(
     run: &Run,
 ) -> Result<()> {
     let scale = Scale { least: loads.fullest().max(LEAST_SCALE), total: deferred.len() as u64 };
-    let mut state = Streaming { csr, parts, loads, replicas, scale, streamed: 0 };
+    let mut state = Streaming { csr, parts, loads, replicas, scale, streamed: 0, batch: None };
     run.begin("streaming", deferred.iter().map(|&v| state.work(v)).sum());
     decide_all(&mut state, deferred.iter().copied(), batch, run)
 }
@@ -198,6 +198,16 @@ impl Decider for Streaming<'_> {
     type Scratch = Scratch;
     type Decision = u32;
 
+    fn begin(&mut self, batch: &[u32]) {
+        self.loads.refresh();
+        let before = self.batch.get_or_insert_default();
+        if let Some(replicas) = &self.replicas {
+            replicas.presence.place_all(self.csr, before, self.parts);
+        }
+        before.clear();
+        before.extend_from_slice(batch);
+    }
+
     fn scratch(&self) -> Result<Scratch> {
         let k = self.loads.k();
         let words = if self.replicas.is_some() { k.div_ceil(64) } else { 0 };
@@ -218,12 +228,20 @@ impl Decider for Streaming<'_> {
 
     fn commit(&mut self, scratch: &mut Scratch, v: u32, decided: u32) {
         let holds = self.room(v).is_some_and(|room| self.loads.is_within(decided, room));
-        let part = if holds { decided } else { self.decide(scratch, v) };
+        let part = if holds {
+            decided
+        } else {
+            self.loads.refresh();
+            self.decide(scratch, v)
+        };
         self.parts[v as usize] = part;
         self.loads.add(part, self.item(v));
         self.streamed += 1;
-        if let Some(replicas) = &mut self.replicas {
-            replicas.place(self.csr, v, part);
+        if self.batch.is_none() {
+            self.loads.refresh();
+            if let Some(replicas) = &self.replicas {
+                replicas.presence.place(self.csr, v, part);
+            }
         }
     }
 
