@@ -4,6 +4,7 @@
 
 use crate::buffer::Buffer;
 use crate::error::Result;
+use crate::prefetch::prefetch;
 
 /// An `n × k` matrix of bits.
 #[derive(Debug)]
@@ -28,6 +29,12 @@ impl Incidence {
     #[inline(always)]
     pub fn row(&self, v: u32) -> &[u64] {
         &self.words[v as usize * self.stride..][..self.stride]
+    }
+
+    /// Brings the row of `v` into the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, v: u32) {
+        prefetch(&self.words, v as usize * self.stride);
     }
 
     /// Whether `v` is in `part`.

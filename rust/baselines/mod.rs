@@ -1,4 +1,6 @@
-//! The partitioners that others are compared with.
+//! What users partition with today, to compare with.
 
+pub mod greedy;
+pub mod hdrf;
 pub mod random;
 pub mod vertex_streams;
