@@ -7,7 +7,7 @@ use super::{Affinity, EdgeStreamer, Limit};
 use crate::degrees::{self, Degrees};
 use crate::edges::{EdgeStream, pass::blocks};
 use crate::error::Result;
-use crate::partition::{self, EdgePartition, EdgeParts, Graph};
+use crate::partition::{self, EdgePartition, EdgeParts, Graph, loops};
 use crate::run::Run;
 
 /// Bytes that [`stream_all`] takes, for `n` vertices and `m` records.
@@ -27,11 +27,11 @@ pub fn stream_all(
     let (n, m) = (edges.num_vertices(), edges.num_edges());
     let needed = memory(n, m, k, out).max(degrees::memory(edges, run));
     run.require(needed, format!("{name}, {n} vertices, {m} records, {k} parts"))?;
-    let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
+    let Degrees { degree, loops: num_loops, checksum } = degrees::scan(edges, run)?;
     let cap = partition::cap(balance, m, k);
     let mut streamer = EdgeStreamer::new(degree, k, cap, affinity, terms)?;
     let mut parts = EdgeParts::new(m, k, out)?;
-    streamer.begin(m - loops, Limit::constant(cap));
+    streamer.begin(m - num_loops, Limit::constant(cap));
     edges.check_unchanged()?;
     run.begin("streaming", m);
     let (mut buf, mut placed) = (Vec::new(), Vec::new());
@@ -44,6 +44,10 @@ pub fn stream_all(
         parts.write(first, &placed);
     }
     edges.check_unchanged()?;
-    let loads = streamer.loads.records();
-    Ok(EdgePartition { parts, k, loads, cap: Some(cap), graph: Graph { n, m, loops, checksum } })
+    let EdgeStreamer { mut present, loads, .. } = streamer;
+    let mut loads = loads.records();
+    if num_loops > 0 {
+        loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
+    }
+    Ok(EdgePartition { parts, k, loads, cap: Some(cap), graph: Graph { n, m, loops: num_loops, checksum } })
 }

@@ -1,0 +1,174 @@
+//! SIGMA's edge mode: an edge partition that keeps clusters whole and balances records and replicas at once.
+//!
+//! **Requirements.** Any graph, and a part that each vertex prefers: that of its cluster.
+//!
+//! **Memory.** k bits and 8 bytes per vertex (preferred part, degree), 40 bytes per part, and the result.
+//!
+//! **Algorithm.** *Preassignment*: a record whose ends prefer the same part goes there, up to the cap of
+//! `ceil(balance * m / k)` records. *Streaming*: the others follow, each to the part of the largest score
+//! `g_u + g_v + lambda * (b_e / 2 + b_r / 2)` among those below the limit. `g_u = 2 - d(u) / (d(u) + d(v))` if u is in the
+//! part already, else 0; `b = (max - load) / (epsilon + max - 1)` for records and for replicas, 0 while max is 0. The
+//! limit is `ceil(cap * (s + (1 - s) * sqrt(t)))` with `s = max(0.9, largest load after the preassignment / cap)` and the
+//! fraction t of the streamed records that are placed; where no part is below it, the one with the fewest records is
+//! taken. The limit is rounded up, as the cap is: rounded down it would leave no part open where `m / k` is small.
+//!
+//! **Complexity.** See [`crate::edge_streaming`]; two passes over the records.
+//!
+//! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster, the authors' program those
+//! within a part: so does this.
+
+use std::path::Path;
+
+use crate::baselines::hdrf::validate_lambda;
+use crate::buffer::Buffer;
+use crate::edge_streaming::loads::Balance;
+use crate::edge_streaming::{Affinity, EdgeStreamer, Limit};
+use crate::edges::{EdgeStream, pass::blocks};
+use crate::error::{Error, Result};
+use crate::partition::{
+    self, EdgePartition, EdgeParts, Graph, edge_parts::DEFERRED, loops, validate_balance, validate_parts,
+};
+use crate::prefetch::prefetch;
+use crate::run::Run;
+
+/// The least share of the cap that is open in the beginning of the stream.
+const LEAST_OPEN: f64 = 0.9;
+/// Records between two looks at the cancel flag, and how far ahead memory is asked for.
+const STRIDE: usize = 1 << 14;
+const AHEAD: usize = 16;
+
+/// Parameters of the edge mode.
+#[derive(Debug, Clone)]
+pub struct EdgeMode {
+    /// Number of parts.
+    pub k: u32,
+    /// A part gets at most `ceil(balance * m / k)` records.
+    pub balance: f64,
+    /// Weight of the balance of loads in the score.
+    pub lambda: f64,
+    /// Keeps the first denominators of the balance above 0.
+    pub epsilon: f64,
+}
+
+impl EdgeMode {
+    /// The defaults.
+    pub fn new(k: u32) -> Self {
+        Self { k, balance: 1.10, lambda: 1.0, epsilon: 1.0 }
+    }
+
+    /// Refuses parameters that cannot be.
+    pub fn validate(&self) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        validate_lambda(self.lambda)?;
+        if self.epsilon.is_finite() && self.epsilon > 0.0 {
+            return Ok(());
+        }
+        Err(Error::parameter("epsilon", format!("{}; a number above 0 is needed", self.epsilon)))
+    }
+
+    /// Bytes that `n` vertices and `m` records take, preferred parts included.
+    pub fn memory(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
+        EdgeStreamer::memory(n, self.k) + 4 * n + EdgeParts::memory(m, self.k, out)
+    }
+
+    /// Gives each record a part, from the part that each vertex prefers and the degrees.
+    pub fn partition(
+        &self,
+        edges: &dyn EdgeStream,
+        preferred: &[u32],
+        degrees: Buffer<u32>,
+        graph: Graph,
+        out: Option<&Path>,
+        run: &Run,
+    ) -> Result<EdgePartition> {
+        self.validate()?;
+        let what = format!("SIGMA's edge mode, {} vertices, {} records, {} parts", graph.n, graph.m, self.k);
+        run.require(self.memory(graph.n, graph.m, out), what)?;
+        let cap = partition::cap(self.balance, graph.m, self.k);
+        let balance = Balance::RecordsAndReplicas { lambda: self.lambda, epsilon: self.epsilon };
+        let mut streamer = EdgeStreamer::new(degrees, self.k, cap, Affinity::Degree, balance)?;
+        let mut parts = EdgeParts::new(graph.m, self.k, out)?;
+        edges.check_unchanged()?;
+        let deferred = preassign(edges, preferred, cap, &mut streamer, &mut parts, run)?;
+        let fullest = streamer.loads.records().into_iter().max().unwrap_or(0);
+        let start = if cap > 0 { LEAST_OPEN.max(fullest as f64 / cap as f64) } else { 1.0 };
+        streamer.begin(deferred, Limit { cap, start });
+        stream(edges, &mut streamer, &mut parts, run)?;
+        edges.check_unchanged()?;
+        let EdgeStreamer { mut present, loads, .. } = streamer;
+        let mut loads = loads.records();
+        if graph.loops > 0 {
+            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
+        }
+        Ok(EdgePartition { parts, k: self.k, loads, cap: Some(cap), graph })
+    }
+}
+
+/// Places the records whose ends prefer the same part, and returns how many others there are, loops aside.
+fn preassign(
+    edges: &dyn EdgeStream,
+    preferred: &[u32],
+    cap: u64,
+    streamer: &mut EdgeStreamer,
+    parts: &mut EdgeParts,
+    run: &Run,
+) -> Result<u64> {
+    let (mut buf, mut placed, mut deferred) = (Vec::new(), Vec::new(), 0);
+    run.begin("preassignment", edges.num_edges());
+    for range in blocks(0..edges.num_edges()) {
+        let first = range.start;
+        let records = edges.block(range, &mut buf)?;
+        placed.clear();
+        for (index, &[u, v]) in records.iter().enumerate() {
+            if let Some(&[u, v]) = records.get(index + AHEAD) {
+                for id in [u, v] {
+                    prefetch(preferred, id as usize);
+                    streamer.present.prefetch(id);
+                }
+            }
+            let part = preferred[u as usize];
+            let fits = part == preferred[v as usize] && u != v && streamer.loads.of(part) < cap;
+            if fits {
+                streamer.preassign([u, v], part);
+            }
+            placed.push(if fits { part } else { DEFERRED });
+            deferred += u64::from(!fits && u != v);
+            if index % STRIDE == STRIDE - 1 {
+                run.advance(STRIDE as u64)?;
+            }
+        }
+        run.advance((records.len() % STRIDE) as u64)?;
+        parts.write(first, &placed);
+    }
+    Ok(deferred)
+}
+
+/// Streams the records that have no part yet.
+fn stream(
+    edges: &dyn EdgeStream,
+    streamer: &mut EdgeStreamer,
+    parts: &mut EdgeParts,
+    run: &Run,
+) -> Result<()> {
+    run.begin("streaming", edges.num_edges());
+    let (mut buf, mut known) = (Vec::new(), Vec::new());
+    let (mut open, mut placed) = (Vec::new(), Vec::new());
+    for range in blocks(0..edges.num_edges()) {
+        let first = range.start;
+        parts.read(range.clone(), &mut known);
+        let records = edges.block(range, &mut buf)?;
+        open.clear();
+        open.extend(records.iter().zip(&known).filter(|(_, part)| **part == DEFERRED).map(|(record, _)| *record));
+        placed.clear();
+        placed.resize(open.len(), DEFERRED);
+        streamer.stream(&open, &mut placed, run)?;
+        let mut placed = placed.iter();
+        for part in known.iter_mut().filter(|part| **part == DEFERRED) {
+            *part = *placed.next().unwrap_or(part);
+        }
+        parts.write(first, &known);
+        run.advance((records.len() - open.len()) as u64)?;
+    }
+    Ok(())
+}
