@@ -108,6 +108,26 @@ impl EdgeStreamer {
         self.loads.count(part, replicas);
     }
 
+    /// Degrees of the ends of a record.
+    #[inline(always)]
+    pub fn degrees(&self, record: Record) -> [u32; 2] {
+        record.map(|id| self.degrees[id as usize])
+    }
+
+    /// Degrees of all vertices.
+    pub fn all_degrees(&self) -> &[u32] {
+        &self.degrees
+    }
+
+    /// Brings what is known of both ends into the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, record: Record) {
+        for id in record {
+            self.present.prefetch(id);
+            prefetch(&self.degrees, id as usize);
+        }
+    }
+
     /// Begins to stream `expected` records under `limit`.
     pub fn begin(&mut self, expected: u64, limit: Limit) {
         (self.streamed, self.expected, self.limit) = (0, expected, limit);
@@ -152,11 +172,8 @@ impl EdgeStreamer {
     #[inline(always)]
     fn search<S: Search>(&mut self, records: &[Record], range: std::ops::Range<usize>, parts: &mut [u32]) {
         for (index, part) in range.zip(parts) {
-            if let Some(&[u, v]) = records.get(index + AHEAD) {
-                for id in [u, v] {
-                    self.present.prefetch(id);
-                    prefetch(&self.degrees, id as usize);
-                }
+            if let Some(&record) = records.get(index + AHEAD) {
+                self.prefetch(record);
             }
             *part = self.place::<S>(records[index]);
         }

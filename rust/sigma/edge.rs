@@ -30,12 +30,16 @@ use crate::partition::{
 };
 use crate::prefetch::prefetch;
 use crate::run::Run;
+use crate::sigma::bands::Bands;
 
 /// The least share of the cap that is open in the beginning of the stream.
 const LEAST_OPEN: f64 = 0.9;
 /// Records between two looks at the cancel flag, and how far ahead memory is asked for.
 const STRIDE: usize = 1 << 14;
 const AHEAD: usize = 16;
+
+/// Every band is a pass over the records.
+const MAX_BANDS: u32 = 64;
 
 /// Parameters of the edge mode.
 #[derive(Debug, Clone)]
@@ -48,12 +52,14 @@ pub struct EdgeMode {
     pub lambda: f64,
     /// Keeps the first denominators of the balance above 0.
     pub epsilon: f64,
+    /// Bands of ascending lower degree that records are streamed in; 1 is the order of the stream, the paper's.
+    pub bands: u32,
 }
 
 impl EdgeMode {
     /// The defaults.
     pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.10, lambda: 1.0, epsilon: 1.0 }
+        Self { k, balance: 1.10, lambda: 1.0, epsilon: 1.0, bands: 8 }
     }
 
     /// Refuses parameters that cannot be.
@@ -61,6 +67,9 @@ impl EdgeMode {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         validate_lambda(self.lambda)?;
+        if !(1..=MAX_BANDS).contains(&self.bands) {
+            return Err(Error::parameter("bands", format!("{}; use 1 to {MAX_BANDS}", self.bands)));
+        }
         if self.epsilon.is_finite() && self.epsilon > 0.0 {
             return Ok(());
         }
@@ -86,15 +95,19 @@ impl EdgeMode {
         let what = format!("SIGMA's edge mode, {} vertices, {} records, {} parts", graph.n, graph.m, self.k);
         run.require(self.memory(graph.n, graph.m, out), what)?;
         let cap = partition::cap(self.balance, graph.m, self.k);
+        let bands = Bands::new(&degrees, self.bands, self.k, run)?;
         let balance = Balance::RecordsAndReplicas { lambda: self.lambda, epsilon: self.epsilon };
         let mut streamer = EdgeStreamer::new(degrees, self.k, cap, Affinity::Degree, balance)?;
         let mut parts = EdgeParts::new(graph.m, self.k, out)?;
         edges.check_unchanged()?;
-        let deferred = preassign(edges, preferred, cap, &mut streamer, &mut parts, run)?;
+        let deferred = preassign(edges, preferred, (cap, &bands), &mut streamer, &mut parts, run)?;
         let fullest = streamer.loads.records().into_iter().max().unwrap_or(0);
         let start = if cap > 0 { LEAST_OPEN.max(fullest as f64 / cap as f64) } else { 1.0 };
         streamer.begin(deferred, Limit { cap, start });
-        stream(edges, &mut streamer, &mut parts, run)?;
+        run.begin("streaming", edges.num_edges() * u64::from(bands.count()));
+        for band in 0..bands.count() {
+            stream(edges, (&bands, band), &mut streamer, &mut parts, run)?;
+        }
         edges.check_unchanged()?;
         let EdgeStreamer { mut present, loads, .. } = streamer;
         let mut loads = loads.records();
@@ -109,7 +122,7 @@ impl EdgeMode {
 fn preassign(
     edges: &dyn EdgeStream,
     preferred: &[u32],
-    cap: u64,
+    (cap, bands): (u64, &Bands),
     streamer: &mut EdgeStreamer,
     parts: &mut EdgeParts,
     run: &Run,
@@ -121,18 +134,20 @@ fn preassign(
         let records = edges.block(range, &mut buf)?;
         placed.clear();
         for (index, &[u, v]) in records.iter().enumerate() {
-            if let Some(&[u, v]) = records.get(index + AHEAD) {
-                for id in [u, v] {
-                    prefetch(preferred, id as usize);
-                    streamer.present.prefetch(id);
-                }
+            if let Some(&record) = records.get(index + AHEAD) {
+                record.iter().for_each(|&id| prefetch(preferred, id as usize));
+                streamer.prefetch(record);
             }
             let part = preferred[u as usize];
             let fits = part == preferred[v as usize] && u != v && streamer.loads.of(part) < cap;
             if fits {
                 streamer.preassign([u, v], part);
             }
-            placed.push(if fits { part } else { DEFERRED });
+            placed.push(match fits {
+                true => part,
+                false if u == v => DEFERRED,
+                false => bands.mark(streamer.degrees([u, v])),
+            });
             deferred += u64::from(!fits && u != v);
             if index % STRIDE == STRIDE - 1 {
                 run.advance(STRIDE as u64)?;
@@ -144,29 +159,28 @@ fn preassign(
     Ok(deferred)
 }
 
-/// Streams the records that have no part yet.
+/// Streams the records of one band.
 fn stream(
     edges: &dyn EdgeStream,
+    (bands, band): (&Bands, u32),
     streamer: &mut EdgeStreamer,
     parts: &mut EdgeParts,
     run: &Run,
 ) -> Result<()> {
-    run.begin("streaming", edges.num_edges());
     let (mut buf, mut known) = (Vec::new(), Vec::new());
-    let (mut open, mut placed) = (Vec::new(), Vec::new());
+    let (mut members, mut open, mut placed) = (Vec::new(), Vec::new(), Vec::new());
     for range in blocks(0..edges.num_edges()) {
         let first = range.start;
         parts.read(range.clone(), &mut known);
         let records = edges.block(range, &mut buf)?;
+        members.clear();
+        members.extend(bands.members(band, records, &known, streamer.all_degrees()));
         open.clear();
-        open.extend(records.iter().zip(&known).filter(|(_, part)| **part == DEFERRED).map(|(record, _)| *record));
+        open.extend(members.iter().map(|&index| records[index]));
         placed.clear();
         placed.resize(open.len(), DEFERRED);
         streamer.stream(&open, &mut placed, run)?;
-        let mut placed = placed.iter();
-        for part in known.iter_mut().filter(|part| **part == DEFERRED) {
-            *part = *placed.next().unwrap_or(part);
-        }
+        members.iter().zip(&placed).for_each(|(&index, &part)| known[index] = part);
         parts.write(first, &known);
         run.advance((records.len() - open.len()) as u64)?;
     }
