@@ -169,9 +169,13 @@ impl Loads {
         }
     }
 
+    #[inline(always)]
     fn find_least(&mut self) {
-        self.least = self.records[..self.k].iter().copied().fold(f64::INFINITY, f64::min);
-        self.at_least = self.records[..self.k].iter().filter(|&&load| load == self.least).count();
+        let records = &self.records[..self.k];
+        let least =
+            records.iter().fold(f64::INFINITY, |least, &load| if load < least { load } else { least });
+        self.least = least;
+        self.at_least = records.iter().map(|&load| usize::from(load == least)).sum();
     }
 
     #[inline(always)]
@@ -182,6 +186,7 @@ impl Loads {
     }
 
     /// All terms, after a maximum or the limit changed.
+    #[inline(always)]
     fn rescale(&mut self) {
         let per = |most: f64, lambda: f64, epsilon: f64| {
             if most > 0.0 { lambda / (epsilon + most - 1.0) } else { 0.0 }
@@ -192,10 +197,16 @@ impl Loads {
                 self.most.map(|most| per(most, lambda / 2.0, epsilon))
             }
         };
-        for part in 0..self.k {
-            self.terms[part] = self.term(part);
+        let [per_record, per_replica] = self.scales;
+        let [most_records, most_replicas] = self.most;
+        let mut closed = 0;
+        let loads = self.records[..self.k].iter().zip(&self.replicas[..self.k]);
+        for (term, (&records, &replicas)) in self.terms.iter_mut().zip(loads) {
+            let open = (most_records - records) * per_record + (most_replicas - replicas) * per_replica;
+            closed += usize::from(records >= self.limit);
+            *term = if records < self.limit { open } else { f64::NEG_INFINITY };
         }
-        self.closed = self.terms[..self.k].iter().filter(|&&term| term == f64::NEG_INFINITY).count();
+        self.closed = closed;
         if let Some(tree) = &mut self.tree {
             tree.rebuild(&self.terms);
         }
