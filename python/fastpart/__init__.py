@@ -32,7 +32,7 @@ from .errors import (
 from .graph_info import info
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import custom, fennel, hash, ldg, random, refennel, reldg, sigma, spring
+from .partitioners import custom, fennel, greedy, hash, hdrf, ldg, random, refennel, reldg, sigma, spring
 from .report import draw
 from .store import load
 
@@ -58,7 +58,9 @@ __all__ = [
     "export",
     "fennel",
     "generate",
+    "greedy",
     "hash",
+    "hdrf",
     "info",
     "ldg",
     "load",

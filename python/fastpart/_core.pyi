@@ -131,6 +131,29 @@ def hash_vertices(edges: EdgeSource, *, k: int, seed: int, options: RunOptions) 
 def random_edges(
     edges: EdgeSource, *, k: int, seed: int, out: _Path | None, options: RunOptions
 ) -> dict[str, Any]: ...
+def hdrf(
+    edges: EdgeSource,
+    *,
+    k: int,
+    balance: float,
+    balance_weight: float,
+    out: _Path | None,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def greedy(
+    edges: EdgeSource, *, k: int, balance: float, out: _Path | None, options: RunOptions
+) -> dict[str, Any]: ...
+def sigma_edge(
+    edges: EdgeSource,
+    *,
+    symmetric: bool,
+    k: int,
+    balance: float,
+    balance_weight: float = 1.0,
+    bands: int = 8,
+    out: _Path | None,
+    options: RunOptions,
+) -> dict[str, Any]: ...
 def vertex_stream(
     edges: EdgeSource,
     *,

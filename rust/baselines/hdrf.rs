@@ -58,7 +58,10 @@ pub(crate) fn validate_lambda(lambda: f64) -> Result<()> {
     if lambda.is_finite() && lambda >= 0.0 {
         return Ok(());
     }
-    Err(Error::parameter("lambda", format!("{lambda}; the weight of the balance is a number of at least 0")))
+    Err(Error::parameter(
+        "balance_weight",
+        format!("{lambda}; the weight of the balance is a number of at least 0"),
+    ))
 }
 
 impl EdgePartitioner for Hdrf {

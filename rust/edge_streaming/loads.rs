@@ -16,13 +16,9 @@ pub const DENSE: usize = 64;
 pub enum Balance {
     /// `lambda * (max_e - e_p) / (1 + max_e - min_e)`: HDRF.
     Records(f64),
-    /// `lambda / 2 * ((max_e - e_p) / (epsilon + max_e - 1) + (max_r - r_p) / (epsilon + max_r - 1))`: SIGMA.
-    RecordsAndReplicas {
-        /// Weight of the balance in the score.
-        lambda: f64,
-        /// Keeps the first denominators above 0.
-        epsilon: f64,
-    },
+    /// `lambda / 2 * ((max_e - e_p) / max_e + (max_r - r_p) / max_r)`, a quotient being 0 while its max is: SIGMA, whose
+    /// denominators are `epsilon + max - 1` with an epsilon of 1.
+    RecordsAndReplicas(f64),
 }
 
 /// Loads and terms of `k` parts.
@@ -149,7 +145,7 @@ impl Loads {
                 self.at_least -= usize::from(before == self.least);
                 self.records[part] > self.most[0] || self.at_least == 0
             }
-            Balance::RecordsAndReplicas { .. } => {
+            Balance::RecordsAndReplicas(_) => {
                 self.records[part] > self.most[0] || self.replicas[part] > self.most[1]
             }
         };
@@ -188,13 +184,10 @@ impl Loads {
     /// All terms, after a maximum or the limit changed.
     #[inline(always)]
     fn rescale(&mut self) {
-        let per = |most: f64, lambda: f64, epsilon: f64| {
-            if most > 0.0 { lambda / (epsilon + most - 1.0) } else { 0.0 }
-        };
         self.scales = match self.balance {
             Balance::Records(lambda) => [lambda / (1.0 + self.most[0] - self.least), 0.0],
-            Balance::RecordsAndReplicas { lambda, epsilon } => {
-                self.most.map(|most| per(most, lambda / 2.0, epsilon))
+            Balance::RecordsAndReplicas(lambda) => {
+                self.most.map(|most| if most > 0.0 { lambda / 2.0 / most } else { 0.0 })
             }
         };
         let [per_record, per_replica] = self.scales;

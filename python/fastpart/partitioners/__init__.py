@@ -7,6 +7,7 @@ from typing import Any
 
 from ..partition import Partition
 from .custom import custom
+from .edge_streams import greedy, hdrf
 from .random import hash, random
 from .sigma import sigma
 from .spring import spring
@@ -16,7 +17,9 @@ __all__ = [
     "PARTITIONERS",
     "custom",
     "fennel",
+    "greedy",
     "hash",
+    "hdrf",
     "kind_of",
     "ldg",
     "random",
@@ -35,6 +38,8 @@ PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "fennel": fennel,
     "reldg": reldg,
     "refennel": refennel,
+    "greedy": greedy,
+    "hdrf": hdrf,
 }
 """Every partitioner by the name that the command line knows it by."""
 

@@ -16,7 +16,7 @@ def hdrf(
     k: int,
     *,
     balance: float = 1.10,
-    lambda_: float = 1.0,
+    balance_weight: float = 1.0,
     seed: int | None = 0,
     out: StrPath | None = None,
     threads: int | None = None,
@@ -25,7 +25,7 @@ def hdrf(
 ) -> EdgePartition:
     """Partition the edge records with HDRF, "high degree replicated first".
 
-    A record (u, v) goes to the part of the largest ``C_rep + lambda_ * C_bal``: C_rep adds ``2 - d(u) / (d(u) + d(v))``
+    A record (u, v) goes to the part of the largest ``C_rep + balance_weight * C_bal``: C_rep adds ``2 - d(u) / (d(u) + d(v))``
     if u is in the part already, and the same for v; C_bal is ``(max - load) / (1 + max - min)`` over the loads of all
     parts. Takes k bits (in words of 64) and 4 bytes per vertex, and the result: 1 byte per record for k <= 255, 2 for
     k <= 32,767, else 4.
@@ -39,8 +39,8 @@ def hdrf(
     balance : float
         A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. The score keeps loads nearly even by
         itself on most graphs.
-    lambda_ : float
-        Weight of the balance in the score, >= 0.
+    balance_weight : float
+        ``lambda`` of the paper: weight of the balance in the score, >= 0.
     seed : int, optional
         For uniformity with the other partitioners; HDRF has no random choice.
     out : path of a .npy, optional
@@ -78,7 +78,7 @@ def hdrf(
     given: dict[str, Any] = {
         "k": parameters.parts(k),
         "balance": parameters.ratio("balance", balance),
-        "lambda_": parameters.weight("lambda_", lambda_),
+        "balance_weight": parameters.number("balance_weight", balance_weight),
         "seed": parameters.seed(seed),
     }
     options = run_options(threads, memory_limit, progress)
