@@ -99,3 +99,14 @@ def test_hdrf_is_as_good_as_published(computers, k):
     rf = fp.evaluate(computers, fp.hdrf(computers, k)).totals["rf"][0]
     assert rf == pytest.approx(MEASURED[k], rel=0.01)
     assert rf < fp.evaluate(computers, fp.greedy(computers, k)).totals["rf"][0]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+def test_memory_is_what_they_ask_for(rule):
+    edges = np.array([[0, 999_999], [1, 2]], np.uint32)
+    needed = fp.info(edges)["memory"][rule]
+    assert needed == (8 + 4) * 10**6 + 40 * 64 + 2
+    with pytest.raises(fp.MemoryBudgetError):
+        RULES[rule](edges, 64, memory_limit=needed - 1)
+    assert len(RULES[rule](edges, 64, memory_limit=needed, threads=1)) == 2

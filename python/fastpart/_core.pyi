@@ -115,9 +115,6 @@ def sigma_vertex(
     strict: bool,
     options: RunOptions,
 ) -> dict[str, Any]: ...
-def sigma_edge(
-    edges: EdgeSource, *, symmetric: bool, k: int, balance: float, out: _Path | None, options: RunOptions
-) -> dict[str, Any]: ...
 def random_vertices(
     edges: EdgeSource,
     *,
@@ -149,8 +146,8 @@ def sigma_edge(
     symmetric: bool,
     k: int,
     balance: float,
-    balance_weight: float = 1.0,
-    bands: int = 8,
+    balance_weight: float,
+    bands: int,
     out: _Path | None,
     options: RunOptions,
 ) -> dict[str, Any]: ...

@@ -33,8 +33,8 @@ def info(
     -------
     dict
         ``n``, ``m``, ``loops``, ``kind``, ``isolated`` (vertices without a non-loop record), ``mean_degree``,
-        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by
-        name; for those that need the neighbours of each vertex, beside the adjacency).
+        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by name; for
+        k = 64 where it depends on k; for those that need the neighbours of each vertex, beside the adjacency).
 
     Examples
     --------

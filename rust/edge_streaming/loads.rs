@@ -150,8 +150,8 @@ impl Loads {
             }
         };
         if rose {
-            self.most[0] = self.most[0].max(self.records[part]);
-            self.most[1] = self.most[1].max(self.replicas[part]);
+            let larger = |a: f64, b: f64| if a > b { a } else { b };
+            self.most = [larger(self.records[part], self.most[0]), larger(self.replicas[part], self.most[1])];
             if self.at_least == 0 {
                 self.find_least();
             }

@@ -10,12 +10,17 @@
 //! scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule and SIGMA's edge mode differ in
 //! affinity and balance only.
 //!
+//! **Parallelism.** None: each record meets the state that the one before left, so the result is that of the sequential
+//! rule for any number of threads. Rows and degrees are fetched some records ahead.
+//!
 //! **Complexity.** O(1) per record up to 64 parts; beyond, O(k/64 + replicas of u and v + log k).
 
 pub mod loads;
 pub mod partition;
 mod search;
 mod tree;
+
+use std::ops::Range;
 
 use crate::buffer::Buffer;
 use crate::edges::Record;
@@ -25,6 +30,8 @@ use crate::partition::edge_parts::DEFERRED;
 use crate::prefetch::prefetch;
 use crate::run::Run;
 use loads::{Balance, DENSE, Loads};
+#[cfg(target_arch = "x86_64")]
+use search::Wide;
 use search::{Dense, Search, Sparse};
 
 /// Records that are scored between two looks at the cancel flag.
@@ -140,7 +147,7 @@ impl EdgeStreamer {
             let range = first..first + parts.len();
             #[cfg(target_arch = "x86_64")]
             if self.k as usize <= DENSE && std::is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has the instructions. Measured: scoring 32 parts is 1.5 times as fast.
+                // SAFETY: the processor has the instructions. See `Wide`.
                 unsafe { self.stride_avx2(records, range.clone(), parts) };
                 run.advance(range.len() as u64)?;
                 continue;
@@ -151,15 +158,20 @@ impl EdgeStreamer {
         Ok(())
     }
 
-    /// The same operations in wider registers.
+    /// The same in wider registers.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn stride_avx2(&mut self, records: &[Record], range: std::ops::Range<usize>, parts: &mut [u32]) {
-        self.stride(records, range, parts);
+    fn stride_avx2(&mut self, records: &[Record], range: Range<usize>, parts: &mut [u32]) {
+        match self.k as usize {
+            0..=8 => self.search::<Wide<2>>(records, range, parts),
+            9..=16 => self.search::<Wide<4>>(records, range, parts),
+            17..=32 => self.search::<Wide<8>>(records, range, parts),
+            _ => self.search::<Wide<16>>(records, range, parts),
+        }
     }
 
     #[inline(always)]
-    fn stride(&mut self, records: &[Record], range: std::ops::Range<usize>, parts: &mut [u32]) {
+    fn stride(&mut self, records: &[Record], range: Range<usize>, parts: &mut [u32]) {
         match self.k as usize {
             0..=8 => self.search::<Dense<2>>(records, range, parts),
             9..=16 => self.search::<Dense<4>>(records, range, parts),
@@ -170,7 +182,7 @@ impl EdgeStreamer {
     }
 
     #[inline(always)]
-    fn search<S: Search>(&mut self, records: &[Record], range: std::ops::Range<usize>, parts: &mut [u32]) {
+    fn search<S: Search>(&mut self, records: &[Record], range: Range<usize>, parts: &mut [u32]) {
         for (index, part) in range.zip(parts) {
             if let Some(&record) = records.get(index + AHEAD) {
                 self.prefetch(record);

@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
-use crate::baselines::vertex_streams;
+use crate::baselines::{greedy::Greedy, hdrf::Hdrf, vertex_streams};
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
 use crate::spring;
 
@@ -120,15 +120,20 @@ fn label_skew<'py>(
     Ok(PyArray1::from_vec(py, skew))
 }
 
+/// As many parts as estimates that depend on them are made for.
+const PARTS: u32 = 64;
+
 /// Bytes that each algorithm would take, by name.
 #[pyfunction]
 fn memory_estimates<'py>(py: Python<'py>, edges: &EdgeSource) -> PyResult<Bound<'py, PyDict>> {
     let estimates = PyDict::new(py);
-    let n = edges.stream().num_vertices();
+    let (n, m) = (edges.stream().num_vertices(), edges.stream().num_edges());
     estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
     for name in ["ldg", "fennel", "reldg", "refennel"] {
         estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
     }
+    estimates.set_item("greedy", Greedy::new(PARTS).memory(n, m, None))?;
+    estimates.set_item("hdrf", Hdrf::new(PARTS).memory(n, m, None))?;
     Ok(estimates)
 }
 

@@ -46,7 +46,7 @@ fn greedy<'py>(
 
 /// The edge mode; see `fastpart.sigma`.
 #[pyfunction]
-#[pyo3(signature = (edges, *, symmetric, k, balance, balance_weight=1.0, bands=8, out, options))]
+#[pyo3(signature = (edges, *, symmetric, k, balance, balance_weight, bands, out, options))]
 #[expect(clippy::too_many_arguments, reason = "one per parameter of the algorithm")]
 fn sigma_edge<'py>(
     py: Python<'py>,
