@@ -64,7 +64,7 @@ def test_refusals(rule):
         ({"out": "x.txt"}, "out"),
         ({"seed": -1}, "seed"),
     ):
-        with pytest.raises(fp.ParameterError, match=f"^{name}:"):
+        with pytest.raises(fp.ParameterError, match=rf"^{name}:"):
             RULES[rule](edges, **({"k": 2} | options))
     with pytest.raises(fp.MemoryBudgetError):
         RULES[rule](edges, 2, memory_limit=10)
@@ -72,7 +72,7 @@ def test_refusals(rule):
 
 @pytest.mark.parametrize("weight", [-1, math.nan, math.inf])
 def test_the_weight_is_a_number_of_at_least_0(weight):
-    with pytest.raises(fp.ParameterError, match="^balance_weight:"):
+    with pytest.raises(fp.ParameterError, match=r"^balance_weight:"):
         fp.hdrf(np.array([[0, 1]]), 1, balance_weight=weight)
 
 

@@ -54,11 +54,11 @@ def test_bands_are_fewer_replicas_than_the_order_of_the_file(real_graphs):
 def test_parameters_belong_to_a_mode():
     edges = np.array([[0, 1], [1, 2]])
     for options in ({"bands": 4}, {"balance_weight": 2}):
-        with pytest.raises(fp.ParameterError, match="mode=.edge."):
+        with pytest.raises(fp.ParameterError, match=r"mode=.edge."):
             fp.sigma(edges, 2, **options)
         assert len(fp.sigma(edges, 2, mode="edge", **options)) == 2
     for bands in (0, 65):
-        with pytest.raises(fp.ParameterError, match="^bands:"):
+        with pytest.raises(fp.ParameterError, match=r"^bands:"):
             fp.sigma(edges, 2, mode="edge", bands=bands)
 
 

@@ -25,8 +25,8 @@ def hdrf(
 ) -> EdgePartition:
     """Partition the edge records with HDRF, "high degree replicated first".
 
-    A record (u, v) goes to the part of the largest ``C_rep + balance_weight * C_bal``: C_rep adds ``2 - d(u) / (d(u) + d(v))``
-    if u is in the part already, and the same for v; C_bal is ``(max - load) / (1 + max - min)`` over the loads of all
+    A record (u, v) goes to the part of the largest ``C_rep + balance_weight * C_bal``: C_rep adds
+    ``2 - d(u) / (d(u) + d(v))`` if u is in the part already, and the same for v; C_bal is ``(max - load) / (1 + max - min)`` over the loads of all
     parts. Takes k bits (in words of 64) and 4 bytes per vertex, and the result: 1 byte per record for k <= 255, 2 for
     k <= 32,767, else 4.
 
@@ -106,8 +106,8 @@ def greedy(
 ) -> EdgePartition:
     """Partition the edge records with PowerGraph's greedy rule.
 
-    A record goes to the least loaded part among the first of these that hold one below the cap: the parts that both ends
-    are in; those of the end with more records still to come; those of the other end; all parts. Takes what
+    A record goes to the least loaded part among the first of these that hold one below the cap: the parts that both
+    ends are in; those of the end with more records still to come; those of the other end; all parts. Takes what
     :func:`hdrf` takes.
 
     Parameters
