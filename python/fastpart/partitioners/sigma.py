@@ -126,9 +126,10 @@ def sigma(
 
     Edge mode: a record whose ends prefer the same part (that of their cluster) goes there, up to the cap. The others
     follow in their ``bands``, each to the open part p of the largest
-    ``g(u) + g(v) + balance_weight * (b_records / 2 + b_replicas / 2)``: ``g(u) = 2 - d(u) / (d(u) + d(v))`` if u is in p already, else 0; ``b = (max - load) / max``. A part
-    is open below a limit that rises with the fraction t of them that is placed, from 0.9 of the cap (or the largest
-    load so far, if that is more) as the square root of t. Loops come last, each to the least loaded part that holds its
+    ``g(u) + g(v) + balance_weight * (b_records / 2 + b_replicas / 2)``:
+    ``g(u) = 2 - d(u) / (d(u) + d(v))`` if u is in p already, else 0; ``b = (max - load) / max``. A part is open below
+    a limit that rises with the fraction t of them that is placed, from 0.9 of the cap (or the largest load so far,
+    if that is more) as the square root of t. Loops come last, each to the least loaded part that holds its
     vertex. The result takes 1 byte per record for k <= 255, 2 for k <= 32,767, else 4; beside it k bits (in words of
     64) and 8 bytes per vertex, or 20 bytes while clustering.
 
