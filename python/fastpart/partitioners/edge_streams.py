@@ -27,7 +27,7 @@ def hdrf(
 
     A record (u, v) goes to the part of the largest ``C_rep + balance_weight * C_bal``: C_rep adds
     ``2 - d(u) / (d(u) + d(v))`` if u is in the part already, and the same for v; C_bal is
-    ``(max - load) / (1 + max - min)`` over the loads of all parts. Takes k bits (in words of 64) and 4 bytes per vertex,
+    ``(max - load) / (1 + max - min)`` over the loads of all parts. Takes k bits (words of 64) and 4 bytes per vertex,
     and the result: 1 byte per record for k <= 255, 2 for k <= 32,767, else 4.
 
     Parameters
