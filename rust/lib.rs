@@ -17,6 +17,7 @@ pub mod clustering;
 pub mod counts;
 pub mod csr;
 pub mod degrees;
+pub mod edge_streaming;
 pub mod edges;
 pub mod error;
 pub mod generate;

@@ -117,9 +117,6 @@ def sigma_vertex(
     strict: bool,
     options: RunOptions,
 ) -> dict[str, Any]: ...
-def sigma_edge(
-    edges: EdgeSource, *, symmetric: bool, k: int, balance: float, out: _Path | None, options: RunOptions
-) -> dict[str, Any]: ...
 def random_vertices(
     edges: EdgeSource,
     *,
@@ -144,6 +141,29 @@ def cluster_modularity(
 ) -> dict[str, Any]: ...
 def cluster_hollocou(
     edges: EdgeSource, *, max_volume: int | None, batch: int | None, options: RunOptions
+) -> dict[str, Any]: ...
+def hdrf(
+    edges: EdgeSource,
+    *,
+    k: int,
+    balance: float,
+    balance_weight: float,
+    out: _Path | None,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def greedy(
+    edges: EdgeSource, *, k: int, balance: float, out: _Path | None, options: RunOptions
+) -> dict[str, Any]: ...
+def sigma_edge(
+    edges: EdgeSource,
+    *,
+    symmetric: bool,
+    k: int,
+    balance: float,
+    balance_weight: float,
+    bands: int,
+    out: _Path | None,
+    options: RunOptions,
 ) -> dict[str, Any]: ...
 def vertex_stream(
     edges: EdgeSource,

@@ -33,9 +33,10 @@ def info(
     -------
     dict
         ``n``, ``m``, ``loops``, ``kind``, ``isolated`` (vertices without a non-loop record), ``mean_degree``,
-        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by name). What
-        works on the neighbours of the vertices takes ``memory["adjacency"]`` beside, built by the first call and kept
-        with the :class:`Edges`; what exceeds half of the limit lies in temporary files, and is not in this number.
+        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by name; for
+        k = 64 where it depends on k). What works on the neighbours of the vertices takes ``memory["adjacency"]``
+        beside, built by the first call and kept with the :class:`Edges`; what exceeds half of the limit lies in
+        temporary files, and is not in this number.
 
     Examples
     --------

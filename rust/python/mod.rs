@@ -5,6 +5,7 @@ mod baselines;
 mod clustering;
 mod convert;
 mod counts;
+mod edge_streams;
 mod edges;
 mod errors;
 mod files;
@@ -28,6 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     baselines::register(module)?;
     clustering::register(module)?;
     sigma::register(module)?;
+    edge_streams::register(module)?;
     counts::register(module)?;
     convert::register(module)?;
     generate::register(module)?;

@@ -8,6 +8,7 @@ from typing import Any
 from ..partition import Partition
 from .custom import custom
 from .dbh import dbh
+from .edge_streams import greedy, hdrf
 from .random import hash, random
 from .sigma import sigma
 from .spring import spring
@@ -19,7 +20,9 @@ __all__ = [
     "custom",
     "dbh",
     "fennel",
+    "greedy",
     "hash",
+    "hdrf",
     "kind_of",
     "ldg",
     "random",
@@ -41,6 +44,8 @@ PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "refennel": refennel,
     "dbh": dbh,
     "two_phase": two_phase,
+    "greedy": greedy,
+    "hdrf": hdrf,
 }
 """Every partitioner by the name that the command line knows it by."""
 
