@@ -53,7 +53,7 @@ def compare(
         at its own k; a ``callable(edges, k)`` that returns a partition or an array (one part per vertex, or per
         record); or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``,
         ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in ones,
-        in each of their modes, and the peers that are installed.
+        their variants (``mode``, ``scoring``), and the peers that are installed.
     labels, splits, split
         As in :func:`evaluate`; they are measured on vertex partitions.
     seed : int, optional

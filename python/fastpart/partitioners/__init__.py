@@ -17,6 +17,7 @@ from .vertex_streams import fennel, ldg, refennel, reldg
 
 __all__ = [
     "PARTITIONERS",
+    "VARIANTS",
     "custom",
     "dbh",
     "fennel",
@@ -48,6 +49,13 @@ PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "hdrf": hdrf,
 }
 """Every partitioner by the name that the command line knows it by."""
+
+VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "sigma": ({"mode": "edge"},),
+    "random": ({"mode": "edge"},),
+    "two_phase": ({"scoring": "hdrf"},),
+}
+"""Parameters with which a partitioner is another algorithm, for comparisons of all."""
 
 _OF_EDGES = frozenset({"dbh", "greedy", "hdrf", "two_phase"})
 
