@@ -20,6 +20,7 @@ pub mod edges;
 pub mod error;
 pub mod generate;
 pub mod incidence;
+pub mod multilevel;
 pub mod output;
 pub mod partition;
 mod prefetch;
