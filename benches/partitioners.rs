@@ -1,4 +1,4 @@
-//! The passes of SPRING beside the scan limit, in edges per second: `cargo bench`.
+//! The passes of SPRING, and the stream partitioners, beside the scan limit, in edges per second: `cargo bench`.
 //!
 //! R-MAT, n = 2^22; 64 M records, or as many as `FASTPART_BENCH_EDGES` says. The file is made once, in `target/`.
 #![allow(missing_docs)] // criterion's macros make public functions
@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fastpart::baselines::dbh::Dbh;
+use fastpart::baselines::two_phase::{Scoring, TwoPhase};
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, pass::largest_id};
-use fastpart::partition::VertexPartitioner;
-use fastpart::spring::{Spring, clustering::Clustering};
+use fastpart::partition::{EdgePartitioner, VertexPartitioner};
+use fastpart::spring::Spring;
 use fastpart::{counts, degrees, generate, run::Run};
 
 const N: u64 = 1 << 22;
@@ -49,9 +51,9 @@ fn passes(criterion: &mut Criterion) {
                 let mut spent = Duration::ZERO;
                 for _ in 0..rounds {
                     let known = degrees::scan(&edges, &run).expect("degrees");
-                    let volume = 2 * (edges.num_edges() - known.loops);
+                    let clustering = spring.clustering(edges.num_edges() - known.loops);
                     let start = Instant::now();
-                    Clustering::of(&edges, known.degree, volume, &spring, &run).expect("clustering");
+                    clustering.follow(&edges, known.degree, &run).expect("clustering");
                     spent += start.elapsed();
                 }
                 spent
@@ -60,6 +62,16 @@ fn passes(criterion: &mut Criterion) {
         group.bench_function(format!("spring, {threads} threads"), |bencher| {
             bencher.iter(|| spring.partition(&edges, &run).expect("spring"));
         });
+        let dbh = Dbh { k: 32, seed: 0 };
+        group.bench_function(format!("dbh, {threads} threads"), |bencher| {
+            bencher.iter(|| dbh.partition(&edges, None, &run).expect("dbh"));
+        });
+        for scoring in [Scoring::Linear, Scoring::Hdrf] {
+            let two_phase = TwoPhase { scoring, ..TwoPhase::new(32) };
+            group.bench_function(format!("two_phase, {scoring:?}, {threads} threads"), |bencher| {
+                bencher.iter(|| two_phase.partition(&edges, None, &run).expect("two_phase"));
+            });
+        }
         let part = spring.partition(&edges, &run).expect("spring");
         group.bench_function(format!("evaluate, {threads} threads"), |bencher| {
             bencher.iter(|| {

@@ -2,8 +2,12 @@
 //!
 //! **Memory.** `8 * ceil(k / 64)` bytes per vertex.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use crate::buffer::Buffer;
+use crate::counts::shared;
 use crate::error::Result;
+use crate::prefetch::prefetch;
 
 /// An `n × k` matrix of bits.
 #[derive(Debug)]
@@ -45,9 +49,45 @@ impl Incidence {
         new
     }
 
+    /// Asks the memory for the parts of `v`.
+    #[inline(always)]
+    pub fn prefetch(&self, v: u32) {
+        prefetch(&self.words, v as usize * self.stride);
+    }
+
+    /// The same bits, for several threads.
+    pub fn shared(&mut self) -> Shared<'_> {
+        Shared { words: shared(&mut self.words), stride: self.stride }
+    }
+
     /// The parts of `v`, ascending.
     pub fn parts(&self, v: u32) -> impl Iterator<Item = u32> + '_ {
         parts(self.row(v))
+    }
+}
+
+/// An [`Incidence`] that several threads put vertices into.
+#[derive(Debug, Clone, Copy)]
+pub struct Shared<'a> {
+    words: &'a [AtomicU64],
+    stride: usize,
+}
+
+impl Shared<'_> {
+    /// Puts `v` into `part`. Most often it is there, and only a missing bit costs a locked instruction.
+    #[inline(always)]
+    pub fn insert(&self, v: u32, part: u32) {
+        let word = &self.words[v as usize * self.stride + part as usize / 64];
+        let bit = 1 << (part % 64);
+        if word.load(Relaxed) & bit == 0 {
+            word.fetch_or(bit, Relaxed);
+        }
+    }
+
+    /// Asks the memory for the parts of `v`.
+    #[inline(always)]
+    pub fn prefetch(&self, v: u32) {
+        prefetch(self.words, v as usize * self.stride);
     }
 }
 

@@ -4,7 +4,8 @@
 //! edge file or array → [`edges`] (a stream of checked records) → [`degrees`] → an algorithm ([`spring`]) on the
 //! threads of a [`run::Run`] → [`partition`] → [`counts`] (what measures need), [`store`] (the parts, each with its
 //! edges and halo) → [`output`] (atomic files).
-//! [`balance`] is the second cap of vertex partitions; [`generate`] makes graphs to try it on. Nothing here knows
+//! [`homes`] makes an edge partition a vertex partition; [`balance`] is the second cap of vertex partitions;
+//! [`generate`] makes graphs to try it on, [`reorder`] shuffles and thins records out of core. Nothing here knows
 //! Python except `python`, which is only built with the feature of that name.
 
 pub mod balance;
@@ -19,6 +20,7 @@ pub mod degrees;
 pub mod edges;
 pub mod error;
 pub mod generate;
+pub mod homes;
 pub mod incidence;
 pub mod multilevel;
 pub mod output;
@@ -27,7 +29,9 @@ mod prefetch;
 #[cfg(feature = "python")]
 mod python;
 pub mod random;
+pub mod reorder;
 pub mod run;
+pub mod schedule;
 pub mod spring;
 pub mod store;
 pub mod streaming;

@@ -93,6 +93,24 @@ impl Write for AtomicFile {
     }
 }
 
+/// A temporary file in the directory `into`, and the name that it had for a moment: nothing is left of it, however the
+/// process ends.
+pub fn unnamed(into: &Path) -> Result<(PathBuf, File)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let path = into.join(format!(".fastpart-{}.{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
+        match File::options().read(true).write(true).create_new(true).open(&path) {
+            // Of a process that was killed just then, perhaps of another host of a shared disk.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(Error::io(&path, error)),
+            Ok(file) => {
+                std::fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;
+                return Ok((path, file));
+            }
+        }
+    }
+}
+
 /// Writes `bytes` as the whole file `target`.
 pub fn write_file(target: &Path, bytes: &[u8]) -> Result<()> {
     let file = AtomicFile::create(target)?;

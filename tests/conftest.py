@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import fastpart as fp
+
 ROOT = Path(__file__).parents[1]
 
 # Without it, the first import of dgl asks, and answers itself by writing to the home directory.
@@ -21,6 +23,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def datasets() -> Path:
     """Folder of the small real graphs that come with the repository."""
     return ROOT / "datasets"
+
+
+@pytest.fixture(scope="session")
+def rmat(tmp_path_factory):
+    """Return an R-MAT graph with loops, above the 2**18 records from where on defaults work in batches."""
+    path = tmp_path_factory.mktemp("rmat") / "g.bin"
+    return fp.generate.rmat(path, n=1 << 16, m=1_000_000, seed=3)
 
 
 @pytest.fixture(scope="session")

@@ -228,7 +228,7 @@ fn an_empty_file_is_an_empty_graph() {
 fn odd_lengths_are_explained() {
     let u32_error = |length: usize| format_error(open(&vec![7; length], Some(IdType::U32)));
     assert_contains(&u32_error(17), &["length 17", "multiple of 8", "remainder 1", "cut off"]);
-    assert_contains(&u32_error(12 + 8 * 5), &["remainder 4", "header of 12 bytes", "tail -c +13"]);
+    assert_contains(&u32_error(12 + 8 * 5), &["remainder 4", "header of 12 bytes", "convert x.binedgelist"]);
     let u64_error = |length: usize| format_error(open(&vec![7; length], Some(IdType::U64)));
     assert_contains(&u64_error(24), &["multiple of 16", "remainder 8", "dtype=\"u32\""]);
     assert_contains(&u64_error(23), &["remainder 7", "cut off"]);

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use fastpart::edges::Record;
 use fastpart::error::{Error, Result};
-use fastpart::generate::{self, Generator, Planted, Rmat};
+use fastpart::generate::{self, BarabasiAlbert, Generator, Grid, Planted, Rmat};
+use fastpart::random::Random;
 use fastpart::run::Run;
 use tempfile::TempDir;
 
@@ -67,6 +68,9 @@ fn empty_graphs_are_empty_files() {
     for n in [0, 1, 5] {
         assert!(written(&Rmat::new(n, 0, 1).unwrap()).is_empty());
         assert!(written(&Planted::new(n, 0, n.min(1), 3, 1).unwrap()).is_empty());
+        assert!(written(&BarabasiAlbert::new(n, 0, 1).unwrap()).is_empty());
+        assert!(written(&Grid::new(n, 0).unwrap()).is_empty());
+        assert!(written(&Grid::new(0, n).unwrap()).is_empty());
     }
 }
 
@@ -86,12 +90,65 @@ fn seeds_differ() {
     let rmat = |seed| written(&Rmat::new(1000, 1000, seed).unwrap());
     let planted = |seed| written(&Planted::new(1000, 1000, 4, 0, seed).unwrap());
     assert_ne!(rmat(1), rmat(2));
+    let attached = |seed| written(&BarabasiAlbert::new(1000, 2000, seed).unwrap());
+    assert_ne!(attached(1), attached(2));
     assert_ne!(planted(1), planted(2));
     assert_eq!(planted(1), planted(1));
     assert_ne!(
         Planted::new(1000, 0, 4, 0, 1).unwrap().labels(&run(1)).unwrap(),
         Planted::new(1000, 0, 4, 0, 2).unwrap().labels(&run(1)).unwrap()
     );
+}
+
+/// The same graph with a table of all endpoints.
+#[test]
+fn barabasi_albert_attaches_to_endpoints_before() {
+    for (n, m) in [(2, 9), (3, 4), (10, 100), (1000, 7777), (1000, 999), (1000, 400), (5, 4)] {
+        let mut endpoints: Vec<u32> = Vec::new();
+        let mut expected = Vec::new();
+        for v in 1..n {
+            let first = endpoints.len() as u64 / 2;
+            for r in (0..m).filter(|r| 1 + r * (n - 1) / m == v) {
+                let drawn = || endpoints[Random::new(7, r).below(2 * first) as usize];
+                let target = if v == 1 || first == 0 { 0 } else { drawn() };
+                expected.push([v as u32, target]);
+            }
+            endpoints = expected.iter().flatten().copied().collect();
+        }
+        assert_eq!(written(&BarabasiAlbert::new(n, m, 7).unwrap()), expected, "n = {n}, m = {m}");
+    }
+    assert_eq!(written(&BarabasiAlbert::new(1, 3, 0).unwrap()), [[0, 0]; 3]);
+}
+
+#[test]
+fn barabasi_albert_degrees_follow_a_power_law() {
+    let n = 1 << 18;
+    let records = written(&BarabasiAlbert::new(n, MANY, 3).unwrap());
+    assert!(records.iter().all(|[u, v]| u > v) && records.is_sorted_by_key(|[u, _]| *u));
+    let (mean, most) = mean_and_most(&records, n);
+    assert!(most > 50.0 * mean, "mean {mean}, largest {most}");
+    // The number of vertices of degree >= d falls as d^-2.
+    let degrees = degrees(&records, n);
+    let above = |least: u64| degrees.iter().filter(|&&degree| degree >= least).count() as f64;
+    let exponent = (above(16) / above(128)).ln() / 8_f64.ln();
+    assert!((1.8..2.2).contains(&exponent), "{exponent}");
+}
+
+#[test]
+fn grids_join_neighbours() {
+    for (rows, columns) in [(1, 1), (1, 5), (5, 1), (3, 4), (1000, 701)] {
+        let mut expected = Vec::new();
+        for row in 0..rows {
+            let vertex = |row: u64, column| (row * columns + column) as u32;
+            expected.extend((1..columns).map(|column| [vertex(row, column - 1), vertex(row, column)]));
+            expected.extend(
+                (0..columns)
+                    .filter(|_| row + 1 < rows)
+                    .map(|column| [vertex(row, column), vertex(row + 1, column)]),
+            );
+        }
+        assert!(written(&Grid::new(rows, columns).unwrap()) == expected, "{rows} x {columns}");
+    }
 }
 
 #[test]
@@ -213,6 +270,9 @@ fn wrong_parameters_are_named() {
     }
     assert_eq!(name(Rmat::new(0, 1, 0)), "n");
     assert_eq!(name(Rmat::new(1 << 32, 1, 0)), "n");
+    assert_eq!(name(BarabasiAlbert::new(0, 1, 0)), "n");
+    assert_eq!(name(Grid::new(1 << 16, 1 << 16)), "n");
+    assert_eq!(name(Grid::new(1 << 32, 1 << 32)), "rows");
     assert_eq!(name(Planted::new(0, 1, 1, 0, 0)), "n");
     assert_eq!(name(Planted::new(10, 1, 0, 0, 0)), "classes");
     assert_eq!(name(Planted::new(10, 1, 11, 0, 0)), "classes");

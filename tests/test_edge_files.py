@@ -272,7 +272,7 @@ def test_empty_file_is_the_empty_graph(tmp_path, io):
         (
             12 + 8 * 5,
             "u32",
-            r"length 52 .*\(remainder 4\); a header of 12 bytes \(as 2PS and HEP .*tail -c \+13",
+            r"length 52 .*\(remainder 4\); a header of 12 bytes \(as 2PS and HEP .*convert x\.binedgelist",
         ),
         (
             24,

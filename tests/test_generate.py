@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
-from fastpart.generate import planted, rmat
+from fastpart.generate import ba, grid, planted, rmat
 
 
 def everything(folder):
@@ -42,6 +42,41 @@ def test_rmat_has_skewed_degrees(tmp_path):
     degrees = rmat(tmp_path / "g.bin", n=4096, m=40_000).degrees()
     assert degrees.max() > 20 * degrees.mean()
     assert (degrees == 0).sum() > 400
+
+
+def test_ba_has_skewed_degrees_and_no_loops(tmp_path):
+    edges = ba(tmp_path / "g.bin", n=4096, m=40_000)
+    degrees = edges.degrees()
+    assert degrees.max() > 10 * degrees.mean()
+    assert degrees.min() >= 9
+    assert edges.identify()[0] == 0
+    assert json.loads((tmp_path / "g.bin.json").read_text())["n"] == 4096
+
+
+def test_grid_has_the_degrees_of_one(tmp_path):
+    edges = grid(tmp_path / "g.bin", rows=30, columns=40)
+    assert (edges.num_vertices, edges.num_edges) == (1200, 30 * 39 + 40 * 29)
+    assert np.bincount(edges.degrees()).tolist() == [0, 0, 4, 2 * 28 + 2 * 38, 28 * 38]
+    halves = np.arange(1200) // 600
+    assert fp.evaluate(edges, halves).totals["cut_ratio"][0] == 40 / edges.num_edges
+    for rows, columns in [(0, 0), (0, 7), (7, 0), (1, 1)]:
+        small = grid(tmp_path / "small.bin", rows=rows, columns=columns)
+        assert (small.num_vertices, small.num_edges) == (rows * columns, 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"rows": -1}, fp.ParameterError, "rows: -1"),
+        ({"columns": 2**32}, fp.ParameterError, "columns: 4294967296"),
+        ({"rows": 2.0}, TypeError, "rows: expected an integer, got float"),
+        ({"rows": 2**20, "columns": 2**20}, fp.ParameterError, "n: 1099511627776 vertices; at most"),
+    ],
+)
+def test_grids_that_are_refused(tmp_path, given, error, text):
+    with pytest.raises(error, match=text):
+        grid(tmp_path / "g.bin", **({"rows": 2, "columns": 2} | given))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_planted_writes_labels_splits_and_features_beside(tmp_path):
@@ -94,7 +129,7 @@ def test_planted_features_tell_the_classes_apart(tmp_path):
 
 # 28: the same bytes on any number of threads.
 @pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("model", [rmat, planted])
+@pytest.mark.parametrize("model", [rmat, planted, ba])
 def test_threads_change_no_byte(tmp_path, model, threads):
     more = {"features": 3} if model is planted else {}
     for name, count in {"one": 1, "many": threads}.items():
@@ -103,7 +138,7 @@ def test_threads_change_no_byte(tmp_path, model, threads):
     assert everything(tmp_path / "one") == everything(tmp_path / "many")
 
 
-@pytest.mark.parametrize("model", [rmat, planted])
+@pytest.mark.parametrize("model", [rmat, planted, ba])
 def test_seeds_differ_and_none_is_0(tmp_path, model):
     made = {
         seed: model(tmp_path / f"{seed}.bin", n=100, m=1000, seed=seed) for seed in (0, None, 1, 2**64 - 1)
@@ -115,7 +150,7 @@ def test_seeds_differ_and_none_is_0(tmp_path, model):
     assert again.identify()[1] == checksums[1]
 
 
-@pytest.mark.parametrize("model", [rmat, planted])
+@pytest.mark.parametrize("model", [rmat, planted, ba])
 @pytest.mark.parametrize(("n", "m"), [(0, 0), (10, 0), (1, 5), (2, 3)])
 def test_graphs_of_the_smallest_sizes(tmp_path, model, n, m):
     more = {"classes": max(n, 1), "features": 2} if model is planted else {}
@@ -149,7 +184,7 @@ def test_graphs_of_the_smallest_sizes(tmp_path, model, n, m):
 )
 def test_parameters_that_are_refused(tmp_path, given, error, text):
     sizes = {"n": 10, "m": 20}
-    models = [planted] if {"classes", "features", "memory_limit"} & set(given) else [rmat, planted]
+    models = [planted] if {"classes", "features", "memory_limit"} & set(given) else [rmat, planted, ba]
     for model in models:
         more = {"classes": 2} if model is planted else {}
         with pytest.raises(error, match=text):
@@ -157,7 +192,7 @@ def test_parameters_that_are_refused(tmp_path, given, error, text):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("model", [rmat, planted])
+@pytest.mark.parametrize("model", [rmat, planted, ba])
 def test_targets_that_are_refused_leave_nothing(tmp_path, model):
     with pytest.raises(FileNotFoundError, match="absent"):
         model(tmp_path / "absent" / "g.bin", n=10, m=20)

@@ -22,11 +22,32 @@ OPTIONS = {
     "spring, passes=2": {"passes": 2},
     "spring, strict=False": {"strict": False},
     "spring, batch=4096, balance=1.2": {"batch": 4096, "balance": 1.2},
+    "ldg": {},
+    "fennel": {},
+    "fennel, batch=64": {"batch": 64},
+    "reldg": {},
+    "refennel": {},
+    "dbh": {},
+    "dbh, seed=1": {"seed": 1},
+    "two_phase": {},
+    "two_phase, batch=1": {"batch": 1},
+    "two_phase, scoring=hdrf": {"scoring": "hdrf"},
 }
 PARTS = (2, 8, 32)
 RMAT = {"n": 50_000, "m": 300_000, "seed": 1}
 
 GENERATED = {
+    "ba": lambda out: fp.generate.ba(out, n=20_000, m=150_000, seed=1),
+    "ba, m < n": lambda out: fp.generate.ba(out, n=2**17, m=70_000, seed=2**64 - 1),
+    "grid": lambda out: fp.generate.grid(out, rows=123, columns=45),
+    "shuffled": lambda out: fp.convert(
+        fp.generate.rmat(out.with_name("source"), **RMAT).path,
+        out,
+        drop_loops=True,
+        dedup=True,
+        shuffle=True,
+        seed=1,
+    ),
     "rmat": lambda out: fp.generate.rmat(out, **RMAT),
     "rmat, n=2**17": lambda out: fp.generate.rmat(out, n=2**17, m=70_000, seed=2**64 - 1),
     "planted": lambda out: fp.generate.planted(out, n=5000, m=70_000, classes=7, features=5, seed=1),
@@ -48,7 +69,9 @@ def partitions(folder):
     """Return the digest of every partition, by graph and parameters."""
     return {
         f"{name}, {algorithm}, k={k}": digest(
-            fp.spring(edges, k, **options).assignment.astype("<i4", copy=False).tobytes()
+            getattr(fp, algorithm.split(",")[0])(edges, k, **options)
+            .assignment.astype("<i4", copy=False)
+            .tobytes()
         )
         for name, edges in graphs(folder)
         for algorithm, options in OPTIONS.items()

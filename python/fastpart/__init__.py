@@ -16,6 +16,8 @@ from . import _core
 __version__: str = _core.__version__
 
 from . import export, generate
+from .clustering import Clustering, cluster
+from .comparing import Comparison, compare
 from .converting import convert
 from .edges import Edges, open_edges
 from .errors import (
@@ -29,15 +31,18 @@ from .errors import (
     ParameterError,
 )
 from .graph_info import info
+from .homes import home_parts
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import custom, hash, random, spring
+from .partitioners import custom, dbh, fennel, hash, ldg, random, refennel, reldg, spring, two_phase
 from .report import draw
 from .store import load
 
 __all__ = [
     "CapacityError",
     "CapacityWarning",
+    "Clustering",
+    "Comparison",
     "EdgeFileChangedError",
     "EdgePartition",
     "Edges",
@@ -48,16 +53,25 @@ __all__ = [
     "MemoryBudgetError",
     "ParameterError",
     "VertexPartition",
+    "cluster",
+    "compare",
     "convert",
     "custom",
+    "dbh",
     "draw",
     "evaluate",
     "export",
+    "fennel",
     "generate",
     "hash",
+    "home_parts",
     "info",
+    "ldg",
     "load",
     "open_edges",
     "random",
+    "refennel",
+    "reldg",
     "spring",
+    "two_phase",
 ]

@@ -44,6 +44,7 @@ class EdgeSource:
     def dtype(self) -> str | None: ...
     def check_unchanged(self) -> None: ...
     def block(self, first: int, end: int) -> npt.NDArray[np.uint32]: ...
+    def forget_csr(self) -> None: ...
     def identify(self, options: RunOptions) -> tuple[int, str]: ...
     def degrees(self, options: RunOptions) -> tuple[npt.NDArray[np.uint32], int, str]: ...
 
@@ -88,6 +89,7 @@ class RowGatherer:
     def finish(self, options: RunOptions) -> None: ...
 
 def default_threads() -> int: ...
+def memory_budget() -> int: ...
 def spring(
     edges: EdgeSource,
     *,
@@ -113,6 +115,48 @@ def random_vertices(
 def hash_vertices(edges: EdgeSource, *, k: int, seed: int, options: RunOptions) -> dict[str, Any]: ...
 def random_edges(
     edges: EdgeSource, *, k: int, seed: int, out: _Path | None, options: RunOptions
+) -> dict[str, Any]: ...
+def cluster_modularity(
+    edges: EdgeSource,
+    *,
+    max_vertices: int | None,
+    max_volume: int | None,
+    batch: int | None,
+    symmetric: bool,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def cluster_hollocou(
+    edges: EdgeSource, *, max_volume: int | None, batch: int | None, options: RunOptions
+) -> dict[str, Any]: ...
+def vertex_stream(
+    edges: EdgeSource,
+    *,
+    rule: str,
+    symmetric: bool,
+    k: int,
+    balance: float,
+    balance_on: npt.NDArray[np.uint32] | None,
+    balance_on_ratio: float,
+    passes: int,
+    batch: int | None,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def dbh(
+    edges: EdgeSource, *, k: int, seed: int, out: _Path | None, options: RunOptions
+) -> dict[str, Any]: ...
+def two_phase(
+    edges: EdgeSource,
+    *,
+    k: int,
+    balance: float,
+    scoring: str,
+    seed: int,
+    batch: int | None,
+    out: _Path | None,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def home_parts(
+    edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
 ) -> dict[str, Any]: ...
 def count_vertex_partition(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
@@ -152,17 +196,24 @@ def write_edge_parts(
 
 def memory_estimates(edges: EdgeSource) -> dict[str, int]: ...
 def generate_rmat(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
+def generate_ba(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
+def generate_grid(target: _Path, *, rows: int, columns: int, options: RunOptions) -> tuple[int, str]: ...
 def convert(
     source: _Path,
     target: _Path,
     *,
+    format: str | None,
     relabel: bool,
     swap: bool,
     dtype: str | None,
     layout: str | None,
     num_vertices: int | None,
+    drop_loops: bool,
+    dedup: bool,
+    shuffle: int | None,
     options: RunOptions,
 ) -> dict[str, Any]: ...
+def write_edges(edges: EdgeSource, target: _Path, *, format: str, options: RunOptions) -> list[str]: ...
 def write_file(target: _Path, content: bytes) -> None: ...
 def write_npy(target: _Path, array: npt.NDArray[Any], options: RunOptions) -> None: ...
 def write_lines(target: _Path, array: npt.NDArray[Any], options: RunOptions) -> None: ...

@@ -159,6 +159,18 @@ class Sidecar:
             ) from None
         return sidecar
 
+    @classmethod
+    def of(cls, file: Path) -> Sidecar | None:
+        """Return the sidecar of ``file`` if there is one and it says the file's size."""
+        sidecar = cls.read(file)
+        return (
+            sidecar if sidecar is not None and file.exists() and sidecar.fits(file.stat().st_size) else None
+        )
+
+    def fits(self, size: int) -> bool:
+        """Whether a file of ``size`` bytes may be the one that this is about."""
+        return self.m * _RECORD_BYTES[self.dtype] == size
+
     def write(self, file: Path) -> None:
         """Write the sidecar of ``file``."""
         content = {"fastpart": 1, **{k: v for k, v in vars(self).items() if v is not None}}
@@ -269,7 +281,7 @@ def _open_file(file: Path, given: _Given, options: RunOptions) -> Edges:
     sidecar = Sidecar.read(file)
     if sidecar is not None:
         size = os.stat(file).st_size
-        if sidecar.m * _RECORD_BYTES[sidecar.dtype] != size:
+        if not sidecar.fits(size):
             expected = f"{sidecar.m} records of {sidecar.dtype}"
             notes.append(
                 f"{shown(Sidecar.beside(file))} is of another file ({expected}, but {size} bytes): ignored"

@@ -1,4 +1,4 @@
-"""Random graphs to try partitioners on, streamed to disk: the same bytes for the same seed, on any threads."""
+"""Graphs to try partitioners on, streamed to disk: the same bytes for the same seed, on any threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .edges import Edges, Sidecar, open_edges
 from .parameters import Progress, StrPath, run_options
 from .staging import beside, staged
 
-__all__ = ["planted", "rmat"]
+__all__ = ["ba", "grid", "planted", "rmat"]
 
 _MOST_VERTICES = 2**32 - 1
 _MOST_EDGES = 2**48
@@ -63,6 +63,94 @@ def rmat(
     with staged(target) as edges:
         checksum = _core.generate_rmat(edges, n=n, m=m, seed=seed, options=options)
         Sidecar("u32", n, m, "undirected", checksum).write(edges)
+    return open_edges(target)
+
+
+def ba(
+    out: StrPath,
+    *,
+    n: int,
+    m: int,
+    seed: int | None = 0,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Edges:
+    """Write a Barabási-Albert graph: new vertices attach to old ones by their degrees, which follow a power law.
+
+    Parameters
+    ----------
+    out : path
+        Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
+    n, m : int
+        Number of vertices and of records: each vertex but the first brings m / (n - 1) of them, rounded up or down.
+        Parallel edges occur; loops do not, if n > 1.
+    seed, threads, memory_limit, progress
+        As in :func:`rmat`.
+
+    Returns
+    -------
+    Edges
+
+    Notes
+    -----
+    A record leads from the younger vertex to the older one, and records come by the age of the younger. Source:
+    Barabási, Albert, "Emergence of Scaling in Random Networks", Science 286, 1999; without state after Sanders, Schulz,
+    "Scalable Generation of Scale-free Graphs", Information Processing Letters 116, 2016.
+
+    Examples
+    --------
+    >>> import fastpart as fp, tempfile, pathlib
+    >>> fp.generate.ba(pathlib.Path(tempfile.mkdtemp()) / "g.bin", n=1000, m=4000).num_edges
+    4000
+    """
+    target = parameters.path("out", out)
+    n, m, seed = _sizes(n, m, seed)
+    options = run_options(threads, memory_limit, progress)
+    with staged(target) as edges:
+        checksum = _core.generate_ba(edges, n=n, m=m, seed=seed, options=options)
+        Sidecar("u32", n, m, "undirected", checksum).write(edges)
+    return open_edges(target)
+
+
+def grid(
+    out: StrPath,
+    *,
+    rows: int,
+    columns: int,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Edges:
+    """Write a two-dimensional grid, on which the best cut is known: straight lines.
+
+    Parameters
+    ----------
+    out : path
+        Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
+    rows, columns : int
+        Vertex ``row * columns + column`` is joined to its neighbours to the right and below.
+    threads, memory_limit, progress
+        As in :func:`rmat`.
+
+    Returns
+    -------
+    Edges
+
+    Examples
+    --------
+    >>> import fastpart as fp, tempfile, pathlib
+    >>> edges = fp.generate.grid(pathlib.Path(tempfile.mkdtemp()) / "g.bin", rows=3, columns=4)
+    >>> edges.num_vertices, edges.num_edges
+    (12, 17)
+    """
+    target = parameters.path("out", out)
+    rows = parameters.integer("rows", rows, 0, _MOST_VERTICES)
+    columns = parameters.integer("columns", columns, 0, _MOST_VERTICES)
+    options = run_options(threads, memory_limit, progress)
+    with staged(target) as edges:
+        m, checksum = _core.generate_grid(edges, rows=rows, columns=columns, options=options)
+        Sidecar("u32", rows * columns, m, "undirected", checksum).write(edges)
     return open_edges(target)
 
 

@@ -33,7 +33,8 @@ def info(
     -------
     dict
         ``n``, ``m``, ``loops``, ``kind``, ``isolated`` (vertices without a non-loop record), ``mean_degree``,
-        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by name).
+        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by
+        name; for those that need the neighbours of each vertex, beside the adjacency).
 
     Examples
     --------

@@ -89,6 +89,15 @@ def ratio(name: str, value: object) -> float:
     return number
 
 
+def positive(name: str, value: object) -> float:
+    """Return a number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+    if not value > 0:
+        raise ParameterError(f"{name}: {value} is not above 0")
+    return float(value)
+
+
 def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
     """Return one weight per vertex as uint32, from integers >= 0 or a bool mask; None stays None."""
     if value is None:
@@ -130,6 +139,21 @@ def memory_size(value: int | str | None) -> int | None:
             raise ParameterError(f"memory_limit: {value!r}; write bytes, or a size such as 4G or 512M")
         value = int(float(match[1]) * _UNITS[match[2].upper()])
     return integer("memory_limit", value, 1, 2**63 - 1)
+
+
+def from_text(name: str, text: str, annotation: str) -> Any:
+    """Return the value that a word of the command line stands for, by the annotation of the parameter."""
+    if "None" in annotation and text.lower() == "none":
+        return None
+    if "bool" in annotation:
+        if text.lower() not in ("true", "false"):
+            raise ParameterError(f"{name}: {text!r}; write true or false")
+        return text.lower() == "true"
+    kind = int if "int" in annotation else float if "float" in annotation else str
+    try:
+        return kind(text)
+    except ValueError:
+        raise ParameterError(f"{name}: {text!r} is not a number") from None
 
 
 def shown(path: str | Path) -> str:

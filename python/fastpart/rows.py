@@ -103,7 +103,7 @@ def _of_tensor(name: str, tensor: Any) -> Rows:
 
 
 @contextmanager
-def _damaged(file: Path, what: str) -> Iterator[None]:
+def damaged(file: Path, what: str) -> Iterator[None]:
     """Name the file whose bytes made a parser fail, which may raise whatever they provoke."""
     try:
         yield
@@ -115,13 +115,13 @@ def _damaged(file: Path, what: str) -> Iterator[None]:
 
 
 def _of_npy(name: str, file: Path) -> Rows:
-    with _damaged(file, "not a .npy array of numbers"):
+    with damaged(file, "not a .npy array of numbers"):
         array = np.lib.format.open_memmap(file, mode="r")
     return _of_array(f"{name}: {shown(file)}", np.asarray(array))
 
 
 def _of_npz(name: str, file: Path, memory_limit: int | None) -> Rows:
-    with _damaged(file, "not a scipy sparse matrix, as scipy.sparse.save_npz writes it"):
+    with damaged(file, "not a scipy sparse matrix, as scipy.sparse.save_npz writes it"):
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as members:
             needed = sum(member.file_size for member in members.zip.infolist())
             if memory_limit is not None and needed > memory_limit:
@@ -171,7 +171,7 @@ def _of_csr(name: str, data: Array, indices: Array, indptr: Array, shape: Any) -
 
 
 def _of_parquet(name: str, file: Path) -> Rows:
-    with ExitStack() as stack, _damaged(file, "not a Parquet file of numbers"):
+    with ExitStack() as stack, damaged(file, "not a Parquet file of numbers"):
         opened = stack.enter_context(file.open("rb"))  # Polars knows no paths that are not UTF-8
         before_polars_threads(f"{name}: {shown(file)}")
         frame = pl.scan_parquet(opened)
@@ -186,7 +186,7 @@ def _of_parquet(name: str, file: Path) -> Rows:
         dtype = np.result_type(*(column.to_numpy().dtype for column in frame.head(0).collect()))
 
         def read(start: int, stop: int) -> Array:
-            with _damaged(file, "not a Parquet file of numbers"):
+            with damaged(file, "not a Parquet file of numbers"):
                 part = frame.slice(start, stop - start).collect()
             for column in part:
                 if column.null_count():

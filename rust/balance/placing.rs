@@ -56,6 +56,20 @@ impl<'a> Placing<'a> {
         Ok(Self { part_of, parts, k, cap, left: 0, balance_on, run })
     }
 
+    /// An assignment that somebody else began, with the loads in `parts`; `left` vertices, with a part of `u32::MAX`,
+    /// fitted nowhere.
+    pub fn resume(
+        part_of: Buffer<u32>,
+        parts: Parts,
+        cap: u64,
+        left: usize,
+        balance_on: &'a BalanceOn,
+        run: &'a Run,
+    ) -> Self {
+        let k = parts.loads().count() as u32;
+        Self { part_of, parts, k, cap: [cap, balance_on.cap(k)], left, balance_on, run }
+    }
+
     /// Places vertices that weigh `weight` together: in one part if they fit, else one by one.
     pub fn place(&mut self, vertices: &[u32], weight: u64) -> Result<()> {
         match self.parts.place([vertices.len() as u64, weight]) {

@@ -1,11 +1,30 @@
 //! Clusters of vertices: what SIGMA and 2PS map to parts, and users ask for by themselves.
 
+pub mod bounded;
+mod counter;
+pub mod hollocou;
+pub mod modularity;
+
+use rayon::prelude::*;
+
 use crate::buffer::Buffer;
+use crate::csr::Csr;
+use crate::edges::{BLOCK, EdgeStream, Record, pass::pass};
+use crate::error::Result;
+use crate::run::Run;
+pub use hollocou::Hollocou;
+pub use modularity::Modularity;
+
+/// "No cluster", and what no id reaches.
+pub const NONE: u32 = u32::MAX;
+
+/// Vertices between two looks at the cancel flag.
+const STEP: usize = 1 << 14;
 
 /// A clustering of all vertices.
 #[derive(Debug)]
 pub struct Clusters {
-    /// Cluster of each vertex, `0..count`.
+    /// Cluster of each vertex, `0..count`; numbered in the order of their lowest vertices.
     pub cluster_of: Buffer<u32>,
     /// Vertices of each cluster.
     pub sizes: Buffer<u32>,
@@ -18,4 +37,87 @@ impl Clusters {
     pub fn count(&self) -> u32 {
         self.sizes.len() as u32
     }
+
+    /// Modularity, if `internal` of the ends of edges belong to edges inside a cluster.
+    fn modularity(&self, internal: u64) -> f64 {
+        let ends: u64 = self.volumes.iter().sum();
+        if ends == 0 {
+            return 0.0;
+        }
+        // Squares in integers, so that the sum depends on no order.
+        let squares: u128 = self.volumes.iter().map(|&volume| u128::from(volume).pow(2)).sum();
+        internal as f64 / ends as f64 - squares as f64 / (ends as f64 * ends as f64)
+    }
+
+    /// Numbers the clusters of `cluster_of`, any ids below `spare.len()`, and counts their members. `spare` is room
+    /// for the new numbers.
+    pub fn numbered(
+        mut cluster_of: Buffer<u32>,
+        mut spare: Buffer<u32>,
+        degree: impl Fn(u32) -> u32,
+        run: &Run,
+    ) -> Result<Self> {
+        let mut count = 0;
+        in_steps(&mut spare, run, |_, id| *id = NONE)?;
+        in_steps(&mut cluster_of, run, |_, cluster| {
+            let id = &mut spare[*cluster as usize];
+            if *id == NONE {
+                *id = count;
+                count += 1;
+            }
+            *cluster = *id;
+        })?;
+        drop(spare);
+        let mut sizes: Buffer<u32> = Buffer::zeroed(count as usize, "sizes of clusters")?;
+        let mut volumes: Buffer<u64> = Buffer::zeroed(count as usize, "volumes of clusters")?;
+        in_steps(&mut cluster_of, run, |v, &mut cluster| {
+            sizes[cluster as usize] += 1;
+            volumes[cluster as usize] += u64::from(degree(v));
+        })?;
+        Ok(Self { cluster_of, sizes, volumes })
+    }
+}
+
+/// Does `work` with every item and its index, and can be cancelled.
+fn in_steps<T>(items: &mut [T], run: &Run, mut work: impl FnMut(u32, &mut T)) -> Result<()> {
+    for (first, items) in (0..).step_by(STEP).zip(items.chunks_mut(STEP)) {
+        for (item, index) in items.iter_mut().zip(first..) {
+            work(index, item);
+        }
+        run.advance(0)?;
+    }
+    Ok(())
+}
+
+/// Modularity of `clusters`: the share of edges inside, less that expected in a random graph of the same degrees,
+/// `sum over C of in(C) / 2m' - (vol(C) / 2m')^2`, where `in(C)` counts internal edges from both ends. 0 without edges.
+pub fn modularity(csr: &Csr, clusters: &Clusters, run: &Run) -> Result<f64> {
+    let of = &clusters.cluster_of;
+    run.begin("modularity", csr.num_entries());
+    let inside =
+        |v: u32| csr.neighbours(v).iter().filter(|&&u| of[u as usize] == of[v as usize]).count() as u64;
+    let internal: u64 = run.install(|| {
+        of.par_chunks(512)
+            .enumerate()
+            .map(|(chunk, members)| {
+                let vertices = (chunk * 512) as u32..(chunk * 512 + members.len()) as u32;
+                run.advance(vertices.clone().map(|v| u64::from(csr.degree(v))).sum())?;
+                Ok(vertices.map(inside).sum::<u64>())
+            })
+            .try_reduce(|| 0, |a, b| Ok(a + b))
+    })?;
+    Ok(clusters.modularity(internal))
+}
+
+/// The same, from a stream.
+pub fn modularity_of_stream(edges: &dyn EdgeStream, clusters: &Clusters, run: &Run) -> Result<f64> {
+    let of = &clusters.cluster_of;
+    run.begin("modularity", edges.num_edges());
+    let count = |internal: &mut u64, _, records: &[Record]| {
+        let inside = |&&[u, v]: &&Record| u != v && of[u as usize] == of[v as usize];
+        *internal += records.iter().filter(inside).count() as u64;
+        Ok(())
+    };
+    let internal: u64 = pass(edges, run, BLOCK, usize::MAX, || Ok(0), count)?.iter().sum();
+    Ok(clusters.modularity(2 * internal))
 }

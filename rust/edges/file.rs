@@ -73,6 +73,18 @@ impl EdgeFile {
         Self::open_ordered(path, id_type, None, io, true)
     }
 
+    /// Opens a file of the 2PS and HEP programs: the number of vertices (u32) and of records (u64), then u32 pairs, all
+    /// little-endian. Returns the number of vertices, too, which the ids are not compared with.
+    pub fn open_binedgelist(path: &Path, io: Io) -> Result<(Self, u64)> {
+        let mut n = 0;
+        let edges = Self::open_shaped(path, io, |head, size| {
+            let (header_n, shape) = binedgelist_shape(path, head, size)?;
+            n = header_n;
+            Ok(shape)
+        })?;
+        Ok((edges, n))
+    }
+
     fn open_ordered(
         path: &Path,
         id_type: Option<IdType>,
@@ -80,28 +92,40 @@ impl EdgeFile {
         io: Io,
         big_endian: bool,
     ) -> Result<Self> {
-        let (file, metadata) = open_regular(path)?;
-        let size = metadata.len();
-        let mut head = Vec::new();
-        (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
-        let is_npy = head.starts_with(npy::MAGIC);
-        let mut shape = match is_npy {
-            true if big_endian => {
-                return Err(Error::parameter("swap", "a .npy file says its byte order itself; leave it out"));
-            }
-            true => npy_shape(path, &head, size, id_type, layout)?,
-            false => raw_shape(path, &head, size, id_type.or(big_endian.then_some(IdType::U32)), layout)?,
-        };
-        shape.swapped |= big_endian;
-        let map = if io == Io::Map && size > 0 { Some(map(path, &file)?) } else { None };
-        let modified = (metadata.mtime(), metadata.mtime_nsec());
-        let edges = Self { path: path.to_path_buf(), file, map, size, modified, shape, n: MAX_VERTICES };
+        let mut is_npy = false;
+        let edges = Self::open_shaped(path, io, |head, size| {
+            is_npy = head.starts_with(npy::MAGIC);
+            let mut shape = match is_npy {
+                true if big_endian => {
+                    return Err(Error::parameter(
+                        "swap",
+                        "a .npy file says its byte order itself; leave it out",
+                    ));
+                }
+                true => npy_shape(path, head, size, id_type, layout)?,
+                false => raw_shape(path, head, size, id_type.or(big_endian.then_some(IdType::U32)), layout)?,
+            };
+            shape.swapped |= big_endian;
+            Ok(shape)
+        })?;
         match (id_type, is_npy) {
             (None, false) if big_endian => plausible::check_width(&edges, 0, &shown(path))?,
             (None, false) => plausible::check_words(&edges, &shown(path))?,
             _ => {}
         }
         Ok(edges)
+    }
+
+    /// Opens `path`, whose first bytes and length say its shape.
+    fn open_shaped(path: &Path, io: Io, shape: impl FnOnce(&[u8], u64) -> Result<Shape>) -> Result<Self> {
+        let (file, metadata) = open_regular(path)?;
+        let size = metadata.len();
+        let mut head = Vec::new();
+        (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
+        let shape = shape(&head, size)?;
+        let map = if io == Io::Map && size > 0 { Some(map(path, &file)?) } else { None };
+        let modified = (metadata.mtime(), metadata.mtime_nsec());
+        Ok(Self { path: path.to_path_buf(), file, map, size, modified, shape, n: MAX_VERTICES })
     }
 
     /// The same file, with ids required to be below `n`.
@@ -296,6 +320,28 @@ fn raw_shape(
         return Err(Error::format(shown(path), plausible::odd_length(size, id_type)));
     }
     Ok(Shape { data_offset: 0, m: size / record, id_type, swapped: false, layout: Layout::Rows })
+}
+
+/// Bytes before the records of a `.binedgelist`.
+pub(super) const BINEDGELIST_HEADER: u64 = 12;
+
+/// Number of vertices and shape of a `.binedgelist`.
+fn binedgelist_shape(path: &Path, head: &[u8], size: u64) -> Result<(u64, Shape)> {
+    let header = head.split_first_chunk::<4>().and_then(|(n, rest)| Some((n, rest.first_chunk::<8>()?)));
+    let Some((n, m)) = header else {
+        let what = format!("{size} bytes are no .binedgelist, whose header has {BINEDGELIST_HEADER}");
+        return Err(Error::format(shown(path), what));
+    };
+    let (n, m) = (u64::from(u32::from_le_bytes(*n)), u64::from_le_bytes(*m));
+    if m.checked_mul(8).and_then(|bytes| bytes.checked_add(BINEDGELIST_HEADER)) != Some(size) {
+        let what = format!(
+            "length {size}, but a .binedgelist of the {m} records that its header claims has {BINEDGELIST_HEADER} + 8 * {m}; \
+             it is cut off, or of another kind (raw pairs: pass dtype=\"u32\")"
+        );
+        return Err(Error::format(shown(path), what));
+    }
+    let rows = Layout::Rows;
+    Ok((n, Shape { data_offset: BINEDGELIST_HEADER, m, id_type: IdType::U32, swapped: false, layout: rows }))
 }
 
 fn npy_shape(

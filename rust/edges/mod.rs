@@ -9,11 +9,13 @@ pub mod convert;
 pub mod decode;
 pub mod file;
 pub mod memory;
+pub mod metis;
 pub mod npy;
 pub mod pass;
 pub mod plausible;
 mod relabel;
 pub mod text;
+pub mod write;
 
 use std::ops::Range;
 

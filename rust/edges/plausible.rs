@@ -52,7 +52,8 @@ pub fn odd_length(size: u64, id_type: IdType) -> String {
     let record = 2 * id_type.width() as u64;
     let hint = match (record, size % record) {
         (8, 4) if size > 12 => {
-            "; a header of 12 bytes (as 2PS and HEP write) would explain it: remove it with `tail -c +13`"
+            "; a header of 12 bytes (as 2PS and HEP write) would explain it: name the file x.binedgelist and convert it, \
+             `fastpart convert x.binedgelist OUT.bin`"
         }
         (16, 8) => "; it suits dtype=\"u32\"",
         _ => "; the file is cut off, or holds something else",

@@ -194,7 +194,7 @@ impl<R: Read> Reader<'_, R> {
 }
 
 /// What the system said, or what the decoder of compressed data made of the bytes.
-fn unreadable(path: &Path, error: io::Error) -> Error {
+pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return Error::io(path, error);
     }

@@ -3,6 +3,8 @@
 //! Record `r` is a function of (seed, r) alone, so that any number of threads writes the same bytes. Memory is
 //! 512 KiB per thread, whatever the size of the graph; a generator has no state that grows with it.
 
+mod barabasi_albert;
+mod grid;
 mod planted;
 mod rmat;
 
@@ -17,13 +19,15 @@ use crate::edges::{BLOCK, MAX_VERTICES, Record};
 use crate::error::{Error, Result};
 use crate::output::AtomicFile;
 use crate::run::Run;
+pub use barabasi_albert::BarabasiAlbert;
+pub use grid::Grid;
 pub use planted::Planted;
 pub use rmat::Rmat;
 
 /// Records made between two looks at the cancel flag.
 const STEP: usize = BLOCK as usize / 8;
 
-/// A random graph whose records can be made in any order.
+/// A graph whose records can be made in any order.
 pub trait Generator: Sync {
     /// Number of vertices.
     fn num_vertices(&self) -> u64;

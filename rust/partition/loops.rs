@@ -4,19 +4,23 @@
 //! the cap that hold its vertex, else to the part with the fewest records (ties: the lowest). So it makes no replica
 //! where it can be helped, and no part exceeds the cap on its account.
 //!
-//! **Memory.** With the parts of all vertices at hand, nothing. Else a bit per vertex, and the parts of those vertices
-//! that have a loop: a row of bits and 4 bytes each.
+//! **Memory.** With the parts of all vertices at hand, nothing. Else 1.5 bits per vertex, and a row of bits for each
+//! vertex that has a loop.
 //!
 //! **Complexity.** One pass over the records without the parts of the vertices, and one to place; nothing at all if
 //! there are no loops.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-use rustc_hash::FxHashMap;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::{EdgeParts, edge_parts::DEFERRED};
-use crate::edges::{EdgeStream, pass::blocks};
+use crate::buffer::Buffer;
+use crate::counts::shared;
+use crate::edges::{
+    BLOCK, EdgeStream, Record,
+    pass::{blocks, pass},
+};
 use crate::error::Result;
 use crate::incidence::{Incidence, parts};
 use crate::run::Run;
@@ -39,11 +43,11 @@ pub fn place(
             part
         }),
         None => {
-            let (row_of, mut rows) = rows(edges, assignment, loads.len() as u32, run)?;
+            let Rows { bits, before, mut parts } = Rows::of(edges, assignment, loads.len() as u32, run)?;
             each_loop(edges, assignment, run, |v| {
-                let row = row_of.get(&v).copied().unwrap_or_default();
-                let part = choose(rows.row(row), loads, cap, &mut least);
-                rows.insert(row, part);
+                let row = row(&bits, &before, v).unwrap_or_default();
+                let part = choose(parts.row(row), loads, cap, &mut least);
+                parts.insert(row, part);
                 part
             })
         }
@@ -98,38 +102,64 @@ fn each_loop(
     edges.check_unchanged()
 }
 
-/// A row for each vertex with a loop, and the parts of its other records.
-fn rows(
-    edges: &dyn EdgeStream,
-    assignment: &EdgeParts,
-    k: u32,
-    run: &Run,
-) -> Result<(FxHashMap<u32, u32>, Incidence)> {
-    let (mut buf, mut known) = (Vec::new(), Vec::new());
-    let mut row_of = FxHashMap::default();
-    run.begin("vertices with loops", 2 * edges.num_edges());
-    for range in blocks(0..edges.num_edges()) {
-        let records = edges.block(range, &mut buf)?;
-        for &[v, _] in records.iter().filter(|[u, v]| u == v) {
-            let row = row_of.len() as u32;
-            row_of.entry(v).or_insert(row);
-        }
-        run.advance(records.len() as u64)?;
-    }
-    // A hash table keeps 1 byte beside each pair, and up to half of its slots free.
-    run.require(18 * row_of.len() as u64 + Incidence::memory(row_of.len() as u64, k), "vertices with loops")?;
-    let mut rows = Incidence::new(row_of.len(), k)?;
-    for range in blocks(0..edges.num_edges()) {
-        let parts = assignment.read(range.clone(), &mut known);
-        let records = edges.block(range, &mut buf)?;
-        for (&[u, v], &part) in
-            records.iter().zip(parts).filter(|([u, v], part)| u != v && **part != DEFERRED)
-        {
-            for row in [u, v].iter().filter_map(|end| row_of.get(end)) {
-                rows.insert(*row, part);
+/// The parts of the vertices with a loop.
+struct Rows {
+    /// Which vertices have one.
+    bits: Buffer<u64>,
+    /// How many do before each word of the bits: the row of the first.
+    before: Buffer<u32>,
+    parts: Incidence,
+}
+
+impl Rows {
+    /// Finds them, and the parts of their other records.
+    fn of(edges: &dyn EdgeStream, assignment: &EdgeParts, k: u32, run: &Run) -> Result<Self> {
+        let words = edges.num_vertices() as usize / 64 + 1;
+        run.require(12 * words as u64, "vertices with loops")?;
+        let mut bits: Buffer<u64> = Buffer::zeroed(words, "vertices with loops")?;
+        run.begin("vertices with loops", 2 * edges.num_edges());
+        let marks = shared(&mut bits);
+        let mark = |(): &mut (), _, records: &[Record]| {
+            for &[v, _] in records.iter().filter(|[u, v]| u == v) {
+                marks[v as usize / 64].fetch_or(1 << (v % 64), Relaxed);
             }
+            Ok(())
+        };
+        pass(edges, run, BLOCK, usize::MAX, || Ok(()), mark)?;
+        let mut before: Buffer<u32> = Buffer::zeroed(words, "vertices with loops")?;
+        let mut count = 0;
+        for (before, word) in before.iter_mut().zip(&*bits) {
+            *before = count;
+            count += word.count_ones();
         }
-        run.advance(records.len() as u64)?;
+        run.require(12 * words as u64 + Incidence::memory(u64::from(count), k), "vertices with loops")?;
+        let mut rows = Rows { bits, before, parts: Incidence::new(count as usize, k)? };
+        rows.see(edges, assignment, run)?;
+        Ok(rows)
     }
-    Ok((row_of, rows))
+
+    fn see(&mut self, edges: &dyn EdgeStream, assignment: &EdgeParts, run: &Run) -> Result<()> {
+        let Self { bits, before, parts } = self;
+        let parts = parts.shared();
+        let see = |known: &mut Vec<u32>, first: u64, records: &[Record]| {
+            let known = assignment.read(first..first + records.len() as u64, known);
+            for (&[u, v], &part) in
+                records.iter().zip(known).filter(|([u, v], part)| u != v && **part != DEFERRED)
+            {
+                [u, v]
+                    .into_iter()
+                    .filter_map(|end| row(bits, before, end))
+                    .for_each(|row| parts.insert(row, part));
+            }
+            Ok(())
+        };
+        pass(edges, run, BLOCK, usize::MAX, || Ok(Vec::new()), see).map(drop)
+    }
+}
+
+/// The row of `v`, if it has a loop.
+#[inline(always)]
+fn row(bits: &[u64], before: &[u32], v: u32) -> Option<u32> {
+    let (word, bit) = (bits[v as usize / 64], 1 << (v % 64));
+    (word & bit != 0).then(|| before[v as usize / 64] + (word & (bit - 1)).count_ones())
 }

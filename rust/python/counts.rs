@@ -7,7 +7,10 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
+use crate::baselines::vertex_streams;
+use crate::baselines::{dbh::Dbh, two_phase::TwoPhase};
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
+use crate::partition::EdgeParts;
 use crate::spring;
 
 /// Counts of a vertex partition: per part `internal`, `cut`, `volume`, `halo`; `matrix` (k, k) or `None` for many
@@ -119,12 +122,21 @@ fn label_skew<'py>(
     Ok(PyArray1::from_vec(py, skew))
 }
 
+/// What the estimates assume: parts of records take a byte each, presence in parts one word per vertex.
+const FEW_PARTS: u32 = 64;
+
 /// Bytes that each algorithm would take, by name.
 #[pyfunction]
 fn memory_estimates<'py>(py: Python<'py>, edges: &EdgeSource) -> PyResult<Bound<'py, PyDict>> {
     let estimates = PyDict::new(py);
-    let n = edges.stream().num_vertices();
+    let (n, m) = (edges.stream().num_vertices(), edges.stream().num_edges());
     estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
+    for name in ["ldg", "fennel", "reldg", "refennel"] {
+        estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
+    }
+    estimates.set_item("dbh", Dbh::memory(n) + EdgeParts::memory(m, FEW_PARTS, None))?;
+    let two_phase = TwoPhase::memory(n, m, FEW_PARTS);
+    estimates.set_item("two_phase", two_phase + EdgeParts::memory(m, FEW_PARTS, None))?;
     Ok(estimates)
 }
 

@@ -188,6 +188,11 @@ impl EdgeSource {
         ids.reshape([(end - first) as usize, 2])
     }
 
+    /// Frees the neighbours, should anybody have needed them; the next who does pays for them again.
+    fn forget_csr(&self) {
+        *self.csr.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+    }
+
     /// Loops and checksum.
     fn identify(&self, py: Python<'_>, options: Options) -> PyResult<(u64, String)> {
         detached(py, &options, |run| {
@@ -201,7 +206,7 @@ impl EdgeSource {
         &self,
         py: Python<'py>,
         options: Options,
-    ) -> PyResult<(Bound<'py, numpy::PyArray1<u32>>, u64, String)> {
+    ) -> PyResult<(Bound<'py, PyArray1<u32>>, u64, String)> {
         let degrees = detached(py, &options, |run| {
             run.require(degrees::memory(self.stream(), run), "degrees")?;
             degrees::scan(self.stream(), run)
@@ -248,5 +253,6 @@ fn column(array: &Bound<'_, PyUntypedArray>) -> PyResult<Column> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<EdgeSource>()?;
+    module.add_function(wrap_pyfunction!(super::run::memory_budget, module)?)?;
     module.add_function(wrap_pyfunction!(super::run::default_threads, module)?)
 }

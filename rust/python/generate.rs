@@ -1,16 +1,13 @@
-//! Generators and conversion for Python.
+//! Generators for Python.
 
 use std::path::PathBuf;
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use super::edges::{id_type, layout_of};
 use super::errors::raise;
 use super::run::{Options, detached};
-use crate::edges::convert::{Convert, convert as run_convert};
-use crate::generate::{self, Planted as Model, Rmat};
+use crate::generate::{self, BarabasiAlbert, Generator, Grid, Planted as Model, Rmat};
 
 /// Writes an R-MAT graph and returns its checksum.
 #[pyfunction]
@@ -24,6 +21,36 @@ fn generate_rmat(
     options: Options,
 ) -> PyResult<String> {
     detached(py, &options, |run| generate::write(&Rmat::new(n, m, seed)?, &target, run))
+}
+
+/// Writes a Barabási-Albert graph and returns its checksum.
+#[pyfunction]
+#[pyo3(signature = (target, *, n, m, seed, options))]
+fn generate_ba(
+    py: Python<'_>,
+    target: PathBuf,
+    n: u64,
+    m: u64,
+    seed: u64,
+    options: Options,
+) -> PyResult<String> {
+    detached(py, &options, |run| generate::write(&BarabasiAlbert::new(n, m, seed)?, &target, run))
+}
+
+/// Writes a grid and returns its number of records and checksum.
+#[pyfunction]
+#[pyo3(signature = (target, *, rows, columns, options))]
+fn generate_grid(
+    py: Python<'_>,
+    target: PathBuf,
+    rows: u64,
+    columns: u64,
+    options: Options,
+) -> PyResult<(u64, String)> {
+    detached(py, &options, |run| {
+        let grid = Grid::new(rows, columns)?;
+        Ok((grid.num_edges(), generate::write(&grid, &target, run)?))
+    })
 }
 
 /// A planted partition graph.
@@ -65,35 +92,9 @@ impl Planted {
     }
 }
 
-/// See `fastpart.convert`.
-#[pyfunction]
-#[pyo3(signature = (source, target, *, relabel, swap, dtype, layout, num_vertices, options))]
-#[expect(clippy::too_many_arguments, reason = "one per parameter of fastpart.convert")]
-fn convert<'py>(
-    py: Python<'py>,
-    source: PathBuf,
-    target: PathBuf,
-    relabel: bool,
-    swap: bool,
-    dtype: Option<&str>,
-    layout: Option<&str>,
-    num_vertices: Option<u64>,
-    options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
-    let id_type = id_type(dtype).map_err(|error| raise(py, error))?;
-    let how = Convert { relabel, swap, id_type, layout: layout_of(layout), num_vertices };
-    let converted = detached(py, &options, |run| run_convert(&source, &target, &how, run))?;
-    let fields = PyDict::new(py);
-    fields.set_item("n", converted.n)?;
-    fields.set_item("m", converted.m)?;
-    fields.set_item("loops", converted.loops)?;
-    fields.set_item("checksum", converted.checksum)?;
-    fields.set_item("notes", converted.notes)?;
-    Ok(fields)
-}
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Planted>()?;
     module.add_function(wrap_pyfunction!(generate_rmat, module)?)?;
-    module.add_function(wrap_pyfunction!(convert, module)?)
+    module.add_function(wrap_pyfunction!(generate_ba, module)?)?;
+    module.add_function(wrap_pyfunction!(generate_grid, module)?)
 }

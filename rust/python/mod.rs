@@ -2,11 +2,14 @@
 //! anything about graphs; the public functions, their checks and docs live in `python/fastpart`.
 
 mod baselines;
+mod clustering;
+mod convert;
 mod counts;
 mod edges;
 mod errors;
 mod files;
 mod generate;
+mod homes;
 mod partitions;
 mod results;
 mod run;
@@ -22,8 +25,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     edges::register(module)?;
     spring::register(module)?;
     baselines::register(module)?;
+    clustering::register(module)?;
     counts::register(module)?;
+    convert::register(module)?;
     generate::register(module)?;
+    homes::register(module)?;
     files::register(module)?;
     store::register(module)?;
     // What is public is said by the package, not here.

@@ -43,7 +43,8 @@ pub fn edge_partition(py: Python<'_>, partition: EdgePartition) -> PyResult<Boun
     Ok(fields)
 }
 
-fn identify(fields: &Bound<'_, PyDict>, graph: Graph) -> PyResult<()> {
+/// What identifies the graph.
+pub fn identify(fields: &Bound<'_, PyDict>, graph: Graph) -> PyResult<()> {
     fields.set_item("n", graph.n)?;
     fields.set_item("m", graph.m)?;
     fields.set_item("loops", graph.loops)?;

@@ -100,3 +100,9 @@ pub fn default_threads(py: Python<'_>) -> PyResult<usize> {
     let run = Run::new(None, Some(0)).map_err(|error| named(py, "CapacityError", error.to_string()))?;
     Ok(run.threads())
 }
+
+/// The bytes that `memory_limit=None` means at this moment.
+#[pyfunction]
+pub fn memory_budget() -> u64 {
+    crate::budget::available()
+}

@@ -1,8 +1,8 @@
 //! Clusters in the order of their sizes, by counting: linear, and interruptible, which a heap or a sort is not.
 
-use super::clustering::vertex_of;
 use super::merging::{CHECK_EVERY, Clusters};
 use crate::buffer::Buffer;
+use crate::clustering::hollocou::vertex_of;
 use crate::error::Result;
 use crate::prefetch::prefetch;
 use crate::run::Run;

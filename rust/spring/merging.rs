@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 
 use super::Spring;
 use super::by_size::BySize;
-use super::clustering::{Clustering, degree_of, vertex_of};
 use crate::balance::BalanceOn;
 use crate::buffer::Buffer;
+use crate::clustering::hollocou::{Clustering, degree_of, vertex_of};
 use crate::error::Result;
 use crate::partition::share;
 use crate::run::Run;

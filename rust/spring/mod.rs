@@ -7,7 +7,7 @@
 //! stream touches one cache line per endpoint) and 8 bytes of volume per cluster while clustering; sizes, targets and a
 //! queue afterwards.
 //!
-//! **Algorithm.** [`clustering`] follows the stream once and moves, for each record, the endpoint in the cluster of
+//! **Algorithm.** [`hollocou`] follows the stream once and moves, for each record, the endpoint in the cluster of
 //! smaller volume to the other's cluster; [`merging`] merges small clusters, smallest first, into the cluster that the
 //! richest neighbour of their representative lies in; [`assignment`] deals the clusters, largest first, to the part
 //! with the fewest vertices, and splits what would break the cap. With weights to balance on ([`crate::balance`]), a
@@ -25,17 +25,16 @@
 mod assignment;
 mod balanced;
 mod by_size;
-pub mod clustering;
 mod merging;
 
 use crate::balance::BalanceOn;
 use crate::buffer::Buffer;
+use crate::clustering::hollocou::{self, Hollocou};
 use crate::degrees::{self, Degrees};
 use crate::edges::EdgeStream;
 use crate::error::{Error, Result, bytes};
 use crate::partition::{Graph, VertexPartition, VertexPartitioner, cap, validate_balance, validate_parts};
 use crate::run::Run;
-use clustering::Clustering;
 
 /// Bytes per vertex at the peak, result included.
 pub const BYTES_PER_VERTEX: u64 = 32;
@@ -98,13 +97,19 @@ impl Spring {
         Ok(())
     }
 
+    /// The clustering step, for `edges` records that are not loops.
+    pub fn clustering(&self, edges: u64) -> Hollocou {
+        let max_volume = (0.1 * (2 * edges) as f64 / f64::from(self.k)) as u64;
+        Hollocou { max_volume, passes: self.passes, batch: self.batch }
+    }
+
     fn bytes_per_vertex(&self) -> u64 {
         BYTES_PER_VERTEX + self.balance_on.as_ref().map_or(0, |_| BYTES_PER_WEIGHT)
     }
 
     /// Bytes needed for `edges`.
     fn memory(&self, edges: &dyn EdgeStream) -> u64 {
-        let batch = clustering::largest_batch(self.batch, edges.num_edges());
+        let batch = hollocou::largest_batch(self.batch, edges.num_edges());
         let per_part = if self.balance_on.is_some() { 64 } else { 16 };
         let given = self.degrees.as_ref().map_or(0, |degrees| 4 * degrees.len() as u64);
         edges.num_vertices() * self.bytes_per_vertex()
@@ -138,7 +143,7 @@ impl VertexPartitioner for Spring {
         run.require(needed, format!("spring on {n} vertices ({} each)", bytes(self.bytes_per_vertex())))?;
 
         let Degrees { degree, loops, checksum } = self.degrees(edges, run)?;
-        let clustering = Clustering::of(edges, degree, 2 * (m - loops), self, run)?;
+        let clustering = self.clustering(m - loops).follow(edges, degree, run)?;
         let clusters = merging::merge(clustering, self, run)?;
         let graph = Graph { n, m, loops, checksum };
         let cap = cap(self.balance, n, self.k);

@@ -28,7 +28,7 @@ mod local_set;
 mod roots;
 mod rows;
 mod second_hop;
-mod spill;
+pub(crate) mod spill;
 mod vertex_parts;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -108,7 +108,7 @@ fn check_records(edges: &dyn EdgeStream) -> Result<()> {
 }
 
 /// The number of workers, at most `most`, that `fixed` and `each` bytes leave room for; an error if not even one has room.
-fn workers(run: &Run, most: usize, fixed: u64, each: u64, what: &str) -> Result<usize> {
+pub(crate) fn workers(run: &Run, most: usize, fixed: u64, each: u64, what: &str) -> Result<usize> {
     run.require(fixed.saturating_add(each), what)?;
     let room = (run.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
     Ok(room.min(run.threads() as u64).min(most as u64).max(1) as usize)
@@ -157,7 +157,7 @@ fn in_degrees(
 }
 
 /// Does the items `0..count`, which at most `workers` workers take in ascending order, and returns the workers' states.
-fn for_each<S: Send>(
+pub(crate) fn for_each<S: Send>(
     run: &Run,
     workers: usize,
     count: usize,

@@ -21,6 +21,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::buffer::{Buffer, reserved};
 use crate::edges::{BLOCK, EdgeStream, Record, pass::pass};
 use crate::error::{Error, Result};
+use crate::output::unnamed;
 use crate::run::Run;
 
 /// Bytes of buffers that a worker holds, unless there are very many buckets.
@@ -110,11 +111,7 @@ pub struct Spill {
 impl Spill {
     /// Creates the file in the directory `into`.
     pub fn create(into: &Path, buckets: usize) -> Result<Spill> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let path = into.join(format!(".spill-{}", COUNT.fetch_add(1, Relaxed)));
-        let file = File::options().read(true).write(true).create_new(true).open(&path);
-        let file = file.map_err(|error| Error::io(&path, error))?;
-        std::fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;
+        let (path, file) = unnamed(into)?;
         Ok(Spill { path, file, end: AtomicU64::new(0), buckets })
     }
 
@@ -223,6 +220,12 @@ pub struct Spilled {
 }
 
 impl Spilled {
+    /// Number of entries in the bucket.
+    pub fn count(&self, bucket: usize) -> u64 {
+        let pieces = &self.pieces[self.first[bucket]..self.first[bucket + 1]];
+        pieces.iter().map(|piece| u64::from(piece.count)).sum()
+    }
+
     /// Hands the entries of the bucket to `each`, in stream order, through `buf`.
     pub fn read(
         &self,

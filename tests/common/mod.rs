@@ -5,6 +5,7 @@
 
 pub mod parts;
 pub mod spring;
+pub mod text;
 
 use std::ops::Range;
 

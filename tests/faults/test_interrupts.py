@@ -107,6 +107,7 @@ COMMANDS = {
     "partition": "partition {graph} -k 4 --algorithm spring --passes 10000 -o new.npy",
     "partition into a directory": "partition {graph} -k 4 --algorithm spring --passes 10000 -o new",
     "evaluate": "evaluate {graph} parts.npy -k 262144",
+    "compare": "compare {graph} -k 4,8 --algorithms spring:passes=10000 -o new.html",
 }
 
 

@@ -179,13 +179,21 @@ writes = {
     "planted.bin": lambda: fp.generate.planted("planted.bin", n=1000, m=1_000_000),
     "features.bin": lambda: fp.generate.planted("features.bin", n=100_000, m=10, features=8),
     "converted.bin": lambda: fp.convert(text, "converted.bin"),
+    "shuffled.bin": lambda: fp.convert(text, "shuffled.bin", shuffle=True),
+    "deduped.bin": lambda: fp.convert(text, "deduped.bin", dedup=True),
+}
+formats = {
+    name: lambda name=name: fp.convert(text, name, shuffle=True)
+    for name in ("g.graph", "g.txt", "g.parquet", "g.binedgelist")
 }
 for name in saves:
     small.save(name)
 for name in writes:
     fp.generate.rmat(name, n=9, m=2)
+for name in formats:
+    open(name, "w").close()
 before = sorted(os.listdir("."))
-for name, write in (saves | writes).items():
+for name, write in (saves | writes | formats).items():
     try:
         write()
     except OSError as error:
@@ -196,6 +204,7 @@ for name in saves:
 for name in writes:
     assert (fp.open_edges(name).num_vertices, fp.open_edges(name).num_edges) == (9, 2)
     fp.open_edges(name).identify()
+assert not any(os.path.getsize(name) for name in formats)
 print("intact")
 """
 
@@ -216,7 +225,7 @@ def text(tmp_path):
 def check(outcome, number):
     assert outcome.rc == 0, outcome.err
     *lines, last = outcome.out.splitlines()
-    assert lines == [f"{number} True"] * 8
+    assert lines == [f"{number} True"] * 14
     assert last == "intact"
 
 

@@ -17,7 +17,7 @@ from ..errors import ParameterError
 from ..graph_info import info as graph_info
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
-from ..parameters import run_options, shown
+from ..parameters import from_text, run_options, shown
 from ..partitioners import PARTITIONERS, kind_of
 from .progress import progress_bar
 
@@ -32,16 +32,24 @@ _COMMON = (
 def generate(options: Options, rest: list[str]) -> None:
     """``fastpart generate``."""
     _refuse_rest(rest)
+    model = getattr(generators, options.model)
+    taken = set(inspect.signature(model).parameters)
+    given = {
+        name: getattr(options, name) for name in ("n", "m", "seed", "classes", "features", "rows", "columns")
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if unknown := [name for name in given if name not in taken]:
+        raise ParameterError(f"{_flags(unknown)}: not for `generate {options.model}`")
+    needed = {"n", "m"} if "n" in taken else {"rows", "columns"}
+    if missing := sorted(needed - set(given)):
+        raise ParameterError(f"{_flags(missing)}: needed by `generate {options.model}`")
     with progress_bar(options) as running:
-        if options.model == "rmat":
-            if options.classes is not None or options.features is not None:
-                raise ParameterError("--classes, --features: belong to `generate planted`")
-            generators.rmat(options.out, n=options.n, m=options.m, seed=options.seed, **running)
-        else:
-            planted = {"classes": options.classes, "features": options.features}
-            given = {name: value for name, value in planted.items() if value is not None}
-            generators.planted(options.out, n=options.n, m=options.m, seed=options.seed, **given, **running)
+        model(options.out, **given, **running)
     _print_sidecar(options, Path(options.out), {})
+
+
+def _flags(names: list[str]) -> str:
+    return ", ".join(f"--{name}" for name in names)
 
 
 def convert(options: Options, rest: list[str]) -> None:
@@ -51,7 +59,12 @@ def convert(options: Options, rest: list[str]) -> None:
         converted = convert_file(
             options.input,
             options.out,
+            format=options.format,
             relabel=options.relabel,
+            drop_loops=options.drop_loops,
+            dedup=options.dedup,
+            shuffle=options.shuffle,
+            seed=options.seed,
             swap=options.swap,
             dtype=options.dtype,
             layout=options.layout,
@@ -59,14 +72,15 @@ def convert(options: Options, rest: list[str]) -> None:
             kind=options.kind,
             **running,
         )
-    _print_sidecar(options, Path(options.out), {"loops": converted.identify()[0]})
+    facts = {"n": converted.num_vertices, "m": converted.num_edges, "kind": converted.kind}
+    _print_sidecar(options, Path(options.out), {**facts, "loops": converted.identify()[0]})
 
 
 def info(options: Options, rest: list[str]) -> None:
     """``fastpart info``."""
     _refuse_rest(rest)
     with progress_bar(options) as running:
-        facts = graph_info(_open(options, running), **running)
+        facts = graph_info(open_input(options, running), **running)
     if options.json:
         print(json.dumps(facts))
         return
@@ -90,7 +104,7 @@ def partition(options: Options, rest: list[str]) -> None:
     kind = kind_of(options.algorithm, given)
     extras.check(target, form, kind, edges=True)
     with progress_bar(options) as running:
-        edges = _open(options, running)
+        edges = open_input(options, running)
         if target is not None:
             store.refuse_unwritable(target, form, edges)
         if "balance_on" in given:
@@ -142,13 +156,14 @@ def evaluate(options: Options, rest: list[str]) -> None:
     """``fastpart evaluate``."""
     _refuse_rest(rest)
     with progress_bar(options) as running:
-        edges = _open(options, running)
+        edges = open_input(options, running)
         part = store.load(options.partition, edges, k=options.k, kind=options.part_kind, **running)
         evaluation = measure(edges, part, options.labels, options.splits, split=options.split, **running)
     print(evaluation.to_json() if options.json else evaluation)
 
 
-def _open(options: Options, running: dict[str, Any]) -> Edges:
+def open_input(options: Options, running: dict[str, Any]) -> Edges:
+    """Open the edges that a command line names."""
     return open_edges(
         options.file,
         dtype=options.dtype,
@@ -166,11 +181,9 @@ def _print_sidecar(options: Options, out: Path, more: dict[str, Any]) -> None:
     facts = {"out": str(out), **(vars(sidecar) if sidecar else {}), **more}
     if options.json:
         print(json.dumps(facts))
-    elif sidecar and not options.quiet:
-        print(
-            f"{shown(out)}: n = {sidecar.n:,}, m = {sidecar.m:,}, {sidecar.kind}; "
-            f"sidecar {shown(Sidecar.beside(out).name)}"
-        )
+    elif not options.quiet:
+        beside = f"; sidecar {shown(Sidecar.beside(out).name)}" if sidecar else ""
+        print(f"{shown(out)}: n = {facts['n']:,}, m = {facts['m']:,}, {facts['kind']}{beside}")
 
 
 def _refuse_rest(rest: list[str]) -> None:
@@ -194,19 +207,5 @@ def _algorithm_parameters(function: Any, rest: list[str]) -> dict[str, Any]:
             valid = ", ".join("--" + name.replace("_", "-") for name in known)
             raise ParameterError(f"unknown argument {word!r}; {function.__name__} also takes {valid}")
         value = value if equals else next(words, "")
-        given[name] = _value(flag, value, str(known[name].annotation))
+        given[name] = from_text(flag, value, str(known[name].annotation))
     return given
-
-
-def _value(flag: str, text: str, annotation: str) -> Any:
-    if "None" in annotation and text.lower() == "none":
-        return None
-    if "bool" in annotation:
-        if text.lower() not in ("true", "false"):
-            raise ParameterError(f"{flag}: {text!r}; write true or false")
-        return text.lower() == "true"
-    kind = int if "int" in annotation else float if "float" in annotation else str
-    try:
-        return kind(text)
-    except ValueError:
-        raise ParameterError(f"{flag}: {text!r} is not a number") from None

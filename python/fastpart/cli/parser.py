@@ -7,10 +7,14 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import __version__
+from .. import generate as generators
+from ..clustering import METHODS
+from ..comparing.peers import PEERS
+from ..converting import FORMATS
 from ..edges import KINDS, LAYOUTS
 from ..errors import ParameterError
 from ..partitioners import PARTITIONERS
-from . import commands, exporting
+from . import clustering, commands, comparing, exporting
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,6 +45,9 @@ def make_parser() -> Parser:
     _add_info(verbs)
     _add_partition(verbs)
     _add_evaluate(verbs)
+    _add_cluster(verbs)
+    _add_compare(verbs)
+    _add_report(verbs)
     _add_export(verbs)
     return parser
 
@@ -109,21 +116,29 @@ def _add_generate(verbs: Any) -> None:
         verbs,
         "generate",
         commands.generate,
-        "Write a random graph: the same bytes for the same seed, on any number of threads.",
+        "Write a graph to try things on: the same bytes for the same seed, on any number of threads.",
         "fastpart generate rmat g.bin --n 4194304 --m 64000000 --seed 1\n"
-        "fastpart generate planted g.bin --n 100000 --m 1000000 --classes 10 --features 32",
+        "fastpart generate ba g.bin --n 1000000 --m 8000000\n"
+        "fastpart generate planted g.bin --n 100000 --m 1000000 --classes 10 --features 32\n"
+        "fastpart generate grid g.bin --rows 1000 --columns 1000",
     )
-    verb.add_argument("model", choices=("rmat", "planted"), help="skewed degrees; or communities with labels")
+    verb.add_argument(
+        "model",
+        choices=generators.__all__,
+        help="preferential attachment (Barabasi-Albert); a grid; communities with labels; or R-MAT's skewed degrees",
+    )
     verb.add_argument("out", metavar="OUT.bin", help="edges; the sidecar OUT.bin.json goes beside it")
-    verb.add_argument("--n", type=_count, required=True, help="number of vertices")
-    verb.add_argument("--m", type=_count, required=True, help="number of edge records")
+    verb.add_argument("--n", type=_count, help="number of vertices (ba, planted, rmat)")
+    verb.add_argument("--m", type=_count, help="number of edge records (ba, planted, rmat)")
+    verb.add_argument("--rows", type=_count, metavar="R", help="grid: number of rows")
+    verb.add_argument("--columns", type=_count, metavar="C", help="grid: number of columns")
     verb.add_argument(
         "--classes", type=_count, metavar="C", help="planted: number of communities (default 8)"
     )
     verb.add_argument(
         "--features", type=_count, metavar="F", help="planted: width of OUT.features.npy (default 0: none)"
     )
-    verb.add_argument("--seed", type=_count, default=0, help="default 0")
+    verb.add_argument("--seed", type=_count, help="ba, planted, rmat: default 0")
 
 
 def _add_convert(verbs: Any) -> None:
@@ -131,16 +146,36 @@ def _add_convert(verbs: Any) -> None:
         verbs,
         "convert",
         commands.convert,
-        "Turn text (SNAP, TSV, CSV; plain or gzip), .npy or raw edges into raw u32 edges with a sidecar.",
+        "Turn edges of any format into raw u32 edges with a sidecar, or these into another format.",
         "fastpart convert soc-LiveJournal1.txt.gz lj.bin\n"
         "fastpart convert hashed-ids.csv g.bin --relabel    # dense ids; the map goes to g.bin.ids.npy\n"
+        "fastpart convert mesh.graph g.bin                  # METIS; also .parquet, .binedgelist, .npy\n"
+        "fastpart convert g.bin simple.bin --drop-loops --dedup --shuffle --seed 1\n"
+        "fastpart convert g.bin g.graph                     # also .parquet, .binedgelist, .txt, .tsv\n"
         "fastpart convert big-endian.bin g.bin --swap",
     )
-    verb.add_argument("input", metavar="IN", help="text (plain or .gz), .npy, or raw pairs")
-    verb.add_argument("out", metavar="OUT.bin", help="edges; the sidecar OUT.bin.json goes beside it")
     verb.add_argument(
-        "--relabel", action="store_true", help="dense ids in order of appearance, map in OUT.bin.ids.npy"
+        "input",
+        metavar="IN",
+        help="text (plain or .gz), .graph (METIS), .parquet, .binedgelist, .npy, or raw pairs",
     )
+    verb.add_argument(
+        "out",
+        metavar="OUT",
+        help="raw pairs, with the sidecar OUT.json beside them; or .txt, .tsv, .graph, .parquet, .binedgelist",
+    )
+    verb.add_argument("--format", choices=FORMATS, help="what IN is, if its suffix does not say it")
+    verb.add_argument(
+        "--relabel", action="store_true", help="dense ids in order of appearance, map in OUT.ids.npy"
+    )
+    verb.add_argument("--drop-loops", action="store_true", help="leave out records whose two ids are equal")
+    verb.add_argument(
+        "--dedup",
+        action="store_true",
+        help="keep the first record of each undirected pair, in the order of IN",
+    )
+    verb.add_argument("--shuffle", action="store_true", help="random order of the records that are left")
+    verb.add_argument("--seed", type=_count, default=0, help="for --shuffle (default 0)")
     verb.add_argument("--swap", action="store_true", help="IN is raw and big-endian")
     verb.add_argument("--dtype", metavar="TYPE", help="IN is raw pairs of u32 or u64")
     verb.add_argument("--layout", choices=LAYOUTS, help="which axis of a .npy counts the records")
@@ -151,7 +186,7 @@ def _add_convert(verbs: Any) -> None:
         help="n, if there are isolated vertices behind the largest id",
     )
     verb.add_argument(
-        "--kind", choices=KINDS, default="undirected", help="for the sidecar (default: undirected)"
+        "--kind", choices=KINDS, help="for the sidecar (default: as IN's sidecar says, or undirected)"
     )
 
 
@@ -237,6 +272,97 @@ def _add_evaluate(verbs: Any) -> None:
     verb.add_argument("-k", type=int, help="number of parts, for .npy and .txt (default: largest part + 1)")
     verb.add_argument(
         "--part-kind", choices=("vertex", "edge"), help="for .npy and .txt (default: by the array)"
+    )
+    _add_measures(verb)
+
+
+def _add_cluster(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "cluster",
+        clustering.cluster,
+        "Group the vertices into clusters; print their number, the largest, and the modularity.",
+        "fastpart cluster g.bin -o clusters.npy\n"
+        "fastpart cluster g.bin --method hollocou --max-volume 100000",
+    )
+    _add_input(verb)
+    verb.add_argument("--method", choices=METHODS, default="modularity", help="default: modularity")
+    verb.add_argument("--max-size", type=_count, metavar="N", help="vertices that a cluster may have")
+    verb.add_argument("--max-volume", type=_count, metavar="V", help="bound on the degrees of a cluster")
+    verb.add_argument("--batch", type=_count, metavar="B", help="1 is the sequential rule")
+    verb.add_argument("-o", dest="out", metavar="OUT.npy", help="where to save the cluster of each vertex")
+
+
+def _add_compare(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "compare",
+        comparing.compare,
+        "Run partitioners one after the other and print their measures, seconds and memory beside one another.",
+        "fastpart compare g.bin -k 8\n"
+        "fastpart compare g.bin -k 4,8,32 --algorithms spring,spring:passes=2,metis -o comparison.json\n"
+        "fastpart compare g.bin -k 8 --labels y.npy --splits split.npz -o report.html",
+    )
+    _add_input(verb)
+    verb.add_argument("-k", required=True, metavar="K,...", help="numbers of parts, as 8 or 4,8,32")
+    names = ", ".join([*PARTITIONERS, *PEERS])
+    verb.add_argument(
+        "--algorithms",
+        metavar="NAME,...",
+        help=f"some of: {names}; with parameters as NAME:PARAMETER=VALUE (default: all, in each mode, and the peers "
+        "that are installed)",
+    )
+    verb.add_argument(
+        "--peers",
+        action=argparse.BooleanOptionalAction,
+        help="add the installed peers to --algorithms; or leave them out",
+    )
+    verb.add_argument(
+        "--time-limit",
+        type=float,
+        default=600.0,
+        metavar="S",
+        help="seconds for a run of a peer (default 600)",
+    )
+    verb.add_argument("--tmp-dir", metavar="DIR", help="where temporary files go")
+    verb.add_argument("--seed", type=_count, default=0, help="default 0")
+    verb.add_argument(
+        "-o",
+        dest="out",
+        metavar="OUT",
+        help=".json (all, for `fastpart report`), .parquet (the table), .html (the report), .svg, .png or .pdf (its "
+        "plots)",
+    )
+    _add_measures(verb)
+
+
+def _add_report(verbs: Any) -> None:
+    verb = _verb(
+        verbs,
+        "report",
+        comparing.report,
+        "Write a page with tables and plots of a comparison, or of partitions.",
+        "fastpart report comparison.json -o report.html\n"
+        "fastpart report g.bin parts/ other.npy -o report.html\n"
+        "fastpart report comparison.json -o plots.svg",
+    )
+    _add_input(verb)
+    verb.add_argument(
+        "partitions",
+        nargs="*",
+        metavar="PARTITION",
+        help="of FILE; without any, FILE is a comparison, as .json",
+    )
+    verb.add_argument("-k", type=int, help="number of parts, for .npy and .txt (default: largest part + 1)")
+    verb.add_argument(
+        "--part-kind", choices=("vertex", "edge"), help="for .npy and .txt (default: by the array)"
+    )
+    verb.add_argument(
+        "-o",
+        dest="out",
+        metavar="OUT",
+        required=True,
+        help=".html (one page that needs nothing else), .svg, .png or .pdf (its plots)",
     )
     _add_measures(verb)
 

@@ -1,19 +1,38 @@
-//! The clustering step: one look at each record, in stream order.
+//! Clustering of a stream of edges: one look at each record, in stream order.
 //!
-//! A vertex gets its own cluster when it first appears; cluster ids count these events. A cluster whose volume passes
-//! `tau` is *closed*: nothing joins or leaves it again, since both volumes of a move must be at most `tau`. So the
-//! volume test of the filter is one bit per cluster, which the cache holds, instead of 8 bytes.
+//! **Requirements.** The degrees; the records in any order.
+//!
+//! **Memory.** 25 bytes per vertex, and buffers of a few MB; 32 where [`Clusters`] are made of it.
+//!
+//! **Algorithm.** A vertex gets its own cluster when it first appears; cluster ids count these events. Of a record whose
+//! ends lie in two clusters, both of a volume of at most `max_volume`, the end in the cluster of smaller volume (tie: the
+//! first) moves to the other's. A cluster whose volume passes the bound is *closed*: nothing joins or leaves it again.
+//! So the volume test of the filter is one bit per cluster, which the cache holds, instead of 8 bytes. (A cluster
+//! exceeds the bound by the volume of its last vertex at most.) The pass also finds each vertex's richest neighbour, the
+//! one of largest degree, which SPRING wants.
+//!
+//! **Parallelism.** Batches of records are filtered in parallel against a frozen state; what may move something is
+//! carried out in stream order. Batch bounds depend on the number of records only.
+//!
+//! **Complexity.** O(m) time per pass.
+//!
+//! **Source.** Hollocou, Maudet, Bonald, Lelarge, "A Streaming Algorithm for Graph Clustering", 2017.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use super::Spring;
+use super::Clusters;
 use crate::buffer::Buffer;
 use crate::edges::{BLOCK, EdgeStream, Record, pass::blocks};
 use crate::error::Result;
 use crate::prefetch::prefetch;
 use crate::run::Run;
+
+/// Bytes per vertex at the peak, result and degrees included.
+pub const BYTES_PER_VERTEX: u64 = 32;
+/// Buffers that do not depend on the graph.
+const FIXED_BYTES: u64 = 8 << 20;
 
 /// Fewer records than this are clustered by the sequential rule.
 const SEQUENTIAL_BELOW: u64 = 1 << 18;
@@ -28,10 +47,10 @@ const AHEAD: usize = 24;
 /// What a record needs to know of a vertex, in a quarter of a cache line.
 #[derive(Debug, bytemuck::Zeroable)]
 #[repr(C, align(16))]
-pub(super) struct Vertex {
-    pub(super) degree: u32,
+pub struct Vertex {
+    pub(crate) degree: u32,
     /// Cluster id; the number of vertices while it has none.
-    pub(super) cluster: u32,
+    pub(crate) cluster: u32,
     /// Richest neighbour as [`richness`]; 0 while there is none. Atomic, since the filter's threads raise it: a
     /// maximum does not depend on the order.
     richest: AtomicU64,
@@ -39,7 +58,7 @@ pub(super) struct Vertex {
 
 impl Vertex {
     /// Richness of the richest neighbour seen.
-    pub(super) fn richest(&self) -> u64 {
+    pub(crate) fn richest(&self) -> u64 {
         self.richest.load(Relaxed)
     }
 
@@ -58,56 +77,98 @@ fn richness(degree: u32, id: u32) -> u64 {
 }
 
 /// The degree in a [`richness`].
-pub(super) fn degree_of(richness: u64) -> u32 {
+pub(crate) fn degree_of(richness: u64) -> u32 {
     (richness >> 32) as u32
 }
 
 /// The vertex in a [`richness`].
-pub(super) fn vertex_of(richness: u64) -> u32 {
+pub(crate) fn vertex_of(richness: u64) -> u32 {
     !(richness as u32)
 }
 
 /// Clusters of the vertices, and each vertex's richest neighbour.
 #[derive(Debug)]
 pub struct Clustering {
-    pub(super) vertices: Buffer<Vertex>,
+    pub(crate) vertices: Buffer<Vertex>,
     volume: Buffer<u64>,
     /// One bit per cluster, and one for "no cluster".
     closed: Buffer<u64>,
     /// Clusters made so far.
-    pub(super) count: u32,
-    tau: u64,
+    pub(crate) count: u32,
+    max_volume: u64,
 }
 
-/// The largest batch that `batch` means for `m` records.
-pub(super) fn largest_batch(batch: Option<u64>, m: u64) -> u64 {
-    batch.unwrap_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }).min(m)
+/// Parameters of Hollocou's clustering.
+#[derive(Debug, Clone)]
+pub struct Hollocou {
+    /// Clusters of a larger volume change no more.
+    pub max_volume: u64,
+    /// Rounds over the records.
+    pub passes: u32,
+    /// Records decided against one frozen state; `None` chooses by the number of records, 1 is the sequential rule.
+    pub batch: Option<u64>,
 }
 
-impl Clustering {
-    /// Clusters `edges`, whose degrees are known and sum to `volume`.
-    pub fn of(
-        edges: &dyn EdgeStream,
-        degree: Buffer<u32>,
-        volume: u64,
-        spring: &Spring,
-        run: &Run,
-    ) -> Result<Self> {
-        let mut clustering = Self::new(degree, (0.1 * volume as f64 / f64::from(spring.k)) as u64, run)?;
-        run.begin("clustering", edges.num_edges() * u64::from(spring.passes));
-        for _ in 0..spring.passes {
+impl Hollocou {
+    /// One pass with this bound on volumes.
+    pub fn new(max_volume: u64) -> Self {
+        Self { max_volume, passes: 1, batch: None }
+    }
+
+    /// A bound on volumes for users who name none: 1/32 of all volume, in small graphs 1/sqrt(n) of it.
+    pub fn usual_volume(n: u64, edges: u64) -> u64 {
+        (2.0 * edges as f64 / (n as f64).sqrt().clamp(1.0, 32.0)) as u64
+    }
+
+    /// Bytes needed for `n` vertices, result and degrees included.
+    pub fn memory(n: u64) -> u64 {
+        n * BYTES_PER_VERTEX + FIXED_BYTES
+    }
+
+    /// Clusters `edges`, whose degrees are known. Each vertex without an edge becomes a cluster of its own.
+    pub fn cluster(&self, edges: &dyn EdgeStream, degree: Buffer<u32>, run: &Run) -> Result<Clusters> {
+        let n = degree.len();
+        run.require(Self::memory(n as u64), format!("hollocou clustering of {n} vertices"))?;
+        let Clustering { vertices, volume, .. } = self.follow(edges, degree, run)?;
+        drop(volume);
+        let mut cluster_of: Buffer<u32> = Buffer::zeroed(n, "clusters of vertices")?;
+        // Ids of clusters count the vertices that appeared; those that did not get the ids after them.
+        let mut alone = n as u32;
+        super::in_steps(&mut cluster_of, run, |v, cluster| {
+            let own = vertices[v as usize].cluster;
+            if own == n as u32 {
+                alone -= 1;
+            }
+            *cluster = if own == n as u32 { alone } else { own };
+        })?;
+        let spare = Buffer::zeroed(n, "numbers of clusters")?;
+        Clusters::numbered(cluster_of, spare, |v| vertices[v as usize].degree, run)
+    }
+
+    /// The clustering, with the richest neighbours.
+    pub fn follow(&self, edges: &dyn EdgeStream, degree: Buffer<u32>, run: &Run) -> Result<Clustering> {
+        let mut clustering = Clustering::new(degree, self.max_volume, run)?;
+        run.begin("clustering", edges.num_edges() * u64::from(self.passes));
+        for _ in 0..self.passes {
             edges.check_unchanged()?;
-            if largest_batch(spring.batch, edges.num_edges()) <= 1 {
+            if largest_batch(self.batch, edges.num_edges()) <= 1 {
                 clustering.sequential_pass(edges, run)?;
             } else {
-                run.install(|| clustering.batched_pass(edges, spring.batch, run))?;
+                run.install(|| clustering.batched_pass(edges, self.batch, run))?;
             }
             edges.check_unchanged()?;
         }
         Ok(clustering)
     }
+}
 
-    fn new(degree: Buffer<u32>, tau: u64, run: &Run) -> Result<Self> {
+/// The largest batch that `batch` means for `m` records.
+pub(crate) fn largest_batch(batch: Option<u64>, m: u64) -> u64 {
+    batch.unwrap_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }).min(m)
+}
+
+impl Clustering {
+    fn new(degree: Buffer<u32>, max_volume: u64, run: &Run) -> Result<Self> {
         let n = degree.len();
         let mut vertices: Buffer<Vertex> = Buffer::zeroed(n, "spring: vertices")?;
         run.install(|| {
@@ -125,12 +186,12 @@ impl Clustering {
             volume: Buffer::zeroed(n, "spring: volumes")?,
             closed: Buffer::zeroed(n / 64 + 1, "spring: closed clusters")?,
             count: 0,
-            tau,
+            max_volume,
         })
     }
 
     /// The vertices and the number of clusters; the volumes are freed.
-    pub(super) fn into_vertices(self) -> (Buffer<Vertex>, u32) {
+    pub(crate) fn into_vertices(self) -> (Buffer<Vertex>, u32) {
         (self.vertices, self.count)
     }
 
@@ -255,7 +316,7 @@ impl Clustering {
             (u64::from(vertex.degree), vertex.cluster)
         });
         let (volume_a, volume_b) = (self.volume[a as usize], self.volume[b as usize]);
-        if a == b || volume_a > self.tau || volume_b > self.tau {
+        if a == b || volume_a > self.max_volume || volume_b > self.max_volume {
             return;
         }
         if volume_a <= volume_b {
@@ -272,7 +333,7 @@ impl Clustering {
     #[inline(always)]
     fn set_volume(&mut self, cluster: u32, volume: u64) {
         self.volume[cluster as usize] = volume;
-        if volume > self.tau {
+        if volume > self.max_volume {
             self.closed[cluster as usize / 64] |= 1 << (cluster % 64);
         }
     }

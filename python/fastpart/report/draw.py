@@ -1,4 +1,4 @@
-"""Tables for the terminal, and pictures."""
+"""Pictures of evaluations, by matplotlib."""
 
 from __future__ import annotations
 
@@ -6,46 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from .errors import ParameterError
-from .metrics import DENSE_PARTS, Evaluation
-from .parameters import StrPath, path
-
-MOST_ROWS = 40
-"""A longer table is shown by its first and last rows."""
-
-
-def table(frame: pl.DataFrame) -> str:
-    """Return a frame as aligned text, numbers to the right."""
-    cells = [[_cell(value) for value in column] for column in frame.get_columns()]
-    texts = [dtype == pl.String for dtype in frame.dtypes]
-    widths = [max(map(len, (name, *column))) for name, column in zip(frame.columns, cells, strict=True)]
-    lines = []
-    for row in (frame.columns, *zip(*cells, strict=True)):
-        aligned = (
-            cell.ljust(width) if text else cell.rjust(width)
-            for cell, width, text in zip(row, widths, texts, strict=True)
-        )
-        lines.append("  ".join(aligned).rstrip())
-    return "\n".join(lines)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
-def evaluation_text(evaluation: Evaluation) -> str:
-    """Return the totals, then one row per part."""
-    parts = evaluation.parts
-    if len(parts) <= MOST_ROWS:
-        return f"{table(evaluation.totals)}\n\n{table(parts)}"
-    shown = parts.head(MOST_ROWS // 2).vstack(parts.tail(MOST_ROWS // 2))
-    lines = table(shown).split("\n")
-    lines.insert(1 + MOST_ROWS // 2, f"... {len(parts) - MOST_ROWS} more parts ...")
-    return f"{table(evaluation.totals)}\n\n" + "\n".join(lines)
+from ..errors import ParameterError
+from ..metrics import DENSE_PARTS, Evaluation
+from ..parameters import StrPath, path
 
 
 def draw(evaluations: dict[str, Evaluation], out: StrPath) -> None:
@@ -80,18 +44,12 @@ def draw(evaluations: dict[str, Evaluation], out: StrPath) -> None:
                 f"evaluations: {title!r} is of {k} parts of kind {kind!r}; drawn are vertex partitions of up to "
                 f"{DENSE_PARTS:,} parts"
             )
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{error}; pictures need matplotlib: pip install 'fastpart[plot]'"
-        ) from None
-    figure = Figure(figsize=(11, 3.4 * max(1, len(evaluations))), layout="constrained")
+    figure = new_figure(figsize=(11, 3.4 * max(1, len(evaluations))), layout="constrained")
     axes = figure.subplots(max(1, len(evaluations)), 2, squeeze=False, width_ratios=(3, 2))
     for (loads, matrix), (title, evaluation) in zip(axes, evaluations.items(), strict=False):
         _draw_loads(loads, title, evaluation)
         _draw_matrix(figure, matrix, evaluation)
-    _save_figure(figure, target)
+    save_figure(figure, target)
 
 
 def _draw_loads(axis: Any, title: str, evaluation: Evaluation) -> None:
@@ -121,10 +79,22 @@ def _draw_matrix(figure: Any, axis: Any, evaluation: Evaluation) -> None:
     bar.set_ticks(ticks, labels=[f"{10**tick:,.0f}" for tick in ticks])
 
 
-def _save_figure(figure: Any, target: Path) -> None:
+def new_figure(**options: Any) -> Any:
+    """Return a figure of matplotlib, if it is installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{error}; pictures need matplotlib: pip install 'fastpart[plot]'"
+        ) from None
+    return Figure(**options)
+
+
+def save_figure(figure: Any, target: Path) -> None:
+    """Write a figure, atomically, in the format of the suffix."""
     import io
 
-    from . import _core
+    from .. import _core
 
     buffer = io.BytesIO()
     figure.savefig(buffer, format=target.suffix[1:], dpi=150)

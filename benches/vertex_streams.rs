@@ -1,0 +1,52 @@
+//! LDG and Fennel over a given adjacency, in edges per second and pass: `cargo bench --bench vertex_streams`.
+//!
+//! R-MAT, n = 2^20, k = 32; 16 M records, or as many as `FASTPART_BENCH_EDGES` says. The file is made once, in `target/`.
+#![allow(missing_docs)] // criterion's macros make public functions
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fastpart::baselines::vertex_streams::VertexStream;
+use fastpart::csr::Csr;
+use fastpart::edges::file::{EdgeFile, Io};
+use fastpart::partition::AdjacencyPartitioner;
+use fastpart::{generate, run::Run};
+
+const N: u64 = 1 << 20;
+
+fn graph() -> EdgeFile {
+    let m = std::env::var("FASTPART_BENCH_EDGES").ok().and_then(|m| m.parse().ok()).unwrap_or(16_000_000);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("target/rmat20-{m}.bin"));
+    if !path.exists() {
+        let run = Run::new(None, None).expect("threads");
+        let model = generate::Rmat::new(N, m, 0).expect("sizes");
+        generate::write(&model, &path, &run).expect("disk space");
+    }
+    let mut edges = EdgeFile::open(&path, None, None, Io::Map).expect("edges");
+    edges.set_num_vertices(N);
+    edges
+}
+
+fn streams(criterion: &mut Criterion) {
+    let csr = Csr::build(&graph(), false, &Run::new(None, None).expect("threads")).expect("adjacency");
+    let mut group = criterion.benchmark_group("vertex streams");
+    group.sample_size(10).warm_up_time(Duration::from_millis(100));
+    let (ldg, fennel) = (VertexStream::ldg(32), VertexStream::fennel(32));
+    let sequential = VertexStream { batch: Some(1), ..fennel.clone() };
+    let again = fennel.clone().restreamed();
+    let all =
+        [("ldg", ldg), ("fennel", fennel), ("fennel, sequential rule", sequential), ("refennel", again)];
+    for (name, stream) in &all {
+        group.throughput(Throughput::Elements(u64::from(stream.passes) * csr.num_entries() / 2));
+        for threads in [1, 2] {
+            let run = Run::new(Some(threads), None).expect("threads");
+            group.bench_function(format!("{name}, {threads} threads"), |bencher| {
+                bencher.iter(|| stream.partition(&csr, &run).expect("parts"));
+            });
+        }
+    }
+}
+
+criterion_group!(benches, streams);
+criterion_main!(benches);

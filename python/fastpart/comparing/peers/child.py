@@ -1,0 +1,161 @@
+"""What the child process of a peer does: one task, given as JSON."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ids = npt.NDArray[np.int64]
+Graph = tuple[Ids, Ids, Ids]
+"""CSR: indptr, indices, and the weight of each entry."""
+
+
+def simple_graph(records: npt.NDArray[np.uint32], n: int) -> Graph:
+    """Return each pair of distinct vertices that some record joins once in each direction, weighted by the records."""
+    ends = np.sort(records[records[:, 0] != records[:, 1]].astype(np.uint64), axis=1)
+    pairs, weights = np.unique(ends[:, 0] * np.uint64(n) + ends[:, 1], return_counts=True)
+    low, high = np.divmod(pairs, np.uint64(max(n, 1)))
+    sources, targets = np.concatenate([low, high]), np.concatenate([high, low]).astype(np.int64)
+    order = np.lexsort((targets, sources))
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(sources.astype(np.int64), minlength=n), out=indptr[1:])
+    return indptr, targets[order], np.tile(weights.astype(np.int64), 2)[order]
+
+
+def metis(graph: Graph, k: int, seed: int, constraints: int = 1) -> tuple[Ids, float]:
+    """METIS, k-way: vertices within 1.03 of the mean; with two constraints also volumes, within 1.10."""
+    import pymetis
+
+    options = pymetis.Options(seed=seed % 2**31, ufactor=30)
+    if constraints == 1:
+        indptr, indices, weights = graph
+        start = time.perf_counter()
+        made = pymetis.part_graph(
+            k, pymetis.CSRAdjacency(indptr, indices), eweights=weights, recursive=False, options=options
+        )
+        return np.asarray(made[1], dtype=np.int64), time.perf_counter() - start
+    if constraints != 2:
+        raise ValueError(f"constraints is 1 or 2, not {constraints}")
+    return _metis_two_constraints(graph, k, options)
+
+
+def _metis_two_constraints(graph: Graph, k: int, options: Any) -> tuple[Ids, float]:
+    """Call METIS itself, inside the library of pymetis, whose functions have one constraint only."""
+    from pymetis import _internal
+
+    library = ctypes.CDLL(_internal.__file__)
+    if not hasattr(library, "METIS_PartGraphKway") or not hasattr(_internal, "_idx_type_width"):
+        raise RuntimeError(
+            "this pymetis does not export METIS_PartGraphKway; two constraints are out of reach"
+        )
+    width = {32: np.int32, 64: np.int64}[_internal._idx_type_width()]
+    indptr, indices, weights = (np.ascontiguousarray(array, dtype=width) for array in graph)
+    n = len(indptr) - 1
+    vertex_weights = np.stack([np.ones(n, width), np.diff(indptr)], axis=1)
+    tolerances = np.array([1.03, 1.10], np.float32)
+    option_values = np.array([options._get(i) for i in range(40)], width)
+    part, cut = np.zeros(n, width), np.zeros(1, width)
+
+    def at(array: npt.NDArray[Any] | None) -> ctypes.c_void_p | None:
+        return None if array is None else array.ctypes.data_as(ctypes.c_void_p)
+
+    sizes = [np.array([value], width) for value in (n, 2, k)]
+    arguments = [
+        sizes[0], sizes[1], indptr, indices, vertex_weights, None, weights, sizes[2], None, tolerances, option_values,
+        cut, part,
+    ]  # fmt: skip
+    start = time.perf_counter()
+    code = library.METIS_PartGraphKway(*map(at, arguments))
+    seconds = time.perf_counter() - start
+    if code != 1:
+        raise RuntimeError(f"METIS_PartGraphKway returned {code}")
+    return part.astype(np.int64), seconds
+
+
+def kaminpar(graph: Graph, k: int, seed: int, threads: int, folder: Path) -> tuple[Ids, float]:
+    """KaMinPar with its default preset, vertices within 1.03 of the mean."""
+    import kaminpar as package
+
+    file = folder / "graph.parhip"
+    write_parhip(graph, file)
+    loaded = package.load_graph(str(file), package.GraphFileFormat.PARHIP)
+    file.unlink()
+    package.reseed(seed % 2**31)
+    partitioner = package.KaMinPar(threads, package.default_context())
+    start = time.perf_counter()
+    made = partitioner.compute_partition(loaded, k, 0.03)
+    return np.asarray(made, dtype=np.int64), time.perf_counter() - start
+
+
+def write_parhip(graph: Graph, file: Path) -> None:
+    """Write ParHIP's binary format: version, n, entries; offsets in bytes; neighbours; weights of the entries."""
+    indptr, indices, weights = graph
+    header = np.array([2, len(indptr) - 1, len(indices)], np.uint64)  # 2: the vertices have no weights
+    offsets = (indptr + len(indptr) + len(header)).astype(np.uint64) * np.uint64(8)
+    with file.open("wb") as out:
+        for array in (header, offsets, indices.astype(np.uint64), weights):
+            array.tofile(out)
+
+
+def main() -> None:
+    """Do the task; what is wrong goes to stderr in one line, with exit code 1."""
+    task = json.loads(sys.argv[1])
+    _die_with(task["parent"])
+    folder = Path(task["folder"])
+    try:
+        if task["task"] == "graph":
+            records = np.fromfile(folder / "records.u32", np.uint32).reshape(-1, 2)
+            np.savez(folder / "graph.npz", *simple_graph(records, task["n"]))
+        else:
+            _partition(task, folder)
+    except Exception as error:
+        sys.exit(f"{type(error).__name__}: {error}".replace("\n", " "))
+
+
+def _partition(task: dict[str, Any], folder: Path) -> None:
+    __import__({"metis": "pymetis"}.get(task["task"], task["task"]))  # its own memory is not the graph's
+    base = _begin_peak()
+    with np.load(folder / "graph.npz", allow_pickle=False) as stored:
+        graph = (stored["arr_0"], stored["arr_1"], stored["arr_2"])
+    if task["task"] == "metis":
+        part, seconds = metis(graph, task["k"], task["seed"], **task["given"])
+    else:
+        part, seconds = kaminpar(graph, task["k"], task["seed"], task["threads"], folder)
+    memory = _resident("VmHWM") - base
+    np.save(folder / "part.npy", part)
+    (folder / "result.json").write_text(json.dumps({"seconds": seconds, "memory": memory}))
+
+
+def _begin_peak() -> int:
+    """Let the kernel's peak of resident memory begin anew; return what is resident now."""
+    with suppress(OSError):  # then the peak of the imports counts, if that was higher
+        Path("/proc/self/clear_refs").write_text("5")
+    return _resident("VmRSS")
+
+
+def _resident(name: str) -> int:
+    match = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return int(match[1]) * 1024 if match else 0
+
+
+def _die_with(parent: int) -> None:
+    """Ask the kernel to kill this process when its parent dies, however that dies."""
+    parent_death_signal = 1
+    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit("the parent is gone")
+
+
+if __name__ == "__main__":
+    main()

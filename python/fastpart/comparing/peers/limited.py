@@ -1,0 +1,81 @@
+"""A command within limits, that never outlives the call."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ...errors import FastpartError, MemoryBudgetError
+from ..memory import anonymous
+
+POLL = 0.005
+"""Seconds between two looks at the child."""
+
+_PACKAGES = str(Path(__file__).parents[3])
+
+
+class PeerError(FastpartError):
+    """A peer crashed, gave up, or exceeded a limit."""
+
+
+def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: int) -> None:
+    """Run a command to its end.
+
+    It is killed with all its children when it takes more than ``seconds``, or ``memory`` (bytes of anonymous memory),
+    and when this call ends in any other way, as by Ctrl-C.
+
+    Raises
+    ------
+    PeerError
+        With the signal it died of, the last line it wrote to stderr, or the limit.
+    MemoryBudgetError
+        It took too much memory.
+    """
+    paths = os.pathsep.join(filter(None, (_PACKAGES, os.environ.get("PYTHONPATH"))))
+    with tempfile.TemporaryFile() as complaints:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=complaints,
+            start_new_session=True,
+            env=os.environ | {"PYTHONPATH": paths},
+        )
+        try:
+            _wait(name, child.pid, seconds, memory)
+        finally:
+            # Not reaped yet, so the number of its group still belongs to it.
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            code = child.wait()
+        complaints.seek(max(complaints.seek(0, os.SEEK_END) - 4096, 0))
+        last = complaints.read().decode(errors="replace").strip().rpartition("\n")[2]
+    if code < 0:
+        raise PeerError(f"{name} crashed: {signal.Signals(-code).name}")
+    if code > 0:
+        raise PeerError(f"{name} failed: {last or f'exit code {code}'}")
+
+
+def _wait(name: str, pid: int, seconds: float, memory: int) -> None:
+    deadline = time.monotonic() + seconds
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > deadline:
+            raise PeerError(f"{name} took longer than {seconds:g} s; raise time_limit")
+        if _taken(pid) > memory:
+            raise MemoryBudgetError(
+                f"{name} took more than {memory / 1e6:.1f} MB of memory; raise memory_limit"
+            )
+        time.sleep(POLL)
+
+
+def _taken(pid: int) -> int:
+    try:
+        return anonymous(pid)
+    except (OSError, ValueError):  # it ended meanwhile
+        return 0

@@ -1,0 +1,213 @@
+"""Run, measure and tabulate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .. import _core, parameters
+from ..edges import Edges, open_edges
+from ..errors import EdgeFileChangedError, FastpartError
+from ..inputs import labels_of, splits_of
+from ..metrics import Evaluation, evaluate
+from ..parameters import Progress, RunOptions, StrPath, run_options, shown
+from ..partition import EdgePartition
+from .comparison import LISTED_PARTS, MATRIX_PARTS, Comparison, Outcome
+from .entries import Entry, Made, entries_of, plain
+from .peers import Bench
+
+
+def compare(
+    edges: Any,
+    k: int | Iterable[int],
+    algorithms: Iterable[Any] | None = None,
+    *,
+    labels: Any = None,
+    splits: Any = None,
+    split: int | None = None,
+    seed: int | None = 0,
+    peers: bool | None = None,
+    time_limit: float = 600.0,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    tmp_dir: StrPath | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run partitioners on one graph, one after the other, and measure what they made and what it took.
+
+    Parameters
+    ----------
+    edges : path, array or Edges
+        The graph, as :func:`open_edges` accepts it.
+    k : int or several
+        Numbers of parts.
+    algorithms : list, optional
+        Each element is the name of a built-in partitioner or of a peer (``metis``, ``kaminpar``); a name with
+        parameters, as ``"spring:passes=2"`` or ``("spring", {"passes": 2})``; a partition, which is measured as it is,
+        at its own k; a ``callable(edges, k)`` that returns a partition or an array (one part per vertex, or per
+        record); or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``,
+        ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in ones,
+        in each of their modes, and the peers that are installed.
+    labels, splits, split
+        As in :func:`evaluate`; they are measured on vertex partitions.
+    seed : int, optional
+        For all that take one.
+    peers : bool, optional
+        True adds the installed peers to the algorithms named; False leaves them out.
+    time_limit : float
+        Seconds after which a run of a peer is killed.
+    threads, memory_limit, progress
+        As in :func:`spring`; a peer that takes more memory is killed.
+    tmp_dir : path, optional
+        Where temporary files go (default: that of the system).
+
+    Returns
+    -------
+    Comparison
+        ``.table`` has one row per algorithm and k: ``kind, algorithm, k, n, m, loops``, then the measures of
+        :func:`evaluate` (those of the other kind are null; ``halo_rf`` of an edge partition is that of the home parts
+        made from it), ``seconds, edges_per_s, bytes_per_vertex`` and ``error``: why there is no partition, else null.
+
+    Raises
+    ------
+    ParameterError, TypeError
+        An unknown algorithm or parameter, labels or splits that do not fit; before anything is run.
+    EdgeFileChangedError
+        The file changed during the comparison.
+
+    Notes
+    -----
+    An algorithm that refuses, or fails in any other way, gives a row with the reason.
+
+    ``seconds`` is the wall time of the call; the edges are open and were read once before. What algorithms keep for
+    reuse by others, as the adjacency, is forgotten before each. ``bytes_per_vertex`` is the largest growth of the
+    process's anonymous memory during the call, looked at every millisecond, over n. It includes the result and fixed
+    buffers, so it means little below some 100,000 vertices; mapped files, temporary ones included, do not count.
+
+    A peer gets the simple graph (parallel records merged into a weight, loops dropped) in CSR form. Its seconds are
+    those of the call alone, without making and loading that graph; its memory includes the graph.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp
+    >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+    >>> def halves(edges, k):
+    ...     return np.arange(edges.num_vertices) * k // edges.num_vertices
+    >>> fp.compare(graph, 2, ["spring", halves]).table["algorithm", "cut_ratio", "halo_rf"].rows()
+    [('spring', 0.0, 1.0), ('halves', 0.0, 1.0)]
+    """
+    wanted = [parameters.parts(one) for one in ([k] if not isinstance(k, Iterable) else k)]
+    entries = entries_of(algorithms, peers)
+    options = run_options(threads, memory_limit, progress, tmp_dir)
+    limit = parameters.positive("time_limit", time_limit)
+    seed = parameters.seed(seed)
+    running: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
+    opened = open_edges(edges, **running)
+    n = opened.num_vertices
+    measured = {
+        "labels": None if labels is None else labels_of(labels, n),
+        "splits": None if splits is None else splits_of(splits, n, split),
+    }
+    loops, checksum = opened.identify(options)  # which also brings the file into the page cache
+    graph = {
+        "name": shown(Path(opened.path).name) if opened.path else "graph",
+        "n": n,
+        "m": opened.num_edges,
+        "loops": loops,
+        "checksum": checksum,
+        "threads": threads or _core.default_threads(),
+    }
+    with Bench(options, seed, limit) as bench:
+        outcomes = [
+            _competed(entry, parts, opened, options, bench, measured)
+            for entry, parts in _runs(entries, wanted)
+        ]
+    return Comparison(graph, tuple(outcomes))
+
+
+def _competed(
+    entry: Entry, k: int, edges: Edges, options: RunOptions, bench: Bench, measured: Mapping[str, Any]
+) -> Outcome:
+    """Run and measure one competitor; whatever it raises becomes the reason why there is no partition."""
+    told = None if options.progress is None else _Telling(options.progress, f"{entry.label}, k={k}")
+    running: dict[str, Any] = {
+        "threads": options.threads,
+        "memory_limit": options.memory_limit,
+        "progress": told,
+    }
+    bench.options = replace(options, progress=told)
+    try:
+        made = entry.make(edges, k, running | {"seed": bench.seed, "tmp_dir": options.tmp_dir}, bench)
+        more = {} if isinstance(made.part, EdgePartition) else measured
+        evaluation = evaluate(edges, made.part, **more, **running)
+        return _outcome(entry.label, made, evaluation, _home_halo(edges, made, running))
+    except Exception as error:  # of whatever the user, or another package, calls a partitioner
+        if isinstance(error, EdgeFileChangedError) or (told is not None and error is told.raised):
+            raise
+        sizes = {"n": edges.num_vertices, "m": edges.num_edges, "loops": edges.identify(options)[0]}
+        return Outcome(
+            {"kind": entry.kind, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)}
+        )
+
+
+def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
+    """Return who runs at which number of parts, by number of parts."""
+    finished = [entry.only_k for entry in entries if entry.only_k is not None]
+    numbers = dict.fromkeys([*wanted, *finished])
+    return [
+        (entry, parts)
+        for parts in numbers
+        for entry in entries
+        if (parts in wanted if entry.only_k is None else entry.only_k == parts)
+    ]
+
+
+def _home_halo(edges: Edges, made: Made, run: Mapping[str, Any]) -> float | None:
+    """Return the halo replication factor of the home parts of an edge partition."""
+    import fastpart
+
+    home_parts = getattr(fastpart, "home_parts", None)
+    if home_parts is None or not isinstance(made.part, EdgePartition):
+        return None
+    homes = home_parts(edges, made.part, **run)
+    return float(evaluate(edges, homes, **run).totals["halo_rf"][0])
+
+
+def _outcome(label: str, made: Made, evaluation: Evaluation, home_halo: float | None) -> Outcome:
+    row = evaluation.totals.row(0, named=True) | {"algorithm": label}
+    if home_halo is not None:
+        row["halo_rf"] = home_halo
+    row["seconds"] = made.seconds
+    if made.seconds and row["m"]:
+        row["edges_per_s"] = round(row["m"] / made.seconds)
+    if made.memory is not None and row["n"]:
+        row["bytes_per_vertex"] = -(-made.memory // row["n"])
+    parts: pl.DataFrame | None = evaluation.parts if row["k"] <= LISTED_PARTS else None
+    matrix = evaluation.cut_matrix if row["k"] <= MATRIX_PARTS else None
+    return Outcome(row, parts, matrix if isinstance(matrix, np.ndarray) else None)
+
+
+class _Telling:
+    """A progress callback that names the algorithm in front of its steps, and remembers what it raised."""
+
+    def __init__(self, progress: Progress, who: str) -> None:
+        self.progress, self.who = progress, who
+        self.raised: Exception | None = None
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        try:
+            self.progress(f"{self.who}: {phase}", done, total)
+        except Exception as error:
+            self.raised = error
+            raise
+
+
+def _reason(error: Exception) -> str:
+    text = plain(str(error))
+    named = isinstance(error, FastpartError | MemoryError) and text
+    return text if named else f"{type(error).__name__}: {text}".rstrip(": ")

@@ -1,0 +1,105 @@
+"""Comparisons from files, of which nothing is believed."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from .. import parameters
+from ..errors import FastpartError, GraphFormatError
+from ..parameters import StrPath, shown
+from .comparison import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, Comparison, Outcome
+
+COUNTS = {
+    "vertex": ("vertices", "volume", "halo", "load"),
+    "edge": ("edges", "replicas", "load"),
+}
+"""What the parts of each kind must state."""
+
+
+def load(file: StrPath) -> Comparison:
+    """Read a comparison, as :meth:`fastpart.Comparison.load` documents."""
+    path = parameters.regular(parameters.path("comparison", file))
+    text = path.read_bytes()
+    try:
+        content = json.loads(text)
+        if content["fastpart_comparison"] != SCHEMA:
+            raise FastpartError(f"schema {content['fastpart_comparison']!r}, not {SCHEMA}")
+        loaded = Comparison(_graph(content["graph"]), tuple(map(_outcome, content["rows"])))
+        _ = loaded.table  # which checks the types
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        raise _foreign(path, error) from None
+    except pl.exceptions.PolarsError as error:
+        raise _foreign(path, error) from None
+    return loaded
+
+
+def _foreign(file: Path, error: Exception) -> GraphFormatError:
+    reason = str(error).split("\n", 1)[0]
+    return GraphFormatError(
+        f"{shown(file)}: not a comparison ({type(error).__name__}: {reason}); "
+        "`fastpart compare -o NAME.json` writes one"
+    )
+
+
+def _graph(content: dict[str, Any]) -> dict[str, Any]:
+    texts = {name: _text(name, content[name]) for name in ("name", "checksum")}
+    return texts | {name: _count(name, content[name]) for name in ("n", "m", "loops", "threads")}
+
+
+def _outcome(content: dict[str, Any]) -> Outcome:
+    error, kind = content["error"], content["kind"]
+    row: dict[str, Any] = {"kind": kind, "algorithm": _text("algorithm", content["algorithm"])}
+    row["k"] = parameters.parts(content["k"])
+    for name, dtype in {**COLUMNS, **dict.fromkeys(OPTIONAL, pl.Float64), **LAST}.items():
+        if name not in ("kind", "algorithm", "k", "error") and content.get(name) is not None:
+            row[name] = (_count if dtype == pl.Int64 else _measure)(name, content[name])
+    if error is not None:
+        return Outcome(row | {"error": _text("error", error)})
+    if kind not in MEASURES or any(name not in row for name in MEASURES[kind][:3]):
+        raise FastpartError(f"a partition of the kind {kind!r} without its measures")
+    parts = None if "parts" not in content else _parts(content["parts"], row["k"], COUNTS[kind])
+    matrix = None if "matrix" not in content else _matrix(content["matrix"], row["k"])
+    return Outcome(row, parts, matrix)
+
+
+def _parts(content: Any, k: int, counts: tuple[str, ...]) -> pl.DataFrame:
+    parts = pl.DataFrame(content, infer_schema_length=None)
+    for column in parts:
+        if not (column.dtype.is_numeric() or column.dtype == pl.Null):
+            raise FastpartError(f"{column.name}: {column.dtype}, not numbers")
+    if len(parts) != k or any(
+        not parts[name].dtype.is_integer() or parts[name].null_count() or min(parts[name]) < 0
+        for name in counts
+    ):
+        raise FastpartError(f"{len(parts)} parts of {k}, or wrong counts in them")
+    return parts
+
+
+def _matrix(content: Any, k: int) -> npt.NDArray[np.int64]:
+    matrix = np.array(content)
+    if matrix.shape != (k, k) or matrix.dtype != np.int64 or matrix.min() < 0:
+        raise FastpartError(f"a cut matrix of shape {matrix.shape} and dtype {matrix.dtype} for {k} parts")
+    return matrix
+
+
+def _count(name: str, value: Any) -> int:
+    return parameters.integer(name, value, 0, 2**63 - 1)
+
+
+def _measure(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (0 <= value < math.inf):
+        raise FastpartError(f"{name}: {value!r} is not a measure")
+    return float(value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise FastpartError(f"{name}: {value!r} is not a text")
+    return value

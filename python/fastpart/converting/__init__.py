@@ -1,0 +1,218 @@
+"""Other people's edge lists as raw u32 edges with a sidecar, and edges in other people's formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .. import _core, parameters
+from ..edges import KINDS, LAYOUTS, Edges, Sidecar, id_type, log, open_edges
+from ..errors import ParameterError
+from ..parameters import Progress, RunOptions, StrPath, choice, run_options
+from ..staging import beside, staged
+from . import parquet
+
+__all__ = ["FORMATS", "convert"]
+
+FORMATS = ("text", "metis", "binedgelist", "parquet")
+"""What ``format=`` knows."""
+
+_OUTPUTS = {
+    ".txt": "text",
+    ".tsv": "text",
+    ".graph": "metis",
+    ".metis": "metis",
+    ".binedgelist": "binedgelist",
+    ".parquet": "parquet",
+}
+"""Formats of outputs by suffix; all others are raw."""
+
+
+def convert(
+    source: StrPath,
+    out: StrPath,
+    *,
+    format: str | None = None,
+    relabel: bool = False,
+    drop_loops: bool = False,
+    dedup: bool = False,
+    shuffle: bool = False,
+    seed: int | None = 0,
+    swap: bool = False,
+    dtype: str | None = None,
+    layout: str | None = None,
+    num_vertices: int | None = None,
+    kind: str | None = None,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Edges:
+    r"""Turn an edge list of any format into raw u32 edges with a sidecar, or these into another format.
+
+    Parameters
+    ----------
+    source : path
+        Text as SNAP, KONECT, TSV or CSV files have it: two integer columns, further ones ignored, separated by
+        blanks, tabs, a comma or a semicolon; comment lines begin with ``#``, ``%`` or ``//``; plain or gzip. Or a
+        METIS graph (``.graph``, ``.metis``; plain or gzip), whose weights are not kept; a ``.parquet`` of two integer
+        columns; a ``.binedgelist`` of the 2PS and HEP programs; a ``.npy`` file; or raw pairs of u32 or u64.
+    out : path
+        Raw little-endian u32 pairs, with the sidecar ``OUT.json`` beside them, unless the suffix says otherwise:
+        ``.txt`` or ``.tsv`` (one line ``u<tab>v`` per record), ``.graph`` or ``.metis`` (each vertex with its
+        neighbours; loops and repeated pairs, which METIS forbids, are left out), ``.binedgelist``, ``.parquet``
+        (columns ``source`` and ``target``, uint32).
+    format : {"text", "metis", "binedgelist", "parquet"}, optional
+        What the source is, if its suffix does not say it.
+    relabel : bool
+        Give dense ids 0..n-1 in order of appearance, for ids that are large or have gaps. The map goes to
+        ``OUT.ids.npy`` (uint64; row = new id, value = old id).
+    drop_loops : bool
+        Leave out records whose two ids are equal.
+    dedup : bool
+        Keep the first record of each undirected pair, (u, v) or (v, u), in the order of the source; the output is
+        "undirected".
+    shuffle : bool
+        Put the records (those that are left) in a random order, which depends on ``seed`` and their number only.
+    seed : int, optional
+        0 to 2**64 - 1, for ``shuffle``; None is 0.
+    swap : bool
+        The source is raw and big-endian.
+    dtype : {"u32", "u64"}, optional
+        The source is raw, of this type. Default: what its sidecar says.
+    layout : {"rows", "edge_index"}, optional
+        Which axis of a ``.npy`` counts the records.
+    num_vertices : int, optional
+        n, if there are isolated vertices behind the largest id. Default: what the source or its sidecar says.
+    kind : {"undirected", "symmetric", "directed"}, optional
+        Goes into the sidecar; see :func:`open_edges`. Default: what the source's sidecar says, or "undirected".
+    threads, memory_limit, progress
+        As in :func:`spring`.
+
+    Returns
+    -------
+    Edges
+        The output, open. If it is in another format than raw, the same records in a file without a name, which lasts
+        as long as this object.
+
+    Raises
+    ------
+    GraphFormatError
+        With line and column, or record, of what is wrong; nothing is written.
+    ParameterError
+        The output is the input, or ``num_vertices`` is too small.
+    MemoryBudgetError
+        A METIS graph is to be written, and its adjacency exceeds the budget.
+
+    Notes
+    -----
+    Everything streams, in memory that does not grow with the source but for ``relabel`` (up to 39 bytes per id),
+    ``dedup`` (one bit per record) and the output of METIS graphs (the adjacency, 8 bytes per record). Beside ``out``,
+    for the time of the call, ``dedup`` and ``shuffle`` need 24 to 32 bytes per record of the disk, Parquet input 8 to
+    16, and outputs that are not raw 8.
+
+    Examples
+    --------
+    >>> import fastpart as fp, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "g.txt").write_text("# from to\n0 1\n1\t2\n")
+    >>> fp.convert(folder / "g.txt", folder / "g.bin").num_edges
+    2
+    """
+    origin, target = parameters.path("source", source), parameters.path("out", out)
+    if kind is not None:
+        choice("kind", kind, KINDS)
+    if layout is not None:
+        choice("layout", layout, LAYOUTS)
+    if format is not None:
+        choice("format", format, FORMATS)
+    if num_vertices is not None:
+        num_vertices = parameters.integer("num_vertices", num_vertices, 0, 2**32 - 1)
+        if relabel:
+            raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
+    if parameters.flag("dedup", dedup) and kind not in (None, "undirected"):
+        raise ParameterError(
+            f"kind: {kind!r}, but dedup keeps one record of both directions; the output is 'undirected'"
+        )
+    seed, dtype = parameters.seed(seed), id_type(dtype)
+    options = run_options(threads, memory_limit, progress)
+    _refuse_input(origin, target)
+    said = Sidecar.of(origin) if format is None and not swap else None
+    if said is not None:
+        dtype = dtype or said.dtype
+        num_vertices = said.n if num_vertices is None and not relabel else num_vertices
+        kind = kind or said.kind
+    kind = "undirected" if kind is None or dedup else kind
+    wanted = _OUTPUTS.get(target.suffix, "raw")
+    with staged(target) as file:
+        raw = file if wanted == "raw" else beside(file, "raw")
+        with _readable(origin, format, raw, relabel, dtype, options) as (readable, dtype, format):
+            converted = _core.convert(
+                readable,
+                raw,
+                format=format,
+                relabel=parameters.flag("relabel", relabel),
+                swap=parameters.flag("swap", swap),
+                dtype=dtype,
+                layout=layout,
+                num_vertices=num_vertices,
+                drop_loops=parameters.flag("drop_loops", drop_loops),
+                dedup=dedup,
+                shuffle=seed if parameters.flag("shuffle", shuffle) else None,
+                options=options,
+            )
+        notes = converted["notes"]
+        if wanted == "raw":
+            Sidecar("u32", converted["n"], converted["m"], kind, converted["checksum"]).write(file)
+        else:
+            edges = open_edges(raw, dtype="u32", num_vertices=converted["n"], kind=kind)
+            notes += _write(edges, raw, file, wanted, options)
+    for note in notes:
+        log.info("%s", note)
+    ids = beside(target, "ids.npy")
+    if not relabel and ids.exists():
+        log.info(
+            "%s is left from an earlier conversion and does not belong to the new file", parameters.shown(ids)
+        )
+    if wanted == "raw":
+        edges = open_edges(target)
+    edges.remember(converted["loops"], converted["checksum"])
+    return edges
+
+
+@contextmanager
+def _readable(
+    origin: Path, format: str | None, raw: Path, relabel: bool, dtype: str | None, options: RunOptions
+) -> Iterator[tuple[Path, str | None, str | None]]:
+    """Give a file that the core reads, with its dtype and format: of Parquet a copy, beside the output."""
+    if format != "parquet" and (format is not None or dtype is not None or origin.suffix != ".parquet"):
+        yield origin, dtype, format
+        return
+    if dtype is not None:
+        raise ParameterError("format: dtype= is for raw pairs; leave it out")
+    copy = beside(raw, "columns")
+    try:
+        yield copy, parquet.read(origin, copy, relabel, options), None
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _refuse_input(origin: Path, target: Path) -> None:
+    """Refuse to write over the input, under whatever name."""
+    for written in (target, Sidecar.beside(target), beside(target, "ids.npy")):
+        if written.exists() and origin.exists() and written.samefile(origin):
+            raise ParameterError(f"out: {parameters.shown(written)} is the input; name another file")
+
+
+def _write(edges: Edges, raw: Path, target: Path, format: str, options: RunOptions) -> list[str]:
+    """Write the edges, which lie in the file ``raw``, and take its name; return notes."""
+    notes = []
+    if format == "parquet":
+        parquet.write(raw, edges.num_edges, target, options)
+    else:
+        notes = _core.write_edges(edges._source, target, format=format, options=options)
+    raw.unlink()
+    edges.path = None
+    if beside(raw, "ids.npy").exists():
+        beside(raw, "ids.npy").rename(beside(target, "ids.npy"))
+    return notes

@@ -1,0 +1,208 @@
+//! Clusters from one look at each record, in stream order, none of which outgrows a bound: the first phase of 2PS.
+//!
+//! **Memory.** 16 bytes per vertex.
+//!
+//! **Algorithm.** A vertex gets its own cluster when it first appears; cluster ids count these events. Of the ends of a
+//! record, the one whose cluster has less volume without it (ties: the first) moves into the other's cluster if that
+//! stays within the bound. So only a vertex whose own degree is larger makes a cluster above the bound, which nothing
+//! joins. Loops are skipped. (SPRING's rule compares whole volumes, and lets a cluster pass its bound once.)
+//!
+//! **Parallelism.** Per batch, threads drop the records that would move nothing in the state before the batch; the
+//! others are committed in stream order. A batch of 1 is the rule as published.
+//!
+//! **Complexity.** O(n + m).
+//!
+//! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022, section III-A;
+//! after Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community detection in very large
+//! networks", 2017.
+
+use rayon::prelude::*;
+
+use crate::buffer::Buffer;
+use crate::edges::{BLOCK, EdgeStream, Record, pass::blocks};
+use crate::error::Result;
+use crate::prefetch::prefetch;
+use crate::run::Run;
+
+/// Fewer records than this are clustered by the sequential rule.
+const SEQUENTIAL_BELOW: u64 = 1 << 18;
+/// The first batch; batches double until [`LARGEST_BATCH`].
+const FIRST_BATCH: u64 = 1 << 10;
+const LARGEST_BATCH: u64 = 1 << 16;
+/// Records that one thread filters at a time.
+const SLICE: u64 = 1 << 13;
+/// How many records ahead memory is asked for.
+const AHEAD: usize = 24;
+
+/// What a record needs to know of a vertex.
+#[derive(Debug, Clone, Copy, bytemuck::Zeroable)]
+#[repr(C, align(8))]
+pub struct Member {
+    /// Number of its non-loop records.
+    pub degree: u32,
+    /// Its cluster; the number of vertices if it has none, for want of records.
+    pub cluster: u32,
+}
+
+/// Clusters of bounded volume.
+#[derive(Debug)]
+pub struct Bounded {
+    /// All vertices.
+    pub members: Buffer<Member>,
+    /// Sum of the degrees of each cluster, of those made: `0..count`; 0 where all members left.
+    pub volumes: Buffer<u64>,
+    /// Clusters made.
+    pub count: u32,
+    bound: u64,
+}
+
+/// A record's move: the end, and the clusters it leaves and joins.
+struct Move {
+    vertex: u32,
+    from: u32,
+    to: u32,
+}
+
+impl Bounded {
+    /// Clusters `edges`, whose degrees are known; `batch` is the number of records decided against one frozen state.
+    pub fn of(
+        edges: &dyn EdgeStream,
+        degree: Buffer<u32>,
+        bound: u64,
+        batch: Option<u64>,
+        run: &Run,
+    ) -> Result<Self> {
+        let mut clusters = Self::new(degree, bound, run)?;
+        let m = edges.num_edges();
+        run.begin("clustering", m);
+        edges.check_unchanged()?;
+        if batch.unwrap_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }) == 1 {
+            let mut buf = Vec::new();
+            for range in blocks(0..m) {
+                let records = edges.block(range, &mut buf)?;
+                clusters.commit_all(records);
+                run.advance(records.len() as u64)?;
+            }
+        } else {
+            run.install(|| clusters.in_batches(edges, batch, run))?;
+        }
+        edges.check_unchanged()?;
+        Ok(clusters)
+    }
+
+    fn new(degree: Buffer<u32>, bound: u64, run: &Run) -> Result<Self> {
+        let n = degree.len();
+        let mut members: Buffer<Member> = Buffer::zeroed(n, "clusters of the vertices")?;
+        run.install(|| {
+            let chunks = members.par_chunks_mut(BLOCK as usize).zip(degree.par_chunks(BLOCK as usize));
+            chunks.try_for_each(|(members, degrees)| {
+                let both = members.iter_mut().zip(degrees);
+                both.for_each(|(member, &degree)| *member = Member { degree, cluster: n as u32 });
+                run.advance(0)
+            })
+        })?;
+        drop(degree);
+        Ok(Self { members, volumes: Buffer::zeroed(n, "volumes of the clusters")?, count: 0, bound })
+    }
+
+    fn in_batches(&mut self, edges: &dyn EdgeStream, batch: Option<u64>, run: &Run) -> Result<()> {
+        let m = edges.num_edges();
+        let mut slices: Vec<Slice> = Vec::new();
+        let mut size = batch.unwrap_or(FIRST_BATCH).min(m);
+        let mut start = 0;
+        while start < m {
+            let end = m.min(start + size);
+            let count = (end - start).div_ceil(SLICE) as usize;
+            if slices.len() < count {
+                slices.resize_with(count, Slice::default);
+            }
+            slices[..count].par_iter_mut().enumerate().try_for_each(|(index, slice)| {
+                let first = start + index as u64 * SLICE;
+                let records = edges.block(first..end.min(first + SLICE), &mut slice.buf)?;
+                self.filter(records, &mut slice.survivors);
+                run.advance(records.len() as u64)
+            })?;
+            slices[..count].iter().for_each(|slice| self.commit_all(&slice.survivors));
+            start = end;
+            if batch.is_none() {
+                size = (2 * size).min(LARGEST_BATCH);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the records that change something in the state as it is.
+    fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
+        let none = self.members.len() as u32;
+        survivors.clear();
+        for (index, &record) in records.iter().enumerate() {
+            self.look_ahead(records, index);
+            let [a, b] = record.map(|id| self.members[id as usize].cluster);
+            if record[0] != record[1] && (a == none || b == none || self.decide(record).is_some()) {
+                survivors.push(record);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn look_ahead(&self, records: &[Record], index: usize) {
+        if let Some(&[u, v]) = records.get(index + AHEAD) {
+            prefetch(&self.members, u as usize);
+            prefetch(&self.members, v as usize);
+        }
+        if let Some(&[u, v]) = records.get(index + AHEAD / 2) {
+            prefetch(&self.volumes, self.members[u as usize].cluster as usize);
+            prefetch(&self.volumes, self.members[v as usize].cluster as usize);
+        }
+    }
+
+    fn commit_all(&mut self, records: &[Record]) {
+        let none = self.members.len() as u32;
+        for (index, &record) in records.iter().enumerate() {
+            self.look_ahead(records, index);
+            if record[0] == record[1] {
+                continue;
+            }
+            for id in record {
+                let member = &mut self.members[id as usize];
+                if member.cluster == none {
+                    member.cluster = self.count;
+                    self.volumes[self.count as usize] = u64::from(member.degree);
+                    self.count += 1;
+                }
+            }
+            if let Some(Move { vertex, from, to }) = self.decide(record) {
+                let member = &mut self.members[vertex as usize];
+                member.cluster = to;
+                let degree = u64::from(member.degree);
+                self.volumes[from as usize] -= degree;
+                self.volumes[to as usize] += degree;
+            }
+        }
+    }
+
+    /// What a record would move; both ends have clusters.
+    #[inline(always)]
+    fn decide(&self, [u, v]: Record) -> Option<Move> {
+        let (a, b) = (self.members[u as usize], self.members[v as usize]);
+        if a.cluster == b.cluster {
+            return None;
+        }
+        let (volume_a, volume_b) = (self.volumes[a.cluster as usize], self.volumes[b.cluster as usize]);
+        let (degree_a, degree_b) = (u64::from(a.degree), u64::from(b.degree));
+        if volume_a - degree_a <= volume_b - degree_b {
+            (volume_b + degree_a <= self.bound).then_some(Move { vertex: u, from: a.cluster, to: b.cluster })
+        } else {
+            (volume_a + degree_b <= self.bound).then_some(Move { vertex: v, from: b.cluster, to: a.cluster })
+        }
+    }
+}
+
+/// What one thread filters at a time.
+#[derive(Default)]
+struct Slice {
+    buf: Vec<Record>,
+    survivors: Vec<Record>,
+}
+
+const _: () = assert!(SLICE <= BLOCK);

@@ -1,0 +1,391 @@
+//! Modularity clustering of a stream of vertices.
+//!
+//! **Requirements.** The neighbours of every vertex ([`Csr`]).
+//!
+//! **Memory.** 17 bytes per vertex (cluster of each vertex; size and volume of each cluster; three bits), and per
+//! thread a table of the clusters around one vertex.
+//!
+//! **Algorithm.** Vertices come in id order. To put `v` into the cluster `C` gains, in modularity,
+//! `e(v,C) / m' - d(v) vol(C) / 2m'^2`, where `e` counts the edges between them and `vol(C)` the degrees of the other
+//! members. `v` joins the cluster with the largest gain among those of its placed neighbours that stay within both
+//! caps, if that gain is positive; else it founds a cluster (of any volume). The second pass does the same, each vertex
+//! leaving its cluster first. Then come rounds over the *active* vertices, in id order: those with a neighbour that moved
+//! in the pass or round before. The last round is the one that gains less than 5 % of
+//! all that was gained before, or the tenth. Of equal gains a vertex prefers to stay where it is, then to be
+//! alone, then the cluster of its lowest neighbour.
+//!
+//! Gains are compared exactly, as the integers `2m' e(v,C) - d(v) vol(C)`.
+//!
+//! **Parallelism.** Batches of vertices are decided in parallel against a frozen state, then carried out in order. A
+//! vertex with an earlier neighbour in its batch that moved is decided anew, so what it counts is never stale; only the
+//! volumes are, and a move that the volumes as they have become forbid, or make a loss, is decided anew, too. Graphs
+//! of fewer than 2^15 vertices are clustered with batches of 1: the sequential rule.
+//!
+//! **Complexity.** O(n + m) time per pass.
+//!
+//! **Source.** SIGMA, section 3.3 ("CluStRE light+"); Chhabra, Dorian Peretz and Schulz, "CluStRE: Streaming Graph
+//! Clustering with Multi-Stage Refinement", SEA 2025.
+
+use rayon::prelude::*;
+
+use super::counter::Counter;
+use super::{Clusters, NONE, in_steps};
+use crate::buffer::Buffer;
+use crate::csr::Csr;
+use crate::error::{Error, Result};
+use crate::prefetch::prefetch;
+use crate::run::Run;
+use crate::streaming::{Decider, decide_all};
+
+/// Bytes per vertex at the peak, result included, adjacency and scratch space not.
+pub const BYTES_PER_VERTEX: u64 = 17;
+
+/// Smaller graphs are clustered by the sequential rule.
+const SEQUENTIAL_BELOW: usize = 1 << 15;
+/// Vertices decided against one frozen state.
+const BATCH: usize = 1 << 10;
+/// In the first pass, a batch is at most this share of what was placed before: the first clusters grow fast.
+const SHARE_OF_PLACED: usize = 16;
+const MAX_ROUNDS: u32 = 10;
+/// A round that gains less than one part in so many of the total ends the search.
+const LEAST_SHARE: i128 = 20;
+/// How many neighbours ahead memory is asked for.
+const AHEAD: usize = 16;
+
+/// Parameters of modularity clustering.
+#[derive(Debug, Clone, Default)]
+pub struct Modularity {
+    /// Vertices that a cluster may have; `None` sets no bound.
+    pub max_vertices: Option<u64>,
+    /// What the sum of `d(v) + 1` over a cluster may be; a vertex beyond it is a cluster of its own. `None` sets no bound.
+    pub max_volume: Option<u64>,
+    /// Vertices decided against one frozen state; `None` chooses by the size of the graph, 1 is the sequential rule.
+    pub batch: Option<usize>,
+}
+
+impl Modularity {
+    /// Clusters the graph of `csr`.
+    pub fn cluster(&self, csr: &Csr, run: &Run) -> Result<Clusters> {
+        self.validate()?;
+        let n = csr.num_vertices();
+        let widest = run.install(|| (0..n as u32).into_par_iter().map(|v| csr.degree(v)).max()).unwrap_or(0);
+        let scratch = Counter::memory(u64::from(widest)) * (run.threads() as u64 + 1);
+        run.require(n as u64 * BYTES_PER_VERTEX + scratch, format!("modularity clustering of {n} vertices"))?;
+        let mut state = State::new(csr, self, run)?;
+        let batch = self.batch.unwrap_or(if n < SEQUENTIAL_BELOW { 1 } else { BATCH });
+        run.begin("clustering", 2 * csr.num_entries() + 2 * n as u64);
+        state.first_pass(batch, run)?;
+        decide_all(&mut state, 0..n as u32, batch, run)?;
+        state.search(batch, run)?;
+        let State { cluster_of, sizes, volumes, .. } = state;
+        drop(volumes);
+        Clusters::numbered(cluster_of, sizes, |v| csr.degree(v), run)
+    }
+
+    fn validate(&self) -> Result<()> {
+        if self.max_vertices == Some(0) {
+            return Err(Error::parameter("max_vertices", "0; a cluster has at least 1 vertex"));
+        }
+        if self.max_volume == Some(0) {
+            return Err(Error::parameter("max_volume", "0; use 1 or more, or None for no bound"));
+        }
+        if self.batch == Some(0) {
+            return Err(Error::parameter("batch", "a batch of 0 vertices; use 1 or more"));
+        }
+        Ok(())
+    }
+}
+
+/// Where a vertex should go.
+#[derive(Debug, Clone, Copy)]
+pub struct Move {
+    /// The cluster, its own, or [`NONE`] for a new one.
+    to: u32,
+    /// Neighbours there.
+    there: u32,
+    /// Neighbours in its own cluster.
+    here: u32,
+}
+
+struct State<'a> {
+    csr: &'a Csr,
+    /// 2m'.
+    ends: i128,
+    max_vertices: u64,
+    max_volume: u64,
+    /// [`NONE`] until a vertex is placed.
+    cluster_of: Buffer<u32>,
+    sizes: Buffer<u32>,
+    /// Volume of each cluster; of an empty one below `fresh`, the empty one emptied before it.
+    volumes: Buffer<u64>,
+    /// No cluster from here on was ever used.
+    fresh: u32,
+    /// The cluster that was emptied last.
+    emptied: u32,
+    /// Sum of all gains, times 2m'^2.
+    gained: i128,
+    /// Vertices with a neighbour that moved, for the next round.
+    active: Bits,
+    /// Vertices of this batch with a neighbour that moved.
+    stale: Bits,
+    batch: Batch,
+}
+
+/// First and last vertex of the batch at work; none while vertices are decided one by one.
+type Batch = Option<(u32, u32)>;
+
+impl<'a> State<'a> {
+    fn new(csr: &'a Csr, caps: &Modularity, run: &Run) -> Result<Self> {
+        let n = csr.num_vertices();
+        let mut cluster_of = Buffer::zeroed(n, "clusters of vertices")?;
+        in_steps(&mut cluster_of, run, |_, cluster| *cluster = NONE)?;
+        Ok(Self {
+            csr,
+            ends: i128::from(csr.num_entries()),
+            max_vertices: caps.max_vertices.unwrap_or(u64::MAX),
+            max_volume: caps.max_volume.unwrap_or(u64::MAX),
+            cluster_of,
+            sizes: Buffer::zeroed(n, "sizes of clusters")?,
+            volumes: Buffer::zeroed(n, "volumes of clusters")?,
+            fresh: 0,
+            emptied: NONE,
+            gained: 0,
+            active: Bits::new(n)?,
+            stale: Bits::new(n)?,
+            batch: None,
+        })
+    }
+
+    /// Places every vertex; batches grow with the number of vertices placed.
+    fn first_pass(&mut self, batch: usize, run: &Run) -> Result<()> {
+        let n = self.csr.num_vertices();
+        let mut start = 0;
+        while start < n {
+            let end = n.min((2 * start).max(SHARE_OF_PLACED));
+            let batch = batch.min(start / SHARE_OF_PLACED).max(1);
+            decide_all(self, start as u32..end as u32, batch, run)?;
+            start = end;
+        }
+        // Founding a cluster moves nothing in the sense of the rounds.
+        self.active.clear();
+        Ok(())
+    }
+
+    /// Rounds over active vertices.
+    fn search(&mut self, batch: usize, run: &Run) -> Result<()> {
+        for _ in 0..MAX_ROUNDS {
+            let before = self.gained;
+            let active = std::mem::replace(&mut self.active, Bits::new(self.csr.num_vertices())?);
+            if active.is_empty() {
+                break;
+            }
+            run.begin("local search", active.iter().map(|v| self.work(v)).sum());
+            decide_all(self, active.iter(), batch, run)?;
+            if LEAST_SHARE * (self.gained - before) < before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gain of a vertex of degree `degree` in a cluster with `ties` of its neighbours and the volume `volume` without
+    /// it, times 2m'^2.
+    #[inline(always)]
+    fn gain(&self, degree: u32, ties: u32, volume: u64) -> i128 {
+        self.ends * i128::from(ties) - i128::from(degree) * i128::from(volume)
+    }
+
+    /// Gain of `v` where it is.
+    fn gain_of_staying(&self, v: u32, here: u32) -> i128 {
+        let (own, degree) = (self.cluster_of[v as usize], self.csr.degree(v));
+        if own == NONE {
+            return 0;
+        }
+        self.gain(degree, here, self.volumes[own as usize] - u64::from(degree))
+    }
+
+    #[inline(always)]
+    fn has_room(&self, cluster: u32, degree: u32) -> bool {
+        let members = u64::from(self.sizes[cluster as usize]) + 1;
+        members <= self.max_vertices
+            && self.volumes[cluster as usize] + u64::from(degree) + members <= self.max_volume
+    }
+
+    /// The best place for the vertex whose neighbours were counted.
+    fn best(&self, counter: &Counter, v: u32) -> Move {
+        let (own, degree) = (self.cluster_of[v as usize], self.csr.degree(v));
+        let here = if own == NONE { 0 } else { counter.count(own) };
+        let staying = self.gain_of_staying(v, here);
+        let to = if staying < 0 { NONE } else { own };
+        let (mut best, mut found) = (staying.max(0), Move { to, there: here, here });
+        for (cluster, ties) in counter.iter().filter(|&(cluster, _)| cluster != own) {
+            let gain = self.gain(degree, ties, self.volumes[cluster as usize]);
+            if gain > best && self.has_room(cluster, degree) {
+                (best, found) = (gain, Move { to: cluster, there: ties, here });
+            }
+        }
+        found
+    }
+
+    /// What the move gains as things are, times 2m'^2; nothing if there is no room.
+    fn gain_of(&self, v: u32, Move { to, there, here }: Move) -> Option<i128> {
+        let degree = self.csr.degree(v);
+        let arriving = match to {
+            NONE => 0,
+            to if !self.has_room(to, degree) => return None,
+            to => self.gain(degree, there, self.volumes[to as usize]),
+        };
+        Some(arriving - self.gain_of_staying(v, here))
+    }
+
+    fn carry_out(&mut self, v: u32, to: u32, gain: i128) {
+        let degree = u64::from(self.csr.degree(v));
+        let from = self.cluster_of[v as usize];
+        if from != NONE {
+            self.sizes[from as usize] -= 1;
+            self.volumes[from as usize] -= degree;
+            if self.sizes[from as usize] == 0 {
+                self.volumes[from as usize] = u64::from(self.emptied);
+                self.emptied = from;
+            }
+        }
+        let to = if to == NONE { self.found() } else { to };
+        self.cluster_of[v as usize] = to;
+        self.sizes[to as usize] += 1;
+        self.volumes[to as usize] += degree;
+        self.gained += gain;
+        let neighbours = self.csr.neighbours(v);
+        if from != NONE {
+            neighbours.iter().for_each(|&u| self.active.set(u));
+        }
+        if let Some((_, last)) = self.batch {
+            let later = neighbours.partition_point(|&u| u <= v);
+            neighbours[later..].iter().take_while(|&&u| u <= last).for_each(|&u| self.stale.set(u));
+        }
+    }
+
+    /// An empty cluster.
+    fn found(&mut self) -> u32 {
+        let cluster = self.emptied;
+        if cluster == NONE {
+            self.fresh += 1;
+            return self.fresh - 1;
+        }
+        self.emptied = self.volumes[cluster as usize] as u32;
+        self.volumes[cluster as usize] = 0;
+        cluster
+    }
+}
+
+impl Decider for State<'_> {
+    type Scratch = Counter;
+    /// Nothing if the vertex must wait for a neighbour.
+    type Decision = Option<Move>;
+
+    fn scratch(&self) -> Result<Counter> {
+        Ok(Counter::new())
+    }
+
+    fn begin(&mut self, batch: &[u32]) {
+        if let Some((first, last)) = self.batch {
+            self.stale.clear_range(first, last);
+        }
+        self.batch = batch.first().copied().zip(batch.last().copied());
+    }
+
+    fn prepare(&self, v: u32) {
+        for &u in self.csr.neighbours(v).iter().take(2 * AHEAD) {
+            prefetch(&self.cluster_of, u as usize);
+        }
+    }
+
+    fn decide(&self, counter: &mut Counter, v: u32) -> Option<Move> {
+        let neighbours = self.csr.neighbours(v);
+        let mut waits = false;
+        // In the first pass nobody after v is placed.
+        let unplaced = self.cluster_of[v as usize] == NONE;
+        for (index, &u) in neighbours.iter().enumerate() {
+            if unplaced && u > v {
+                break;
+            }
+            if let Some(&later) = neighbours.get(index + 2 * AHEAD) {
+                prefetch(&self.cluster_of, later as usize);
+            }
+            let cluster = self.cluster_of[u as usize];
+            if cluster == NONE {
+                waits = true;
+                break;
+            }
+            if counter.add(cluster) {
+                prefetch(&self.volumes, cluster as usize);
+            }
+        }
+        let found = if waits { None } else { Some(self.best(counter, v)) };
+        counter.clear();
+        found
+    }
+
+    fn commit(&mut self, counter: &mut Counter, v: u32, decision: Option<Move>) {
+        let own = self.cluster_of[v as usize];
+        if let Some(found) = decision.filter(|_| !self.stale.get(v)) {
+            if found.to == own && own != NONE {
+                return;
+            }
+            if let Some(gain) = self.gain_of(v, found).filter(|&gain| gain > 0 || own == found.to) {
+                return self.carry_out(v, found.to, gain);
+            }
+        }
+        let Some(found) = self.decide(counter, v) else { return };
+        if found.to != own || own == NONE {
+            let gain = self.gain_of(v, found).unwrap_or(0);
+            self.carry_out(v, found.to, gain);
+        }
+    }
+
+    fn work(&self, v: u32) -> u64 {
+        u64::from(self.csr.degree(v)) + 1
+    }
+}
+
+/// A set of vertices.
+struct Bits(Buffer<u64>);
+
+impl Bits {
+    fn new(n: usize) -> Result<Self> {
+        Ok(Self(Buffer::zeroed(n.div_ceil(64), "active vertices")?))
+    }
+
+    #[inline(always)]
+    fn set(&mut self, v: u32) {
+        self.0[v as usize / 64] |= 1 << (v % 64);
+    }
+
+    #[inline(always)]
+    fn get(&self, v: u32) -> bool {
+        self.0[v as usize / 64] >> (v % 64) & 1 == 1
+    }
+
+    fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// Takes `first..=last` out.
+    fn clear_range(&mut self, first: u32, last: u32) {
+        self.0[first as usize / 64..=last as usize / 64].fill(0);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(self.0.iter()).flat_map(|(index, &word)| {
+            let mut word = word;
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros())?;
+                word &= word - 1;
+                Some(64 * index + bit)
+            })
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! Clusterings for Python.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::edges::EdgeSource;
+use super::results::array;
+use super::run::{Options, detached};
+use crate::clustering::{self, Clusters, Hollocou, Modularity};
+use crate::degrees::{self, Degrees};
+use crate::error::{Error, Result};
+use crate::partition::Graph;
+
+/// See `fastpart.cluster`.
+#[pyfunction]
+#[pyo3(signature = (edges, *, max_vertices, max_volume, batch, symmetric, options))]
+fn cluster_modularity<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    max_vertices: Option<u64>,
+    max_volume: Option<u64>,
+    batch: Option<usize>,
+    symmetric: bool,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (clusters, modularity, graph) = detached(py, &options, |run| {
+        let csr = edges.csr(symmetric, run)?;
+        let clusters = Modularity { max_vertices, max_volume, batch }.cluster(&csr, run)?;
+        let modularity = clustering::modularity(&csr, &clusters, run)?;
+        Ok((clusters, modularity, csr.graph().clone()))
+    })?;
+    fields(py, clusters, modularity, max_volume, graph)
+}
+
+/// See `fastpart.cluster`.
+#[pyfunction]
+#[pyo3(signature = (edges, *, max_volume, batch, options))]
+fn cluster_hollocou<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    max_volume: Option<u64>,
+    batch: Option<u64>,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (clusters, modularity, max_volume, graph) = detached(py, &options, |run| {
+        let stream = edges.stream();
+        let (n, m) = (stream.num_vertices(), stream.num_edges());
+        run.require(Hollocou::memory(n), format!("hollocou clustering of {n} vertices"))?;
+        let Degrees { degree, loops, checksum } = degrees::scan(stream, run)?;
+        let max_volume = max_volume.unwrap_or_else(|| Hollocou::usual_volume(n, m - loops));
+        let clusters = Hollocou { batch, ..Hollocou::new(max_volume) }.cluster(stream, degree, run)?;
+        let modularity = clustering::modularity_of_stream(stream, &clusters, run)?;
+        Ok((clusters, modularity, max_volume, Graph { n, m, loops, checksum }))
+    })?;
+    fields(py, clusters, modularity, Some(max_volume), graph)
+}
+
+fn fields(
+    py: Python<'_>,
+    clusters: Clusters,
+    modularity: f64,
+    max_volume: Option<u64>,
+    graph: Graph,
+) -> PyResult<Bound<'_, PyDict>> {
+    let fields = PyDict::new(py);
+    in_int32(&clusters).map_err(|error| super::errors::raise(py, error))?;
+    fields.set_item("assignment", array(py, clusters.cluster_of.reinterpret::<i32>())?)?;
+    fields.set_item("sizes", array(py, clusters.sizes)?)?;
+    fields.set_item("volumes", array(py, clusters.volumes.reinterpret::<i64>())?)?;
+    fields.set_item("modularity", modularity)?;
+    fields.set_item("max_volume", max_volume)?;
+    super::partitions::identify(&fields, graph)?;
+    Ok(fields)
+}
+
+/// Arrays of clusters are int32, as those of parts are.
+fn in_int32(clusters: &Clusters) -> Result<()> {
+    if clusters.count() <= i32::MAX as u32 {
+        return Ok(());
+    }
+    let count = clusters.count();
+    Err(Error::Capacity(format!(
+        "{count} clusters; at most 2^31 - 1 can be numbered: most vertices are alone"
+    )))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(cluster_modularity, module)?)?;
+    module.add_function(wrap_pyfunction!(cluster_hollocou, module)?)
+}

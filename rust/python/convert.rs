@@ -1,0 +1,73 @@
+//! Conversion for Python.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::edges::{EdgeSource, id_type, layout_of};
+use super::errors::raise;
+use super::run::{Options, detached};
+use crate::edges::convert::{Convert, Format, convert as run_convert};
+use crate::edges::write;
+use crate::error::Result;
+
+/// See `fastpart.convert`; `shuffle` is the seed.
+#[pyfunction]
+#[pyo3(signature = (
+    source, target, *, format, relabel, swap, dtype, layout, num_vertices, drop_loops, dedup, shuffle, options
+))]
+#[expect(clippy::too_many_arguments, reason = "one per parameter of fastpart.convert")]
+fn convert<'py>(
+    py: Python<'py>,
+    source: PathBuf,
+    target: PathBuf,
+    format: Option<&str>,
+    relabel: bool,
+    swap: bool,
+    dtype: Option<&str>,
+    layout: Option<&str>,
+    num_vertices: Option<u64>,
+    drop_loops: bool,
+    dedup: bool,
+    shuffle: Option<u64>,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
+    let how = || -> Result<Convert> {
+        let (format, id_type) = (format.map(Format::named).transpose()?, id_type(dtype)?);
+        let layout = layout_of(layout);
+        Ok(Convert { format, relabel, swap, id_type, layout, num_vertices, drop_loops, dedup, shuffle })
+    };
+    let how = how().map_err(|error| raise(py, error))?;
+    let converted = detached(py, &options, |run| run_convert(&source, &target, &how, run))?;
+    let fields = PyDict::new(py);
+    fields.set_item("n", converted.n)?;
+    fields.set_item("m", converted.m)?;
+    fields.set_item("loops", converted.loops)?;
+    fields.set_item("checksum", converted.checksum)?;
+    fields.set_item("notes", converted.notes)?;
+    Ok(fields)
+}
+
+/// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"); returns notes.
+#[pyfunction]
+#[pyo3(signature = (edges, target, *, format, options))]
+fn write_edges(
+    py: Python<'_>,
+    edges: &EdgeSource,
+    target: PathBuf,
+    format: &str,
+    options: Options,
+) -> PyResult<Vec<String>> {
+    let format = Format::named(format).map_err(|error| raise(py, error))?;
+    detached(py, &options, |run| match format {
+        Format::Text => write::text(edges.stream(), &target, run),
+        Format::Binedgelist => write::binedgelist(edges.stream(), &target, run),
+        Format::Metis => write::metis(edges.stream(), &target, run),
+    })
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(convert, module)?)?;
+    module.add_function(wrap_pyfunction!(write_edges, module)?)
+}

@@ -1,0 +1,226 @@
+"""Peers: the graph they get, the limits they run in, and the real ones where they are installed."""
+
+import importlib.util
+import json
+import os
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastpart as fp
+from fastpart.comparing.peers import PEERS, Bench, Peer, child
+from fastpart.comparing.peers.limited import PeerError, run_limited
+from fastpart.parameters import run_options
+from strategies import edge_lists
+
+GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 0], [5, 5]], dtype=np.uint32)
+"""Two triangles joined by two records, and a loop."""
+
+# What a child of a fake peer can rely on: its task, and the graph.
+TASK = (
+    "import json, os, sys, time; import numpy as np; task = json.loads(sys.argv[1]); folder = task['folder'];"
+    "indptr = np.load(folder + '/graph.npz')['arr_0'];"
+)
+ANSWER = (
+    "np.save(folder + '/part.npy', np.arange(len(indptr) - 1) % task['k']);"
+    "open(folder + '/result.json', 'w').write(json.dumps({'seconds': 0.5, 'memory': 600}))"
+)
+
+
+def fake(monkeypatch, code):
+    """Let a peer be a Python program."""
+    monkeypatch.setitem(PEERS, "fake", Peer("fake", "numpy", command=(sys.executable, "-c", TASK + code)))
+
+
+def children():
+    """Return the processes that this one started and that still exist."""
+    with open(f"/proc/self/task/{os.getpid()}/children") as listed:
+        return listed.read().split()
+
+
+@settings(max_examples=50)
+@given(edge_lists())
+def test_the_simple_graph_against_a_count_by_hand(graph):
+    n, records = graph
+    expected = [{} for _ in range(n)]
+    for u, v in records.tolist():
+        if u != v:
+            expected[u][v] = expected[u].get(v, 0) + 1
+            expected[v][u] = expected[v].get(u, 0) + 1
+    indptr, indices, weights = child.simple_graph(records, n)
+    assert [indptr[0], indptr[-1], len(indptr)] == [0, len(indices), n + 1]
+    for v in range(n):
+        mine = slice(indptr[v], indptr[v + 1])
+        assert indices[mine].tolist() == sorted(expected[v])
+        assert dict(zip(indices[mine].tolist(), weights[mine].tolist(), strict=True)) == expected[v]
+
+
+def test_the_simple_graph_of_large_ids():
+    n = 2**32 - 1
+    pairs = np.array([[n - 1, n - 2], [n - 2, n - 1]], np.uint32)
+    ends = np.sort(pairs.astype(np.uint64), axis=1)
+    assert int(ends[0, 0]) * n + int(ends[0, 1]) < 2**64  # so that the keys of pairs cannot wrap
+    _, indices, weights = child.simple_graph(np.array([[2, 1]], np.uint32), 3)
+    assert (indices.tolist(), weights.tolist()) == ([2, 1], [1, 1])
+
+
+def test_a_peer_gets_the_task_and_its_answer_is_measured(monkeypatch, tmp_path):
+    fake(monkeypatch, f"assert (task['seed'], task['threads'], task['given']) == (5, 1, {{}}), task;{ANSWER}")
+    done = fp.compare(GRAPH, [2, 3], ["fake"], seed=5, threads=1, tmp_dir=tmp_path)
+    for row, k in zip(done.table.rows(named=True), (2, 3), strict=True):
+        assert row["error"] is None
+        assert (row["algorithm"], row["kind"], row["k"], row["seconds"]) == ("fake", "vertex", k, 0.5)
+        assert row["bytes_per_vertex"] == 100
+        assert row["cut_ratio"] == fp.evaluate(GRAPH, np.arange(6) % k).totals["cut_ratio"][0]
+    assert os.listdir(tmp_path) == []
+
+
+BAD = {
+    "crash": ("os.kill(os.getpid(), 11)", "fake crashed: SIGSEGV"),
+    "exit": ("sys.exit(3)", "fake failed: exit code 3"),
+    "complaint": ("print('much', file=sys.stderr); sys.exit('no luck')", "fake failed: no luck"),
+    "exception": ("raise LookupError('mine')", "fake failed: LookupError: mine"),
+    "no answer": ("pass", "fake left no result"),
+    "half an answer": (f"{ANSWER}; open(folder + '/result.json', 'w').write('{{')", "fake left no result"),
+    "no memory": (f"{ANSWER}; open(folder + '/result.json', 'w').write('{{\"seconds\": 1}}')", "fake left no result"),
+    "too few parts": (f"{ANSWER}; np.save(folder + '/part.npy', [0])", "it has 1 vertices, the graph has 6"),
+    "foreign parts": (f"{ANSWER}; np.save(folder + '/part.npy', [9] * 6)", "vertex 0 has part 9, outside 0..1"),
+    "pickles": (f"{ANSWER}; np.save(folder + '/part.npy', [{{}}] * 6, allow_pickle=True)", "fake left no result"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_peer_costs_its_row_only(monkeypatch, tmp_path, name):
+    code, reason = BAD[name]
+    fake(monkeypatch, code)
+    done = fp.compare(GRAPH, 2, ["fake", "spring"], tmp_dir=tmp_path)
+    first, second = done.table["error"]
+    assert reason in first
+    assert second is None
+    assert os.listdir(tmp_path) == []
+    assert children() == []
+
+
+def test_what_hangs_is_killed_with_its_children(tmp_path):
+    listed = tmp_path / "pids"
+    with pytest.raises(PeerError, match="it took longer than 3 s; raise time_limit"):
+        run_limited(
+            "it", ["sh", "-c", f"sleep 1000 & echo $! $$ > {listed}; wait"], seconds=3, memory=1 << 40
+        )
+    pids = listed.read_text().split()
+    assert len(pids) == 2
+    for pid in pids:
+        # Whoever is not ours is reaped by init, or stays as a zombie where there is none.
+        deadline = time.monotonic() + 10
+        while runs(pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not runs(pid)
+
+
+def runs(pid):
+    """Say whether a process exists and has not ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_peer_that_eats_memory_is_killed(monkeypatch):
+    fake(monkeypatch, "hoard = [np.ones(1 << 20) for _ in range(40)]; time.sleep(1000)")
+    done = fp.compare(GRAPH, 2, ["fake"], memory_limit="200M")
+    assert done.table["error"][0] == "fake took more than 209.7 MB of memory; raise memory_limit"
+    assert children() == []
+
+
+def test_a_graph_that_cannot_be_made_is_tried_once(monkeypatch):
+    fake(monkeypatch, ANSWER)
+    with Bench(run_options(memory_limit=1), 0, 600.0) as bench:
+        for _ in range(2):
+            with pytest.raises(fp.MemoryBudgetError, match="the graph for peers took more than"):
+                bench.run(PEERS["fake"], "fake", fp.open_edges(GRAPH), 2, {})
+            monkeypatch.setattr("fastpart.comparing.peers.bench.run_limited", None)
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(PEERS, "fake", Peer("fake", "no_such_package.inside"))
+    done = fp.compare(GRAPH, 2, ["fake"])
+    assert done.table["error"][0] == "no_such_package.inside is not installed: pip install 'fastpart[peers]'"
+    assert "fake" not in fp.compare(GRAPH, 2).table["algorithm"]
+
+
+def test_installed_peers_join_the_default_list_or_any(monkeypatch):
+    monkeypatch.setattr("fastpart.comparing.peers.registry.PEERS", {})
+    fake(monkeypatch, ANSWER)
+    for algorithms, peers, joined in [(None, None, True), (None, False, False), (["spring"], None, False),
+                                      (["spring"], True, True), (["fake"], True, True)]:  # fmt: skip
+        names = fp.compare(GRAPH, 2, algorithms, peers=peers).table["algorithm"].to_list()
+        assert names.count("fake") == joined
+
+
+def test_a_command_that_is_not_there():
+    with pytest.raises(FileNotFoundError):
+        run_limited("it", ["/no/such/program"], seconds=1, memory=1 << 40)
+    with pytest.raises(PeerError, match="it failed: exit code 1"):
+        run_limited("it", ["false"], seconds=9, memory=1 << 40)
+
+
+@settings(max_examples=20)
+@given(edge_lists(), st.data())
+def test_parhip_files_hold_the_graph(tmp_path_factory, graph, data):
+    n, records = graph
+    made = child.simple_graph(records, n)
+    file = tmp_path_factory.mktemp("parhip") / "g.parhip"
+    child.write_parhip(made, file)
+    words = np.fromfile(file, np.uint64)
+    version, vertices, entries = words[:3].tolist()
+    assert (version, vertices, entries) == (2, n, len(made[1]))
+    begins = words[3 : 4 + n] // np.uint64(8)
+    rows = [words[begins[v] : begins[v + 1]].tolist() for v in range(n)]
+    assert rows == [made[1][made[0][v] : made[0][v + 1]].tolist() for v in range(n)]
+    assert words[4 + n + entries :].tolist() == made[2].tolist()
+
+
+# The real ones.
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("metis", "pymetis"), ("metis:constraints=2", "pymetis"), ("kaminpar", "kaminpar")]
+)
+def test_real_peers_on_a_real_graph(datasets, tmp_path, name, module):
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"needs {module}")
+    edges = fp.convert(datasets / "amazon-computers.txt.gz", tmp_path / "g.bin", num_vertices=13752)
+    (row,) = fp.compare(edges, 8, [name], threads=1).table.rows(named=True)
+    assert row["error"] is None
+    assert row["cut_ratio"] < (0.40 if "2" in name else 0.26)
+    assert row["vertex_balance"] <= 1.04
+    assert row["edge_balance"] <= 1.11 or "2" not in name
+    assert row["seconds"] > 0
+    assert row["bytes_per_vertex"] > 500  # the graph alone takes as much
+
+
+def test_real_peers_see_parallel_records_as_weight():
+    """A square whose two heavy edges must not be cut, whichever way it is drawn."""
+    names = [name for name, peer in PEERS.items() if peer.installed()]
+    if not names:
+        pytest.skip("needs the extra peers")
+    for heavy in ([[0, 1], [2, 3]], [[1, 2], [3, 0]]):
+        blocks = np.array(heavy * 50 + [[0, 1], [1, 2], [2, 3], [3, 0]], np.uint32)
+        many = np.concatenate([blocks + 4 * i for i in range(20)])
+        ring = np.array([[4 * i, (4 * i + 4) % 80] for i in range(20)], np.uint32)
+        done = fp.compare(np.concatenate([many, ring]), 2, names)
+        for row in done.table.rows(named=True):
+            assert row["error"] is None
+            assert row["cut_ratio"] < 0.02, row
+
+
+def test_an_unknown_number_of_constraints_is_refused():
+    pytest.importorskip("pymetis")
+    done = fp.compare(GRAPH, 2, ["metis:constraints=3"])
+    assert done.table["error"][0].endswith("constraints is 1 or 2, not 3")
+    assert json.loads(done.to_json())["rows"][0]["error"] is not None
