@@ -20,6 +20,7 @@ pub mod degrees;
 pub mod edges;
 pub mod error;
 pub mod generate;
+pub mod grem;
 pub mod homes;
 pub mod incidence;
 pub mod multilevel;

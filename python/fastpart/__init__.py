@@ -34,7 +34,7 @@ from .graph_info import info
 from .homes import home_parts
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import custom, dbh, fennel, hash, ldg, random, refennel, reldg, spring, two_phase
+from .partitioners import custom, dbh, fennel, grem, hash, ldg, random, refennel, reldg, spring, two_phase
 from .report import draw
 from .store import load
 
@@ -63,6 +63,7 @@ __all__ = [
     "export",
     "fennel",
     "generate",
+    "grem",
     "hash",
     "home_parts",
     "info",

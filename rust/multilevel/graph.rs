@@ -152,7 +152,7 @@ impl Graph {
 }
 
 /// A graph in the making: the entries of a vertex, then the vertex.
-struct Builder {
+pub struct Builder {
     offsets: Buffer<u64>,
     entries: Buffer<[u32; 2]>,
     weights: Buffer<Weight>,
@@ -162,7 +162,7 @@ struct Builder {
 
 impl Builder {
     /// Room for `n` vertices and `entries` entries; what is not used is never touched.
-    fn new(n: usize, entries: usize) -> Result<Self> {
+    pub fn new(n: usize, entries: usize) -> Result<Self> {
         Ok(Self {
             offsets: Buffer::zeroed(n + 1, "graph: offsets")?,
             entries: Buffer::zeroed(entries, "graph: edges")?,
@@ -172,25 +172,28 @@ impl Builder {
         })
     }
 
+    /// Adds an entry to the vertex at hand.
     #[inline(always)]
-    fn entry(&mut self, u: u32, weight: u32) {
+    pub fn entry(&mut self, u: u32, weight: u32) {
         self.entries[self.end] = [u, weight];
         self.end += 1;
     }
 
     /// Adds 1 to the weight of the last entry.
     #[inline(always)]
-    fn thicken(&mut self) {
+    pub fn thicken(&mut self) {
         self.entries[self.end - 1][1] += 1;
     }
 
-    fn vertex(&mut self, weight: Weight) {
+    /// Ends the vertex at hand.
+    pub fn vertex(&mut self, weight: Weight) {
         self.weights[self.vertices] = weight;
         self.vertices += 1;
         self.offsets[self.vertices] = self.end as u64;
     }
 
-    fn finish(self) -> Graph {
+    /// The graph of the vertices that were ended.
+    pub fn finish(self) -> Graph {
         let total = self.weights.iter().fold([0; 2], |total, &weight| plus(total, weight));
         Graph { offsets: self.offsets, entries: self.entries, weights: self.weights, total }
     }

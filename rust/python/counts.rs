@@ -8,6 +8,7 @@ use super::edges::EdgeSource;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
 use crate::baselines::vertex_streams;
+use crate::grem::Grem;
 use crate::baselines::{dbh::Dbh, two_phase::TwoPhase};
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
 use crate::partition::EdgeParts;
@@ -131,6 +132,8 @@ fn memory_estimates<'py>(py: Python<'py>, edges: &EdgeSource) -> PyResult<Bound<
     let estimates = PyDict::new(py);
     let (n, m) = (edges.stream().num_vertices(), edges.stream().num_edges());
     estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
+    let (of_vertices, of_chunk) = Grem::new(FEW_PARTS).memory(n, m);
+    estimates.set_item("grem", of_vertices + of_chunk)?;
     for name in ["ldg", "fennel", "reldg", "refennel"] {
         estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
     }

@@ -8,6 +8,7 @@ from typing import Any
 from ..partition import Partition
 from .custom import custom
 from .dbh import dbh
+from .grem import grem
 from .random import hash, random
 from .spring import spring
 from .two_phase import two_phase
@@ -18,6 +19,7 @@ __all__ = [
     "custom",
     "dbh",
     "fennel",
+    "grem",
     "hash",
     "kind_of",
     "ldg",
@@ -30,6 +32,7 @@ __all__ = [
 
 PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "spring": spring,
+    "grem": grem,
     "random": random,
     "hash": hash,
     "ldg": ldg,
