@@ -30,6 +30,7 @@ from .errors import (
     MemoryBudgetError,
     ParameterError,
 )
+from .expected import expected_cut
 from .graph_info import info
 from .homes import home_parts
 from .metrics import Evaluation, evaluate
@@ -60,6 +61,7 @@ __all__ = [
     "dbh",
     "draw",
     "evaluate",
+    "expected_cut",
     "export",
     "fennel",
     "generate",

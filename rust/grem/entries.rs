@@ -7,9 +7,6 @@ use crate::edges::Record;
 use crate::error::Result;
 use crate::run::Run;
 
-/// Entries that are sorted at a time before they are merged, so that Ctrl-C is answered.
-const RUN: usize = 1 << 16;
-
 /// For each record two entries, a vertex and its neighbour, by vertex; loops are left out.
 pub struct Entries(Vec<u64>);
 

@@ -13,6 +13,8 @@ use crate::run::Run;
 
 /// The multilevel partitioner needs room to move, and gets this much beside a part's share of the vertices.
 const SLACK: f64 = 1.03;
+/// Entries up to which a graph is partitioned with all the care there is, whatever comes after.
+const SMALL: usize = 1 << 18;
 /// Moves without an improvement that end a round of the local search under the exact caps.
 const PATIENCE: usize = 500;
 
@@ -31,7 +33,7 @@ pub fn partition(
     let (n, total) = (graph.len() as f64, caps.iter().sum::<u64>() as f64);
     let share = |&cap: &u64| ((n * cap as f64 / total.max(1.0)).ceil() * SLACK).ceil() as u64;
     let loose: Vec<Weight> = caps.iter().map(|cap| [share(cap), 0]).collect();
-    let scheme = Scheme { seed, ..scheme(thorough) };
+    let scheme = Scheme { seed, ..scheme(thorough || graph.num_entries() <= SMALL) };
     let (part_of, _) = scheme.partition(&graph, &loose, run)?;
     if loose.iter().zip(caps).all(|(loose, cap)| loose[0] <= *cap) {
         return Ok(part_of);

@@ -11,7 +11,7 @@ const STEP: usize = 4096;
 /// How a vertex chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// Away from a full side, and on equal counts stay.
+    /// Not to a full side, and on equal counts stay.
     Refined,
     /// As Algorithm 2 of the paper has it.
     Faithful,
@@ -84,18 +84,17 @@ impl Sides {
     fn decide(&mut self, v: u32, lead: f32) {
         let old = usize::from(self.side[v as usize]).checked_sub(1);
         let wanted = if lead == 0.0 { None } else { Some(usize::from(lead < 0.0)) };
-        let side = if self.rule == Rule::Faithful {
-            wanted.filter(|&side| self.sizes[side] < self.caps[side]).unwrap_or_else(|| self.freer())
-        } else {
-            if let Some(old) = old {
-                self.sizes[old] -= 1;
+        let has_room = |side: &usize| self.sizes[*side] < self.caps[*side];
+        let side = match (self.rule, old) {
+            (Rule::Faithful, _) => wanted.filter(has_room).unwrap_or_else(|| self.freer()),
+            (_, None) => {
+                let side = wanted.unwrap_or_else(|| self.freer());
+                if has_room(&side) { side } else { 1 - side }
             }
-            let wanted = wanted.or(old).unwrap_or_else(|| self.freer());
-            let side = if self.sizes[wanted] < self.caps[wanted] { wanted } else { 1 - wanted };
-            if let Some(old) = old {
-                self.sizes[old] += 1;
-            }
-            side
+            (_, Some(old)) => match wanted {
+                Some(side) if side != old && has_room(&side) => side,
+                _ => old,
+            },
         };
         if let Some(old) = old {
             self.sizes[old] -= 1;

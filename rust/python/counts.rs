@@ -8,9 +8,9 @@ use super::edges::EdgeSource;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
 use crate::baselines::vertex_streams;
-use crate::grem::Grem;
 use crate::baselines::{dbh::Dbh, two_phase::TwoPhase};
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
+use crate::grem::Grem;
 use crate::partition::EdgeParts;
 use crate::spring;
 
