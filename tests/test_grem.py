@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
-from edge_parts import same_whatever_the_input
 from strategies import edge_lists
 
 pytestmark = [
@@ -147,7 +146,13 @@ def test_faithful_places_every_vertex(graph, k, chunk):
 
 
 def test_same_whatever_the_threads_and_the_input(rmat, tmp_path):
-    same_whatever_the_input(lambda edges, **options: fp.grem(edges, 7, **options), rmat, tmp_path)
+    records = np.fromfile(rmat.path, np.uint32).reshape(-1, 2)
+    n, expected = rmat.num_vertices, fp.grem(rmat, 7, threads=1)
+    for edges in (rmat, fp.open_edges(rmat.path, num_vertices=n, io="read"), fp.open_edges(records, num_vertices=n)):
+        for threads in (1, 2, 8):
+            made = fp.grem(edges, 7, threads=threads, tmp_dir=tmp_path)
+            assert np.array_equal(made.assignment, expected.assignment)
+            assert made.checksum == expected.checksum
 
 
 def test_memory_changes_time_only(rmat):

@@ -4,15 +4,19 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::Grem;
+use super::clusters::NONE;
 use super::entries::Entries;
 use super::problem::Problem;
 use super::scratch::Scratch;
-use super::seed;
+use super::seed::{self, Use};
 use super::sides::Sides;
 use crate::edges::EdgeStream;
 use crate::error::Result;
 use crate::random::splitmix64;
 use crate::run::Run;
+
+/// Rounds that improve the seed of a chunk whose vertices were clustered.
+const ROUNDS: u32 = 4;
 
 /// Where a level reads its records, and where it writes those of the next.
 pub struct Level<'a> {
@@ -67,9 +71,15 @@ impl Grem {
         };
         // The entries are made twice, so that they need not be held while the seed partitioner works.
         let entries = problem.entries(edges, first.clone(), run)?;
-        let seeded = seed::partition(entries, place, &caps, false, seed, run)?;
+        let seeded = seed::partition(entries, place, &caps, Use::First, seed, run)?;
         let mut sides = Sides::new(problem.n, caps, self.rule())?;
-        sides.seed(&problem.entries(edges, first, run)?, &seeded);
+        let entries = problem.entries(edges, first, run)?;
+        sides.seed(&entries, |v| seeded[place[v as usize] as usize]);
+        if entries.len() >= seed::LARGE {
+            sides.improve(&entries, ROUNDS, run)?;
+        }
+        sides.count(&entries);
+        drop(entries);
         for range in chunks {
             sides.follow(&problem.entries(edges, range, run)?, run)?;
         }
@@ -80,15 +90,12 @@ impl Grem {
 
 /// Gives the vertices of a problem that fits one chunk all their parts; those without a record come last.
 fn whole(level: &Level, problem: &Problem, entries: Entries, offset: &mut [u32], seed: u64) -> Result<()> {
-    const NONE: u32 = u32::MAX;
-    let vertices: Vec<u32> = entries.vertices().map(|(v, _)| v).collect();
     let caps = vec![level.cap; problem.parts as usize];
-    let part_of = seed::partition(entries, offset, &caps, true, seed, level.run)?;
-    offset.fill(NONE);
+    let part_of = seed::partition(entries, offset, &caps, Use::Whole, seed, level.run)?;
     let mut loads = vec![0_u64; caps.len()];
-    for (&v, &part) in vertices.iter().zip(part_of.iter()) {
-        offset[v as usize] = part;
-        loads[part as usize] += 1;
+    for offset in offset.iter_mut().filter(|offset| **offset != NONE) {
+        *offset = part_of[*offset as usize];
+        loads[*offset as usize] += 1;
     }
     let mut freest: BinaryHeap<_> =
         loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();

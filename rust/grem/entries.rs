@@ -29,6 +29,17 @@ impl Entries {
         run.advance(0)
     }
 
+    /// The entries of the clusters that the vertices belong to, without those inside one.
+    pub fn contracted(mut self, cluster_of: impl Fn(u32) -> u32, run: &Run) -> Result<Self> {
+        for entry in &mut self.0 {
+            let (u, v) = (cluster_of((*entry >> 32) as u32), cluster_of(*entry as u32));
+            *entry = u64::from(u) << 32 | u64::from(v);
+        }
+        self.0.retain(|&entry| entry >> 32 != entry & u64::from(u32::MAX));
+        self.sort(run)?;
+        Ok(self)
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -25,6 +25,7 @@
 //! section 4.
 
 mod bisection;
+mod clusters;
 mod entries;
 mod problem;
 mod scratch;

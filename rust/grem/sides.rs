@@ -40,16 +40,36 @@ impl Sides {
         Ok(Self { side, lead, sizes: [0; 2], caps, rule })
     }
 
-    /// Takes the sides that the seed partitioner gave the vertices of the first chunk.
-    pub fn seed(&mut self, entries: &Entries, sides: &[u32]) {
-        for ((v, _), &side) in entries.vertices().zip(sides) {
-            self.put(v, side as usize);
+    /// Takes the sides that the seed partitioner gave the vertices of the first chunk; what exceeds a cap, since it put
+    /// whole clusters there, goes to the other side.
+    pub fn seed(&mut self, entries: &Entries, side_of: impl Fn(u32) -> u32) {
+        for (v, _) in entries.vertices() {
+            let side = side_of(v) as usize;
+            self.put(v, if self.sizes[side] < self.caps[side] { side } else { 1 - side });
         }
+    }
+
+    /// Counts what the vertices of the first chunk see in it.
+    pub fn count(&mut self, entries: &Entries) {
         if self.rule != Rule::Frozen {
             for (v, neighbours) in entries.vertices() {
                 self.lead[v as usize] = self.lead_in(neighbours);
             }
         }
+    }
+
+    /// Decides again about the vertices of the first chunk, by it alone: the seed partitioner saw their clusters only.
+    pub fn improve(&mut self, entries: &Entries, rounds: u32, run: &Run) -> Result<()> {
+        for _ in 0..rounds {
+            for (index, (v, neighbours)) in entries.vertices().enumerate() {
+                let lead = self.lead_in(neighbours);
+                self.decide(v, lead);
+                if index % STEP == 0 {
+                    run.advance(0)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Decides about every vertex of a later chunk.
