@@ -34,7 +34,21 @@ from .graph_info import info
 from .homes import home_parts
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import custom, dbh, fennel, hash, ldg, random, refennel, reldg, spring, two_phase
+from .partitioners import (
+    custom,
+    dbh,
+    fennel,
+    greedy,
+    hash,
+    hdrf,
+    ldg,
+    random,
+    refennel,
+    reldg,
+    sigma,
+    spring,
+    two_phase,
+)
 from .report import draw
 from .store import load
 
@@ -63,7 +77,9 @@ __all__ = [
     "export",
     "fennel",
     "generate",
+    "greedy",
     "hash",
+    "hdrf",
     "home_parts",
     "info",
     "ldg",
@@ -72,6 +88,7 @@ __all__ = [
     "random",
     "refennel",
     "reldg",
+    "sigma",
     "spring",
     "two_phase",
 ]
