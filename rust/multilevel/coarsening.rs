@@ -1,6 +1,6 @@
 //! Clusters to contract, by label propagation under a size constraint.
 //!
-//! Every vertex starts alone. In rounds, in order of ascending degree first and in a seeded random order then, each moves
+//! Every vertex starts alone. In rounds, in order of ascending degree, each moves
 //! to the neighbouring cluster with the best [`Rating`] that has room. Vertices that are alone in the end, since all
 //! clusters around them are full, are paired if they prefer the same cluster (*two-hop*): without it the many leaves of
 //! hubs would never get fewer.
@@ -49,12 +49,11 @@ pub struct Clustered {
 const NONE: u32 = u32::MAX;
 
 impl Coarsening {
-    /// Clusters `graph`; with `parts`, only vertices of the same part share a cluster.
-    pub fn cluster(&self, graph: &Graph, parts: Option<&[u32]>, run: &Run) -> Result<Clustered> {
+    /// Clusters `graph`.
+    pub fn cluster(&self, graph: &Graph, run: &Run) -> Result<Clustered> {
         let n = graph.len();
         let mut state = State {
             graph,
-            parts,
             how: *self,
             cluster_of: Array::zeroed(n, "clusters")?,
             weights: Array::zeroed(n, "weights of clusters")?,
@@ -85,7 +84,6 @@ impl Coarsening {
 
 struct State<'a> {
     graph: &'a Graph,
-    parts: Option<&'a [u32]>,
     how: Coarsening,
     cluster_of: Array<u32>,
     weights: Array<Weight>,
@@ -140,11 +138,7 @@ impl State<'_> {
     fn favourite(&mut self, v: u32, allowed: impl Fn(u32, Weight) -> bool) -> Option<u32> {
         let own = self.cluster_of[v as usize];
         let (mut ties, mut touched) = (std::mem::replace(&mut self.ties, Array::Small(Vec::new())), std::mem::take(&mut self.touched));
-        let part = self.parts.map(|parts| parts[v as usize]);
         for &[u, w] in self.graph.edges(v) {
-            if self.parts.map(|parts| parts[u as usize]) != part {
-                continue;
-            }
             let cluster = self.cluster_of[u as usize] as usize;
             if ties[cluster] == 0 {
                 touched.push(cluster as u32);

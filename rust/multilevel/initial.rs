@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use super::balancing::balance;
 use super::graph::{Graph, Weight, plus};
-use super::Scheme;
+use super::scheme::{Scheme, loosened};
 use super::refinement::{Patience, better, refine};
 use super::state::{Quality, State};
 use super::array::Array;
@@ -19,14 +19,14 @@ use crate::random::{Random, splitmix64};
 use crate::run::Run;
 
 /// Sides that are grown for each bisection.
-const TRIES: u64 = 10;
+const TRIES: u64 = 5;
 /// Moves without an improvement that end a round on so small a graph.
 const PATIENCE: Patience = Patience { moves: 50, rounds: 4 };
 
 /// Parts of the vertices of `graph`, one for each of `caps`.
 pub fn partition(scheme: &Scheme, graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Array<u32>> {
-    if let &[left, right] = caps {
-        return bisect(graph, [left, right], seed, run);
+    if caps.len() == 2 {
+        return bisect(graph, caps, seed, run);
     }
     let mut part_of = Array::zeroed(graph.len(), "parts")?;
     let ids = (0..graph.len() as u32).collect::<Vec<_>>();
@@ -50,16 +50,8 @@ fn split(
         return Ok(());
     }
     let (left, right) = caps.split_at(caps.len().div_ceil(2));
-    let sides = sides(graph, left, right);
-    let mut best: Option<(Quality, Array<u32>)> = None;
-    for attempt in 0..super::env("BTRIES", 1) {
-        let rating = scheme.ratings[attempt as usize % scheme.ratings.len()];
-        let (side_of, quality) = scheme.cycle(graph, &sides, rating, None, splitmix64(seed ^ attempt << 20), run)?;
-        if best.as_ref().is_none_or(|(best, _)| better(quality, *best)) {
-            best = Some((quality, side_of));
-        }
-    }
-    let Some((_, side_of)) = best else { return Ok(()) };
+    let sides = shares(graph.total(), &[left, right]);
+    let (side_of, _) = scheme.cycle(graph, &sides, scheme.ratings[0], seed, run)?;
     for (side, (caps, first)) in (0..).zip([(left, first), (right, first + left.len() as u32)]) {
         let (half, places) = graph.induced(&side_of, side)?;
         let ids: Vec<u32> = places.iter().map(|&v| ids[v as usize]).collect();
@@ -68,21 +60,24 @@ fn split(
     Ok(())
 }
 
-/// The caps of two sides: all bisections together may use up what the caps leave above the mean, so that each takes its
-/// root of it.
-fn sides(graph: &Graph, left: &[Weight], right: &[Weight]) -> [Weight; 2] {
-    let depth = usize::BITS - (left.len().max(right.len()) - 1).leading_zeros() + 1;
-    let (total, both) = (graph.total(), [sum(left), sum(right)]);
-    [0, 1].map(|side| {
+/// The caps of blocks of parts: all bisections to come together may use up what the caps leave above the mean, so that
+/// this one takes its root of it.
+pub fn shares(total: Weight, blocks: &[&[Weight]]) -> Vec<Weight> {
+    let most = blocks.iter().map(|block| block.len()).max().unwrap_or(1);
+    let depth = usize::BITS - (most - 1).leading_zeros() + 1;
+    let sums: Vec<Weight> = blocks.iter().map(|caps| sum(caps)).collect();
+    let all = [0, 1].map(|bound| sums.iter().map(|cap| cap[bound] as f64).sum::<f64>());
+    let share = |cap: &Weight| {
         [0, 1].map(|bound| {
-            let (cap, total) = (both[side][bound] as f64, total[bound] as f64);
-            let ratio = (both[0][bound] as f64 + both[1][bound] as f64) / total;
-            if total == 0.0 || ratio <= 1.0 {
-                return both[side][bound];
+            let ratio = all[bound] / total[bound] as f64;
+            if total[bound] == 0 || ratio <= 1.0 {
+                return cap[bound];
             }
-            (cap / ratio * libm::pow(ratio, 1.0 / f64::from(depth))).ceil() as u64
+            let least = cap[bound] as f64 / ratio;
+            ((least * libm::pow(ratio, 1.0 / f64::from(depth))).ceil() as u64).min(cap[bound])
         })
-    })
+    };
+    sums.iter().map(share).collect()
 }
 
 fn sum(caps: &[Weight]) -> Weight {
@@ -90,13 +85,12 @@ fn sum(caps: &[Weight]) -> Weight {
 }
 
 /// The best of several bisections of `graph` under two caps.
-fn bisect(graph: &Graph, caps: [Weight; 2], seed: u64, run: &Run) -> Result<Array<u32>> {
-    let caps = super::relaxed(graph, &caps, false);
-    let caps = [caps[0], caps[1]];
+fn bisect(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Array<u32>> {
+    let caps = loosened(graph, caps);
     let mut best: Option<(Quality, Array<u32>)> = None;
-    for attempt in 0..super::env("GTRIES", TRIES) {
+    for attempt in 0..TRIES {
         let mut random = Random::new(seed, attempt);
-        let grown = grow(graph, caps, &mut random)?;
+        let grown = grow(graph, &caps, &mut random)?;
         let mut state = State::new(graph, grown, &caps)?;
         balance(&mut state, run)?;
         refine(&mut state, PATIENCE, random.next_u64(), run)?;
@@ -112,7 +106,7 @@ fn bisect(graph: &Graph, caps: [Weight; 2], seed: u64, run: &Run) -> Result<Arra
 }
 
 /// Side 0 grown from a random vertex until it has its share of the weight.
-fn grow(graph: &Graph, caps: [Weight; 2], random: &mut Random) -> Result<Array<u32>> {
+fn grow(graph: &Graph, caps: &[Weight], random: &mut Random) -> Result<Array<u32>> {
     let n = graph.len() as u64;
     let mut side_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
     side_of.iter_mut().for_each(|side| *side = 1);

@@ -1,16 +1,21 @@
-//! A multilevel partitioner for graphs that fit into memory.
+//! A multilevel partitioner for graphs that fit into memory: one bound on the parts, or two.
 //!
-//! **Requirements.** The neighbours of every vertex; fewer than 2^31 edges.
+//! **Requirements.** The neighbours of every vertex; fewer than 2^32 entries. A symmetric stream must list both directions
+//! of every edge.
 //!
-//! **Memory.** 8 bytes per entry of the adjacency and 32 per vertex, about twice for all levels together, and `4 k` bytes
-//! per vertex for the ties of vertices to parts.
+//! **Memory.** Beside the adjacency, [`Multilevel::memory`]: 16 bytes per entry (the graph with weights, 8, and as much
+//! for all coarser ones), 96 per vertex and 4 per vertex and part, of at most 64 parts at a time.
 //!
 //! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph is
 //! small; [`initial`] partitions that by recursive bisection; on the way back to the given graph every level is
-//! [`balancing`]ed and [`refinement`] improves it. That is done once for each rating of the coarsening, since none is the
-//! best for all graphs; from the best result on, further cycles coarsen within the parts.
+//! [`balancing`]ed and searched for better states ([`refinement`]). [`scheme`] says how often each is done. More than 64
+//! parts are made in two steps or more: up to 64 blocks, then the parts of each. With two bounds, what is still above a
+//! cap in the end is repaired as SIGMA does it; the caps on vertices always hold.
 //!
-//! **Parallelism.** The ratings, each by itself.
+//! **Parallelism.** The attempts on the small graphs, each by itself.
+//!
+//! **Complexity.** O((n + m) log n) where coarsening halves the graph; at most `8 n` moves per level, O(degree + log n)
+//! each.
 //!
 //! **Source.** Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke, Sanders
 //! and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014.
@@ -21,195 +26,162 @@ pub mod coarsening;
 pub mod graph;
 pub mod initial;
 pub mod refinement;
+pub mod scheme;
 pub mod state;
 
-use array::Array;
-use crate::error::Result;
-use crate::random::splitmix64;
+use crate::balance::BalanceOn;
+use crate::buffer::Buffer;
+use crate::csr::Csr;
+use crate::error::{Error, Result};
+use crate::partition::{
+    AdjacencyPartitioner, VertexPartition, Volume, cap, validate_balance, validate_parts,
+};
 use crate::run::Run;
-use balancing::balance;
-use coarsening::{Clustered, Coarsening, Rating};
+use crate::sigma::vertex::repair::repair;
 use graph::{Graph, Weight};
-use refinement::{Patience, better, refine};
-use state::{Quality, State};
+pub use scheme::Scheme;
 
-/// How a graph is partitioned.
+/// The second bound of a partition.
 #[derive(Debug, Clone)]
-pub struct Scheme {
-    /// Ratings that are tried.
-    pub ratings: Vec<Rating>,
-    /// Further cycles from the best result on.
-    pub cycles: u32,
-    /// A cluster weighs at most the cap of a part divided by this.
-    pub clusters_per_part: u64,
-    /// Vertices per part of the coarsest graph.
-    pub coarsest: usize,
+pub enum Second {
+    /// No volume, the sum of `d(v) + 1`, above this ratio to the mean.
+    Volume(f64),
+    /// Weights that the parts share evenly.
+    Weights(BalanceOn),
+}
+
+/// Parameters of the multilevel partitioner.
+#[derive(Debug, Clone)]
+pub struct Multilevel {
+    /// Number of parts.
+    pub k: u32,
+    /// No part exceeds `ceil(balance * n / k)` vertices.
+    pub balance: f64,
+    /// A second bound, if any.
+    pub second: Option<Second>,
     /// Seed of everything random.
     pub seed: u64,
 }
 
-fn env(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |v| v.parse().unwrap())
-}
+impl Multilevel {
+    /// `k` parts within 1.03 of the mean number of vertices.
+    pub fn new(k: u32) -> Self {
+        Self { k, balance: 1.03, second: None, seed: 0 }
+    }
 
-impl Default for Scheme {
-    fn default() -> Self {
-        let ratings = std::env::var("RATINGS").unwrap_or("dwm".into());
-        let ratings = ratings.chars().map(|c| match c { 'd' => Rating::Density, 'w' => Rating::Weight, _ => Rating::Modularity }).collect();
-        Self {
-            ratings,
-            cycles: env("CYCLES", 0) as u32,
-            clusters_per_part: env("CPP", 30),
-            coarsest: env("COARSEST", 60) as usize,
-            seed: 0,
+    /// Refuses parameters that cannot be, for a graph of `n` vertices.
+    pub fn validate(&self, n: u64) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        match &self.second {
+            None => Ok(()),
+            Some(Second::Volume(ratio)) => validate_balance("volume_balance", *ratio),
+            Some(Second::Weights(on)) => on.validate(n),
         }
     }
-}
 
-/// A graph and its clusters, finer levels first.
-type Level = (Clustered, Graph);
+    /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
+    pub fn memory(&self, n: u64, entries: u64) -> u64 {
+        let at_once = u64::from(self.k).min(scheme::MOST_PARTS as u64);
+        entries.saturating_mul(16).saturating_add(n * (96 + 4 * at_once)).saturating_add(96 * u64::from(self.k))
+    }
 
-impl Scheme {
-    /// Parts of the vertices of `graph`, one for each of `caps`, which may be exceeded where nothing else was found.
-    pub fn partition(&self, graph: &Graph, caps: &[Weight], run: &Run) -> Result<(Array<u32>, Quality)> {
-        // Down to a graph that is small beside the given one, once; there, several attempts are cheap.
-        let few = graph.num_entries() / env("TRUNK", 4) as usize;
-        let (levels, _) = self.coarsen(graph, caps, self.ratings[0], None, few, self.seed, run)?;
-        let middle = levels.last().map_or(graph, |level| &level.1);
-        let mut best: Option<(Array<u32>, Quality)> = None;
-        for attempt in 0..env("TRIES", 1) {
-            let rating = self.ratings[attempt as usize % self.ratings.len()];
-            let seed = splitmix64(self.seed ^ splitmix64(attempt + 1));
-            let found = self.cycle(middle, caps, rating, None, seed, run)?;
-            if best.as_ref().is_none_or(|(_, best)| better(found.1, *best)) {
-                best = Some(found);
-            }
+    /// What a vertex weighs.
+    fn weight(&self, csr: &Csr, v: u32) -> Weight {
+        match &self.second {
+            None => [1, 0],
+            Some(Second::Volume(_)) => [1, u64::from(csr.degree(v)) + 1],
+            Some(Second::Weights(on)) => [1, on.weight(v)],
         }
-        let Some((part_of, quality)) = best else {
-            return Ok((Array::zeroed(graph.len(), "parts")?, Quality { excess: 0.0, cut: 0 }));
+    }
+
+    /// The caps on vertices and on the second weight.
+    fn caps(&self, csr: &Csr) -> Weight {
+        let n = csr.num_vertices() as u64;
+        let second = match &self.second {
+            None => u64::MAX,
+            Some(Second::Volume(ratio)) => cap(*ratio, n + csr.num_entries(), self.k),
+            Some(Second::Weights(on)) => on.cap(self.k),
         };
-        if levels.is_empty() {
-            return Ok((part_of, quality));
+        [cap(self.balance, n, self.k), second]
+    }
+
+    /// The partition that the parts found make, with its caps kept.
+    fn finish(&self, csr: &Csr, part_of: &[u32], caps: Weight, run: &Run) -> Result<VertexPartition> {
+        let mut parts: Buffer<u32> = Buffer::zeroed(part_of.len(), "part of each vertex")?;
+        parts.copy_from_slice(part_of);
+        let mut loads = vec![[0; 2]; self.k as usize];
+        for (v, &part) in (0..).zip(part_of) {
+            loads[part as usize] = graph::plus(loads[part as usize], self.weight(csr, v));
         }
-        self.uncoarsen(graph, levels, part_of, caps, true, self.seed, run)
-    }
-
-    /// Down to the coarsest graph and back, within the parts of `known` if there are any.
-    pub fn cycle(
-        &self,
-        graph: &Graph,
-        caps: &[Weight],
-        rating: Rating,
-        known: Option<&[u32]>,
-        seed: u64,
-        run: &Run,
-    ) -> Result<(Array<u32>, Quality)> {
-        let (levels, parts) = self.coarsen(graph, caps, rating, known, 0, seed, run)?;
-        let coarsest = levels.last().map_or(graph, |level| &level.1);
-        let part_of = match parts {
-            Some(parts) => parts,
-            None => initial::partition(self, coarsest, caps, seed, run)?,
-        };
-        self.uncoarsen(graph, levels, part_of, caps, false, seed, run)
-    }
-
-    /// Levels until a graph has at most `entries` entries or is the coarsest, and the parts of that, if they are known.
-    fn coarsen(
-        &self,
-        graph: &Graph,
-        caps: &[Weight],
-        rating: Rating,
-        known: Option<&[u32]>,
-        entries: usize,
-        seed: u64,
-        run: &Run,
-    ) -> Result<(Vec<Level>, Option<Array<u32>>)> {
-        let total = graph.total();
-        let share = |bound: usize| (total[bound] / (caps.len() as u64 * self.clusters_per_part)).max(1);
-        let cap = [share(0), if total[1] == 0 { 0 } else { share(1) }];
-        let mut levels: Vec<Level> = Vec::new();
-        let mut parts = known.map(|known| copied(known)).transpose()?;
-        loop {
-            let finest = levels.last().map_or(graph, |level| &level.1);
-            if finest.len() <= self.coarsest * caps.len() || finest.num_entries() <= entries {
-                return Ok((levels, parts));
+        let (graph, exceeded) = (csr.graph().clone(), loads.iter().any(|&load| !graph::fits(load, caps)));
+        match &self.second {
+            None => {
+                let loads = loads.into_iter().map(|[vertices, _]| vertices).collect();
+                Ok(VertexPartition::new(parts.reinterpret(), self.k, loads, Some(caps[0]), graph))
             }
-            let seed = splitmix64(seed ^ levels.len() as u64);
-            let rounds = env("ROUNDS", 3) as u32;
-            let clustered = Coarsening { rating, cap, rounds, seed }.cluster(finest, parts.as_deref(), run)?;
-            if clustered.count as f64 > 0.95 * finest.len() as f64 {
-                return Ok((levels, parts));
+            Some(Second::Volume(_)) => {
+                let (mut kept, mut dealt) = (caps[1], false);
+                if exceeded {
+                    let repaired = repair(csr, &mut parts, &loads, caps, run)?;
+                    (loads, kept, dealt) = (repaired.loads, repaired.cap, repaired.dealt);
+                }
+                let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
+                Ok(VertexPartition {
+                    volume: Some(Volume { loads: volumes, nominal: caps[1], cap: kept }),
+                    dealt,
+                    ..VertexPartition::new(parts.reinterpret(), self.k, vertices, Some(caps[0]), graph)
+                })
             }
-            if let Some(fine) = parts.take() {
-                let mut coarse: Array<u32> = Array::zeroed(clustered.count, "parts")?;
-                fine.iter()
-                    .zip(clustered.cluster_of.iter())
-                    .for_each(|(&part, &c)| coarse[c as usize] = part);
-                parts = Some(coarse);
+            Some(Second::Weights(on)) => {
+                let balanced = if exceeded {
+                    on.deal(self.k, run)?
+                } else {
+                    crate::balance::Balanced { assignment: parts.reinterpret(), loads, dealt: false }
+                };
+                Ok(VertexPartition::balanced(balanced, self.k, caps[0], on, graph))
             }
-            let coarse = finest.contract(&clustered.cluster_of, clustered.count, run)?;
-            levels.push((clustered, coarse));
-        }
-    }
-
-    /// The way back to `graph` from the parts of the last level, which `refined` says are refined already.
-    fn uncoarsen(
-        &self,
-        graph: &Graph,
-        mut levels: Vec<Level>,
-        mut part_of: Array<u32>,
-        caps: &[Weight],
-        mut refined: bool,
-        seed: u64,
-        run: &Run,
-    ) -> Result<(Array<u32>, Quality)> {
-        loop {
-            let here = levels.last().map_or(graph, |level| &level.1);
-            let mut quality = None;
-            if !std::mem::take(&mut refined) {
-                let caps = relaxed(here, caps, levels.is_empty());
-                let mut state = State::new(here, part_of, &caps)?;
-                balance(&mut state, run)?;
-                refine(&mut state, patience(here), seed ^ levels.len() as u64, run)?;
-                quality = Some(state.quality());
-                part_of = state.part_of;
-            }
-            let Some((Clustered { cluster_of, .. }, _)) = levels.pop() else {
-                return Ok((part_of, quality.unwrap_or(Quality { excess: 0.0, cut: 0 })));
-            };
-            let mut fine: Array<u32> = Array::zeroed(cluster_of.len(), "parts")?;
-            fine.iter_mut().zip(cluster_of.iter()).for_each(|(part, &c)| *part = part_of[c as usize]);
-            part_of = fine;
         }
     }
 }
 
-/// The caps for a coarse graph: its heavy vertices need some play, which finer levels take back.
-fn relaxed(graph: &Graph, caps: &[Weight], finest: bool) -> Vec<Weight> {
-    if finest || env("RELAX", 1) == 0 {
-        return caps.to_vec();
+impl AdjacencyPartitioner for Multilevel {
+    fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+        let n = csr.graph().n;
+        self.validate(n)?;
+        let needed = self.memory(n, csr.num_entries());
+        run.require(needed, format!("multilevel on {n} vertices, {} entries", csr.num_entries()))?;
+        check_symmetry(csr, run)?;
+        let graph = Graph::of(csr, |v| self.weight(csr, v), run)?;
+        let caps = self.caps(csr);
+        let scheme = Scheme { seed: self.seed, ..Scheme::default() };
+        let (part_of, _) = scheme.partition(&graph, &vec![caps; self.k as usize], run)?;
+        drop(graph);
+        self.finish(csr, &part_of, caps, run)
     }
-    let total = graph.total();
-    let heaviest = graph.heaviest();
-    let sum = |bound: usize| caps.iter().map(|cap| cap[bound] as f64).sum::<f64>();
-    let sums = [sum(0), sum(1)];
-    let each = |cap: &Weight| {
-        [0, 1].map(|bound| {
-            let mean = total[bound] as f64 * (cap[bound] as f64 / sums[bound].max(1.0));
-            cap[bound].max(mean as u64 + heaviest[bound])
-        })
-    };
-    caps.iter().map(each).collect()
 }
 
-/// How long to look for improvements.
-fn patience(graph: &Graph) -> Patience {
-    let moves = (graph.len() / env("PDIV", 50) as usize).clamp(env("PMIN", 100) as usize, env("PMAX", 1000) as usize);
-    Patience { moves, rounds: env("FMROUNDS", 8) }
-}
-
-fn copied(parts: &[u32]) -> Result<Array<u32>> {
-    let mut copy: Array<u32> = Array::zeroed(parts.len(), "parts")?;
-    copy.copy_from_slice(parts);
-    Ok(copy)
+/// Refuses a stream that was opened as symmetric and is not: gains would go wrong.
+fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
+    if !csr.is_symmetric() {
+        return Ok(());
+    }
+    let n = csr.num_vertices();
+    let mut seen: Buffer<u32> = Buffer::zeroed(n, "directions of edges")?;
+    for v in 0..n as u32 {
+        // Sources come in ascending order, so the next target of u that has not been met must be v.
+        for &u in csr.neighbours(v) {
+            let next = csr.neighbours(u).get(seen[u as usize] as usize);
+            if next != Some(&v) {
+                let what = format!("\"symmetric\", but the records list {v} to {u} more often than {u} to {v}; open \
+                     them as undirected or directed");
+                return Err(Error::parameter("kind", what));
+            }
+            seen[u as usize] += 1;
+        }
+        if v % 1024 == 0 {
+            run.advance(0)?;
+        }
+    }
+    Ok(())
 }

@@ -14,6 +14,7 @@
 
 use std::collections::BinaryHeap;
 
+use super::graph::Graph;
 use super::state::{Quality, State};
 use super::array::Array;
 use crate::error::Result;
@@ -34,6 +35,13 @@ pub struct Patience {
     pub moves: usize,
     /// Rounds at most.
     pub rounds: u64,
+}
+
+impl Patience {
+    /// That for a graph on the way back.
+    pub fn of(graph: &Graph) -> Self {
+        Self { moves: (graph.len() / 50).clamp(100, 1000), rounds: 8 }
+    }
 }
 
 /// Improves the state until it does not pay any more.

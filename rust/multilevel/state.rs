@@ -33,6 +33,21 @@ pub struct Quality {
     pub cut: u64,
 }
 
+impl Quality {
+    /// That of the given parts.
+    pub fn of(graph: &Graph, part_of: &[u32], caps: &[Weight]) -> Self {
+        let (mut loads, mut ends) = (vec![[0; 2]; caps.len()], 0);
+        for v in 0..graph.len() as u32 {
+            let own = part_of[v as usize];
+            loads[own as usize] = plus(loads[own as usize], graph.weight(v));
+            let cut = graph.edges(v).iter().filter(|&&[u, _]| part_of[u as usize] != own);
+            ends += cut.map(|&[_, w]| u64::from(w)).sum::<u64>();
+        }
+        let excess = loads.iter().zip(caps).map(|(load, cap)| excess(*load, *cap)).sum();
+        Self { excess, cut: ends / 2 }
+    }
+}
+
 impl<'a> State<'a> {
     /// The state of a given partition.
     pub fn new(graph: &'a Graph, part_of: Array<u32>, caps: &'a [Weight]) -> Result<Self> {
