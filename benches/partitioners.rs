@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fastpart::baselines::dbh::Dbh;
 use fastpart::baselines::two_phase::{Scoring, TwoPhase};
+use fastpart::csr::Csr;
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, pass::largest_id};
 use fastpart::partition::{EdgePartitioner, VertexPartitioner};
@@ -82,5 +83,28 @@ fn passes(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, passes);
+/// R-MAT, n = 2^20, 16 M records: in memory, and out of core on the disk of `target/`.
+fn csr(criterion: &mut Criterion) {
+    let model = generate::Rmat::new(1 << 20, 16_000_000, 0).expect("sizes");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target");
+    let path = folder.join("rmat-csr.bin");
+    if !path.exists() {
+        generate::write(&model, &path, &Run::new(None, None).expect("threads")).expect("disk space");
+    }
+    let mut edges = EdgeFile::open(&path, None, None, Io::Map).expect("edges");
+    edges.set_num_vertices(1 << 20);
+    let mut group = criterion.benchmark_group("csr");
+    group.sample_size(10).throughput(Throughput::Elements(edges.num_edges()));
+    for (place, budget) in [("in memory", 1 << 32), ("out of core", 64 << 20)] {
+        for threads in [1, 2] {
+            let run = Run::new(Some(threads), Some(budget)).expect("threads");
+            let run = run.with_tmp_dir(Some(folder.clone()));
+            group.bench_function(format!("{place}, {threads} threads"), |bencher| {
+                bencher.iter(|| Csr::build(&edges, false, &run).expect("adjacency"));
+            });
+        }
+    }
+}
+
+criterion_group!(benches, passes, csr);
 criterion_main!(benches);

@@ -43,12 +43,21 @@ pub fn memory(edges: &dyn EdgeStream, run: &Run) -> u64 {
 
 /// Counts degrees and loops, and hashes the records.
 pub fn scan(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
+    scan_ends::<2>(edges, run)
+}
+
+/// The same with out-degrees: a record counts for its first end alone.
+pub fn scan_sources(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
+    scan_ends::<1>(edges, run)
+}
+
+fn scan_ends<const ENDS: usize>(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
     let (n, m) = (edges.num_vertices() as usize, edges.num_edges());
     run.begin("degrees", m);
     let init = || Ok(Worker { degree: Buffer::zeroed(n, "degrees")?, loops: 0, hasher: Hasher::default() });
     let mut workers = pass(edges, run, checksum::UNIT, WORKERS, init, |worker, first, records| {
         worker.hasher.update(first, records, m);
-        worker.loops += count(&mut worker.degree, records);
+        worker.loops += count::<ENDS>(&mut worker.degree, records);
         Ok(())
     })?;
     let mut total = match workers.pop() {
@@ -75,14 +84,14 @@ pub fn scan(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
     Ok(Degrees { degree: total.degree, loops: total.loops, checksum: checksum::combine(hashers) })
 }
 
-/// Adds the ends of `records` to `degree`, and returns the number of loops.
-fn count(degree: &mut [u32], records: &[Record]) -> u64 {
+/// Adds the first `ENDS` ends of `records` to `degree`, and returns the number of loops.
+fn count<const ENDS: usize>(degree: &mut [u32], records: &[Record]) -> u64 {
     let mut loops = 0;
     for &[u, v] in records {
         // A loop adds 0: cheaper than a branch. Saturating, so that a degree beyond 32 bits is seen in the end.
         let end = u32::from(u != v);
         loops += u64::from(u == v);
-        for id in [u, v] {
+        for &id in &[u, v][..ENDS] {
             // SAFETY: ids from a block are below `num_vertices`, the length of `degree`. Measured: 1.3 times as fast
             // as the checked access.
             let degree = unsafe { degree.get_unchecked_mut(id as usize) };

@@ -20,6 +20,7 @@ pub const MAX_THREADS: usize = 1024;
 pub struct Run {
     pool: ThreadPool,
     budget: u64,
+    held: AtomicU64,
     tmp_dir: PathBuf,
     cancelled: AtomicBool,
     phase: Mutex<&'static str>,
@@ -60,6 +61,7 @@ impl Run {
         Ok(Run {
             pool,
             budget: budget.unwrap_or_else(budget::available),
+            held: AtomicU64::new(0),
             tmp_dir: std::env::temp_dir(),
             cancelled: AtomicBool::new(false),
             phase: Mutex::new("start"),
@@ -86,9 +88,14 @@ impl Run {
         self.pool.current_num_threads()
     }
 
-    /// Bytes this run may hold.
+    /// Bytes this run may still take.
     pub fn budget(&self) -> u64 {
-        self.budget
+        self.budget.saturating_sub(self.held.load(Relaxed))
+    }
+
+    /// Takes `bytes` off the budget for good: they stay in use beside whatever the run does next.
+    pub fn hold(&self, bytes: u64) {
+        self.held.fetch_add(bytes, Relaxed);
     }
 
     /// Runs `work` on the private pool.
@@ -98,10 +105,11 @@ impl Run {
 
     /// Refuses work that needs more than the budget; called before anything is allocated.
     pub fn require(&self, needed: u64, what: impl Into<String>) -> Result<()> {
-        if needed <= self.budget {
+        let budget = self.budget();
+        if needed <= budget {
             return Ok(());
         }
-        Err(Error::MemoryBudget { what: what.into(), needed, budget: self.budget })
+        Err(Error::MemoryBudget { what: what.into(), needed, budget })
     }
 
     /// Begins a step of `total` units.
@@ -151,6 +159,8 @@ mod tests {
             run.require(1001, "x"),
             Err(Error::MemoryBudget { needed: 1001, budget: 1000, .. })
         ));
+        run.hold(300);
+        assert!(run.require(700, "x").is_ok() && run.require(701, "x").is_err());
         run.begin("step", 10);
         run.advance(4).unwrap();
         assert_eq!(run.progress(), Progress { phase: "step", done: 4, total: 10 });

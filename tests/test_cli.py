@@ -114,7 +114,7 @@ def test_info(run):
     code, out, _ = run("info", "g.bin")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == list(fp.info("g.bin"))
-    assert re.search(r"^memory +spring 8,388,800\b", out, re.MULTILINE)
+    assert re.search(r"^memory +adjacency [\d,]+.* spring 8,388,800\b", out, re.MULTILINE)
 
 
 def test_generate_and_convert(run):

@@ -13,7 +13,7 @@ import fastpart as fp
 from fastpart.cli import main
 from fastpart.comparing.comparison import LISTED_PARTS, MATRIX_PARTS
 from fastpart.comparing.memory import peak
-from fastpart.partitioners import PARTITIONERS
+from fastpart.partitioners import PARTITIONERS, VARIANTS
 from strategies import edge_lists, raw
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
@@ -69,6 +69,7 @@ def test_each_algorithm_runs_at_each_k_in_the_order_named():
 def test_by_default_all_built_in_ones_in_both_kinds_compete():
     entered = [row["algorithm"] for row in rows(fp.compare(EDGES, 2, peers=False))]
     assert {name.partition(":")[0] for name in entered} == set(PARTITIONERS)
+    assert {"sigma:mode=edge", "random:mode=edge", "two_phase:scoring=hdrf"} < set(entered)
     assert len(entered) == len(set(entered))
 
 
@@ -78,6 +79,7 @@ def test_a_mode_is_a_competitor_of_its_own(monkeypatch):
         return {"vertex": halves, "edge": alternating}[mode](edges, k)
 
     monkeypatch.setitem(PARTITIONERS, "both", both)
+    monkeypatch.setitem(VARIANTS, "both", ({"mode": "edge"},))
     done = fp.compare(EDGES, 2, peers=False, seed=7, threads=1)
     kinds = {row["algorithm"]: row["kind"] for row in rows(done)}
     assert (kinds["both"], kinds["both:mode=edge"]) == ("vertex", "edge")
@@ -112,14 +114,10 @@ def test_a_finished_partition_is_measured_at_its_own_k():
     assert (rows(done)[1]["seconds"], rows(done)[1]["bytes_per_vertex"]) == (None, None)
 
 
-def test_edge_partitions_have_the_halo_of_their_home_parts(monkeypatch):
-    def home_parts(edges, part, *, threads=None, memory_limit=None, progress=None):
-        return fp.VertexPartition(part.assignment[:6], part.k)
-
-    monkeypatch.setattr(fp, "home_parts", home_parts, raising=False)
+def test_edge_partitions_have_the_halo_of_their_home_parts():
     done = fp.compare(EDGES, 2, [alternating, halves])
-    expected = fp.evaluate(EDGES, [0, 1, 0, 1, 0, 1]).totals["halo_rf"][0]
-    assert rows(done)[0]["halo_rf"] == expected
+    homes = fp.home_parts(EDGES, alternating(fp.open_edges(EDGES), 2))
+    assert rows(done)[0]["halo_rf"] == fp.evaluate(EDGES, homes).totals["halo_rf"][0]
     assert rows(done)[1]["halo_rf"] == fp.evaluate(EDGES, [0, 0, 0, 1, 1, 1]).totals["halo_rf"][0]
 
 

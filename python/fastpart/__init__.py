@@ -35,7 +35,22 @@ from .graph_info import info
 from .homes import home_parts
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import custom, dbh, fennel, grem, hash, ldg, random, refennel, reldg, spring, two_phase
+from .partitioners import (
+    custom,
+    dbh,
+    fennel,
+    greedy,
+    grem,
+    hash,
+    hdrf,
+    ldg,
+    random,
+    refennel,
+    reldg,
+    sigma,
+    spring,
+    two_phase,
+)
 from .report import draw
 from .store import load
 
@@ -65,8 +80,10 @@ __all__ = [
     "export",
     "fennel",
     "generate",
+    "greedy",
     "grem",
     "hash",
+    "hdrf",
     "home_parts",
     "info",
     "ldg",
@@ -75,6 +92,7 @@ __all__ = [
     "random",
     "refennel",
     "reldg",
+    "sigma",
     "spring",
     "two_phase",
 ]

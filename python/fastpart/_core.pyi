@@ -117,6 +117,20 @@ def grem(
     seed: int,
     options: RunOptions,
 ) -> dict[str, Any]: ...
+def sigma_vertex(
+    edges: EdgeSource,
+    *,
+    symmetric: bool,
+    k: int,
+    balance: float,
+    volume_balance: float,
+    objective: str,
+    tau: float,
+    gamma: float,
+    batch: int | None,
+    strict: bool,
+    options: RunOptions,
+) -> dict[str, Any]: ...
 def random_vertices(
     edges: EdgeSource,
     *,
@@ -141,6 +155,29 @@ def cluster_modularity(
 ) -> dict[str, Any]: ...
 def cluster_hollocou(
     edges: EdgeSource, *, max_volume: int | None, batch: int | None, options: RunOptions
+) -> dict[str, Any]: ...
+def hdrf(
+    edges: EdgeSource,
+    *,
+    k: int,
+    balance: float,
+    balance_weight: float,
+    out: _Path | None,
+    options: RunOptions,
+) -> dict[str, Any]: ...
+def greedy(
+    edges: EdgeSource, *, k: int, balance: float, out: _Path | None, options: RunOptions
+) -> dict[str, Any]: ...
+def sigma_edge(
+    edges: EdgeSource,
+    *,
+    symmetric: bool,
+    k: int,
+    balance: float,
+    balance_weight: float,
+    bands: int,
+    out: _Path | None,
+    options: RunOptions,
 ) -> dict[str, Any]: ...
 def vertex_stream(
     edges: EdgeSource,
@@ -208,7 +245,7 @@ def write_edge_parts(
 ) -> list[dict[str, Any]]:
     """Write the folders of the parts below ``into``; per part what ``part.json`` holds."""
 
-def memory_estimates(edges: EdgeSource) -> dict[str, int]: ...
+def memory_estimates(edges: EdgeSource, symmetric: bool, options: RunOptions) -> dict[str, int]: ...
 def generate_rmat(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
 def generate_ba(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
 def generate_grid(target: _Path, *, rows: int, columns: int, options: RunOptions) -> tuple[int, str]: ...

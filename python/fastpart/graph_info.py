@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from .edges import open_edges
-from .parameters import Progress
+from .parameters import Progress, run_options
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 
@@ -33,8 +33,10 @@ def info(
     -------
     dict
         ``n``, ``m``, ``loops``, ``kind``, ``isolated`` (vertices without a non-loop record), ``mean_degree``,
-        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by
-        name; for those that need the neighbours of each vertex, beside the adjacency).
+        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by name; for
+        k = 64 where it depends on k). What works on the neighbours of the vertices takes ``memory["adjacency"]``
+        beside, built by the first call and kept with the :class:`Edges`; what exceeds half of the limit lies in
+        temporary files, and is not in this number.
 
     Examples
     --------
@@ -47,6 +49,7 @@ def info(
     opened = open_edges(edges, **running)
     degrees = opened.degrees(**running)
     loops, checksum = opened.identify()
+    limits = run_options(threads, memory_limit)
     n = opened.num_vertices
     quantiles = np.quantile(degrees, _QUANTILES, method="lower") if n else np.zeros(len(_QUANTILES))
     names = ("min", "25%", "50%", "75%", "90%", "99%", "99.9%", "max")
@@ -59,5 +62,5 @@ def info(
         "mean_degree": round(2 * (opened.num_edges - loops) / n, 3) if n else 0.0,
         "degrees": {name: int(value) for name, value in zip(names, quantiles, strict=True)},
         "checksum": checksum,
-        "memory": _core.memory_estimates(opened._source),
+        "memory": _core.memory_estimates(opened._source, opened.kind == "symmetric", limits),
     }

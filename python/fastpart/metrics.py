@@ -105,7 +105,8 @@ def evaluate(
         test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.totals``: ``kind, algorithm,
         k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
         replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. Of a partition made with
-        ``balance_on``, the first also has ``weight_load, weight_cap``, the second ``weight_balance``.
+        ``balance_on``, the first also has ``weight_load, weight_cap``, the second ``weight_balance``; of one with a
+        bound on volume (degree + 1, summed), ``volume_load, volume_cap`` and ``volume_balance``.
 
     Raises
     ------
@@ -172,6 +173,11 @@ def _evaluate_vertex(
             pl.Series("weight_load", part.weight_loads),
             pl.Series("weight_cap", [part.weight_cap] * k, pl.Int64),
         )
+    if part.volume_loads is not None:
+        parts = parts.with_columns(
+            pl.Series("volume_load", part.volume_loads),
+            pl.Series("volume_cap", [part.volume_cap] * k, pl.Int64),
+        )
     loops = counts["loops"]
     totals = _header(part, n, m, loops) | {
         "cut_ratio": _ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
@@ -181,6 +187,8 @@ def _evaluate_vertex(
     }
     if part.weight_loads is not None:
         totals["weight_balance"] = _balance(parts["weight_load"], int(part.weight_loads.sum()))
+    if part.volume_loads is not None:
+        totals["volume_balance"] = _balance(parts["volume_load"], int(part.volume_loads.sum()))
     for name, ids in splits.items():
         members = pl.Series(name, _core.split_counts(part.assignment, ids, k, options))
         parts = parts.with_columns(members)

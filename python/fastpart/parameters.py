@@ -78,15 +78,20 @@ def seed(value: object) -> int:
 
 def ratio(name: str, value: object) -> float:
     """Return a ratio >= 1."""
+    ratio = number(name, value)
+    if not (math.isfinite(ratio) and ratio >= 1):
+        raise ParameterError(f"{name}: {ratio} is not a ratio of at least 1, as 1.05 for 5 % above the mean")
+    return ratio
+
+
+def number(name: str, value: object) -> float:
+    """Return a number; whether it is one that can be is for the core to say."""
     if isinstance(value, bool | str | bytes):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
     try:
-        number = float(value)  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, OverflowError):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
-    if not (math.isfinite(number) and number >= 1):
-        raise ParameterError(f"{name}: {number} is not a ratio of at least 1, as 1.05 for 5 % above the mean")
-    return number
 
 
 def positive(name: str, value: object) -> float:

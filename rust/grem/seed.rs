@@ -5,13 +5,13 @@
 
 use super::clusters::{self, NONE};
 use super::entries::Entries;
-use crate::buffer::Buffer;
 use crate::error::{Error, Result};
-use crate::multilevel::Scheme;
+use crate::multilevel::array::Array;
 use crate::multilevel::balancing::balance;
 use crate::multilevel::coarsening::Rating;
 use crate::multilevel::graph::{Builder, Graph, Weight};
-use crate::multilevel::refinement::refine;
+use crate::multilevel::refinement::{Patience, refine};
+use crate::multilevel::scheme::Scheme;
 use crate::multilevel::state::State;
 use crate::run::Run;
 
@@ -23,8 +23,6 @@ const SMALL: usize = 1 << 18;
 pub const LARGE: usize = 1 << 21;
 /// Most vertices of such a cluster.
 const CLUSTER: u32 = 64;
-/// Moves without an improvement that end a round of the local search under the exact caps.
-const PATIENCE: usize = 500;
 
 /// Whether more chunks follow, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +42,7 @@ pub fn partition(
     of: Use,
     seed: u64,
     run: &Run,
-) -> Result<Buffer<u32>> {
+) -> Result<Array<u32>> {
     let small = entries.len() <= SMALL;
     let graph = if of == Use::First && entries.len() >= LARGE {
         clustered(entries, place, seed, run)?
@@ -58,7 +56,7 @@ pub fn partition(
     let scheme = match of == Use::Whole || small {
         true => Scheme { seed, ..Scheme::default() },
         // A seed is refined by all later chunks.
-        false => Scheme { seed, ratings: vec![Rating::Density], cycles: 0, ..Scheme::default() },
+        false => Scheme { seed, ratings: vec![Rating::Density], ..Scheme::default() },
     };
     let (part_of, _) = scheme.partition(&graph, &loose, run)?;
     if loose.iter().zip(caps).all(|(loose, cap)| loose[0] <= *cap) {
@@ -69,7 +67,7 @@ pub fn partition(
     if !balance(&mut state, run)? && of == Use::Whole {
         return Err(Error::Internal("grem: the seed partitioner found no room for some vertex".into()));
     }
-    refine(&mut state, PATIENCE, seed, run)?;
+    refine(&mut state, Patience::of(&graph), seed, run)?;
     Ok(state.part_of)
 }
 

@@ -1,6 +1,6 @@
 //! Clusters to contract, by label propagation under a size constraint.
 //!
-//! Every vertex starts alone. In rounds, in order of ascending degree first and in a seeded random order then, each moves
+//! Every vertex starts alone. In rounds, in order of ascending degree, each moves
 //! to the neighbouring cluster with the best [`Rating`] that has room. Vertices that are alone in the end, since all
 //! clusters around them are full, are paired if they prefer the same cluster (*two-hop*): without it the many leaves of
 //! hubs would never get fewer.
@@ -9,9 +9,9 @@
 //! 2014; two-hop: LaSalle et al., "Improving Graph Partitioning for Modern Graphs and Architectures", IA3 2015.
 
 use super::graph::{Graph, Weight, fits, minus, plus};
-use crate::buffer::Buffer;
+use super::array::Array;
 use crate::error::Result;
-use crate::random::{Permutation, splitmix64};
+use crate::random::splitmix64;
 use crate::run::Run;
 
 /// What a vertex likes about a cluster. None is the best for all graphs.
@@ -41,7 +41,7 @@ pub struct Coarsening {
 /// Clusters `0..count` of the vertices.
 pub struct Clustered {
     /// Cluster of each vertex.
-    pub cluster_of: Buffer<u32>,
+    pub cluster_of: Array<u32>,
     /// Number of clusters.
     pub count: usize,
 }
@@ -49,30 +49,25 @@ pub struct Clustered {
 const NONE: u32 = u32::MAX;
 
 impl Coarsening {
-    /// Clusters `graph`; with `parts`, only vertices of the same part share a cluster.
-    pub fn cluster(&self, graph: &Graph, parts: Option<&[u32]>, run: &Run) -> Result<Clustered> {
+    /// Clusters `graph`.
+    pub fn cluster(&self, graph: &Graph, run: &Run) -> Result<Clustered> {
         let n = graph.len();
         let mut state = State {
             graph,
-            parts,
             how: *self,
-            cluster_of: Buffer::zeroed(n, "clusters")?,
-            weights: Buffer::zeroed(n, "weights of clusters")?,
-            volumes: Buffer::zeroed(
+            cluster_of: Array::zeroed(n, "clusters")?,
+            weights: Array::zeroed(n, "weights of clusters")?,
+            volumes: Array::zeroed(
                 if self.rating == Rating::Modularity { n } else { 0 },
                 "volumes of clusters",
             )?,
-            ties: vec![0; n],
+            ties: Array::zeroed(n, "ties")?,
             touched: Vec::new(),
             ends: 0.0,
         };
         state.start();
-        let mut order = ascending_degree(graph)?;
-        for round in 0..self.rounds {
-            if round > 0 {
-                let permutation = Permutation::new(splitmix64(self.seed) ^ u64::from(round), n as u64);
-                (0..n as u64).for_each(|v| order[permutation.of(v) as usize] = v as u32);
-            }
+        let order = ascending_degree(graph)?;
+        for _ in 0..self.rounds {
             let mut moved = 0;
             for vertices in order.chunks(1024) {
                 moved += vertices.iter().filter(|&&v| state.visit(v)).count();
@@ -89,13 +84,12 @@ impl Coarsening {
 
 struct State<'a> {
     graph: &'a Graph,
-    parts: Option<&'a [u32]>,
     how: Coarsening,
-    cluster_of: Buffer<u32>,
-    weights: Buffer<Weight>,
-    volumes: Buffer<u64>,
+    cluster_of: Array<u32>,
+    weights: Array<Weight>,
+    volumes: Array<u64>,
     /// Weight of the edges from the vertex at hand to each cluster.
-    ties: Vec<u32>,
+    ties: Array<u32>,
     touched: Vec<u32>,
     /// Weight of all entries.
     ends: f64,
@@ -143,12 +137,8 @@ impl State<'_> {
     /// The cluster with the best rating among those around `v` that `allowed` says yes to.
     fn favourite(&mut self, v: u32, allowed: impl Fn(u32, Weight) -> bool) -> Option<u32> {
         let own = self.cluster_of[v as usize];
-        let (mut ties, mut touched) = (std::mem::take(&mut self.ties), std::mem::take(&mut self.touched));
-        let part = self.parts.map(|parts| parts[v as usize]);
+        let (mut ties, mut touched) = (std::mem::replace(&mut self.ties, Array::Small(Vec::new())), std::mem::take(&mut self.touched));
         for &[u, w] in self.graph.edges(v) {
-            if self.parts.map(|parts| parts[u as usize]) != part {
-                continue;
-            }
             let cluster = self.cluster_of[u as usize] as usize;
             if ties[cluster] == 0 {
                 touched.push(cluster as u32);
@@ -156,7 +146,7 @@ impl State<'_> {
             ties[cluster] += w;
         }
         let volume = if self.how.rating == Rating::Modularity { self.volume(v) as f64 } else { 0.0 };
-        let mut best: Option<(f64, u64, u32)> = None;
+        let mut best: Option<(f64, u32)> = None;
         for &cluster in &touched {
             let load = self.weights[cluster as usize];
             let w = f64::from(std::mem::take(&mut ties[cluster as usize]));
@@ -176,22 +166,29 @@ impl State<'_> {
                 }
             };
             // Ties are broken at random, else low ids would attract everything.
-            let candidate =
-                (rating, splitmix64(self.how.seed ^ u64::from(cluster) << 32 ^ u64::from(v)), cluster);
-            if best.is_none_or(|best| (candidate.0, candidate.1) > (best.0, best.1)) {
-                best = Some(candidate);
+            let wins = match best {
+                None => true,
+                Some((most, other)) if rating == most => self.lot(v, cluster) > self.lot(v, other),
+                Some((most, _)) => rating > most,
+            };
+            if wins {
+                best = Some((rating, cluster));
             }
         }
         touched.clear();
         (self.ties, self.touched) = (ties, touched);
-        best.filter(|&(rating, ..)| self.how.rating != Rating::Modularity || rating > 0.0)
-            .map(|(.., cluster)| cluster)
+        best.filter(|&(rating, _)| self.how.rating != Rating::Modularity || rating > 0.0)
+            .map(|(_, cluster)| cluster)
+    }
+
+    fn lot(&self, v: u32, cluster: u32) -> u64 {
+        splitmix64(self.how.seed ^ u64::from(cluster) << 32 ^ u64::from(v))
     }
 
     /// Pairs vertices that are alone and prefer the same full cluster.
     fn pair_singles(&mut self) -> Result<()> {
         let n = self.graph.len();
-        let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
+        let mut waiting: Array<u32> = Array::zeroed(n, "single vertices")?;
         waiting.iter_mut().for_each(|place| *place = NONE);
         for v in 0..n as u32 {
             let own = self.cluster_of[v as usize];
@@ -219,7 +216,7 @@ impl State<'_> {
 
     /// Numbers the clusters by their lowest vertex.
     fn number(mut self) -> Result<Clustered> {
-        let mut number: Buffer<u32> = Buffer::zeroed(self.graph.len(), "clusters")?;
+        let mut number: Array<u32> = Array::zeroed(self.graph.len(), "clusters")?;
         let mut count = 0;
         for cluster in self.cluster_of.iter_mut() {
             if number[*cluster as usize] == 0 {
@@ -233,7 +230,7 @@ impl State<'_> {
 }
 
 /// The vertices by degree (ties: id), in linear time.
-fn ascending_degree(graph: &Graph) -> Result<Buffer<u32>> {
+fn ascending_degree(graph: &Graph) -> Result<Array<u32>> {
     let n = graph.len();
     let bucket = |v: u32| (usize::BITS - graph.degree(v).leading_zeros()) as usize;
     let mut starts = [0_usize; usize::BITS as usize + 2];
@@ -241,7 +238,7 @@ fn ascending_degree(graph: &Graph) -> Result<Buffer<u32>> {
     for bucket in 1..starts.len() {
         starts[bucket] += starts[bucket - 1];
     }
-    let mut order = Buffer::zeroed(n, "order of the vertices")?;
+    let mut order = Array::zeroed(n, "order of the vertices")?;
     for v in 0..n as u32 {
         let place = &mut starts[bucket(v)];
         order[*place] = v;

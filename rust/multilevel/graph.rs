@@ -1,6 +1,6 @@
 //! Graphs with weights, from the one to be partitioned down to the coarsest.
 
-use crate::buffer::Buffer;
+use super::array::Array;
 use crate::csr::Csr;
 use crate::error::{Error, Result};
 use crate::run::Run;
@@ -29,10 +29,10 @@ pub fn fits(load: Weight, cap: Weight) -> bool {
 /// An undirected graph; every edge is an entry at both of its ends.
 #[derive(Debug)]
 pub struct Graph {
-    offsets: Buffer<u64>,
+    offsets: Array<u64>,
     /// Neighbour and weight of each entry.
-    entries: Buffer<[u32; 2]>,
-    weights: Buffer<Weight>,
+    entries: Array<[u32; 2]>,
+    weights: Array<Weight>,
     total: Weight,
 }
 
@@ -102,11 +102,16 @@ impl Graph {
         self.total
     }
 
+    /// The largest weight of a vertex, for each bound.
+    pub fn heaviest(&self) -> Weight {
+        self.weights.iter().fold([0; 2], |most, weight| [most[0].max(weight[0]), most[1].max(weight[1])])
+    }
+
     /// The graph whose vertices are the clusters `0..count` of this one's.
     pub fn contract(&self, cluster_of: &[u32], count: usize, run: &Run) -> Result<Graph> {
         let members = Members::of(cluster_of, count)?;
         let mut builder = Builder::new(count, self.num_entries())?;
-        let mut weight_to: Buffer<u32> = Buffer::zeroed(count, "weights to clusters")?;
+        let mut weight_to: Array<u32> = Array::zeroed(count, "weights to clusters")?;
         let mut touched = Vec::new();
         for cluster in 0..count as u32 {
             let mut weight = [0; 2];
@@ -137,7 +142,7 @@ impl Graph {
     /// The graph of the vertices that `part_of` puts into `part`, and their ids here.
     pub fn induced(&self, part_of: &[u32], part: u32) -> Result<(Graph, Vec<u32>)> {
         let ids: Vec<u32> = (0..self.len() as u32).filter(|&v| part_of[v as usize] == part).collect();
-        let mut place: Buffer<u32> = Buffer::zeroed(self.len(), "induced graph")?;
+        let mut place: Array<u32> = Array::zeroed(self.len(), "induced graph")?;
         ids.iter().zip(0..).for_each(|(&v, new)| place[v as usize] = new);
         let entries = ids.iter().map(|&v| self.degree(v)).sum();
         let mut builder = Builder::new(ids.len(), entries)?;
@@ -153,9 +158,9 @@ impl Graph {
 
 /// A graph in the making: the entries of a vertex, then the vertex.
 pub struct Builder {
-    offsets: Buffer<u64>,
-    entries: Buffer<[u32; 2]>,
-    weights: Buffer<Weight>,
+    offsets: Array<u64>,
+    entries: Array<[u32; 2]>,
+    weights: Array<Weight>,
     vertices: usize,
     end: usize,
 }
@@ -164,9 +169,9 @@ impl Builder {
     /// Room for `n` vertices and `entries` entries; what is not used is never touched.
     pub fn new(n: usize, entries: usize) -> Result<Self> {
         Ok(Self {
-            offsets: Buffer::zeroed(n + 1, "graph: offsets")?,
-            entries: Buffer::zeroed(entries, "graph: edges")?,
-            weights: Buffer::zeroed(n, "graph: weights")?,
+            offsets: Array::zeroed(n + 1, "graph: offsets")?,
+            entries: Array::zeroed(entries, "graph: edges")?,
+            weights: Array::zeroed(n, "graph: weights")?,
             vertices: 0,
             end: 0,
         })
@@ -202,7 +207,7 @@ impl Builder {
 /// The vertices of each cluster, ascending.
 struct Members {
     starts: Vec<u32>,
-    vertices: Buffer<u32>,
+    vertices: Array<u32>,
 }
 
 impl Members {
@@ -212,7 +217,7 @@ impl Members {
         for cluster in 2..starts.len() {
             starts[cluster] += starts[cluster - 1];
         }
-        let mut vertices = Buffer::zeroed(cluster_of.len(), "members of clusters")?;
+        let mut vertices = Array::zeroed(cluster_of.len(), "members of clusters")?;
         for (&cluster, v) in cluster_of.iter().zip(0..) {
             let place = &mut starts[cluster as usize + 1];
             vertices[*place as usize] = v;

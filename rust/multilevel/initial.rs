@@ -10,27 +10,33 @@ use std::collections::BinaryHeap;
 
 use super::balancing::balance;
 use super::graph::{Graph, Weight, plus};
-use super::refinement::{better, refine};
+use super::scheme::{Scheme, loosened};
+use super::refinement::{Patience, better, refine};
 use super::state::{Quality, State};
-use crate::buffer::Buffer;
+use super::array::Array;
 use crate::error::Result;
 use crate::random::{Random, splitmix64};
 use crate::run::Run;
 
 /// Sides that are grown for each bisection.
-const TRIES: u64 = 10;
+const TRIES: u64 = 5;
 /// Moves without an improvement that end a round on so small a graph.
-const PATIENCE: usize = 100;
+const PATIENCE: Patience = Patience { moves: 50, rounds: 4 };
 
 /// Parts of the vertices of `graph`, one for each of `caps`.
-pub fn partition(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Buffer<u32>> {
-    let mut part_of = Buffer::zeroed(graph.len(), "parts")?;
-    split(graph, caps, 0, &(0..graph.len() as u32).collect::<Vec<_>>(), &mut part_of, seed, run)?;
+pub fn partition(scheme: &Scheme, graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Array<u32>> {
+    if caps.len() == 2 {
+        return bisect(graph, caps, seed, run);
+    }
+    let mut part_of = Array::zeroed(graph.len(), "parts")?;
+    let ids = (0..graph.len() as u32).collect::<Vec<_>>();
+    split(scheme, graph, caps, 0, &ids, &mut part_of, seed, run)?;
     Ok(part_of)
 }
 
 /// Gives the vertices `ids`, which are those of `graph`, parts from `first` on.
 fn split(
+    scheme: &Scheme,
     graph: &Graph,
     caps: &[Weight],
     first: u32,
@@ -44,13 +50,34 @@ fn split(
         return Ok(());
     }
     let (left, right) = caps.split_at(caps.len().div_ceil(2));
-    let side_of = bisect(graph, [sum(left), sum(right)], seed, run)?;
+    let sides = shares(graph.total(), &[left, right]);
+    let (side_of, _) = scheme.cycle(graph, &sides, scheme.ratings[0], seed, run)?;
     for (side, (caps, first)) in (0..).zip([(left, first), (right, first + left.len() as u32)]) {
         let (half, places) = graph.induced(&side_of, side)?;
         let ids: Vec<u32> = places.iter().map(|&v| ids[v as usize]).collect();
-        split(&half, caps, first, &ids, part_of, splitmix64(seed ^ (u64::from(side) + 1)), run)?;
+        split(scheme, &half, caps, first, &ids, part_of, splitmix64(seed ^ (u64::from(side) + 1)), run)?;
     }
     Ok(())
+}
+
+/// The caps of blocks of parts: all bisections to come together may use up what the caps leave above the mean, so that
+/// this one takes its root of it.
+pub fn shares(total: Weight, blocks: &[&[Weight]]) -> Vec<Weight> {
+    let most = blocks.iter().map(|block| block.len()).max().unwrap_or(1);
+    let depth = usize::BITS - (most - 1).leading_zeros() + 1;
+    let sums: Vec<Weight> = blocks.iter().map(|caps| sum(caps)).collect();
+    let all = [0, 1].map(|bound| sums.iter().map(|cap| cap[bound] as f64).sum::<f64>());
+    let share = |cap: &Weight| {
+        [0, 1].map(|bound| {
+            let ratio = all[bound] / total[bound] as f64;
+            if total[bound] == 0 || ratio <= 1.0 {
+                return cap[bound];
+            }
+            let least = cap[bound] as f64 / ratio;
+            ((least * libm::pow(ratio, 1.0 / f64::from(depth))).ceil() as u64).min(cap[bound])
+        })
+    };
+    sums.iter().map(share).collect()
 }
 
 fn sum(caps: &[Weight]) -> Weight {
@@ -58,11 +85,12 @@ fn sum(caps: &[Weight]) -> Weight {
 }
 
 /// The best of several bisections of `graph` under two caps.
-pub fn bisect(graph: &Graph, caps: [Weight; 2], seed: u64, run: &Run) -> Result<Buffer<u32>> {
-    let mut best: Option<(Quality, Buffer<u32>)> = None;
+fn bisect(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Array<u32>> {
+    let caps = loosened(graph, caps);
+    let mut best: Option<(Quality, Array<u32>)> = None;
     for attempt in 0..TRIES {
         let mut random = Random::new(seed, attempt);
-        let grown = grow(graph, caps, &mut random)?;
+        let grown = grow(graph, &caps, &mut random)?;
         let mut state = State::new(graph, grown, &caps)?;
         balance(&mut state, run)?;
         refine(&mut state, PATIENCE, random.next_u64(), run)?;
@@ -73,14 +101,14 @@ pub fn bisect(graph: &Graph, caps: [Weight; 2], seed: u64, run: &Run) -> Result<
     }
     match best {
         Some((_, side_of)) => Ok(side_of),
-        None => Buffer::zeroed(graph.len(), "parts"),
+        None => Array::zeroed(graph.len(), "parts"),
     }
 }
 
 /// Side 0 grown from a random vertex until it has its share of the weight.
-fn grow(graph: &Graph, caps: [Weight; 2], random: &mut Random) -> Result<Buffer<u32>> {
+fn grow(graph: &Graph, caps: &[Weight], random: &mut Random) -> Result<Array<u32>> {
     let n = graph.len() as u64;
-    let mut side_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
+    let mut side_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
     side_of.iter_mut().for_each(|side| *side = 1);
     // The share of each bound, in proportion to the caps.
     let total = graph.total();
@@ -88,8 +116,8 @@ fn grow(graph: &Graph, caps: [Weight; 2], random: &mut Random) -> Result<Buffer<
         let both = caps[0][bound] as f64 + caps[1][bound] as f64;
         if both > 0.0 { total[bound] as f64 * caps[0][bound] as f64 / both } else { 0.0 }
     });
-    let mut inside: Buffer<u32> = Buffer::zeroed(graph.len(), "ties to the grown side")?;
-    let mut degree: Buffer<i64> = Buffer::zeroed(graph.len(), "weighted degrees")?;
+    let mut inside: Array<u32> = Array::zeroed(graph.len(), "ties to the grown side")?;
+    let mut degree: Array<i64> = Array::zeroed(graph.len(), "weighted degrees")?;
     degree
         .iter_mut()
         .zip(0..)

@@ -4,35 +4,56 @@
 //! it among those with room, and ends when `patience` moves in a row have improved nothing; then all moves after the best
 //! state are undone. Rounds follow as long as they gain.
 //!
-//! Gains are kept as the ties of every vertex to every part, so that a move costs its degree. The queue is lazy: a vertex
-//! whose gain rose is queued again, one whose gain fell is found out when its turn comes. A vertex that fits nowhere is
-//! dropped; its neighbours' moves bring it back.
+//! Gains are kept as the ties of every vertex to every part, so that a move costs its degree. The queue holds upper
+//! bounds of the gains, which a neighbour's move updates in constant time; the gain itself is computed when the turn of a
+//! vertex comes, and if it is lower the vertex waits for a later turn. A vertex that fits nowhere is dropped; its
+//! neighbours' moves bring it back.
 //!
 //! **Source.** Fiduccia and Mattheyses, DAC 1982; the k-way form as in Osipov and Sanders, "n-Level Graph
 //! Partitioning", ESA 2010.
 
 use std::collections::BinaryHeap;
 
+use super::graph::Graph;
 use super::state::{Quality, State};
+use super::array::Array;
 use crate::error::Result;
 use crate::random::splitmix64;
 use crate::run::Run;
 
-/// Rounds at most.
-const ROUNDS: u64 = 8;
 /// A round that gains less than one part in so many of the cut is the last.
-const LEAST_SHARE: u64 = 1000;
-/// Above this degree, a move tells only those neighbours whose gain it raises most.
-const LOUD: usize = 512;
+const LEAST_SHARE: u64 = 500;
+/// A vertex that is not in the queue.
+const ABSENT: i64 = 0;
+/// What is added to gains in the queue, so that 0 is none of them.
+const SHIFT: i64 = 1 << 40;
+
+/// When the local search gives up.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Moves without an improvement that end a round.
+    pub moves: usize,
+    /// Rounds at most.
+    pub rounds: u64,
+}
+
+impl Patience {
+    /// That for a graph on the way back.
+    pub fn of(graph: &Graph) -> Self {
+        Self { moves: (graph.len() / 50).clamp(100, 1000), rounds: 8 }
+    }
+}
 
 /// Improves the state until it does not pay any more.
-pub fn refine(state: &mut State, patience: usize, seed: u64, run: &Run) -> Result<()> {
-    let mut search =
-        Search { moved: vec![false; state.graph.len()], queue: BinaryHeap::new(), made: Vec::new(), seed };
-    for round in 0..ROUNDS {
+pub fn refine(state: &mut State, patience: Patience, seed: u64, run: &Run) -> Result<()> {
+    let n = state.graph.len();
+    let bounds = Array::zeroed(n, "queue of moves")?;
+    let moved = vec![false; n];
+    let mut search = Search { moved, bounds, queue: BinaryHeap::new(), made: Vec::new(), seed };
+    for round in 0..patience.rounds {
         let before = state.quality();
         search.seed = splitmix64(seed ^ round);
-        search.round(state, patience, run)?;
+        search.round(state, patience.moves, run)?;
         let after = state.quality();
         if after.excess >= before.excess && (before.cut - after.cut) * LEAST_SHARE <= before.cut {
             break;
@@ -44,7 +65,9 @@ pub fn refine(state: &mut State, patience: usize, seed: u64, run: &Run) -> Resul
 struct Search {
     /// Whether a vertex had its move in this round.
     moved: Vec<bool>,
-    /// Gain, a random number for ties, vertex.
+    /// Upper bound of the gain of each vertex in the queue, shifted.
+    bounds: Array<i64>,
+    /// Bound, a random number for ties, vertex.
     queue: BinaryHeap<(i64, u32, u32)>,
     /// Moves of this round: vertex, and the part it left.
     made: Vec<(u32, u32)>,
@@ -53,30 +76,20 @@ struct Search {
 
 impl Search {
     fn round(&mut self, state: &mut State, patience: usize, run: &Run) -> Result<()> {
-        self.made.clear();
-        self.queue.clear();
-        let overloaded: Vec<bool> = state
-            .loads
-            .iter()
-            .zip(state.caps)
-            .map(|(load, cap)| load[0] > cap[0] || load[1] > cap[1])
-            .collect();
-        for v in 0..state.graph.len() as u32 {
-            if state.on_boundary(v) || overloaded[state.part(v)] {
-                self.enqueue(state, v);
-            }
-        }
-        run.advance(0)?;
+        self.fill(state, run)?;
         let mut best = (state.quality(), 0);
         let mut work = 0;
-        while let Some((gain, _, v)) = self.queue.pop() {
-            if self.moved[v as usize] {
+        while let Some((bound, lot, v)) = self.queue.pop() {
+            if self.moved[v as usize] || self.bounds[v as usize] != bound {
                 continue;
             }
-            let Some((to, now)) = state.best_move(v) else { continue };
-            if now < gain {
-                // What others did since has made it worse; it waits for its new turn.
-                self.queue.push((now, self.lot(v), v));
+            let Some((to, gain)) = state.best_move(v) else {
+                self.bounds[v as usize] = ABSENT;
+                continue;
+            };
+            if gain + SHIFT < bound {
+                self.bounds[v as usize] = gain + SHIFT;
+                self.queue.push((gain + SHIFT, lot, v));
                 continue;
             }
             let from = state.part(v);
@@ -102,31 +115,46 @@ impl Search {
         for (v, from) in self.made.drain(best.1..).rev() {
             state.shift(v, from as usize);
         }
+        self.made.clear();
         Ok(())
     }
 
-    fn enqueue(&mut self, state: &State, v: u32) {
-        if let Some((_, gain)) = state.best_move(v) {
-            self.queue.push((gain, self.lot(v), v));
+    /// Queues the vertices on the boundary and those of overloaded parts.
+    fn fill(&mut self, state: &State, run: &Run) -> Result<()> {
+        let mut queue = std::mem::take(&mut self.queue).into_vec();
+        queue.clear();
+        for v in 0..state.graph.len() as u32 {
+            self.bounds[v as usize] = ABSENT;
+            if (state.on_boundary(v) || state.exceeds(state.part(v)))
+                && let Some((_, gain)) = state.best_move(v)
+            {
+                self.bounds[v as usize] = gain + SHIFT;
+                queue.push((gain + SHIFT, self.lot(v), v));
+            }
+            if v % 4096 == 0 {
+                run.advance(0)?;
+            }
         }
+        self.queue = BinaryHeap::from(queue);
+        Ok(())
     }
 
     /// Queues the neighbours whose gain rose when `v` went from `from` to `to`.
     fn tell_neighbours(&mut self, state: &State, v: u32, from: usize, to: usize) {
-        let edges = state.graph.edges(v);
-        let loud = edges.len() > LOUD;
-        for &[u, w] in edges {
-            if self.moved[u as usize] {
+        for &[u, w] in state.graph.edges(v) {
+            let own = state.part(u);
+            if own == to || self.moved[u as usize] {
                 continue;
             }
-            let (own, ties) = (state.part(u), state.ties(u));
-            if own == from {
-                // Less holds it where it is, whatever part it goes to.
-                if !loud || ties[to] >= ties[from] {
-                    self.enqueue(state, u);
-                }
-            } else if own != to && (!loud || ties[to] >= ties[own]) && ties[to] >= w {
-                self.queue.push((i64::from(ties[to]) - i64::from(ties[own]), self.lot(u), u));
+            let (ties, old) = (state.ties(u), self.bounds[u as usize]);
+            let mut bound = i64::from(ties[to]) - i64::from(ties[own]) + SHIFT;
+            if own == from && old != ABSENT {
+                // It can leave for any part more easily.
+                bound = bound.max(old + i64::from(w));
+            }
+            if bound > old {
+                self.bounds[u as usize] = bound;
+                self.queue.push((bound, self.lot(u), u));
             }
         }
     }

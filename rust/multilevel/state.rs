@@ -1,7 +1,7 @@
 //! A partition in the making, and what every vertex would gain by moving.
 
 use super::graph::{Graph, Weight, fits, minus, plus};
-use crate::buffer::Buffer;
+use super::array::Array;
 use crate::error::Result;
 
 /// Parts of all vertices, their loads, and the ties of every vertex to every part.
@@ -11,15 +11,17 @@ pub struct State<'a> {
     /// Number of parts.
     pub k: usize,
     /// Part of each vertex.
-    pub part_of: Buffer<u32>,
+    pub part_of: Array<u32>,
     /// Load of each part.
     pub loads: Vec<Weight>,
     /// What each part may weigh.
     pub caps: &'a [Weight],
     /// Weight of the edges from v to part p, at `v * k + p`.
-    ties: Buffer<u32>,
+    ties: Array<u32>,
     /// Weight of the edges between parts.
     pub cut: u64,
+    /// Number of parts above a cap.
+    over: usize,
 }
 
 /// How good a partition is: first how much its loads exceed the caps, then its cut.
@@ -31,11 +33,26 @@ pub struct Quality {
     pub cut: u64,
 }
 
+impl Quality {
+    /// That of the given parts.
+    pub fn of(graph: &Graph, part_of: &[u32], caps: &[Weight]) -> Self {
+        let (mut loads, mut ends) = (vec![[0; 2]; caps.len()], 0);
+        for v in 0..graph.len() as u32 {
+            let own = part_of[v as usize];
+            loads[own as usize] = plus(loads[own as usize], graph.weight(v));
+            let cut = graph.edges(v).iter().filter(|&&[u, _]| part_of[u as usize] != own);
+            ends += cut.map(|&[_, w]| u64::from(w)).sum::<u64>();
+        }
+        let excess = loads.iter().zip(caps).map(|(load, cap)| excess(*load, *cap)).sum();
+        Self { excess, cut: ends / 2 }
+    }
+}
+
 impl<'a> State<'a> {
     /// The state of a given partition.
-    pub fn new(graph: &'a Graph, part_of: Buffer<u32>, caps: &'a [Weight]) -> Result<Self> {
+    pub fn new(graph: &'a Graph, part_of: Array<u32>, caps: &'a [Weight]) -> Result<Self> {
         let k = caps.len();
-        let mut ties: Buffer<u32> = Buffer::zeroed(graph.len() * k, "ties of vertices to parts")?;
+        let mut ties: Array<u32> = Array::zeroed(graph.len() * k, "ties of vertices to parts")?;
         let mut loads = vec![[0; 2]; k];
         let mut ends = 0;
         for v in 0..graph.len() as u32 {
@@ -48,12 +65,14 @@ impl<'a> State<'a> {
                 ends += u64::from(w) * u64::from(part != own);
             }
         }
-        Ok(Self { graph, k, part_of, loads, caps, ties, cut: ends / 2 })
+        let over = loads.iter().zip(caps).filter(|(load, cap)| !fits(**load, **cap)).count();
+        Ok(Self { graph, k, part_of, loads, caps, ties, cut: ends / 2, over })
     }
 
     /// Its quality.
     pub fn quality(&self) -> Quality {
-        let excess = self.loads.iter().zip(self.caps).map(|(load, cap)| excess(*load, *cap)).sum();
+        let each = |(load, cap): (&Weight, &Weight)| excess(*load, *cap);
+        let excess = if self.over == 0 { 0.0 } else { self.loads.iter().zip(self.caps).map(each).sum() };
         Quality { excess, cut: self.cut }
     }
 
@@ -98,6 +117,12 @@ impl<'a> State<'a> {
         best.map(|(part, w)| (part, i64::from(w) - i64::from(row[own])))
     }
 
+    /// Whether a part is above a cap.
+    #[inline(always)]
+    pub fn exceeds(&self, part: usize) -> bool {
+        !fits(self.loads[part], self.caps[part])
+    }
+
     /// The larger share of its caps that a part uses.
     pub fn relative_load(&self, part: usize) -> f64 {
         let (load, cap) = (self.loads[part], self.caps[part]);
@@ -108,8 +133,10 @@ impl<'a> State<'a> {
     pub fn shift(&mut self, v: u32, to: usize) {
         let (from, weight) = (self.part(v), self.graph.weight(v));
         self.cut = self.cut + u64::from(self.ties(v)[from]) - u64::from(self.ties(v)[to]);
+        self.over -= [from, to].into_iter().filter(|&part| self.exceeds(part)).count();
         self.loads[from] = minus(self.loads[from], weight);
         self.loads[to] = plus(self.loads[to], weight);
+        self.over += [from, to].into_iter().filter(|&part| self.exceeds(part)).count();
         self.part_of[v as usize] = to as u32;
         for &[u, w] in self.graph.edges(v) {
             let row = &mut self.ties[u as usize * self.k..][..self.k];

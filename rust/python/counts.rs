@@ -7,9 +7,9 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
-use crate::baselines::vertex_streams;
-use crate::baselines::{dbh::Dbh, two_phase::TwoPhase};
+use crate::baselines::{dbh::Dbh, greedy::Greedy, hdrf::Hdrf, two_phase::TwoPhase, vertex_streams};
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
+use crate::csr::Csr;
 use crate::grem::Grem;
 use crate::partition::EdgeParts;
 use crate::spring;
@@ -123,23 +123,32 @@ fn label_skew<'py>(
     Ok(PyArray1::from_vec(py, skew))
 }
 
-/// What the estimates assume: parts of records take a byte each, presence in parts one word per vertex.
-const FEW_PARTS: u32 = 64;
+/// As many parts as estimates that depend on them are made for.
+const PARTS: u32 = 64;
 
-/// Bytes that each algorithm would take, by name.
+/// Bytes that each algorithm would take, by name, and those of the adjacency.
 #[pyfunction]
-fn memory_estimates<'py>(py: Python<'py>, edges: &EdgeSource) -> PyResult<Bound<'py, PyDict>> {
+fn memory_estimates<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    symmetric: bool,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
     let estimates = PyDict::new(py);
     let (n, m) = (edges.stream().num_vertices(), edges.stream().num_edges());
+    let adjacency = detached(py, &options, |run| Ok(Csr::memory(edges.stream(), symmetric, run)))?;
+    estimates.set_item("adjacency", adjacency)?;
     estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
-    let (of_vertices, of_chunk) = Grem::new(FEW_PARTS).memory(n, m);
+    let (of_vertices, of_chunk) = Grem::new(PARTS).memory(n, m);
     estimates.set_item("grem", of_vertices + of_chunk)?;
     for name in ["ldg", "fennel", "reldg", "refennel"] {
         estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
     }
-    estimates.set_item("dbh", Dbh::memory(n) + EdgeParts::memory(m, FEW_PARTS, None))?;
-    let two_phase = TwoPhase::memory(n, m, FEW_PARTS);
-    estimates.set_item("two_phase", two_phase + EdgeParts::memory(m, FEW_PARTS, None))?;
+    estimates.set_item("dbh", Dbh::memory(n) + EdgeParts::memory(m, PARTS, None))?;
+    let two_phase = TwoPhase::memory(n, m, PARTS);
+    estimates.set_item("two_phase", two_phase + EdgeParts::memory(m, PARTS, None))?;
+    estimates.set_item("greedy", Greedy::new(PARTS).memory(n, m, None))?;
+    estimates.set_item("hdrf", Hdrf::new(PARTS).memory(n, m, None))?;
     Ok(estimates)
 }
 

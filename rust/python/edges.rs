@@ -1,7 +1,7 @@
 //! Edge sources for Python: files and arrays.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::errors::raise;
 use super::run::{Options, detached};
 use crate::buffer::reserved;
-use crate::csr::Csr;
+use crate::csr::{Csr, Kept};
 use crate::degrees;
 use crate::edges::decode::{Column, IdType};
 use crate::edges::file::{EdgeFile, Io, Layout};
@@ -32,7 +32,7 @@ enum Source {
 pub struct EdgeSource {
     source: Source,
     /// The neighbours of the vertices, once somebody needed them.
-    csr: Mutex<Option<Arc<Csr>>>,
+    csr: Kept,
     /// What owns the memory of an array.
     _owners: Vec<Py<PyAny>>,
 }
@@ -45,17 +45,11 @@ impl EdgeSource {
         }
     }
 
-    /// The neighbours of the vertices: built by the first call, kept for the others. Of an array that changes after
-    /// the first call, they stay as they were.
+    /// The neighbours of the vertices: built by the first call, kept for the others. An array is read again to see
+    /// whether somebody wrote to it.
     pub fn csr(&self, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
-        let mut kept = self.csr.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.stream().check_unchanged()?;
-        if let Some(csr) = kept.as_ref().filter(|csr| csr.is_symmetric() == symmetric) {
-            return Ok(csr.clone());
-        }
-        let csr = Csr::build(self.stream(), symmetric, run)?;
-        *kept = Some(csr.clone());
-        Ok(csr)
+        let may_change = matches!(self.source, Source::Memory(_));
+        self.csr.get(self.stream(), may_change, symmetric, run)
     }
 }
 
@@ -121,7 +115,7 @@ impl EdgeSource {
         let source = Source::File(opened.map_err(|error| raise(py, error))?);
         Ok(Self {
             source: source.with_num_vertices(py, num_vertices, max_vertices, &options)?,
-            csr: Mutex::new(None),
+            csr: Kept::default(),
             _owners: vec![],
         })
     }
@@ -146,7 +140,7 @@ impl EdgeSource {
         let memory = unsafe { MemoryEdges::new(columns, sources.len() as u64, MAX_VERTICES) };
         let source = Source::Memory(memory).with_num_vertices(py, num_vertices, max_vertices, &options)?;
         let owners = [sources, targets].map(|array| array.clone().into_any().unbind());
-        Ok(Self { source, csr: Mutex::new(None), _owners: owners.into() })
+        Ok(Self { source, csr: Kept::default(), _owners: owners.into() })
     }
 
     #[getter]
@@ -190,7 +184,7 @@ impl EdgeSource {
 
     /// Frees the neighbours, should anybody have needed them; the next who does pays for them again.
     fn forget_csr(&self) {
-        *self.csr.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        self.csr.forget();
     }
 
     /// Loops and checksum.

@@ -5,6 +5,7 @@ mod baselines;
 mod clustering;
 mod convert;
 mod counts;
+mod edge_streams;
 mod edges;
 mod errors;
 mod files;
@@ -14,6 +15,7 @@ mod homes;
 mod partitions;
 mod results;
 mod run;
+mod sigma;
 mod spring;
 mod store;
 
@@ -27,6 +29,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     spring::register(module)?;
     baselines::register(module)?;
     clustering::register(module)?;
+    sigma::register(module)?;
+    edge_streams::register(module)?;
     counts::register(module)?;
     convert::register(module)?;
     generate::register(module)?;

@@ -3,7 +3,9 @@
 // Each test is a crate of its own and uses some of this.
 #![allow(dead_code)]
 
+pub mod edge_streams;
 pub mod parts;
+pub mod sigma;
 pub mod spring;
 pub mod text;
 

@@ -309,7 +309,7 @@ def _add_compare(verbs: Any) -> None:
     verb.add_argument(
         "--algorithms",
         metavar="NAME,...",
-        help=f"some of: {names}; with parameters as NAME:PARAMETER=VALUE (default: all, in each mode, and the peers "
+        help=f"some of: {names}; with parameters as NAME:PARAMETER=VALUE (default: all, their variants, and the peers "
         "that are installed)",
     )
     verb.add_argument(

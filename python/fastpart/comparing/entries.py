@@ -14,7 +14,7 @@ from ..edges import Edges
 from ..errors import ParameterError
 from ..parameters import from_text, shown
 from ..partition import EdgePartition, Partition, VertexPartition
-from ..partitioners import PARTITIONERS, kind_of
+from ..partitioners import PARTITIONERS, VARIANTS, kind_of
 from .memory import peak
 from .peers import PEERS, Bench, Peer
 
@@ -121,7 +121,7 @@ class PeerEntry:
 def entries_of(algorithms: Iterable[Any] | None, peers: bool | None) -> list[Entry]:
     """Return the competitors; their labels differ.
 
-    ``algorithms=None`` means every built-in one, in each of its modes, and the peers that are installed unless
+    ``algorithms=None`` means every built-in one with its variants, and the peers that are installed unless
     ``peers=False``; ``peers=True`` adds these to any list.
     """
     if isinstance(algorithms, str | bytes | Mapping) or not isinstance(algorithms, Iterable | None):
@@ -140,12 +140,11 @@ def entries_of(algorithms: Iterable[Any] | None, peers: bool | None) -> list[Ent
 
 
 def _built_in() -> list[Entry]:
-    entries: list[Entry] = []
-    for name, function in PARTITIONERS.items():
-        mode = _parameters_of(function).get("mode")
-        modes = [mode.default, *({"vertex", "edge"} - {mode.default})] if mode else []
-        entries.append(Partitioner(name, function))
-        entries += [Partitioner(f"{name}:mode={other}", function, {"mode": other}) for other in modes[1:]]
+    entries: list[Entry] = [
+        Partitioner(_label(name, given), function, given)
+        for name, function in PARTITIONERS.items()
+        for given in ({}, *VARIANTS.get(name, ()))
+    ]
     return sorted(entries, key=lambda entry: entry.kind != "vertex")
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from .. import _core, parameters
 from ..edges import Edges, open_edges
 from ..errors import EdgeFileChangedError, FastpartError
+from ..homes import home_parts
 from ..inputs import labels_of, splits_of
 from ..metrics import Evaluation, evaluate
 from ..parameters import Progress, RunOptions, StrPath, run_options, shown
@@ -52,7 +53,7 @@ def compare(
         at its own k; a ``callable(edges, k)`` that returns a partition or an array (one part per vertex, or per
         record); or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``,
         ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in ones,
-        in each of their modes, and the peers that are installed.
+        their variants (``mode``, ``scoring``), and the peers that are installed.
     labels, splits, split
         As in :func:`evaluate`; they are measured on vertex partitions.
     seed : int, optional
@@ -169,10 +170,7 @@ def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
 
 def _home_halo(edges: Edges, made: Made, run: Mapping[str, Any]) -> float | None:
     """Return the halo replication factor of the home parts of an edge partition."""
-    import fastpart
-
-    home_parts = getattr(fastpart, "home_parts", None)
-    if home_parts is None or not isinstance(made.part, EdgePartition):
+    if not isinstance(made.part, EdgePartition):
         return None
     homes = home_parts(edges, made.part, **run)
     return float(evaluate(edges, homes, **run).totals["halo_rf"][0])

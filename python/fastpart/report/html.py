@@ -54,7 +54,7 @@ def page(comparison: Comparison) -> str:
     """Return the page."""
     graph = comparison.graph
     name = escape(graph["name"])
-    facts = f"{graph['n']:,} vertices, {graph['m']:,} records, {graph['loops']:,} loops, {graph['threads']} threads"
+    facts = f"{graph['n']:,} vertices, {graph['m']:,} records, {graph['loops']:,} loops, threads={graph['threads']}"
     plots = "".join(
         f'<h2>{escape(heading)}</h2>\n<div class="plots">{"".join(map(inline, group))}</div>\n'
         for heading, group in charts_of(comparison)

@@ -37,8 +37,10 @@ def identity(part: Partition) -> dict[str, Any]:
         "loops": part.loops,
         "checksum": part.checksum,
     }
-    if part.weight_loads is not None:
-        stored |= {"weight_cap": part.weight_cap, "weight_loads": part.weight_loads.tolist()}
+    for second in ("weight", "volume"):
+        loads = getattr(part, f"{second}_loads")
+        if loads is not None:
+            stored |= {f"{second}_cap": getattr(part, f"{second}_cap"), f"{second}_loads": loads.tolist()}
     return stored
 
 

@@ -183,7 +183,7 @@ def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> P
     try:
         cls = _CLASSES[parameters.choice("kind", stored.get("kind"), _CLASSES)]
         part = cls(array, parameters.parts(stored.get("k")))
-        for name in ("n", "m", "loops", "cap", "weight_cap"):
+        for name in ("n", "m", "loops", "cap", "weight_cap", "volume_cap"):
             if (value := stored.get(name)) is not None:
                 setattr(part, name, parameters.integer(name, value, 0, 2**63))
         for name, kind in (("algorithm", str), ("parameters", dict), ("checksum", str)):
@@ -191,8 +191,9 @@ def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> P
                 if not isinstance(value, kind):
                     raise TypeError(f"{name}: expected {kind.__name__}, got {type(value).__name__}")
                 setattr(part, name, value)
-        if (loads := stored.get("weight_loads")) is not None:
-            part.weight_loads = _weight_loads(loads, part.k)
+        for name in ("weight_loads", "volume_loads"):
+            if (loads := stored.get(name)) is not None:
+                setattr(part, name, _loads(name, loads, part.k))
         items = part.n if cls is VertexPartition else part.m
         if items is not None and items != len(part):
             raise ParameterError(f"assignment: {len(part)} {part.items}, but the manifest says {items}")
@@ -201,12 +202,10 @@ def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> P
     return part
 
 
-def _weight_loads(loads: Any, k: int) -> npt.NDArray[np.int64]:
+def _loads(name: str, loads: Any, k: int) -> npt.NDArray[np.int64]:
     if not isinstance(loads, list) or len(loads) != k:
-        raise ParameterError(f"weight_loads: expected a list of {k} integers, one per part")
-    array = np.array(
-        [parameters.integer("weight_loads", load, 0, 2**63 - 1) for load in loads], dtype=np.int64
-    )
+        raise ParameterError(f"{name}: expected a list of {k} integers, one per part")
+    array = np.array([parameters.integer(name, load, 0, 2**63 - 1) for load in loads], dtype=np.int64)
     array.flags.writeable = False
     return array
 

@@ -1,0 +1,88 @@
+//! The streams of records beside the scan limit, in records per second: `cargo bench --bench edge_streams`.
+//!
+//! R-MAT, n = 2^20, 16 M records; k = 32, and 8 and 128 for HDRF. Degrees, clusters and memory are not counted.
+#![allow(missing_docs)] // criterion's macros make public functions
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use criterion::{
+    BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
+};
+use fastpart::buffer::Buffer;
+use fastpart::edge_streaming::{Affinity, EdgeStreamer, Limit, loads::Balance};
+use fastpart::edges::file::{EdgeFile, Io};
+use fastpart::edges::{EdgeStream, pass::blocks, pass::largest_id};
+use fastpart::{degrees, generate, partition, run::Run};
+
+const N: u64 = 1 << 20;
+const M: u64 = 16_000_000;
+
+fn graph() -> EdgeFile {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("target/rmat-20-{M}.bin"));
+    if !path.exists() {
+        let run = Run::new(None, None).expect("threads");
+        let model = generate::Rmat::new(N, M, 0).expect("sizes");
+        generate::write(&model, &path, &run).expect("disk space");
+    }
+    let mut edges = EdgeFile::open(&path, None, None, Io::Map).expect("edges");
+    edges.set_num_vertices(N);
+    edges
+}
+
+fn stream(
+    edges: &EdgeFile,
+    known: &[u32],
+    k: u32,
+    rule: (Affinity, Balance),
+    start: f64,
+    run: &Run,
+) -> Duration {
+    let mut degrees = Buffer::zeroed(known.len(), "degrees").expect("memory");
+    degrees.copy_from_slice(known);
+    let cap = partition::cap(1.1, M, k);
+    let mut streamer = EdgeStreamer::new(degrees, k, cap, rule.0, rule.1).expect("memory");
+    streamer.begin(M, Limit { cap, start });
+    let (mut buf, mut parts) = (Vec::new(), Vec::new());
+    let began = Instant::now();
+    for range in blocks(0..M) {
+        let records = edges.block(range, &mut buf).expect("records");
+        parts.resize(records.len(), 0);
+        streamer.stream(records, &mut parts, run).expect("parts");
+    }
+    began.elapsed()
+}
+
+fn bench(group: &mut BenchmarkGroup<WallTime>, name: String, mut once: impl FnMut() -> Duration) {
+    group.bench_function(name, |bencher| {
+        bencher.iter_custom(|rounds| (0..rounds).map(|_| once()).sum());
+    });
+}
+
+fn streams(criterion: &mut Criterion) {
+    let edges = graph();
+    let run = Run::new(Some(1), None).expect("threads");
+    let known = degrees::scan(&edges, &run).expect("degrees").degree;
+    let mut group = criterion.benchmark_group("edge streams");
+    group.sample_size(10).warm_up_time(Duration::from_millis(100)).throughput(Throughput::Elements(M));
+    bench(&mut group, "scan".into(), || {
+        let began = Instant::now();
+        largest_id(&edges, &run).expect("scan");
+        began.elapsed()
+    });
+    let hdrf = (Affinity::Degree, Balance::Records(1.0));
+    let greedy = (Affinity::Remaining, Balance::Records(1.0));
+    let sigma = (Affinity::Degree, Balance::RecordsAndReplicas(1.0));
+    for (name, rule, k, start) in [
+        ("hdrf", hdrf, 8, 1.0),
+        ("hdrf", hdrf, 32, 1.0),
+        ("hdrf", hdrf, 128, 1.0),
+        ("greedy", greedy, 32, 1.0),
+        ("sigma", sigma, 32, 0.9),
+    ] {
+        bench(&mut group, format!("{name}, k = {k}"), || stream(&edges, &known, k, rule, start, &run));
+    }
+}
+
+criterion_group!(benches, streams);
+criterion_main!(benches);
