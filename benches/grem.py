@@ -21,7 +21,9 @@ def measured(edges: fp.Edges, chunk: float, refine: bool, seeds: int) -> float:
 
 def main() -> None:
     """Measure, print and draw."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("graph")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", help="where the figure goes")
@@ -44,7 +46,9 @@ def main() -> None:
 
         figure, axes = pyplot.subplots()
         for name, cuts in curves.items():
-            axes.plot([100 * chunk for chunk in CHUNKS], cuts, "--" if "expected" in name else "o-", label=name)
+            axes.plot(
+                [100 * chunk for chunk in CHUNKS], cuts, "--" if "expected" in name else "o-", label=name
+            )
         axes.axhline(whole, color="grey", label="whole graph in memory")
         axes.set(xlabel="chunk (% of the records)", ylabel="cut ratio", ylim=(0, None))
         axes.legend()

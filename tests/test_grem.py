@@ -148,7 +148,11 @@ def test_faithful_places_every_vertex(graph, k, chunk):
 def test_same_whatever_the_threads_and_the_input(rmat, tmp_path):
     records = np.fromfile(rmat.path, np.uint32).reshape(-1, 2)
     n, expected = rmat.num_vertices, fp.grem(rmat, 7, threads=1)
-    for edges in (rmat, fp.open_edges(rmat.path, num_vertices=n, io="read"), fp.open_edges(records, num_vertices=n)):
+    for edges in (
+        rmat,
+        fp.open_edges(rmat.path, num_vertices=n, io="read"),
+        fp.open_edges(records, num_vertices=n),
+    ):
         for threads in (1, 2, 8):
             made = fp.grem(edges, 7, threads=threads, tmp_dir=tmp_path)
             assert np.array_equal(made.assignment, expected.assignment)
@@ -239,7 +243,9 @@ def test_a_full_disk_is_an_error(tmp_path):
         "except OSError as error:\n    print(error.errno)\n"
     )
     (tmp_path / "tmp").mkdir()
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
+    )
     assert done.stdout == f"{errno.EFBIG}\n"
     assert os.listdir(tmp_path / "tmp") == []
 

@@ -71,7 +71,11 @@ def expected_cut(
     opened = open_edges(edges, threads=threads, memory_limit=memory_limit)
     side = np.asarray(partition.assignment if isinstance(partition, VertexPartition) else partition)
     if side.shape != (opened.num_vertices,) or (side.size and not 0 <= side.min() <= side.max() <= 1):
-        raise ParameterError(f"partition: one part, 0 or 1, for each of the {opened.num_vertices} vertices is needed")
+        raise ParameterError(
+            f"partition: one part, 0 or 1, for each of the {opened.num_vertices} vertices is needed"
+        )
+    if not side.size:
+        return 0.0
     degree = opened.degrees(threads=threads, memory_limit=memory_limit).astype(np.int64)
     ones = np.zeros(len(side), np.int64)
     for first in range(0, opened.num_edges, _BLOCK):

@@ -10,8 +10,9 @@
 //! come last. A sub-problem that fits one chunk is partitioned whole. A sub-problem for s parts takes s times the cap of
 //! a part at every level, so that the imbalance does not compound.
 //!
-//! **Memory.** 16 bytes per vertex, result included, and for each worker 40 bytes per record of a chunk: the records' two
-//! entries of 8 bytes each, sorted, and what the multilevel partitioner makes of them.
+//! **Memory.** 16 bytes per vertex, result included, and for each worker 56 bytes per record of a chunk: the records' two
+//! entries of 8 bytes each, sorted, and what the multilevel partitioner makes of them. (Chunks of less than a million
+//! records, whose graph it holds itself, may take twice that.)
 //!
 //! **Disk.** The shuffled records and those of the sub-problems, 8 bytes each, in two files at a time; 24 bytes per record
 //! while the order is made. The files have no names, so that nothing is left of them, however the process ends.
@@ -50,7 +51,7 @@ use sides::Rule;
 /// Bytes per vertex, result included.
 pub const BYTES_PER_VERTEX: u64 = 16;
 /// Bytes per record of a chunk.
-pub const BYTES_PER_RECORD: u64 = 40;
+pub const BYTES_PER_RECORD: u64 = 56;
 
 /// How much of the stream is seen at once.
 #[derive(Debug, Clone, Copy, PartialEq)]

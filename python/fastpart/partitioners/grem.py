@@ -41,7 +41,7 @@ def grem(
 
     The first chunk of each bisection is partitioned in memory. In every later one each vertex counts its neighbours on
     either side, averages that with what it counted before, and goes to the side with more of them unless that is full.
-    Takes 16 bytes per vertex and 40 bytes per record of a chunk, as often as sub-problems run in parallel, at most
+    Takes 16 bytes per vertex and 56 bytes per record of a chunk, as often as sub-problems run in parallel, at most
     ``threads`` times; with less memory fewer do.
 
     Parameters
