@@ -26,7 +26,7 @@ def expected_cut(
 ) -> float:
     """Expect the cut ratio of :func:`grem` with k = 2 for a size of its chunks.
 
-    Every vertex is believed to choose its side by those of its neighbours that a chunk shows, all others being placed as
+    Every vertex is believed to choose its side by the neighbours that a chunk shows, all others being placed as
     in ``partition``; to refine is to see two chunks.
 
     Parameters
@@ -54,7 +54,7 @@ def expected_cut(
 
     Notes
     -----
-    Source: Armada (Waleffe et al.), section 4.2, equation 1: ``E[C] = sum (k - k0) (1 - p) + k0 p`` over the vertices, of
+    Source: Armada (Waleffe et al.), section 4.2, equation 1: ``E[C] = sum (k - k0) (1 - p) + k0 p`` over vertices of
     whose k neighbours k0 are on the side with more of them; ``p = Pr(X < x k / 2)``, X hypergeometric, of x k draws.
     Every cut record is counted at both ends, so that half of it is taken. Of a number of draws that is not whole, the
     two whole numbers around it are weighted. With ``refine``, x is twice the chunk, at most 1. As in the paper, a tie
