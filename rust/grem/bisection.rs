@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::random::splitmix64;
 use crate::run::Run;
 
-/// Rounds that improve the seed of a chunk whose vertices were clustered.
+/// Rounds that improve the sides of the first chunk.
 const ROUNDS: u32 = 4;
 
 /// Where a level reads its records, and where it writes those of the next.
@@ -75,9 +75,7 @@ impl Grem {
         let mut sides = Sides::new(problem.n, caps, self.rule())?;
         let entries = problem.entries(edges, first, run)?;
         sides.seed(&entries, |v| seeded[place[v as usize] as usize]);
-        if entries.len() >= seed::LARGE {
-            sides.improve(&entries, ROUNDS, run)?;
-        }
+        sides.improve(&entries, ROUNDS, run)?;
         sides.count(&entries);
         drop(entries);
         for range in chunks {

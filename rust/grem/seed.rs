@@ -20,7 +20,7 @@ const SLACK: f64 = 1.03;
 /// Entries up to which a graph is partitioned with all the care there is, whatever comes after.
 const SMALL: usize = 1 << 18;
 /// Entries from which on the vertices of a first chunk are clustered before.
-pub const LARGE: usize = 1 << 21;
+const LARGE: usize = 1 << 21;
 /// Most vertices of such a cluster.
 const CLUSTER: u32 = 64;
 

@@ -58,12 +58,13 @@ impl Sides {
         }
     }
 
-    /// Decides again about the vertices of the first chunk, by it alone: the seed partitioner saw their clusters only.
+    /// Decides again about the vertices of the first chunk, by it alone: the seed partitioner gave either side its share of
+    /// them, or saw their clusters only; the room that is left for vertices yet to come may be used better.
     pub fn improve(&mut self, entries: &Entries, rounds: u32, run: &Run) -> Result<()> {
         for _ in 0..rounds {
             for (index, (v, neighbours)) in entries.vertices().enumerate() {
                 let lead = self.lead_in(neighbours);
-                self.decide(v, lead);
+                self.decide(v, lead, Rule::Refined);
                 if index % STEP == 0 {
                     run.advance(0)?;
                 }
@@ -81,7 +82,7 @@ impl Sides {
                 if placed {
                     lead = (self.lead[v as usize] + lead) / 2.0;
                 }
-                self.decide(v, lead);
+                self.decide(v, lead, self.rule);
                 if self.rule != Rule::Frozen {
                     self.lead[v as usize] = lead;
                 }
@@ -101,11 +102,11 @@ impl Sides {
         (counts[1] - counts[2]) as f32
     }
 
-    fn decide(&mut self, v: u32, lead: f32) {
+    fn decide(&mut self, v: u32, lead: f32, rule: Rule) {
         let old = usize::from(self.side[v as usize]).checked_sub(1);
         let wanted = if lead == 0.0 { None } else { Some(usize::from(lead < 0.0)) };
         let has_room = |side: &usize| self.sizes[*side] < self.caps[*side];
-        let side = match (self.rule, old) {
+        let side = match (rule, old) {
             (Rule::Faithful, _) => wanted.filter(has_room).unwrap_or_else(|| self.freer()),
             (_, None) => {
                 let side = wanted.unwrap_or_else(|| self.freer());
