@@ -30,6 +30,7 @@ from .errors import (
     MemoryBudgetError,
     ParameterError,
 )
+from .expected import expected_cut
 from .graph_info import info
 from .homes import home_parts
 from .metrics import Evaluation, evaluate
@@ -39,6 +40,7 @@ from .partitioners import (
     dbh,
     fennel,
     greedy,
+    grem,
     hash,
     hdrf,
     ldg,
@@ -74,10 +76,12 @@ __all__ = [
     "dbh",
     "draw",
     "evaluate",
+    "expected_cut",
     "export",
     "fennel",
     "generate",
     "greedy",
+    "grem",
     "hash",
     "hdrf",
     "home_parts",

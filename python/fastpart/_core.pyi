@@ -103,6 +103,20 @@ def spring(
     degrees: npt.NDArray[np.uint32] | None,
     options: RunOptions,
 ) -> dict[str, Any]: ...
+def grem(
+    edges: EdgeSource,
+    *,
+    k: int,
+    share: float,
+    records: int | None,
+    passes: int,
+    refine: bool,
+    faithful: bool,
+    balance: float,
+    shuffle: bool,
+    seed: int,
+    options: RunOptions,
+) -> dict[str, Any]: ...
 def sigma_vertex(
     edges: EdgeSource,
     *,

@@ -103,6 +103,15 @@ def positive(name: str, value: object) -> float:
     return float(value)
 
 
+def share(name: str, value: object) -> float:
+    """Return a share above 0 and at most 1."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+    if not 0 < value <= 1:
+        raise ParameterError(f"{name}: {value} is not a share above 0 and at most 1")
+    return float(value)
+
+
 def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
     """Return one weight per vertex as uint32, from integers >= 0 or a bool mask; None stays None."""
     if value is None:

@@ -10,6 +10,7 @@ use super::run::{Options, detached};
 use crate::baselines::{dbh::Dbh, greedy::Greedy, hdrf::Hdrf, two_phase::TwoPhase, vertex_streams};
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
 use crate::csr::Csr;
+use crate::grem::Grem;
 use crate::partition::EdgeParts;
 use crate::spring;
 
@@ -138,6 +139,8 @@ fn memory_estimates<'py>(
     let adjacency = detached(py, &options, |run| Ok(Csr::memory(edges.stream(), symmetric, run)))?;
     estimates.set_item("adjacency", adjacency)?;
     estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
+    let (of_vertices, of_chunk) = Grem::new(PARTS).memory(n, m);
+    estimates.set_item("grem", of_vertices + of_chunk)?;
     for name in ["ldg", "fennel", "reldg", "refennel"] {
         estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
     }

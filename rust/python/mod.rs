@@ -10,6 +10,7 @@ mod edges;
 mod errors;
 mod files;
 mod generate;
+mod grem;
 mod homes;
 mod partitions;
 mod results;
@@ -33,6 +34,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     counts::register(module)?;
     convert::register(module)?;
     generate::register(module)?;
+    grem::register(module)?;
     homes::register(module)?;
     files::register(module)?;
     store::register(module)?;

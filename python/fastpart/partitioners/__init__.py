@@ -9,6 +9,7 @@ from ..partition import Partition
 from .custom import custom
 from .dbh import dbh
 from .edge_streams import greedy, hdrf
+from .grem import grem
 from .random import hash, random
 from .sigma import sigma
 from .spring import spring
@@ -22,6 +23,7 @@ __all__ = [
     "dbh",
     "fennel",
     "greedy",
+    "grem",
     "hash",
     "hdrf",
     "kind_of",
@@ -37,6 +39,7 @@ __all__ = [
 PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "spring": spring,
     "sigma": sigma,
+    "grem": grem,
     "random": random,
     "hash": hash,
     "ldg": ldg,

@@ -40,7 +40,7 @@ mod isolated;
 mod loads;
 mod preassignment;
 mod presence;
-mod repair;
+pub(crate) mod repair;
 mod streaming;
 
 use super::preference::{self, Weight, preferred_parts};

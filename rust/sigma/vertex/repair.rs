@@ -31,7 +31,7 @@ pub(super) struct Repair<'a> {
 }
 
 /// What the repair came to.
-pub(super) struct Repaired {
+pub(crate) struct Repaired {
     /// Load of each part.
     pub loads: Vec<Load>,
     /// The cap on volume that holds.
@@ -41,7 +41,7 @@ pub(super) struct Repaired {
 }
 
 /// Sees to it that the parts keep the `caps`, or as little more volume as can be reached.
-pub(super) fn repair(
+pub(crate) fn repair(
     csr: &Csr,
     parts: &mut [u32],
     loads: &[Load],

@@ -1,0 +1,251 @@
+//! GREM: a vertex partition by recursive bisection, each by greedy decisions that every chunk of the stream refines.
+//!
+//! **Requirements.** Any graph; room on the disk unless it fits one chunk.
+//!
+//! **Algorithm.** k parts are bisected into `ceil(k/2)` and `floor(k/2)`, whose vertices and inner records become two
+//! sub-problems, and so on. For a bisection the records pass in chunks, in random order. The first chunk is partitioned
+//! in memory ([`seed`]). In every later chunk each vertex, in ascending order, counts its neighbours on either side,
+//! takes the average with what it counted before, and goes to the side with more of them unless that is full ([`sides`]):
+//! noise of thin chunks averages out, and decisions made when little was known are made again. Vertices without a record
+//! come last. A sub-problem that fits one chunk is partitioned whole. A sub-problem for s parts takes s times the cap of
+//! a part at every level, so that the imbalance does not compound.
+//!
+//! **Memory.** 16 bytes per vertex, result included, and for each worker 56 bytes per record of a chunk: the records' two
+//! entries of 8 bytes each, sorted, and what the multilevel partitioner makes of them. (Chunks of less than a million
+//! records, whose graph it holds itself, may take twice that.)
+//!
+//! **Disk.** The shuffled records and those of the sub-problems, 8 bytes each, in two files at a time; 24 bytes per record
+//! while the order is made. The files have no names, so that nothing is left of them, however the process ends.
+//!
+//! **Parallelism.** Sub-problems of a level run in parallel where the memory allows, chunks are sorted by all threads.
+//! Decisions are sequential, and the result is the same for any number of threads.
+//!
+//! **Complexity.** O(m log m) time per level.
+//!
+//! **Source.** Waleffe et al., "Armada: Memory-Efficient Distributed Training of Large-Scale Graph Neural Networks",
+//! section 4.
+
+mod bisection;
+mod clusters;
+mod entries;
+mod problem;
+mod scratch;
+mod seed;
+mod sides;
+
+use std::sync::Mutex;
+
+use crate::buffer::Buffer;
+use crate::degrees::{self, Degrees};
+use crate::edges::{EdgeStream, pass::blocks};
+use crate::error::{Error, Result};
+use crate::partition::{Graph, VertexPartition, VertexPartitioner, cap, validate_balance, validate_parts};
+use crate::reorder::shuffle;
+use crate::run::Run;
+use crate::store::{for_each, workers};
+use bisection::Level;
+use problem::Problem;
+use scratch::Scratch;
+use sides::Rule;
+
+/// Bytes per vertex, result included.
+pub const BYTES_PER_VERTEX: u64 = 16;
+/// Bytes per record of a chunk.
+pub const BYTES_PER_RECORD: u64 = 56;
+
+/// How much of the stream is seen at once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Chunk {
+    /// This share of the records, above 0 and at most 1.
+    Share(f64),
+    /// So many records.
+    Records(u64),
+}
+
+impl Chunk {
+    /// Records per chunk, of `m`; at least 1.
+    pub fn records(self, m: u64) -> u64 {
+        match self {
+            Chunk::Share(share) => (share * m as f64).ceil() as u64,
+            Chunk::Records(records) => records,
+        }
+        .max(1)
+    }
+}
+
+/// Parameters of GREM.
+#[derive(Debug, Clone)]
+pub struct Grem {
+    /// Number of parts.
+    pub k: u32,
+    /// Records per chunk.
+    pub chunk: Chunk,
+    /// Rounds over the records of each bisection.
+    pub passes: u32,
+    /// Whether decisions are made again when a vertex comes again.
+    pub refine: bool,
+    /// Algorithm 2 of the paper to the letter; the cap may be exceeded.
+    pub faithful: bool,
+    /// No part exceeds `balance` times its share of the vertices.
+    pub balance: f64,
+    /// Whether the records are put in random order, or believed to be.
+    pub shuffle: bool,
+    /// Seed of the order and of the seed partitioner.
+    pub seed: u64,
+}
+
+impl Grem {
+    /// The defaults for `k` parts.
+    pub fn new(k: u32) -> Self {
+        let (chunk, seed) = (Chunk::Share(0.1), 0);
+        Self { k, chunk, passes: 1, refine: true, faithful: false, balance: 1.0, shuffle: true, seed }
+    }
+
+    fn validate(&self) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        if self.passes == 0 {
+            return Err(Error::parameter("passes", "0 passes decide nothing; use 1 or more"));
+        }
+        let valid = match self.chunk {
+            Chunk::Share(share) => share > 0.0 && share <= 1.0,
+            Chunk::Records(records) => records > 0,
+        };
+        if !valid {
+            let what =
+                "a share of the records above 0 and at most 1, or a number of records from 1 on, is needed";
+            return Err(Error::parameter("chunk", what));
+        }
+        Ok(())
+    }
+
+    fn rule(&self) -> Rule {
+        match (self.refine, self.faithful) {
+            (false, _) => Rule::Frozen,
+            (true, true) => Rule::Faithful,
+            (true, false) => Rule::Refined,
+        }
+    }
+
+    /// Bytes per vertex together, and of a worker, for `n` vertices and `m` records.
+    pub fn memory(&self, n: u64, m: u64) -> (u64, u64) {
+        let chunk = self.chunk.records(m).min(m);
+        (n * BYTES_PER_VERTEX + 16 * u64::from(self.k), (chunk * BYTES_PER_RECORD).max(1 << 20))
+    }
+
+    /// All records in random order.
+    fn shuffled(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Scratch> {
+        let scratch = Scratch::create(run.tmp_dir(), edges.num_vertices(), edges.num_edges())?;
+        let mut end = 0;
+        shuffle(edges, self.seed, run.tmp_dir(), run, |records| {
+            scratch.write(end, records)?;
+            end += records.len() as u64;
+            Ok(())
+        })?;
+        Ok(scratch)
+    }
+
+    /// The part of each vertex.
+    fn assign(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Buffer<i32>> {
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let mut assignment: Buffer<i32> = Buffer::zeroed(n as usize, "parts")?;
+        let chunk = self.chunk.records(m);
+        let whole = !self.faithful && m <= chunk;
+        let ordered =
+            if whole || !self.shuffle || self.k == 1 { None } else { Some(self.shuffled(edges, run)?) };
+        let mut problems = vec![Problem { first: 0, parts: self.k, n, records: 0..m }];
+        problems.retain(|problem| problem.parts > 1);
+        let mut source = ordered;
+        while !problems.is_empty() {
+            let target = Scratch::create(run.tmp_dir(), n, m)?;
+            let level = Level {
+                edges: source.as_ref().map_or(edges, |source| source),
+                target: &target,
+                chunk,
+                cap: cap(self.balance, n, self.k),
+                run,
+            };
+            problems = self.next_level(&level, &problems, &mut assignment)?;
+            source = Some(target);
+        }
+        Ok(assignment)
+    }
+
+    /// Solves all problems of a level and returns those of the next.
+    fn next_level(
+        &self,
+        level: &Level,
+        problems: &[Problem],
+        assignment: &mut [i32],
+    ) -> Result<Vec<Problem>> {
+        let run = level.run;
+        let (fixed, each) = self.memory(level.edges.num_vertices(), level.edges.num_edges());
+        let workers = workers(run, problems.len(), fixed, each, "grem")?;
+        run.begin("bisection", problems.iter().map(|problem| problem.len()).sum());
+        let vertices = problems.iter().map(|problem| problem.n as usize);
+        let mut offsets: Buffer<u32> = Buffer::zeroed(vertices.clone().sum(), "sides")?;
+        let mut next = Vec::new();
+        {
+            let mut rest = &mut offsets[..];
+            let rooms: Vec<Mutex<&mut [u32]>> = vertices
+                .map(|len| {
+                    let (room, others) = std::mem::take(&mut rest).split_at_mut(len);
+                    rest = others;
+                    Mutex::new(room)
+                })
+                .collect();
+            let solve = |solved: &mut Vec<Problem>, index: usize| {
+                let mut room = rooms[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                solved.extend(self.solve(level, &problems[index], &mut room)?);
+                Ok(())
+            };
+            next.extend(
+                for_each(run, workers, problems.len(), || Ok(Vec::new()), solve)?.into_iter().flatten(),
+            );
+        }
+        next.sort_unstable_by_key(|problem: &Problem| problem.first);
+        self.apply(problems, &offsets, assignment, run)?;
+        Ok(next)
+    }
+
+    /// Adds to the number of every vertex what its problem found.
+    fn apply(&self, problems: &[Problem], offsets: &[u32], assignment: &mut [i32], run: &Run) -> Result<()> {
+        const NONE: usize = usize::MAX;
+        let mut next = vec![NONE; self.k as usize];
+        let mut start = 0;
+        for problem in problems {
+            next[problem.first as usize] = start;
+            start += problem.n as usize;
+        }
+        for block in blocks(0..assignment.len() as u64) {
+            for part in &mut assignment[block.start as usize..block.end as usize] {
+                let place = &mut next[*part as usize];
+                if *place != NONE {
+                    *part += offsets[*place] as i32;
+                    *place += 1;
+                }
+            }
+            run.advance(0)?;
+        }
+        Ok(())
+    }
+}
+
+impl VertexPartitioner for Grem {
+    fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
+        self.validate()?;
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let (fixed, each) = self.memory(n, m);
+        run.require(
+            fixed + each,
+            format!("grem on {n} vertices, {} records at a time", self.chunk.records(m).min(m)),
+        )?;
+        let Degrees { loops, checksum, .. } = degrees::identify(edges, run)?;
+        let assignment = self.assign(edges, run)?;
+        let mut loads = vec![0; self.k as usize];
+        assignment.iter().for_each(|&part| loads[part as usize] += 1);
+        edges.check_unchanged()?;
+        let cap = (!self.faithful).then(|| cap(self.balance, n, self.k));
+        Ok(VertexPartition::new(assignment, self.k, loads, cap, Graph { n, m, loops, checksum }))
+    }
+}

@@ -1,0 +1,132 @@
+//! Loads back within their caps, at the least cost for the cut.
+//!
+//! Vertices of parts above their cap go, by descending gain per weight they relieve, to the part that is best for them
+//! among those with room. Where no vertex fits anywhere, two vertices change places: the one that leaves the part relieves
+//! it more than the one that comes burdens it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::graph::{Weight, fits, minus, plus};
+use super::state::{State, excess};
+use crate::error::Result;
+use crate::run::Run;
+
+/// Pairs of vertices that are tried for an exchange.
+const TRIED: usize = 64;
+
+/// Moves vertices until all caps hold, or nothing helps any more; whether they hold.
+pub fn balance(state: &mut State, run: &Run) -> Result<bool> {
+    loop {
+        let Some(part) = heaviest(state) else { return Ok(true) };
+        run.advance(0)?;
+        if !relieve(state, part, run)? && !exchange(state, part) {
+            return Ok(false);
+        }
+    }
+}
+
+/// The part that exceeds its caps most.
+fn heaviest(state: &State) -> Option<usize> {
+    let over = |part: usize| excess(state.loads[part], state.caps[part]);
+    let parts = (0..state.k).filter(|&part| over(part) > 0.0);
+    parts.max_by(|&a, &b| over(a).total_cmp(&over(b)).then(b.cmp(&a)))
+}
+
+/// What `weight` takes off the excess of a part.
+fn relief(load: Weight, cap: Weight, weight: Weight) -> f64 {
+    excess(load, cap) - excess(minus(load, weight), cap)
+}
+
+/// A number ordered as floats are.
+#[derive(PartialEq)]
+struct Key(f64);
+impl Eq for Key {}
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// Moves vertices out of `part` until its caps hold; whether any moved.
+fn relieve(state: &mut State, part: usize, run: &Run) -> Result<bool> {
+    // Losses are divided by the relief, gains multiplied: much relief is good for both.
+    let rate = |state: &State, v: u32| {
+        let relief = relief(state.loads[part], state.caps[part], state.graph.weight(v));
+        let gain = state.best_move(v)?.1 as f64;
+        (relief > 0.0).then(|| Key(if gain > 0.0 { gain * relief } else { gain / relief }))
+    };
+    let members = (0..state.graph.len() as u32).filter(|&v| state.part(v) == part);
+    let mut queue: BinaryHeap<(Key, Reverse<u32>)> =
+        members.filter_map(|v| Some((rate(state, v)?, Reverse(v)))).collect();
+    let (mut moved, mut steps) = (false, 0_u32);
+    while excess(state.loads[part], state.caps[part]) > 0.0 {
+        let Some((key, Reverse(v))) = queue.pop() else { break };
+        let Some(now) = rate(state, v) else { continue };
+        if now < key {
+            queue.push((now, Reverse(v)));
+        } else if let Some((to, _)) = state.best_move(v) {
+            state.shift(v, to);
+            moved = true;
+        }
+        steps += 1;
+        if steps % 256 == 0 {
+            run.advance(0)?;
+        }
+    }
+    Ok(moved)
+}
+
+/// Exchanges a vertex of `part` with one of another part so that the excess of both together falls; whether it did.
+fn exchange(state: &mut State, part: usize) -> bool {
+    let over: Vec<usize> =
+        (0..2).filter(|&bound| state.loads[part][bound] > state.caps[part][bound]).collect();
+    for bound in over {
+        let heavy = top(state, |v| state.part(v) == part, |weight| weight[bound]);
+        let light = top(state, |v| state.part(v) != part, |weight| u64::MAX - weight[bound]);
+        let mut best: Option<(i64, u32, u32)> = None;
+        for &v in &heavy {
+            for &u in &light {
+                let (other, gain) = (state.part(u), gain_of_exchange(state, v, u));
+                let here = plus(minus(state.loads[part], state.graph.weight(v)), state.graph.weight(u));
+                let there = plus(minus(state.loads[other], state.graph.weight(u)), state.graph.weight(v));
+                let falls = excess(here, state.caps[part]) < excess(state.loads[part], state.caps[part]);
+                if falls && fits(there, state.caps[other]) && best.is_none_or(|(most, ..)| gain > most) {
+                    best = Some((gain, v, u));
+                }
+            }
+        }
+        if let Some((_, v, u)) = best {
+            let other = state.part(u);
+            state.shift(v, other);
+            state.shift(u, part);
+            return true;
+        }
+    }
+    false
+}
+
+/// The vertices with the largest keys.
+fn top(state: &State, eligible: impl Fn(u32) -> bool, key: impl Fn(Weight) -> u64) -> Vec<u32> {
+    let mut least = BinaryHeap::new();
+    for v in (0..state.graph.len() as u32).filter(|&v| eligible(v)) {
+        least.push(Reverse((key(state.graph.weight(v)), Reverse(v))));
+        if least.len() > TRIED {
+            least.pop();
+        }
+    }
+    least.into_iter().map(|Reverse((_, Reverse(v)))| v).collect()
+}
+
+fn gain_of_exchange(state: &State, v: u32, u: u32) -> i64 {
+    let (a, b) = (state.part(v), state.part(u));
+    let (of_v, of_u) = (state.ties(v), state.ties(u));
+    let between =
+        state.graph.edges(v).iter().filter(|[x, _]| *x == u).map(|&[_, w]| i64::from(w)).sum::<i64>();
+    i64::from(of_v[b]) - i64::from(of_v[a]) + i64::from(of_u[a]) - i64::from(of_u[b]) - 2 * between
+}

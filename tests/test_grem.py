@@ -1,0 +1,307 @@
+"""GREM: against an oracle, the caps, temporary files, and the figures of METIS on real graphs."""
+
+import errno
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastpart as fp
+from strategies import edge_lists
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning"),
+    pytest.mark.filterwarnings("ignore:chunk:UserWarning"),
+]
+
+
+class Oracle:
+    """What follows the first chunk of a bisection, with counts in float32 as the core has them."""
+
+    def __init__(self, n, cap, refine, faithful):
+        self.side, self.lead, self.sizes = [None] * n, [np.float32(0)] * n, [0, 0]
+        self.cap, self.refine, self.faithful = cap, refine, faithful
+
+    def emptier(self):
+        return int(self.sizes[1] < self.sizes[0])
+
+    def put(self, v, side):
+        if self.side[v] is not None:
+            self.sizes[self.side[v]] -= 1
+        self.side[v] = side
+        self.sizes[side] += 1
+
+    def count(self, v, chunk):
+        neighbours = [a + b - v for a, b in chunk if a != b and v in (a, b)]
+        sides = [self.side[u] for u in neighbours]
+        return np.float32(sides.count(0) - sides.count(1))
+
+    def choose(self, v, lead):
+        old, wanted = self.side[v], None if lead == 0 else int(lead < 0)
+        if self.faithful:
+            return self.emptier() if wanted is None or self.sizes[wanted] >= self.cap else wanted
+        if wanted is None:
+            wanted = self.emptier() if old is None else old
+        others = self.sizes[wanted] - (wanted == old)
+        return wanted if others < self.cap else 1 - wanted
+
+    def seed(self, chunk, side_of):
+        met = sorted({v for edge in chunk if edge[0] != edge[1] for v in edge})
+        for v in met:
+            self.put(v, int(side_of[v]))
+        for v in met:
+            self.lead[v] = self.count(v, chunk)
+
+    def follow(self, chunk):
+        for v in sorted({v for edge in chunk if edge[0] != edge[1] for v in edge}):
+            placed = self.side[v] is not None
+            if placed and not self.refine:
+                continue
+            lead = self.count(v, chunk)
+            if placed:
+                lead = (self.lead[v] + lead) / np.float32(2)
+            self.put(v, self.choose(v, lead))
+            self.lead[v] = lead
+
+    def place_rest(self):
+        for v, side in enumerate(self.side):
+            if side is None:
+                self.put(v, self.emptier())
+
+
+@settings(max_examples=400)
+@given(
+    edge_lists(max_n=16),
+    st.integers(1, 20),
+    st.integers(1, 3),
+    st.sampled_from(["refined", "frozen", "faithful"]),
+    st.sampled_from([1.0, 1.1, 1.5, 1e308]),
+    st.integers(0, 2**64 - 1),
+)
+def test_as_defined_from_the_same_seed(graph, chunk, passes, rule, balance, seed):
+    n, edges = graph
+    options = {
+        "chunk": chunk,
+        "balance": balance,
+        "order": "file",
+        "seed": seed,
+        "refine": rule != "frozen",
+        "faithful": rule == "faithful",
+    }
+    made = fp.grem(fp.open_edges(edges, num_vertices=n), 2, passes=passes, **options)
+    if len(edges) <= chunk and rule != "faithful":
+        return
+    cap = math.ceil(min(balance, 2) * n / 2)
+    oracle = Oracle(n, cap, rule != "frozen", rule == "faithful")
+    chunks = [edges[first : first + chunk].tolist() for first in range(0, len(edges), chunk)]
+    if chunks:
+        # A stream of one chunk, of which faithful=True partitions none as a whole, shows the sides of the seed.
+        first = fp.open_edges(edges[:chunk], num_vertices=n)
+        seeded = fp.grem(first, 2, **{**options, "faithful": True, "refine": True})
+        oracle.seed(chunks[0], seeded.assignment)
+    for later in (chunks * passes)[1:]:
+        oracle.follow(later)
+    oracle.place_rest()
+    assert made.assignment.tolist() == oracle.side
+
+
+@settings(max_examples=300)
+@given(
+    edge_lists(max_n=40, max_m=120),
+    st.integers(1, 24),
+    st.one_of(st.integers(1, 60), st.sampled_from([0.01, 0.1, 0.5, 1.0])),
+    st.sampled_from([1.0, 1.05, 1.5, 1e308]),
+    st.booleans(),
+    st.sampled_from(["random", "file"]),
+    st.integers(0, 3),
+)
+def test_caps_hold_and_threads_change_nothing(graph, k, chunk, balance, refine, order, seed):
+    n, edges = graph
+    opened = fp.open_edges(edges, num_vertices=n)
+    options = {"chunk": chunk, "balance": balance, "refine": refine, "order": order, "seed": seed}
+    made = fp.grem(opened, k, threads=1, **options)
+    assert made.cap == math.ceil(min(balance, k) * n / k)
+    assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
+    assert len(made.assignment) == n
+    assert made.loads.max() <= made.cap
+    again = fp.grem(opened, k, threads=3, **options)
+    assert np.array_equal(made.assignment, again.assignment)
+
+
+@settings(max_examples=100)
+@given(edge_lists(max_n=40, max_m=120), st.integers(1, 24), st.sampled_from([0.01, 0.1, 1.0, 7]))
+def test_faithful_places_every_vertex(graph, k, chunk):
+    n, edges = graph
+    made = fp.grem(fp.open_edges(edges, num_vertices=n), k, chunk=chunk, faithful=True)
+    assert made.cap is None
+    assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
+
+
+def test_same_whatever_the_threads_and_the_input(rmat, tmp_path):
+    records = np.fromfile(rmat.path, np.uint32).reshape(-1, 2)
+    n, expected = rmat.num_vertices, fp.grem(rmat, 7, threads=1)
+    for edges in (
+        rmat,
+        fp.open_edges(rmat.path, num_vertices=n, io="read"),
+        fp.open_edges(records, num_vertices=n),
+    ):
+        for threads in (1, 2, 8):
+            made = fp.grem(edges, 7, threads=threads, tmp_dir=tmp_path)
+            assert np.array_equal(made.assignment, expected.assignment)
+            assert made.checksum == expected.checksum
+
+
+def test_memory_changes_time_only(rmat):
+    few, many = (fp.grem(rmat, 8, chunk=0.02, memory_limit=limit, threads=2) for limit in (25 << 20, "1G"))
+    assert np.array_equal(few.assignment, many.assignment)
+
+
+def _graph(shared_data, name):
+    meta = json.loads((shared_data / name / "meta.json").read_text())
+    return fp.open_edges(shared_data / name / "edges.npy", num_vertices=meta["n"])
+
+
+def _cut(edges, part):
+    return float(fp.evaluate(edges, part).totals["cut_ratio"][0])
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "most"),
+    [
+        ("amazon-computers", 8, 0.25),
+        ("fb100-cornell5", 4, 1.1 * 0.3237),
+        ("fb100-cornell5", 8, 1.1 * 0.4312),
+        ("fb100-cornell5", 32, 1.1 * 0.6279),
+        ("ego-facebook", 32, 1.1 * 0.3485),
+    ],
+)
+def test_near_metis_on_real_graphs(shared_data, name, k, most):
+    """METIS: k-way, imbalance 1.03, median of 5 seeds."""
+    edges = _graph(shared_data, name)
+    made = fp.grem(edges, k)
+    assert _cut(edges, made) <= most
+    assert _cut(edges, fp.grem(edges, k, refine=False)) > 1.02 * _cut(edges, made)
+
+
+def test_caps_on_every_real_graph(shared_data):
+    for meta in sorted(shared_data.glob("*/meta.json")):
+        edges = _graph(shared_data, meta.parent.name)
+        for k in (3, 32):
+            made = fp.grem(edges, k)
+            assert made.loads.max() <= made.cap == math.ceil(edges.num_vertices / k), meta.parent.name
+
+
+def test_thin_chunks_are_warned_of(rmat):
+    with pytest.warns(UserWarning, match=r"mean degree of 30\..* use chunk=0\.13 or more"):
+        fp.grem(rmat, 2, chunk=0.01)
+
+
+def test_nothing_is_left_of_temporary_files(rmat, tmp_path):
+    seen = []
+    fp.grem(rmat, 4, tmp_dir=tmp_path, progress=lambda *_: seen.append(os.listdir(tmp_path)))
+    assert seen
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_ends_early_leaves_nothing(tmp_path, sign):
+    script = (
+        "import sys, fastpart as fp\n"
+        "e = fp.generate.rmat(sys.argv[1] + '/g.bin', n=1 << 18, m=8_000_000, seed=1)\n"
+        "print('ready', flush=True)\n"
+        "fp.grem(e, 64, passes=100, tmp_dir=sys.argv[1] + '/tmp')\n"
+    )
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1)
+        process.send_signal(sign)
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert ("KeyboardInterrupt" in errors) == (sign == signal.SIGINT)
+    assert os.listdir(folder) == []
+
+
+def test_a_full_disk_is_an_error(tmp_path):
+    """A limit on the size of files stands in for it."""
+    script = (
+        "import resource, signal, sys, fastpart as fp\n"
+        "e = fp.generate.rmat(sys.argv[1] + '/g.bin', n=1 << 14, m=500_000, seed=1)\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        "try:\n    fp.grem(e, 4, tmp_dir=sys.argv[1] + '/tmp')\n"
+        "except OSError as error:\n    print(error.errno)\n"
+    )
+    (tmp_path / "tmp").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{errno.EFBIG}\n"
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def test_little_memory_is_refused_before_anything_happens(rmat):
+    with pytest.raises(fp.MemoryBudgetError, match="grem on 65536 vertices"):
+        fp.grem(rmat, 4, memory_limit="2M")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"chunk": 0.0}, fp.ParameterError, "chunk: 0.0"),
+        ({"chunk": 1.5}, fp.ParameterError, "chunk: 1.5"),
+        ({"chunk": float("nan")}, fp.ParameterError, "chunk: nan"),
+        ({"chunk": 0}, fp.ParameterError, "chunk: 0"),
+        ({"chunk": "0.1"}, TypeError, "chunk"),
+        ({"passes": 0}, fp.ParameterError, "passes: 0"),
+        ({"balance": 0.9}, fp.ParameterError, "balance: 0.9"),
+        ({"order": "sorted"}, fp.ParameterError, "order: unknown value 'sorted'"),
+        ({"faithful": True, "refine": False}, fp.ParameterError, "faithful"),
+        ({"tmp_dir": "no/such/folder"}, fp.ParameterError, "tmp_dir"),
+    ],
+)
+def test_refusals(options, error, match):
+    with pytest.raises(error, match=match):
+        fp.grem(np.array([[0, 1]]), 2, **options)
+
+
+def _wrong(k, k0, draws):
+    """Probability that fewer than half of the draws are among the k0 of k."""
+    return sum(
+        math.comb(k0, x) * math.comb(k - k0, draws - x) / math.comb(k, draws)
+        for x in range(draws + 1)
+        if 2 * x < draws
+    )
+
+
+@given(edge_lists(max_n=10), st.sampled_from([0.05, 0.3, 0.5, 1.0]), st.booleans(), st.data())
+def test_expected_cut_is_equation_1(graph, chunk, refine, data):
+    n, edges = graph
+    side = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
+    plain, expected = [edge for edge in edges.tolist() if edge[0] != edge[1]], 0.0
+    for v in range(n):
+        sides = [side[a + b - v] for a, b in plain if v in (a, b)]
+        k, k0 = len(sides), max(sides.count(0), sides.count(1))
+        draws = min(1.0, chunk * (2 if refine else 1)) * k
+        low, part = int(draws), draws - int(draws)
+        wrong = (1 - part) * _wrong(k, k0, low) + (part * _wrong(k, k0, low + 1) if part else 0)
+        expected += (k - k0) * (1 - wrong) + k0 * wrong
+    found = fp.expected_cut(fp.open_edges(edges, num_vertices=n), side, chunk, refine=refine)
+    assert found == pytest.approx(expected / max(1, 2 * len(plain)))
+
+
+def test_expected_cut_refuses_what_is_no_bisection():
+    with pytest.raises(fp.ParameterError, match="one part, 0 or 1, for each of the 2 vertices"):
+        fp.expected_cut(np.array([[0, 1]]), [0, 2], 0.1)
+    with pytest.raises(fp.ParameterError, match="chunk: 0 is not a share"):
+        fp.expected_cut(np.array([[0, 1]]), [0, 1], 0)
