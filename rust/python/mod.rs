@@ -11,6 +11,7 @@ mod errors;
 mod files;
 mod generate;
 mod homes;
+mod multilevel;
 mod partitions;
 mod results;
 mod run;
@@ -34,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     convert::register(module)?;
     generate::register(module)?;
     homes::register(module)?;
+    multilevel::register(module)?;
     files::register(module)?;
     store::register(module)?;
     // What is public is said by the package, not here.

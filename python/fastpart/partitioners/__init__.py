@@ -9,6 +9,7 @@ from ..partition import Partition
 from .custom import custom
 from .dbh import dbh
 from .edge_streams import greedy, hdrf
+from .multilevel import multilevel
 from .random import hash, random
 from .sigma import sigma
 from .spring import spring
@@ -26,6 +27,7 @@ __all__ = [
     "hdrf",
     "kind_of",
     "ldg",
+    "multilevel",
     "random",
     "refennel",
     "reldg",
@@ -37,6 +39,7 @@ __all__ = [
 PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "spring": spring,
     "sigma": sigma,
+    "multilevel": multilevel,
     "random": random,
     "hash": hash,
     "ldg": ldg,
