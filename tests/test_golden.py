@@ -31,8 +31,6 @@ OPTIONS = {
     "random, seed=1": {"seed": 1},
     "random, mode=edge": {"mode": "edge"},
     "hash": {},
-    "multilevel": {},
-    "multilevel, volume_balance=1.1": {"volume_balance": 1.1},
     "sigma": {},
     "sigma, objective=cut": {"objective": "cut"},
     "sigma, mode=edge": {"mode": "edge"},

@@ -12,6 +12,9 @@ use super::state::{State, excess};
 use crate::error::Result;
 use crate::run::Run;
 
+/// Rounds beyond one for each part. Exchanges, of which each looks at all vertices, could go on for as many as there are
+/// vertices, for ever smaller relief.
+const ROUNDS: usize = 16;
 /// Pairs of vertices that are tried for an exchange.
 const TRIED: usize = 64;
 /// What a move must take off the excess, in shares of a cap: less is rounding.
@@ -19,13 +22,14 @@ const LEAST_RELIEF: f64 = 1e-9;
 
 /// Moves vertices until all caps hold, or nothing helps any more; whether they hold.
 pub fn balance(state: &mut State, run: &Run) -> Result<bool> {
-    loop {
+    for _ in 0..ROUNDS + state.k {
         let Some(part) = heaviest(state) else { return Ok(true) };
         run.advance(0)?;
         if !relieve(state, part, run)? && !exchange(state, part) {
             return Ok(false);
         }
     }
+    Ok(heaviest(state).is_none())
 }
 
 /// The part that exceeds its caps most.
