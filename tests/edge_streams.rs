@@ -18,7 +18,20 @@ use proptest::prelude::*;
 
 /// Numbers of parts that are searched in every way: all at once, in any number of registers, or by a tree.
 fn parts() -> impl Strategy<Value = u32> {
-    prop_oneof![1..=9_u32, Just(16), Just(17), Just(33), Just(64), Just(65), Just(130), Just(254), Just(300)]
+    prop_oneof![
+        1..=9_u32,
+        Just(16),
+        Just(17),
+        Just(33),
+        Just(64),
+        Just(65),
+        Just(130),
+        Just(254),
+        Just(300),
+        Just(512),
+        Just(513),
+        Just(700)
+    ]
 }
 
 fn balances() -> impl Strategy<Value = f64> {

@@ -19,6 +19,9 @@ const ROOM: usize = 64;
 /// Most vertices of a bucket: a source is stored as its distance from the first.
 const VERTICES: usize = 1 << 16;
 
+/// Records between two looks at the cancel flag: few, since the first ones touch, and so have the system clear, every
+/// page of the result.
+const CHECK_EVERY: usize = 1 << 10;
 /// How many records ahead of its use a bucket is looked up.
 const AHEAD: usize = 16;
 
@@ -102,7 +105,10 @@ impl<'a> Buckets<'a> {
             Places { buckets: self, next, targets: targets.as_mut_ptr(), sources: sources.as_mut_ptr() };
         let init = || Filler::new(&places);
         let fillers = pass(edges, run, BLOCK, usize::MAX, init, |filler, _, records| {
-            if symmetric { filler.add::<false>(records) } else { filler.add::<true>(records) }
+            records.chunks(CHECK_EVERY).try_for_each(|records| {
+                run.advance(0)?;
+                if symmetric { filler.add::<false>(records) } else { filler.add::<true>(records) }
+            })
         })?;
         for mut filler in fillers {
             (0..self.len()).try_for_each(|bucket| filler.flush(bucket))?;

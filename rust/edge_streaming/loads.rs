@@ -8,14 +8,16 @@
 use super::tree::Tree;
 use crate::error::Result;
 
-/// Parts whose terms lie in one array that is searched as a whole; more are searched by a tree.
-pub const DENSE: usize = 64;
+/// Up to so many parts all terms are scanned; those of more are searched by a tree.
+pub const SCANNED: usize = 512;
 
 /// What loads add to a score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Balance {
     /// `lambda * (max_e - e_p) / (1 + max_e - min_e)`: HDRF.
     Records(f64),
+    /// `(max_e - e_p) / max_e`, 0 while the max is: 2PS-HDRF.
+    RecordsOfMost,
     /// `lambda / 2 * ((max_e - e_p) / max_e + (max_r - r_p) / max_r)`, a quotient being 0 while its max is: SIGMA, whose
     /// denominators are `epsilon + max - 1` with an epsilon of 1.
     RecordsAndReplicas(f64),
@@ -53,22 +55,22 @@ impl Loads {
         let mut loads = Self {
             balance,
             k,
-            records: vec![0.0; k.max(DENSE)],
-            replicas: vec![0.0; k.max(DENSE)],
-            terms: vec![f64::NEG_INFINITY; k.max(DENSE)],
+            records: vec![0.0; k],
+            replicas: vec![0.0; k],
+            terms: vec![f64::NEG_INFINITY; k.next_multiple_of(64)],
             most: [0.0; 2],
             least: 0.0,
             at_least: k,
             scales: [0.0; 2],
             limit: limit as f64,
             closed: 0,
-            tree: (k > DENSE).then(|| Tree::new(k)),
+            tree: (k > SCANNED).then(|| Tree::new(k)),
         };
         loads.rescale();
         Ok(loads)
     }
 
-    /// The term of each part, and -infinity up to [`DENSE`].
+    /// The term of each part, and -infinity up to a multiple of 64.
     #[inline(always)]
     pub fn terms(&self) -> &[f64] {
         &self.terms
@@ -101,6 +103,11 @@ impl Loads {
     #[inline(always)]
     pub fn of(&self, part: u32) -> u64 {
         self.records[part as usize] as u64
+    }
+
+    /// Takes over the records of each part; then [`Self::settle`].
+    pub fn resume(&mut self, records: &[u64]) {
+        self.records.iter_mut().zip(records).for_each(|(load, &records)| *load = records as f64);
     }
 
     /// Counts a record and the replicas that are new with it, without looking at the terms; then [`Self::settle`].
@@ -145,6 +152,7 @@ impl Loads {
                 self.at_least -= usize::from(before == self.least);
                 self.records[part] > self.most[0] || self.at_least == 0
             }
+            Balance::RecordsOfMost => self.records[part] > self.most[0],
             Balance::RecordsAndReplicas(_) => {
                 self.records[part] > self.most[0] || self.replicas[part] > self.most[1]
             }
@@ -186,6 +194,7 @@ impl Loads {
     fn rescale(&mut self) {
         self.scales = match self.balance {
             Balance::Records(lambda) => [lambda / (1.0 + self.most[0] - self.least), 0.0],
+            Balance::RecordsOfMost => [1.0 / self.most[0].max(1.0), 0.0],
             Balance::RecordsAndReplicas(lambda) => {
                 self.most.map(|most| if most > 0.0 { lambda / 2.0 / most } else { 0.0 })
             }

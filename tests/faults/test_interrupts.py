@@ -44,6 +44,19 @@ CALLS = {
     ),
     "spring, clustering": ("clustering", "fp.spring(graph, k=4, passes=10_000, progress=progress)"),
     "spring, sequential": ("clustering", "fp.spring(graph, k=4, passes=10_000, batch=1, progress=progress)"),
+    "refennel": ("streaming", "fp.refennel(graph, k=4, passes=10_000, progress=progress)"),
+    "sigma": ("streaming", "fp.sigma(graph, k=10_000, progress=progress)"),
+    "sigma, edges": ("streaming", "fp.sigma(graph, k=20_000, mode='edge', progress=progress)"),
+    "hdrf": ("streaming", "fp.hdrf(graph, k=20_000, out=folder / 'parts.npy', progress=progress)"),
+    "two_phase": ("streaming", "fp.two_phase(graph, k=20_000, scoring='hdrf', progress=progress)"),
+    "dbh": (
+        "hashing",
+        "fp.dbh(fp.open_edges(endless, num_vertices=9, dtype='u32'), k=4, progress=progress)",
+    ),
+    "random, edges": (
+        "random",
+        "fp.random(fp.open_edges(endless, num_vertices=9, dtype='u32'), k=4, mode='edge', progress=progress)",
+    ),
     "evaluate": (
         "cut",
         "fp.evaluate(fp.open_edges(endless, num_vertices=9, dtype='u32'), np.zeros(9, int), progress=progress)",

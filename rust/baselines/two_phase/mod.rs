@@ -2,7 +2,7 @@
 //!
 //! **Requirements.** Any graph. The order of the stream matters; a sorted file is fine.
 //!
-//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 16 and the parts of each vertex as bits
+//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 20 and the parts of each vertex as bits
 //! (`8 * ceil(k / 64)` bytes), if that is more; up to 22 MB of buffers; and the result.
 //!
 //! **Algorithm.**
@@ -31,6 +31,7 @@
 //! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022; 2PS-HDRF:
 //! section V of the same.
 
+mod hdrf;
 mod prepartition;
 mod scoring;
 mod streaming;
@@ -96,7 +97,7 @@ impl TwoPhase {
 
     /// Bytes it takes for `n` vertices and `m` records, without the parts of the records.
     pub fn memory(n: u64, m: u64, k: u32) -> u64 {
-        (40 * n).max(16 * n + Incidence::memory(n, k)) + 40 * u64::from(k) + streaming::memory(m)
+        (40 * n).max(20 * n + Incidence::memory(n, k)) + 40 * u64::from(k) + streaming::memory(m)
     }
 
     fn validate(&self) -> Result<()> {
@@ -125,14 +126,14 @@ impl EdgePartitioner for TwoPhase {
         let mut parts = EdgeParts::new(m, k, out)?;
         let cap = cap(self.balance, m, k);
         let (loads, holds) = prepartition::agreeing(edges, &vertices, &mut parts, k, cap, run)?;
-        let mut state = State::new(holds, loads, cap, self.seed);
-        match self.scoring {
+        let (mut holds, mut loads) = match self.scoring {
             Scoring::Linear => {
-                streaming::stream(edges, &vertices, &mut parts, &mut state, State::linear, run)?
+                let mut state = State::new(holds, loads, cap, self.seed);
+                streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
+                (state.holds, state.loads)
             }
-            Scoring::Hdrf => streaming::stream(edges, &vertices, &mut parts, &mut state, State::hdrf, run)?,
-        }
-        let State { mut holds, mut loads, .. } = state;
+            Scoring::Hdrf => hdrf::stream(edges, vertices, &mut parts, (holds, &loads, cap), run)?,
+        };
         if loops > 0 {
             loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut holds), run)?;
         }

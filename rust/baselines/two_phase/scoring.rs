@@ -1,9 +1,9 @@
-//! The second phase's state, and its two scores.
+//! The second phase's state, and the score of 2PS-L.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::incidence::{Incidence, parts};
+use crate::incidence::Incidence;
 use crate::random::splitmix64;
 
 /// A record, and what does not change of its score.
@@ -26,9 +26,6 @@ pub(super) struct State {
     pub(super) holds: Incidence,
     pub(super) loads: Vec<u64>,
     cap: u64,
-    largest: u64,
-    /// What a record less than the largest load is worth to [`Scoring::Hdrf`](super::Scoring::Hdrf).
-    scale: f64,
     /// Parts by load, brought up to date when looked at.
     least: BinaryHeap<Reverse<(u64, u32)>>,
     seed: u64,
@@ -37,21 +34,14 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(holds: Incidence, loads: Vec<u64>, cap: u64, seed: u64) -> Self {
         let least = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
-        let largest = loads.iter().copied().max().unwrap_or(0);
-        let scale = 1.0 / largest.max(1) as f64;
-        Self { holds, loads, cap, largest, scale, least, seed }
+        Self { holds, loads, cap, least, seed }
     }
 
     /// Places `candidate`, and its ends, in `part`.
     #[inline(always)]
     pub(super) fn put(&mut self, candidate: &Candidate, part: u32) {
         candidate.ends.iter().for_each(|&end| _ = self.holds.insert(end, part));
-        let load = &mut self.loads[part as usize];
-        *load += 1;
-        if *load > self.largest {
-            self.largest = *load;
-            self.scale = 1.0 / *load as f64;
-        }
+        self.loads[part as usize] += 1;
     }
 
     /// The part for 2PS-L.
@@ -92,32 +82,6 @@ impl State {
         let hub = if gain_u < gain_v || (gain_u == gain_v && u < v) { u } else { v };
         let part = (splitmix64(u64::from(hub) ^ self.seed) % self.loads.len() as u64) as u32;
         if self.has_room(part) { part } else { self.least_loaded() }
-    }
-
-    /// The part for 2PS-HDRF: of the parts that hold no end, the best is the least loaded.
-    #[inline(always)]
-    pub(super) fn hdrf(&mut self, candidate: &Candidate) -> u32 {
-        let mut part = self.least_loaded();
-        let mut most = self.gain(candidate, part) + self.behind(part);
-        let [gains_u, gains_v] = candidate.gains.map(|gain| [0.0, gain]);
-        let [row_u, row_v] = candidate.ends.map(|end| self.holds.row(end));
-        for (word, (&in_u, &in_v)) in row_u.iter().zip(row_v).enumerate() {
-            for bit in parts(&[in_u | in_v]) {
-                let held = 64 * word as u32 + bit;
-                let gain = gains_u[(in_u >> bit & 1) as usize] + gains_v[(in_v >> bit & 1) as usize];
-                let score = gain + self.behind(held);
-                if self.has_room(held) && (score > most || (score == most && held < part)) {
-                    (most, part) = (score, held);
-                }
-            }
-        }
-        part
-    }
-
-    /// What the loads add to the score of `part`.
-    #[inline(always)]
-    fn behind(&self, part: u32) -> f64 {
-        (self.largest - self.loads[part as usize]) as f64 * self.scale
     }
 
     #[inline(always)]

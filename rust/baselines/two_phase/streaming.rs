@@ -1,4 +1,4 @@
-//! The records that no cluster decides, placed in stream order.
+//! The records that no cluster decides, placed in stream order by the score of 2PS-L.
 
 use rayon::prelude::*;
 
@@ -25,13 +25,12 @@ pub(super) fn memory(m: u64) -> u64 {
     m.min(BATCH) * BYTES_PER_RECORD
 }
 
-/// Places all records with the mark but loops, each in the part that `choose` says.
+/// Places all records with the mark but loops.
 pub(super) fn stream(
     edges: &dyn EdgeStream,
     vertices: &[Vertex],
     parts: &mut EdgeParts,
     state: &mut State,
-    choose: impl Fn(&mut State, &Candidate) -> u32 + Send + Sync,
     run: &Run,
 ) -> Result<()> {
     let m = edges.num_edges();
@@ -48,7 +47,7 @@ pub(super) fn stream(
             std::mem::swap(&mut gathered, &mut placing);
             let (gathering, placed) = rayon::join(
                 || gather(edges, vertices, parts, start, &mut gathered, run),
-                || place(state, &mut placing, &choose, run),
+                || place(state, &mut placing, run),
             );
             gathering.and(placed)?;
             for slice in &placing {
@@ -111,19 +110,14 @@ fn candidate(vertices: &[Vertex], record: u64, ends: Record) -> Candidate {
 }
 
 /// Finds the parts of what was gathered.
-fn place(
-    state: &mut State,
-    slices: &mut [Slice],
-    choose: &impl Fn(&mut State, &Candidate) -> u32,
-    run: &Run,
-) -> Result<()> {
+fn place(state: &mut State, slices: &mut [Slice], run: &Run) -> Result<()> {
     for slice in slices {
         slice.found.clear();
         for (index, candidate) in slice.candidates.iter().enumerate() {
             if let Some(ahead) = slice.candidates.get(index + AHEAD) {
                 ahead.ends.iter().for_each(|&end| state.holds.prefetch(end));
             }
-            let part = choose(state, candidate);
+            let part = state.linear(candidate);
             state.put(candidate, part);
             slice.found.push((candidate.record, part));
         }
