@@ -165,7 +165,7 @@ fn communities_are_found() {
 #[test]
 fn blocks_of_parts_and_shares() {
     let rmat = Rmat::new(5000, 40_000, 1).unwrap();
-    let graph = Graph::new(rmat.num_vertices(), records(&rmat));
+    let graph = Graph::new(rmat.num_vertices(), records(&rmat, 0..40_000, &run(1)).unwrap());
     partition(&graph, &many(200, 1.03, Some(Second::Volume(1.1))));
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
     let weighted = graph::Graph::of(&csr, |_| [1, 0], &run(1)).unwrap();
