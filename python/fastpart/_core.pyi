@@ -117,6 +117,18 @@ def grem(
     seed: int,
     options: RunOptions,
 ) -> dict[str, Any]: ...
+def multilevel(
+    edges: EdgeSource,
+    *,
+    symmetric: bool,
+    k: int,
+    balance: float,
+    volume_balance: float | None,
+    balance_on: npt.NDArray[np.uint32] | None,
+    balance_on_ratio: float,
+    seed: int,
+    options: RunOptions,
+) -> dict[str, Any]: ...
 def sigma_vertex(
     edges: EdgeSource,
     *,

@@ -12,18 +12,24 @@ use super::state::{State, excess};
 use crate::error::Result;
 use crate::run::Run;
 
+/// Rounds beyond one for each part. Exchanges, of which each looks at all vertices, could go on for as many as there are
+/// vertices, for ever smaller relief.
+const ROUNDS: usize = 16;
 /// Pairs of vertices that are tried for an exchange.
 const TRIED: usize = 64;
+/// What a move must take off the excess, in shares of a cap: less is rounding.
+const LEAST_RELIEF: f64 = 1e-9;
 
 /// Moves vertices until all caps hold, or nothing helps any more; whether they hold.
 pub fn balance(state: &mut State, run: &Run) -> Result<bool> {
-    loop {
+    for _ in 0..ROUNDS + state.k {
         let Some(part) = heaviest(state) else { return Ok(true) };
         run.advance(0)?;
         if !relieve(state, part, run)? && !exchange(state, part) {
             return Ok(false);
         }
     }
+    Ok(heaviest(state).is_none())
 }
 
 /// The part that exceeds its caps most.
@@ -33,9 +39,29 @@ fn heaviest(state: &State) -> Option<usize> {
     parts.max_by(|&a, &b| over(a).total_cmp(&over(b)).then(b.cmp(&a)))
 }
 
-/// What `weight` takes off the excess of a part.
-fn relief(load: Weight, cap: Weight, weight: Weight) -> f64 {
-    excess(load, cap) - excess(minus(load, weight), cap)
+/// The move of `v` that brings down the excess of all parts together at the best rate, and that rate: the gain times the
+/// excess taken off, losses divided by it.
+fn best_relief(state: &State, v: u32) -> Option<(usize, Key)> {
+    let (own, weight, ties) = (state.part(v), state.graph.weight(v), state.ties(v));
+    let change = |part: usize, load: Weight| {
+        excess(load, state.caps[part]) - excess(state.loads[part], state.caps[part])
+    };
+    let leaving = change(own, minus(state.loads[own], weight));
+    let mut best: Option<(usize, Key)> = None;
+    for part in (0..state.k).filter(|&part| part != own) {
+        let relief = -leaving - change(part, plus(state.loads[part], weight));
+        if relief <= LEAST_RELIEF {
+            continue;
+        }
+        let gain = f64::from(ties[part]) - f64::from(ties[own]);
+        // Where nothing is lost or gained, the emptier part has more to offer later.
+        let gain = if gain == 0.0 { -1e-3 * (1.0 + state.relative_load(part)) } else { gain };
+        let key = Key(if gain > 0.0 { gain * relief } else { gain / relief });
+        if best.as_ref().is_none_or(|(_, most)| key > *most) {
+            best = Some((part, key));
+        }
+    }
+    best
 }
 
 /// A number ordered as floats are.
@@ -55,22 +81,16 @@ impl Ord for Key {
 
 /// Moves vertices out of `part` until its caps hold; whether any moved.
 fn relieve(state: &mut State, part: usize, run: &Run) -> Result<bool> {
-    // Losses are divided by the relief, gains multiplied: much relief is good for both.
-    let rate = |state: &State, v: u32| {
-        let relief = relief(state.loads[part], state.caps[part], state.graph.weight(v));
-        let gain = state.best_move(v)?.1 as f64;
-        (relief > 0.0).then(|| Key(if gain > 0.0 { gain * relief } else { gain / relief }))
-    };
     let members = (0..state.graph.len() as u32).filter(|&v| state.part(v) == part);
     let mut queue: BinaryHeap<(Key, Reverse<u32>)> =
-        members.filter_map(|v| Some((rate(state, v)?, Reverse(v)))).collect();
+        members.filter_map(|v| Some((best_relief(state, v)?.1, Reverse(v)))).collect();
     let (mut moved, mut steps) = (false, 0_u32);
     while excess(state.loads[part], state.caps[part]) > 0.0 {
         let Some((key, Reverse(v))) = queue.pop() else { break };
-        let Some(now) = rate(state, v) else { continue };
+        let Some((to, now)) = best_relief(state, v) else { continue };
         if now < key {
             queue.push((now, Reverse(v)));
-        } else if let Some((to, _)) = state.best_move(v) {
+        } else {
             state.shift(v, to);
             moved = true;
         }

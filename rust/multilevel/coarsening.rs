@@ -8,8 +8,8 @@
 //! **Source.** Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA
 //! 2014; two-hop: LaSalle et al., "Improving Graph Partitioning for Modern Graphs and Architectures", IA3 2015.
 
-use super::graph::{Graph, Weight, fits, minus, plus};
 use super::array::Array;
+use super::graph::{Graph, Weight, fits, minus, plus};
 use crate::error::Result;
 use crate::random::splitmix64;
 use crate::run::Run;
@@ -115,8 +115,7 @@ impl State<'_> {
     fn visit(&mut self, v: u32) -> bool {
         let own = self.cluster_of[v as usize];
         let (weight, cap) = (self.graph.weight(v), self.how.cap);
-        let Some(best) =
-            self.favourite(v, |cluster, load| cluster == own || fits(plus(load, weight), cap))
+        let Some(best) = self.favourite(v, |cluster, load| cluster == own || fits(plus(load, weight), cap))
         else {
             return false;
         };
@@ -137,7 +136,8 @@ impl State<'_> {
     /// The cluster with the best rating among those around `v` that `allowed` says yes to.
     fn favourite(&mut self, v: u32, allowed: impl Fn(u32, Weight) -> bool) -> Option<u32> {
         let own = self.cluster_of[v as usize];
-        let (mut ties, mut touched) = (std::mem::replace(&mut self.ties, Array::Small(Vec::new())), std::mem::take(&mut self.touched));
+        let (mut ties, mut touched) =
+            (std::mem::replace(&mut self.ties, Array::Small(Vec::new())), std::mem::take(&mut self.touched));
         for &[u, w] in self.graph.edges(v) {
             let cluster = self.cluster_of[u as usize] as usize;
             if ties[cluster] == 0 {

@@ -8,12 +8,12 @@
 
 use std::collections::BinaryHeap;
 
+use super::array::Array;
 use super::balancing::balance;
 use super::graph::{Graph, Weight, plus};
-use super::scheme::{Scheme, loosened};
 use super::refinement::{Patience, better, refine};
+use super::scheme::{Scheme, loosened};
 use super::state::{Quality, State};
-use super::array::Array;
 use crate::error::Result;
 use crate::random::{Random, splitmix64};
 use crate::run::Run;
@@ -24,7 +24,13 @@ const TRIES: u64 = 5;
 const PATIENCE: Patience = Patience { moves: 50, rounds: 4 };
 
 /// Parts of the vertices of `graph`, one for each of `caps`.
-pub fn partition(scheme: &Scheme, graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Array<u32>> {
+pub fn partition(
+    scheme: &Scheme,
+    graph: &Graph,
+    caps: &[Weight],
+    seed: u64,
+    run: &Run,
+) -> Result<Array<u32>> {
     if caps.len() == 2 {
         return bisect(graph, caps, seed, run);
     }

@@ -83,7 +83,10 @@ impl Multilevel {
     /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
     pub fn memory(&self, n: u64, entries: u64) -> u64 {
         let at_once = u64::from(self.k).min(scheme::MOST_PARTS as u64);
-        entries.saturating_mul(16).saturating_add(n * (96 + 4 * at_once)).saturating_add(96 * u64::from(self.k))
+        entries
+            .saturating_mul(16)
+            .saturating_add(n * (96 + 4 * at_once))
+            .saturating_add(96 * u64::from(self.k))
     }
 
     /// What a vertex weighs.
@@ -126,7 +129,8 @@ impl Multilevel {
                     let repaired = repair(csr, &mut parts, &loads, caps, run)?;
                     (loads, kept, dealt) = (repaired.loads, repaired.cap, repaired.dealt);
                 }
-                let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
+                let (vertices, volumes) =
+                    loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
                 Ok(VertexPartition {
                     volume: Some(Volume { loads: volumes, nominal: caps[1], cap: kept }),
                     dealt,
@@ -173,8 +177,10 @@ fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
         for &u in csr.neighbours(v) {
             let next = csr.neighbours(u).get(seen[u as usize] as usize);
             if next != Some(&v) {
-                let what = format!("\"symmetric\", but the records list {v} to {u} more often than {u} to {v}; open \
-                     them as undirected or directed");
+                let what = format!(
+                    "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}; open \
+                     them as undirected or directed"
+                );
                 return Err(Error::parameter("kind", what));
             }
             seen[u as usize] += 1;

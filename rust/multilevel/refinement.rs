@@ -14,9 +14,9 @@
 
 use std::collections::BinaryHeap;
 
+use super::array::Array;
 use super::graph::Graph;
 use super::state::{Quality, State};
-use super::array::Array;
 use crate::error::Result;
 use crate::random::splitmix64;
 use crate::run::Run;

@@ -26,6 +26,8 @@ pub const MOST_PARTS: usize = 64;
 const FEW: usize = 4;
 /// Rounds of label propagation on each level.
 const ROUNDS: u32 = 3;
+/// Clusters that a part has room for, at least: under one bound, and under two, which only small ones can be made to keep.
+const CLUSTERS_PER_PART: [u64; 2] = [8, 60];
 /// A level that keeps more of the vertices is the coarsest.
 const STALLED: f64 = 0.95;
 
@@ -34,8 +36,6 @@ const STALLED: f64 = 0.95;
 pub struct Scheme {
     /// Ratings of the attempts; the first is that of the finest levels.
     pub ratings: Vec<Rating>,
-    /// A cluster weighs at most a part's share of the weight divided by this.
-    pub clusters_per_part: u64,
     /// Vertices per part of the coarsest graph.
     pub coarsest: usize,
     /// Seed of everything random.
@@ -44,12 +44,7 @@ pub struct Scheme {
 
 impl Default for Scheme {
     fn default() -> Self {
-        Self {
-            ratings: vec![Rating::Density, Rating::Weight, Rating::Density],
-            clusters_per_part: 8,
-            coarsest: 30,
-            seed: 0,
-        }
+        Self { ratings: vec![Rating::Density, Rating::Weight, Rating::Density], coarsest: 30, seed: 0 }
     }
 }
 
@@ -97,7 +92,14 @@ impl Scheme {
     }
 
     /// Down to the coarsest graph and back.
-    pub fn cycle(&self, graph: &Graph, caps: &[Weight], rating: Rating, seed: u64, run: &Run) -> Result<Found> {
+    pub fn cycle(
+        &self,
+        graph: &Graph,
+        caps: &[Weight],
+        rating: Rating,
+        seed: u64,
+        run: &Run,
+    ) -> Result<Found> {
         let levels = self.coarsen(graph, caps, rating, 0, seed, run)?;
         let coarsest = levels.last().map_or(graph, |level| &level.1);
         let part_of = initial::partition(self, coarsest, caps, seed, run)?;
@@ -114,8 +116,9 @@ impl Scheme {
         seed: u64,
         run: &Run,
     ) -> Result<Vec<Level>> {
-        let clusters = caps.len() as u64 * self.clusters_per_part;
-        let cap = graph.total().map(|total| total.div_ceil(clusters));
+        let total = graph.total();
+        let clusters = caps.len() as u64 * CLUSTERS_PER_PART[usize::from(total[1] > 0)];
+        let cap = total.map(|total| total.div_ceil(clusters));
         let mut levels: Vec<Level> = Vec::new();
         loop {
             let finest = levels.last().map_or(graph, |level| &level.1);

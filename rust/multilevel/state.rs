@@ -1,7 +1,7 @@
 //! A partition in the making, and what every vertex would gain by moving.
 
-use super::graph::{Graph, Weight, fits, minus, plus};
 use super::array::Array;
+use super::graph::{Graph, Weight, fits, minus, plus};
 use crate::error::Result;
 
 /// Parts of all vertices, their loads, and the ties of every vertex to every part.

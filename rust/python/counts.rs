@@ -11,6 +11,7 @@ use crate::baselines::{dbh::Dbh, greedy::Greedy, hdrf::Hdrf, two_phase::TwoPhase
 use crate::counts::{self, Cut, Replicas, SparseMatrix};
 use crate::csr::Csr;
 use crate::grem::Grem;
+use crate::multilevel::Multilevel;
 use crate::partition::EdgeParts;
 use crate::spring;
 
@@ -144,6 +145,8 @@ fn memory_estimates<'py>(
     for name in ["ldg", "fennel", "reldg", "refennel"] {
         estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
     }
+    let entries = if symmetric { m } else { m.saturating_mul(2) };
+    estimates.set_item("multilevel", Multilevel::new(PARTS).memory(n, entries))?;
     estimates.set_item("dbh", Dbh::memory(n) + EdgeParts::memory(m, PARTS, None))?;
     let two_phase = TwoPhase::memory(n, m, PARTS);
     estimates.set_item("two_phase", two_phase + EdgeParts::memory(m, PARTS, None))?;

@@ -12,6 +12,7 @@ mod files;
 mod generate;
 mod grem;
 mod homes;
+mod multilevel;
 mod partitions;
 mod results;
 mod run;
@@ -36,6 +37,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     generate::register(module)?;
     grem::register(module)?;
     homes::register(module)?;
+    multilevel::register(module)?;
     files::register(module)?;
     store::register(module)?;
     // What is public is said by the package, not here.

@@ -10,6 +10,7 @@ from .custom import custom
 from .dbh import dbh
 from .edge_streams import greedy, hdrf
 from .grem import grem
+from .multilevel import multilevel
 from .random import hash, random
 from .sigma import sigma
 from .spring import spring
@@ -28,6 +29,7 @@ __all__ = [
     "hdrf",
     "kind_of",
     "ldg",
+    "multilevel",
     "random",
     "refennel",
     "reldg",
@@ -40,6 +42,7 @@ PARTITIONERS: dict[str, Callable[..., Partition]] = {
     "spring": spring,
     "sigma": sigma,
     "grem": grem,
+    "multilevel": multilevel,
     "random": random,
     "hash": hash,
     "ldg": ldg,

@@ -1,0 +1,108 @@
+"""The multilevel partitioner: caps, cuts recounted, refusals, and METIS's cuts on real graphs."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastpart as fp
+from strategies import edge_lists
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+# METIS, k-way, ufactor 30, median of three to five seeds: the cut ratio for 4, 8 and 32 parts.
+METIS = {
+    "amazon-computers": (0.1364, 0.2247, 0.4369),
+    "cora": (0.0638, 0.0959, 0.1898),
+    "email-enron": (0.1984, 0.2602, 0.3928),
+    "fb100-cornell5": (0.3237, 0.4312, 0.6279),
+    "tolokers": (0.2742, 0.4133, 0.7201),
+}
+# With two constraints: vertices within 1.03 of the mean, volume within 1.10.
+METIS_OF_TWO = {"amazon-computers": (0.230, 0.383, 0.551)}
+PARTS = (4, 8, 32)
+
+
+def edges_of(name):
+    """Return the records of a real graph, or skip."""
+    file = DATA / name / "edges.npy"
+    if not file.exists():
+        pytest.skip(f"no {name} here")
+    return np.load(file)
+
+
+def cap_of(balance, items, k):
+    return math.ceil(min(balance, k) * items / k)
+
+
+@given(edge_lists(max_n=30, max_m=80), st.integers(1, 8), st.sampled_from([None, 1.0, 1.1]))
+@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+def test_caps_hold(graph, k, volume_balance):
+    n, records = graph
+    edges = fp.open_edges(records, num_vertices=n)
+    made = fp.multilevel(edges, k=k, volume_balance=volume_balance)
+    assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
+    assert made.loads.max(initial=0) <= made.cap == cap_of(1.03, n, k)
+    if volume_balance is None:
+        assert made.volume_cap is None
+    else:
+        proper = records[records[:, 0] != records[:, 1]]
+        volumes = np.bincount(proper.ravel(), minlength=n) + 1
+        assert made.volume_loads.tolist() == [volumes[made.assignment == part].sum() for part in range(k)]
+        assert max(made.volume_loads) <= made.volume_cap
+
+
+def test_two_bounds_at_once_are_refused():
+    records = np.array([[0, 1]], dtype=np.uint32)
+    with pytest.raises(fp.ParameterError, match="volume_balance"):
+        fp.multilevel(records, k=2, volume_balance=1.1, balance_on=[1, 1])
+
+
+def test_one_direction_is_not_symmetric():
+    records = np.array([[0, 1], [1, 2]], dtype=np.uint32)
+    with pytest.raises(fp.ParameterError, match="kind"):
+        fp.multilevel(fp.open_edges(records, kind="symmetric"), k=2)
+    both = np.concatenate([records, records[:, ::-1]])
+    assert fp.multilevel(fp.open_edges(both, kind="symmetric"), k=2).loads.sum() == 3
+
+
+def test_a_vertex_above_the_cap_on_volume():
+    star = np.array([[0, v] for v in range(1, 40)], dtype=np.uint32)
+    with pytest.warns(fp.CapacityWarning, match="volume_balance"):
+        made = fp.multilevel(star, k=4, volume_balance=1.0)
+    assert max(made.volume_loads) <= made.volume_cap
+    with pytest.raises(fp.CapacityError):
+        fp.multilevel(star, k=4, volume_balance=1.0, on_infeasible="error")
+
+
+@pytest.mark.parametrize("name", METIS)
+def test_cuts_as_metis(name):
+    edges = fp.open_edges(edges_of(name))
+    ratios = []
+    for k, metis in zip(PARTS, METIS[name], strict=True):
+        made = fp.multilevel(edges, k=k)
+        assert made.loads.max() <= made.cap
+        ratios.append(fp.evaluate(edges, made).totals["cut_ratio"][0] / metis)
+    assert math.prod(ratios) ** (1 / len(ratios)) <= 1.06, ratios
+    assert max(ratios) <= 1.15, ratios
+
+
+@pytest.mark.parametrize("name", METIS_OF_TWO)
+def test_cuts_under_two_bounds(name):
+    edges = fp.open_edges(edges_of(name))
+    for k, metis in zip(PARTS, METIS_OF_TWO[name], strict=True):
+        made = fp.multilevel(edges, k=k, volume_balance=1.1)
+        assert made.loads.max() <= made.cap
+        assert max(made.volume_loads) <= made.volume_cap
+        assert fp.evaluate(edges, made).totals["cut_ratio"][0] <= 1.25 * metis
+
+
+def test_weights_are_balanced():
+    edges = fp.open_edges(edges_of("cora"))
+    mask = np.random.default_rng(0).random(edges.num_vertices) < 0.1
+    made = fp.multilevel(edges, k=8, balance_on=mask)
+    assert max(made.weight_loads) <= made.weight_cap
+    assert fp.evaluate(edges, made).totals["cut_ratio"][0] <= 0.13
