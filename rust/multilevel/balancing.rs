@@ -7,6 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use rustc_hash::FxHashMap;
+
 use super::graph::{Weight, fits, minus, plus};
 use super::state::{State, excess};
 use crate::error::Result;
@@ -17,6 +19,9 @@ use crate::run::Run;
 const ROUNDS: usize = 16;
 /// Pairs of vertices that are tried for an exchange.
 const TRIED: usize = 64;
+/// By which share of its rate a move may have become worse since it was queued. Every move changes the loads, and so the
+/// rates of all others by a little: without it all of them would be queued anew for each.
+const STALE: f64 = 0.01;
 /// What a move must take off the excess, in shares of a cap: less is rounding.
 const LEAST_RELIEF: f64 = 1e-9;
 
@@ -88,7 +93,7 @@ fn relieve(state: &mut State, part: usize, run: &Run) -> Result<bool> {
     while excess(state.loads[part], state.caps[part]) > 0.0 {
         let Some((key, Reverse(v))) = queue.pop() else { break };
         let Some((to, now)) = best_relief(state, v) else { continue };
-        if now < key {
+        if now.0 < key.0 - STALE * key.0.abs() {
             queue.push((now, Reverse(v)));
         } else {
             state.shift(v, to);
@@ -111,12 +116,23 @@ fn exchange(state: &mut State, part: usize) -> bool {
         let light = top(state, |v| state.part(v) != part, |weight| u64::MAX - weight[bound]);
         let mut best: Option<(i64, u32, u32)> = None;
         for &v in &heavy {
+            // Looked up once for all partners: a hub has many edges, and the heaviest vertices are hubs.
+            let mut between: FxHashMap<u32, i64> = light.iter().map(|&u| (u, 0)).collect();
+            for [u, w] in state.graph.edges(v) {
+                if let Some(joined) = between.get_mut(u) {
+                    *joined += i64::from(*w);
+                }
+            }
             for &u in &light {
-                let (other, gain) = (state.part(u), gain_of_exchange(state, v, u));
+                let other = state.part(u);
                 let here = plus(minus(state.loads[part], state.graph.weight(v)), state.graph.weight(u));
                 let there = plus(minus(state.loads[other], state.graph.weight(u)), state.graph.weight(v));
                 let falls = excess(here, state.caps[part]) < excess(state.loads[part], state.caps[part]);
-                if falls && fits(there, state.caps[other]) && best.is_none_or(|(most, ..)| gain > most) {
+                if !falls || !fits(there, state.caps[other]) {
+                    continue;
+                }
+                let gain = gain_of_exchange(state, v, u, between.get(&u).copied().unwrap_or_default());
+                if best.is_none_or(|(most, ..)| gain > most) {
                     best = Some((gain, v, u));
                 }
             }
@@ -143,10 +159,9 @@ fn top(state: &State, eligible: impl Fn(u32) -> bool, key: impl Fn(Weight) -> u6
     least.into_iter().map(|Reverse((_, Reverse(v)))| v).collect()
 }
 
-fn gain_of_exchange(state: &State, v: u32, u: u32) -> i64 {
+/// What it gains that `v` and `u`, with edges of the weight `between` between them, change places.
+fn gain_of_exchange(state: &State, v: u32, u: u32, between: i64) -> i64 {
     let (a, b) = (state.part(v), state.part(u));
     let (of_v, of_u) = (state.ties(v), state.ties(u));
-    let between =
-        state.graph.edges(v).iter().filter(|[x, _]| *x == u).map(|&[_, w]| i64::from(w)).sum::<i64>();
     i64::from(of_v[b]) - i64::from(of_v[a]) + i64::from(of_u[a]) - i64::from(of_u[b]) - 2 * between
 }

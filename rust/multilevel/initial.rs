@@ -36,7 +36,7 @@ pub fn partition(
     }
     let mut part_of = Array::zeroed(graph.len(), "parts")?;
     let ids = (0..graph.len() as u32).collect::<Vec<_>>();
-    split(scheme, graph, caps, 0, &ids, &mut part_of, seed, run)?;
+    split(scheme, graph, caps, (0, &ids), &mut part_of, seed, run)?;
     Ok(part_of)
 }
 
@@ -45,8 +45,7 @@ fn split(
     scheme: &Scheme,
     graph: &Graph,
     caps: &[Weight],
-    first: u32,
-    ids: &[u32],
+    (first, ids): (u32, &[u32]),
     part_of: &mut [u32],
     seed: u64,
     run: &Run,
@@ -61,7 +60,7 @@ fn split(
     for (side, (caps, first)) in (0..).zip([(left, first), (right, first + left.len() as u32)]) {
         let (half, places) = graph.induced(&side_of, side)?;
         let ids: Vec<u32> = places.iter().map(|&v| ids[v as usize]).collect();
-        split(scheme, &half, caps, first, &ids, part_of, splitmix64(seed ^ (u64::from(side) + 1)), run)?;
+        split(scheme, &half, caps, (first, &ids), part_of, splitmix64(seed ^ (u64::from(side) + 1)), run)?;
     }
     Ok(())
 }

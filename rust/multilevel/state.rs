@@ -132,6 +132,9 @@ impl<'a> State<'a> {
     /// Moves `v`.
     pub fn shift(&mut self, v: u32, to: usize) {
         let (from, weight) = (self.part(v), self.graph.weight(v));
+        if from == to {
+            return;
+        }
         self.cut = self.cut + u64::from(self.ties(v)[from]) - u64::from(self.ties(v)[to]);
         self.over -= [from, to].into_iter().filter(|&part| self.exceeds(part)).count();
         self.loads[from] = minus(self.loads[from], weight);

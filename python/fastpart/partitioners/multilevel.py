@@ -85,7 +85,7 @@ def multilevel(
     array([[3, 1],
            [1, 3]])
     """
-    given = {
+    given: dict[str, Any] = {
         "k": parameters.parts(k),
         "balance": parameters.ratio("balance", balance),
         "volume_balance": None
