@@ -35,8 +35,9 @@ use loads::{Balance, Loads, SCANNED};
 use search::Wide;
 use search::{All, Dense, Search, Sparse};
 
-/// Records that are scored between two looks at the cancel flag.
+/// Records that are scored between two looks at the cancel flag; and where a hub may be in thousands of parts.
 const STRIDE: usize = 4096;
+const SPARSE_STRIDE: usize = 128;
 /// How many records ahead rows and degrees are fetched.
 const AHEAD: usize = 16;
 
@@ -151,7 +152,8 @@ impl EdgeStreamer {
 
     /// Gives each of the records a part; a loop gets [`DEFERRED`].
     pub fn stream(&mut self, records: &[Record], parts: &mut [u32], run: &Run) -> Result<()> {
-        for (first, parts) in (0..).step_by(STRIDE).zip(parts.chunks_mut(STRIDE)) {
+        let stride = if self.k as usize <= SCANNED { STRIDE } else { SPARSE_STRIDE };
+        for (first, parts) in (0..).step_by(stride).zip(parts.chunks_mut(stride)) {
             let range = first..first + parts.len();
             #[cfg(target_arch = "x86_64")]
             if self.k as usize <= SCANNED && std::is_x86_feature_detected!("avx2") {

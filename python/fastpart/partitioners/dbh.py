@@ -66,8 +66,8 @@ def dbh(
     >>> part = fp.dbh(star, k=3)
     >>> part.assignment
     array([2, 1, 0, 1, 2, 2, 0, 1], dtype=uint8)
-    >>> (part.assignment == fp.hash(star, k=3).assignment[1:]).all()
-    np.True_
+    >>> bool((part.assignment == fp.hash(star, k=3).assignment[1:]).all())
+    True
     """
     given = {"k": parameters.parts(k), "seed": parameters.seed(seed)}
     options = run_options(threads, memory_limit, progress)
