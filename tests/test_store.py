@@ -311,3 +311,14 @@ def test_k_and_kind_that_contradict_the_file_are_refused(tmp_path):
         fp.GraphFormatError, match=r"part\.npy: assignment: vertex 2 has part 2, outside 0\.\.1"
     ):
         fp.load(tmp_path / "part.npy", k=2)
+
+
+def test_too_little_memory_is_not_called_a_damaged_file(tmp_path, monkeypatch):
+    np.save(tmp_path / "part.npy", np.zeros(3, np.int32))
+
+    def refused(*_, **__):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(np.lib.format, "open_memmap", refused)
+    with pytest.raises(MemoryError, match="no room"):
+        fp.load(tmp_path / "part.npy")

@@ -212,7 +212,7 @@ class Part:
         file = self._file(f"{name}.npy")
         try:
             array = np.asarray(np.lib.format.open_memmap(file, mode="r"))
-        except OSError:
+        except (OSError, MemoryError):
             raise
         except Exception as error:  # numpy's parser raises whatever the bytes provoke
             raise GraphFormatError(f"{shown(file)}: not a .npy array ({error})") from None

@@ -116,7 +116,7 @@ def _read_npy(file: Path) -> npt.NDArray[Any]:
     """Read an array, without pickles, and without believing a header that claims more than the file holds."""
     try:
         return np.array(np.lib.format.open_memmap(file, mode="r"))
-    except OSError:
+    except (OSError, MemoryError):
         raise
     except Exception as error:  # numpy's parser raises whatever the bytes provoke
         raise GraphFormatError(f"{shown(file)}: not a .npy array of parts ({_first_line(error)})") from None
