@@ -39,6 +39,9 @@ IN_README = "amazon-computers"
 VERTICES, VOLUME = 1.03, 1.10
 """Bounds on the parts, over the mean. The peers have them too."""
 
+SLACK = 0.0005
+"""What is no more than rounding above a bound."""
+
 ONE_BOUND = {
     "spring": f"spring:balance={VERTICES}",
     "grem": f"grem:balance={VERTICES}",
@@ -204,8 +207,8 @@ def breaks_a_bound(row: Row) -> bool:
     """Say whether a part has more than its share, rounded up, of vertices or, of two bounds, of volume."""
     mean = row["n"] / row["k"]
     return bool(
-        round(row["vertex_balance"] * mean) > math.ceil(VERTICES * mean)
-        or (row["algorithm"] in TWO_BOUNDS and row["edge_balance"] > VOLUME + 0.0005)
+        row["vertex_balance"] > math.ceil(VERTICES * mean) / mean + SLACK
+        or (row["algorithm"] in TWO_BOUNDS and row["edge_balance"] > VOLUME + SLACK)
     )
 
 
@@ -264,8 +267,8 @@ def document(frame: pl.DataFrame, seeds: Sequence[int]) -> str:
             for measure in LESS_IS_BETTER
         ),
         "## Where a bound is exceeded\n\nIn brackets the vertex and the edge balance. The volume that `sigma` and "
-        "`multilevel` bound counts degree + 1 of each\nvertex, `edge_balance` its degree. A vertex of a larger degree "
-        "than the bound leaves no choice.",
+        "`multilevel` bound counts degree + 1 of each\nvertex, that of METIS and `edge_balance` its degree: on sparse "
+        "graphs ours is the weaker bound.",
         "\n".join(excess_text(frame, name) for name in ALGORITHMS if name in frame["algorithm"]),
         "## All graphs",
         *tables,

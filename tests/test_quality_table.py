@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import re
 
 import polars as pl
 import pytest
@@ -82,7 +83,7 @@ def test_cells_where_a_peer_is_better_are_named_the_worst_first(quality):
 @given(n=st.integers(1, 300), k=st.integers(1, 40), load=st.integers(1, 300))
 def test_a_bound_is_a_number_of_vertices_rounded_up(quality, n, k, load):
     balance = {"n": n, "k": k, "vertex_balance": load / (n / k), "edge_balance": 9.0, "algorithm": "metis"}
-    assert quality.breaks_a_bound(balance) == (load > math.ceil(1.03 * n / k))
+    assert quality.breaks_a_bound(balance) == (load > math.ceil(1.03 * (n / k)))
 
 
 def test_the_volume_is_bounded_where_there_are_two_bounds(quality):
@@ -153,3 +154,12 @@ def test_wrong_command_lines_are_refused(quality, arguments, capsys):
     with pytest.raises(SystemExit):
         quality.main(arguments)
     assert "usage:" in capsys.readouterr().err
+
+
+def test_the_documents_show_the_same_means():
+    texts = [
+        (ROOT / name).read_text()
+        for name in ("README.md", "docs/quality.md", "docs/choosing-an-algorithm.md")
+    ]
+    shown = {re.search(r"geometric means .*?(?=\n```)", text, re.DOTALL)[0] for text in texts}
+    assert len(shown) == 1
