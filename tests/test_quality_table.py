@@ -82,12 +82,19 @@ def test_cells_where_a_peer_is_better_are_named_the_worst_first(quality):
 
 @given(n=st.integers(1, 300), k=st.integers(1, 40), load=st.integers(1, 300))
 def test_a_bound_is_a_number_of_vertices_rounded_up(quality, n, k, load):
-    balance = {"n": n, "k": k, "vertex_balance": load / (n / k), "edge_balance": 9.0, "algorithm": "metis"}
+    balance = {
+        "n": n,
+        "m": 1,
+        "k": k,
+        "vertex_balance": load / (n / k),
+        "edge_balance": 9.0,
+        "algorithm": "metis",
+    }
     assert quality.breaks_a_bound(balance) == (load > math.ceil(1.03 * (n / k)))
 
 
 def test_the_volume_is_bounded_where_there_are_two_bounds(quality):
-    balances = {"n": 100, "k": 4, "vertex_balance": 1.0}
+    balances = {"n": 100, "m": 10_000, "k": 4, "vertex_balance": 1.0}
     for name, volume, expected in [
         ("metis", 2.0, False),
         ("metis/2", 1.1, False),
