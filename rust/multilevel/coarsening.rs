@@ -120,14 +120,10 @@ impl State<'_> {
                 self.seconds[v as usize] = self.graph.weight(v)[1];
             }
             if self.how.rating == Rating::Modularity {
-                self.volumes[v as usize] = self.volume(v);
+                self.volumes[v as usize] = u64::from(self.graph.volume(v));
                 self.ends += self.volumes[v as usize] as f64;
             }
         }
-    }
-
-    fn volume(&self, v: u32) -> u64 {
-        self.graph.edges(v).iter().map(|&[_, w]| u64::from(w)).sum()
     }
 
     /// What a cluster weighs.
@@ -160,7 +156,7 @@ impl State<'_> {
         self.set_load(own, minus(self.load(own), weight));
         self.set_load(best, plus(self.load(best), weight));
         if self.how.rating == Rating::Modularity {
-            let volume = self.volume(v);
+            let volume = u64::from(self.graph.volume(v));
             self.volumes[own as usize] -= volume;
             self.volumes[best as usize] += volume;
         }
@@ -175,7 +171,7 @@ impl State<'_> {
         let edges = self.graph.edges(v);
         self.tally.begin(edges.len(), self.cluster_of.len());
         edges.iter().for_each(|&[u, w]| self.tally.add(self.cluster_of[u as usize], w));
-        let volume = if self.how.rating == Rating::Modularity { self.volume(v) as f64 } else { 0.0 };
+        let volume = f64::from(self.graph.volume(v));
         let own_size = self.graph.weight(v)[0] as u32;
         // Ties are broken at random, else low ids would attract everything.
         let salt = splitmix64(self.how.seed ^ u64::from(v));

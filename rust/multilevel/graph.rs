@@ -34,6 +34,8 @@ pub struct Graph {
     /// Neighbour and weight of each entry.
     entries: Array<[u32; 2]>,
     weights: Array<Weight>,
+    /// Sum of the weights of the edges of each vertex.
+    volumes: Array<u32>,
     total: Weight,
 }
 
@@ -90,6 +92,12 @@ impl Graph {
     #[inline(always)]
     pub fn edges(&self, v: u32) -> &[[u32; 2]] {
         &self.entries[self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize]
+    }
+
+    /// The weight of all edges of `v`.
+    #[inline(always)]
+    pub fn volume(&self, v: u32) -> u32 {
+        self.volumes[v as usize]
     }
 
     /// What `v` weighs.
@@ -157,6 +165,7 @@ pub struct Builder {
     offsets: Array<u64>,
     entries: Array<[u32; 2]>,
     weights: Array<Weight>,
+    volumes: Array<u32>,
     vertices: usize,
     end: usize,
 }
@@ -168,6 +177,7 @@ impl Builder {
             offsets: Array::zeroed(n + 1, "graph: offsets")?,
             entries: Array::zeroed(entries, "graph: edges")?,
             weights: Array::zeroed(n, "graph: weights")?,
+            volumes: Array::zeroed(n, "graph: volumes")?,
             vertices: 0,
             end: 0,
         })
@@ -189,6 +199,8 @@ impl Builder {
     /// Ends the vertex at hand.
     pub fn vertex(&mut self, weight: Weight) {
         self.weights[self.vertices] = weight;
+        let edges = &self.entries[self.offsets[self.vertices] as usize..self.end];
+        self.volumes[self.vertices] = edges.iter().map(|&[_, w]| w).sum();
         self.vertices += 1;
         self.offsets[self.vertices] = self.end as u64;
     }
@@ -196,7 +208,13 @@ impl Builder {
     /// The graph of the vertices that were ended.
     pub fn finish(self) -> Graph {
         let total = self.weights.iter().fold([0; 2], |total, &weight| plus(total, weight));
-        Graph { offsets: self.offsets, entries: self.entries, weights: self.weights, total }
+        Graph {
+            offsets: self.offsets,
+            entries: self.entries,
+            weights: self.weights,
+            volumes: self.volumes,
+            total,
+        }
     }
 }
 

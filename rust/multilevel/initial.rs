@@ -122,11 +122,6 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random) -> Result<Array<u32
         if both > 0.0 { total[bound] as f64 * caps[0][bound] as f64 / both } else { 0.0 }
     });
     let mut inside: Array<u32> = Array::zeroed(graph.len(), "ties to the grown side")?;
-    let mut degree: Array<i64> = Array::zeroed(graph.len(), "weighted degrees")?;
-    degree
-        .iter_mut()
-        .zip(0..)
-        .for_each(|(sum, v)| *sum = graph.edges(v).iter().map(|&[_, w]| i64::from(w)).sum());
     let mut queue: BinaryHeap<(i64, u32)> = BinaryHeap::new();
     let mut load = [0; 2];
     let mut next_seed = if n > 0 { random.below(n) } else { 0 };
@@ -134,7 +129,8 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random) -> Result<Array<u32
     while (load[0] as f64) < target[0] && (total[1] == 0 || (load[1] as f64) < target[1].max(1.0)) {
         let v = match queue.pop() {
             Some((gain, v)) => {
-                if side_of[v as usize] == 0 || gain != 2 * i64::from(inside[v as usize]) - degree[v as usize]
+                if side_of[v as usize] == 0
+                    || gain != 2 * i64::from(inside[v as usize]) - i64::from(graph.volume(v))
                 {
                     continue;
                 }
@@ -157,7 +153,7 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random) -> Result<Array<u32
         for &[u, w] in graph.edges(v) {
             if side_of[u as usize] == 1 {
                 inside[u as usize] += w;
-                queue.push((2 * i64::from(inside[u as usize]) - degree[u as usize], u));
+                queue.push((2 * i64::from(inside[u as usize]) - i64::from(graph.volume(u)), u));
             }
         }
     }

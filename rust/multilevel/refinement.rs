@@ -23,10 +23,12 @@ use crate::run::Run;
 
 /// A round that gains less than one part in so many of the cut is the last.
 const LEAST_SHARE: u64 = 500;
-/// A vertex that is not in the queue.
-const ABSENT: i64 = 0;
-/// What is added to gains in the queue, so that 0 is none of them.
-const SHIFT: i64 = 1 << 40;
+/// The key of a vertex that is not in the queue.
+const ABSENT: u64 = 0;
+/// Bits of a key below the gain, which is at most 2^32 either way.
+const LOT: u32 = 30;
+/// What is added to gains in keys, so that none is negative.
+const SHIFT: i64 = 1 << 33;
 
 /// When the local search gives up.
 #[derive(Debug, Clone, Copy)]
@@ -47,9 +49,9 @@ impl Patience {
 /// Improves the state until it does not pay any more.
 pub fn refine(state: &mut State, patience: Patience, seed: u64, run: &Run) -> Result<()> {
     let n = state.graph.len();
-    let bounds = Array::zeroed(n, "queue of moves")?;
+    let keys = Array::zeroed(n, "queue of moves")?;
     let moved = vec![false; n];
-    let mut search = Search { moved, bounds, queue: BinaryHeap::new(), made: Vec::new(), seed };
+    let mut search = Search { moved, keys, queue: BinaryHeap::new(), made: Vec::new(), seed };
     for round in 0..patience.rounds {
         let before = state.quality();
         search.seed = splitmix64(seed ^ round);
@@ -65,10 +67,10 @@ pub fn refine(state: &mut State, patience: Patience, seed: u64, run: &Run) -> Re
 struct Search {
     /// Whether a vertex had its move in this round.
     moved: Vec<bool>,
-    /// Upper bound of the gain of each vertex in the queue, shifted.
-    bounds: Array<i64>,
-    /// Bound, a random number for ties, vertex.
-    queue: BinaryHeap<(i64, u32, u32)>,
+    /// The valid key of each vertex in the queue.
+    keys: Array<u64>,
+    /// Upper bound of the gain with a random number for ties, and the vertex.
+    queue: BinaryHeap<(u64, u32)>,
     /// Moves of this round: vertex, and the part it left.
     made: Vec<(u32, u32)>,
     seed: u64,
@@ -79,17 +81,16 @@ impl Search {
         self.fill(state, run)?;
         let mut best = (state.quality(), 0);
         let mut work = 0;
-        while let Some((bound, lot, v)) = self.queue.pop() {
-            if self.moved[v as usize] || self.bounds[v as usize] != bound {
+        while let Some((key, v)) = self.queue.pop() {
+            if self.moved[v as usize] || self.keys[v as usize] != key {
                 continue;
             }
             let Some((to, gain)) = state.best_move(v) else {
-                self.bounds[v as usize] = ABSENT;
+                self.keys[v as usize] = ABSENT;
                 continue;
             };
-            if gain + SHIFT < bound {
-                self.bounds[v as usize] = gain + SHIFT;
-                self.queue.push((gain + SHIFT, lot, v));
+            if gain < bound(key) {
+                self.push(v, gain);
                 continue;
             }
             let from = state.part(v);
@@ -124,12 +125,12 @@ impl Search {
         let mut queue = std::mem::take(&mut self.queue).into_vec();
         queue.clear();
         for v in 0..state.graph.len() as u32 {
-            self.bounds[v as usize] = ABSENT;
+            self.keys[v as usize] = ABSENT;
             if (state.on_boundary(v) || state.exceeds(state.part(v)))
                 && let Some((_, gain)) = state.best_move(v)
             {
-                self.bounds[v as usize] = gain + SHIFT;
-                queue.push((gain + SHIFT, self.lot(v), v));
+                self.keys[v as usize] = self.key(v, gain);
+                queue.push((self.keys[v as usize], v));
             }
             if v % 4096 == 0 {
                 run.advance(0)?;
@@ -146,23 +147,37 @@ impl Search {
             if own == to || self.moved[u as usize] {
                 continue;
             }
-            let (ties, old) = (state.ties(u), self.bounds[u as usize]);
-            let mut bound = i64::from(ties[to]) - i64::from(ties[own]) + SHIFT;
+            let (ties, old) = (state.ties(u), self.keys[u as usize]);
+            let mut gain = i64::from(ties[to]) - i64::from(ties[own]);
             if own == from && old != ABSENT {
                 // It can leave for any part more easily.
-                bound = bound.max(old + i64::from(w));
+                gain = gain.max(bound(old) + i64::from(w));
             }
-            if bound > old {
-                self.bounds[u as usize] = bound;
-                self.queue.push((bound, self.lot(u), u));
+            if old == ABSENT || gain > bound(old) {
+                self.push(u, gain);
             }
         }
     }
 
-    /// Orders vertices of the same gain.
-    fn lot(&self, v: u32) -> u32 {
-        splitmix64(self.seed ^ u64::from(v)) as u32
+    /// Queues `v` with a new upper bound of its gain.
+    #[inline(always)]
+    fn push(&mut self, v: u32, gain: i64) {
+        let key = self.key(v, gain);
+        self.keys[v as usize] = key;
+        self.queue.push((key, v));
     }
+
+    /// Gains come first; vertices of the same gain are in random order.
+    #[inline(always)]
+    fn key(&self, v: u32, gain: i64) -> u64 {
+        ((gain + SHIFT) as u64) << LOT | splitmix64(self.seed ^ u64::from(v)) >> (u64::BITS - LOT)
+    }
+}
+
+/// The bound in a key.
+#[inline(always)]
+fn bound(key: u64) -> i64 {
+    (key >> LOT) as i64 - SHIFT
 }
 
 /// Loads within their caps count more than the cut.

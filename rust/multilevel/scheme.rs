@@ -99,7 +99,8 @@ impl Scheme {
             return Err(Error::Internal("multilevel: no attempt to partition".into()));
         };
         for ((index, other), &rating) in attempts.enumerate().zip(&self.ratings) {
-            let child = self.cross(graph, caps, rating, [&best.0, &other.0], seed(!index), run)?;
+            let child =
+                self.cross(graph, caps, rating, [&best.0, &other.0], seed(self.ratings.len() + index), run)?;
             if better(child.1, best.1) {
                 best = child;
             }

@@ -22,6 +22,8 @@ pub struct State<'a> {
     pub cut: u64,
     /// Number of parts above a cap.
     over: usize,
+    /// The larger share of its caps that each part uses.
+    relative: Vec<f64>,
 }
 
 /// How good a partition is: first how much its loads exceed the caps, then its cut.
@@ -66,7 +68,8 @@ impl<'a> State<'a> {
             }
         }
         let over = loads.iter().zip(caps).filter(|(load, cap)| !fits(**load, **cap)).count();
-        Ok(Self { graph, k, part_of, loads, caps, ties, cut: ends / 2, over })
+        let relative = loads.iter().zip(caps).map(|(load, cap)| relative(*load, *cap)).collect();
+        Ok(Self { graph, k, part_of, loads, caps, ties, cut: ends / 2, over, relative })
     }
 
     /// Its quality.
@@ -91,8 +94,7 @@ impl<'a> State<'a> {
     /// Whether `v` has neighbours in other parts.
     #[inline(always)]
     pub fn on_boundary(&self, v: u32) -> bool {
-        let own = self.part(v);
-        self.ties(v).iter().enumerate().any(|(part, &w)| w > 0 && part != own)
+        self.ties(v)[self.part(v)] != self.graph.volume(v)
     }
 
     /// The other part with room for `v` to which it has the strongest ties (ties: the one with the smaller relative
@@ -100,21 +102,20 @@ impl<'a> State<'a> {
     #[inline(always)]
     pub fn best_move(&self, v: u32) -> Option<(usize, i64)> {
         let (own, weight, row) = (self.part(v), self.graph.weight(v), self.ties(v));
+        let room = |part: usize| part != own && fits(plus(self.loads[part], weight), self.caps[part]);
+        let emptier = |part: usize, other: usize| self.relative_load(part) < self.relative_load(other);
         let mut best: Option<(usize, u32)> = None;
-        for (part, &w) in row.iter().enumerate() {
-            if part == own
-                || best.is_some_and(|(_, most)| w < most)
-                || !fits(plus(self.loads[part], weight), self.caps[part])
-            {
-                continue;
-            }
-            if best
-                .is_none_or(|(other, most)| w > most || self.relative_load(part) < self.relative_load(other))
-            {
+        for (part, &w) in row.iter().enumerate().filter(|&(_, &w)| w > 0) {
+            if best.is_none_or(|(other, most)| w > most || w == most && emptier(part, other)) && room(part) {
                 best = Some((part, w));
             }
         }
-        best.map(|(part, w)| (part, i64::from(w) - i64::from(row[own])))
+        // Seldom: no neighbour is in another part with room.
+        let any = || {
+            (0..self.k).filter(|&p| row[p] == 0 && room(p)).reduce(|a, b| if emptier(b, a) { b } else { a })
+        };
+        let (part, w) = best.or_else(|| Some((any()?, 0)))?;
+        Some((part, i64::from(w) - i64::from(row[own])))
     }
 
     /// Whether a part is above a cap.
@@ -124,9 +125,9 @@ impl<'a> State<'a> {
     }
 
     /// The larger share of its caps that a part uses.
+    #[inline(always)]
     pub fn relative_load(&self, part: usize) -> f64 {
-        let (load, cap) = (self.loads[part], self.caps[part]);
-        (load[0] as f64 / cap[0].max(1) as f64).max(load[1] as f64 / cap[1].max(1) as f64)
+        self.relative[part]
     }
 
     /// Moves `v`.
@@ -140,6 +141,9 @@ impl<'a> State<'a> {
         self.loads[from] = minus(self.loads[from], weight);
         self.loads[to] = plus(self.loads[to], weight);
         self.over += [from, to].into_iter().filter(|&part| self.exceeds(part)).count();
+        for part in [from, to] {
+            self.relative[part] = relative(self.loads[part], self.caps[part]);
+        }
         self.part_of[v as usize] = to as u32;
         for &[u, w] in self.graph.edges(v) {
             let row = &mut self.ties[u as usize * self.k..][..self.k];
@@ -152,4 +156,9 @@ impl<'a> State<'a> {
 /// By how much a load exceeds a cap, relative to it, in all bounds.
 pub fn excess(load: Weight, cap: Weight) -> f64 {
     (0..2).map(|bound| load[bound].saturating_sub(cap[bound]) as f64 / cap[bound].max(1) as f64).sum()
+}
+
+/// The larger share of a cap that a load uses.
+fn relative(load: Weight, cap: Weight) -> f64 {
+    (load[0] as f64 / cap[0].max(1) as f64).max(load[1] as f64 / cap[1].max(1) as f64)
 }
