@@ -26,6 +26,17 @@ pub enum Rating {
     Modularity,
 }
 
+impl Rating {
+    /// Weight for density, and the other way round.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Weight => Self::Density,
+            Self::Density => Self::Weight,
+            Self::Modularity => Self::Modularity,
+        }
+    }
+}
+
 /// How to cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct Coarsening {

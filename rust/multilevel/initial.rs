@@ -18,8 +18,8 @@ use crate::error::Result;
 use crate::random::{Random, splitmix64};
 use crate::run::Run;
 
-/// Sides that are grown for each bisection.
-const TRIES: u64 = 5;
+/// Sides that are grown for each bisection, under one bound and under two.
+const TRIES: [u64; 2] = [5, 10];
 /// Moves without an improvement that end a round on so small a graph.
 const PATIENCE: Patience = Patience { moves: 50, rounds: 4 };
 
@@ -56,7 +56,7 @@ fn split(
     }
     let (left, right) = caps.split_at(caps.len().div_ceil(2));
     let sides = shares(graph.total(), &[left, right]);
-    let (side_of, _) = scheme.cycle(graph, &sides, scheme.ratings[0], seed, run)?;
+    let (side_of, _) = scheme.cycle(graph, &sides, scheme.first()?, seed, run)?;
     for (side, (caps, first)) in (0..).zip([(left, first), (right, first + left.len() as u32)]) {
         let (half, places) = graph.induced(&side_of, side)?;
         let ids: Vec<u32> = places.iter().map(|&v| ids[v as usize]).collect();
@@ -93,7 +93,7 @@ fn sum(caps: &[Weight]) -> Weight {
 fn bisect(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Array<u32>> {
     let caps = loosened(graph, caps);
     let mut best: Option<(Quality, Array<u32>)> = None;
-    for attempt in 0..TRIES {
+    for attempt in 0..TRIES[usize::from(graph.total()[1] > 0)] {
         let mut random = Random::new(seed, attempt);
         let grown = grow(graph, &caps, &mut random)?;
         let mut state = State::new(graph, grown, &caps)?;

@@ -22,7 +22,7 @@ use crate::random::splitmix64;
 use crate::run::Run;
 
 /// A round that gains less than one part in so many of the cut is the last.
-const LEAST_SHARE: u64 = 500;
+const LEAST_SHARE: u64 = 1000;
 /// The key of a vertex that is not in the queue.
 const ABSENT: u64 = 0;
 /// Bits of a key below the gain, which is at most 2^32 either way.

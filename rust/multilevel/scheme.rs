@@ -28,10 +28,14 @@ use crate::run::Run;
 pub const MOST_PARTS: usize = 64;
 /// The part of the entries below which several attempts are made.
 const FEW: usize = 12;
-/// Rounds of label propagation on each level. (More make larger clusters, but no better ones.)
-const ROUNDS: u32 = 1;
-/// Clusters that a part has room for, at least: under one bound, and under two, which only small ones can be made to keep.
-const CLUSTERS_PER_PART: [u64; 2] = [8, 60];
+/// Rounds of label propagation on the finest levels, and on those of the attempts.
+const ROUNDS: [u32; 2] = [2, 1];
+/// Clusters that a part has room for, at least, in a bisection, by weight, and else.
+const CLUSTERS_PER_PART: [u64; 3] = [6, 8, 24];
+/// The same under two bounds, which only small clusters can be made to keep.
+const CLUSTERS_OF_TWO: u64 = 60;
+/// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
+const SKEWED: f64 = 25.0;
 /// A level that keeps more of the vertices is the coarsest.
 const STALLED: f64 = 0.95;
 
@@ -49,7 +53,7 @@ pub struct Scheme {
 impl Default for Scheme {
     fn default() -> Self {
         use Rating::{Density, Weight};
-        Self { ratings: vec![Density, Weight, Density, Density, Weight], coarsest: 20, seed: 0 }
+        Self { ratings: vec![Density, Weight, Density, Weight], coarsest: 8, seed: 0 }
     }
 }
 
@@ -76,15 +80,23 @@ impl Scheme {
             return self.blocks(graph, caps, run);
         }
         run.begin("partition", 0);
-        let Some(&rating) = self.ratings.first() else {
-            return Err(Error::Internal("multilevel: no rating to cluster with".into()));
-        };
+        if skewed(graph) && self.ratings.first() == Some(&Rating::Density) {
+            let ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
+            return Self { ratings, ..self.clone() }.partition(graph, caps, run);
+        }
+        let rating = self.first()?;
         let entries = graph.num_entries() / FEW;
         let levels =
             self.coarsen(graph, caps, Descent { rating, entries, seed: self.seed, cells: None }, run)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
         let best = self.best(middle, caps, run)?;
         if levels.is_empty() { Ok(best) } else { self.uncoarsen(graph, levels, best.0, true, caps, run) }
+    }
+
+    /// The rating of the finest levels.
+    pub fn first(&self) -> Result<Rating> {
+        let missing = || Error::Internal("multilevel: no rating to cluster with".into());
+        self.ratings.first().copied().ok_or_else(missing)
     }
 
     /// The best of several attempts, crossed with each of the others.
@@ -166,7 +178,13 @@ impl Scheme {
     /// Levels down to the last.
     fn coarsen(&self, graph: &Graph, caps: &[Weight], how: Descent, run: &Run) -> Result<Vec<Level>> {
         let total = graph.total();
-        let clusters = caps.len() as u64 * CLUSTERS_PER_PART[usize::from(total[1] > 0)];
+        let per_part = match how.rating {
+            _ if total[1] > 0 => CLUSTERS_OF_TWO,
+            _ if caps.len() == 2 => CLUSTERS_PER_PART[0],
+            Rating::Weight => CLUSTERS_PER_PART[1],
+            _ => CLUSTERS_PER_PART[2],
+        };
+        let clusters = caps.len() as u64 * per_part;
         let cap = total.map(|total| total.div_ceil(clusters));
         let (mut levels, mut cells): (Vec<Level>, _) = (Vec::new(), how.cells);
         loop {
@@ -175,7 +193,8 @@ impl Scheme {
                 return Ok(levels);
             }
             let seed = splitmix64(how.seed ^ levels.len() as u64);
-            let coarsening = Coarsening { rating: how.rating, cap, rounds: ROUNDS, seed };
+            let coarsening =
+                Coarsening { rating: how.rating, cap, rounds: ROUNDS[usize::from(how.entries == 0)], seed };
             let clustered = coarsening.cluster(finest, cells.as_deref(), run)?;
             if clustered.count as f64 > STALLED * finest.len() as f64 {
                 return Ok(levels);
@@ -215,6 +234,16 @@ impl Scheme {
             part_of = fine;
         }
     }
+}
+
+/// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around hubs, and
+/// the more members one has the better it is.
+fn skewed(graph: &Graph) -> bool {
+    let degrees = (0..graph.len() as u32).map(|v| graph.degree(v) as f64).filter(|&degree| degree > 0.0);
+    let (count, sum, squares) = degrees.fold((0.0, 0.0, 0.0), |(n, sum, squares), degree| {
+        (n + 1.0, sum + degree, squares + degree * degree)
+    });
+    squares * count >= SKEWED * sum * sum && sum > 0.0
 }
 
 /// The caps, but at least the share of each part and one vertex more.
