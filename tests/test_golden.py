@@ -42,6 +42,8 @@ OPTIONS = {
     "two_phase": {},
     "two_phase, batch=1": {"batch": 1},
     "two_phase, scoring=hdrf": {"scoring": "hdrf"},
+    "multilevel": {},
+    "multilevel, volume_balance=1.3": {"volume_balance": 1.3},
 }
 PARTS = (2, 8, 32)
 RMAT = {"n": 50_000, "m": 300_000, "seed": 1}

@@ -34,6 +34,8 @@ const ROUNDS: [u32; 2] = [2, 1];
 const CLUSTERS_PER_PART: [u64; 3] = [6, 8, 24];
 /// The same under two bounds, which only small clusters can be made to keep.
 const CLUSTERS_OF_TWO: u64 = 60;
+/// How many times as many vertices the coarsest graph has.
+const COARSEST_OF_TWO: usize = 3;
 /// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
 const SKEWED: f64 = 25.0;
 /// A level that keeps more of the vertices is the coarsest.
@@ -80,7 +82,7 @@ impl Scheme {
             return self.blocks(graph, caps, run);
         }
         run.begin("partition", 0);
-        if skewed(graph) && self.ratings.first() == Some(&Rating::Density) {
+        if graph.total()[1] == 0 && skewed(graph) && self.ratings.first() == Some(&Rating::Density) {
             let ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
             return Self { ratings, ..self.clone() }.partition(graph, caps, run);
         }
@@ -184,12 +186,13 @@ impl Scheme {
             Rating::Weight => CLUSTERS_PER_PART[1],
             _ => CLUSTERS_PER_PART[2],
         };
+        let coarsest = self.coarsest * if total[1] > 0 { COARSEST_OF_TWO } else { 1 };
         let clusters = caps.len() as u64 * per_part;
         let cap = total.map(|total| total.div_ceil(clusters));
         let (mut levels, mut cells): (Vec<Level>, _) = (Vec::new(), how.cells);
         loop {
             let finest = levels.last().map_or(graph, |level| &level.1);
-            if finest.len() <= self.coarsest * caps.len() || finest.num_entries() <= how.entries {
+            if finest.len() <= coarsest * caps.len() || finest.num_entries() <= how.entries {
                 return Ok(levels);
             }
             let seed = splitmix64(how.seed ^ levels.len() as u64);
