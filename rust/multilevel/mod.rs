@@ -159,7 +159,10 @@ impl AdjacencyPartitioner for Multilevel {
         check_symmetry(csr, run)?;
         let graph = Graph::of(csr, |v| self.weight(csr, v), run)?;
         let caps = self.caps(csr);
-        let scheme = Scheme { seed: self.seed, ..Scheme::default() };
+        let scheme = match self.second {
+            None => Scheme { seed: self.seed, ..Scheme::default() },
+            Some(_) => Scheme::of_two(self.seed),
+        };
         let (part_of, _) = scheme.partition(&graph, &vec![caps; self.k as usize], run)?;
         drop(graph);
         self.finish(csr, &part_of, caps, run)

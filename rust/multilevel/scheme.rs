@@ -28,14 +28,12 @@ use crate::run::Run;
 pub const MOST_PARTS: usize = 64;
 /// The part of the entries below which several attempts are made.
 const FEW: usize = 12;
-/// Rounds of label propagation on the finest levels, and on those of the attempts.
+/// Rounds of label propagation on the finest levels, and on those of the attempts and under two bounds.
 const ROUNDS: [u32; 2] = [2, 1];
 /// Clusters that a part has room for, at least, in a bisection, by weight, and else.
 const CLUSTERS_PER_PART: [u64; 3] = [6, 8, 24];
 /// The same under two bounds, which only small clusters can be made to keep.
 const CLUSTERS_OF_TWO: u64 = 60;
-/// How many times as many vertices the coarsest graph has.
-const COARSEST_OF_TWO: usize = 3;
 /// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
 const SKEWED: f64 = 25.0;
 /// A level that keeps more of the vertices is the coarsest.
@@ -56,6 +54,14 @@ impl Default for Scheme {
     fn default() -> Self {
         use Rating::{Density, Weight};
         Self { ratings: vec![Density, Weight, Density, Weight], coarsest: 8, seed: 0 }
+    }
+}
+
+impl Scheme {
+    /// What it takes to keep two bounds: more attempts, and a coarsest graph that leaves more of a choice.
+    pub fn of_two(seed: u64) -> Self {
+        use Rating::{Density, Weight};
+        Self { ratings: vec![Density, Weight, Density, Density, Weight], coarsest: 20, seed }
     }
 }
 
@@ -186,18 +192,17 @@ impl Scheme {
             Rating::Weight => CLUSTERS_PER_PART[1],
             _ => CLUSTERS_PER_PART[2],
         };
-        let coarsest = self.coarsest * if total[1] > 0 { COARSEST_OF_TWO } else { 1 };
         let clusters = caps.len() as u64 * per_part;
         let cap = total.map(|total| total.div_ceil(clusters));
         let (mut levels, mut cells): (Vec<Level>, _) = (Vec::new(), how.cells);
         loop {
             let finest = levels.last().map_or(graph, |level| &level.1);
-            if finest.len() <= coarsest * caps.len() || finest.num_entries() <= how.entries {
+            if finest.len() <= self.coarsest * caps.len() || finest.num_entries() <= how.entries {
                 return Ok(levels);
             }
             let seed = splitmix64(how.seed ^ levels.len() as u64);
-            let coarsening =
-                Coarsening { rating: how.rating, cap, rounds: ROUNDS[usize::from(how.entries == 0)], seed };
+            let rounds = ROUNDS[usize::from(how.entries == 0 || total[1] > 0)];
+            let coarsening = Coarsening { rating: how.rating, cap, rounds, seed };
             let clustered = coarsening.cluster(finest, cells.as_deref(), run)?;
             if clustered.count as f64 > STALLED * finest.len() as f64 {
                 return Ok(levels);
