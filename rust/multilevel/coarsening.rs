@@ -10,6 +10,7 @@
 
 use super::array::Array;
 use super::graph::{Graph, Weight, fits, minus, plus};
+use super::tally::Tally;
 use crate::error::Result;
 use crate::random::splitmix64;
 use crate::run::Run;
@@ -38,6 +39,10 @@ pub struct Coarsening {
     pub seed: u64,
 }
 
+/// A rating: a number divided by another.
+#[derive(Clone, Copy)]
+struct Rate(f64, u32);
+
 /// Clusters `0..count` of the vertices.
 pub struct Clustered {
     /// Cluster of each vertex.
@@ -46,23 +51,31 @@ pub struct Clustered {
     pub count: usize,
 }
 
+impl Clustered {
+    /// Labels of the clusters, given those of the vertices, which are the same within a cluster.
+    pub fn labels(&self, of_vertices: &[u32]) -> Result<Array<u32>> {
+        let mut labels: Array<u32> = Array::zeroed(self.count, "labels of clusters")?;
+        of_vertices.iter().zip(self.cluster_of.iter()).for_each(|(&label, &c)| labels[c as usize] = label);
+        Ok(labels)
+    }
+}
+
 const NONE: u32 = u32::MAX;
 
 impl Coarsening {
-    /// Clusters `graph`.
-    pub fn cluster(&self, graph: &Graph, run: &Run) -> Result<Clustered> {
+    /// Clusters `graph`; where vertices have `cells`, each cluster within one of them.
+    pub fn cluster(&self, graph: &Graph, cells: Option<&[u32]>, run: &Run) -> Result<Clustered> {
         let n = graph.len();
+        let if_needed = |needed: bool| if needed { n } else { 0 };
         let mut state = State {
             graph,
             how: *self,
+            cells,
             cluster_of: Array::zeroed(n, "clusters")?,
-            weights: Array::zeroed(n, "weights of clusters")?,
-            volumes: Array::zeroed(
-                if self.rating == Rating::Modularity { n } else { 0 },
-                "volumes of clusters",
-            )?,
-            ties: Array::zeroed(n, "ties")?,
-            touched: Vec::new(),
+            sizes: Array::zeroed(n, "sizes of clusters")?,
+            seconds: Array::zeroed(if_needed(graph.total()[1] > 0), "weights of clusters")?,
+            volumes: Array::zeroed(if_needed(self.rating == Rating::Modularity), "volumes of clusters")?,
+            tally: Tally::default(),
             ends: 0.0,
         };
         state.start();
@@ -85,12 +98,15 @@ impl Coarsening {
 struct State<'a> {
     graph: &'a Graph,
     how: Coarsening,
+    cells: Option<&'a [u32]>,
     cluster_of: Array<u32>,
-    weights: Array<Weight>,
+    /// First and second weight of each cluster; the second only under two bounds.
+    sizes: Array<u32>,
+    seconds: Array<u64>,
+    /// Only for modularity.
     volumes: Array<u64>,
     /// Weight of the edges from the vertex at hand to each cluster.
-    ties: Array<u32>,
-    touched: Vec<u32>,
+    tally: Tally,
     /// Weight of all entries.
     ends: f64,
 }
@@ -99,7 +115,10 @@ impl State<'_> {
     fn start(&mut self) {
         for v in 0..self.graph.len() as u32 {
             self.cluster_of[v as usize] = v;
-            self.weights[v as usize] = self.graph.weight(v);
+            self.sizes[v as usize] = self.graph.weight(v)[0] as u32;
+            if !self.seconds.is_empty() {
+                self.seconds[v as usize] = self.graph.weight(v)[1];
+            }
             if self.how.rating == Rating::Modularity {
                 self.volumes[v as usize] = self.volume(v);
                 self.ends += self.volumes[v as usize] as f64;
@@ -109,6 +128,22 @@ impl State<'_> {
 
     fn volume(&self, v: u32) -> u64 {
         self.graph.edges(v).iter().map(|&[_, w]| u64::from(w)).sum()
+    }
+
+    /// What a cluster weighs.
+    #[inline(always)]
+    fn load(&self, cluster: u32) -> Weight {
+        [
+            u64::from(self.sizes[cluster as usize]),
+            self.seconds.get(cluster as usize).copied().unwrap_or_default(),
+        ]
+    }
+
+    fn set_load(&mut self, cluster: u32, load: Weight) {
+        self.sizes[cluster as usize] = load[0] as u32;
+        if let Some(second) = self.seconds.get_mut(cluster as usize) {
+            *second = load[1];
+        }
     }
 
     /// Moves `v` to the cluster that it likes best; whether it moved.
@@ -122,8 +157,8 @@ impl State<'_> {
         if best == own {
             return false;
         }
-        self.weights[own as usize] = minus(self.weights[own as usize], weight);
-        self.weights[best as usize] = plus(self.weights[best as usize], weight);
+        self.set_load(own, minus(self.load(own), weight));
+        self.set_load(best, plus(self.load(best), weight));
         if self.how.rating == Rating::Modularity {
             let volume = self.volume(v);
             self.volumes[own as usize] -= volume;
@@ -134,55 +169,47 @@ impl State<'_> {
     }
 
     /// The cluster with the best rating among those around `v` that `allowed` says yes to.
+    #[inline(always)]
     fn favourite(&mut self, v: u32, allowed: impl Fn(u32, Weight) -> bool) -> Option<u32> {
         let own = self.cluster_of[v as usize];
-        let (mut ties, mut touched) =
-            (std::mem::replace(&mut self.ties, Array::Small(Vec::new())), std::mem::take(&mut self.touched));
-        for &[u, w] in self.graph.edges(v) {
-            let cluster = self.cluster_of[u as usize] as usize;
-            if ties[cluster] == 0 {
-                touched.push(cluster as u32);
-            }
-            ties[cluster] += w;
-        }
+        let edges = self.graph.edges(v);
+        self.tally.begin(edges.len(), self.cluster_of.len());
+        edges.iter().for_each(|&[u, w]| self.tally.add(self.cluster_of[u as usize], w));
         let volume = if self.how.rating == Rating::Modularity { self.volume(v) as f64 } else { 0.0 };
-        let mut best: Option<(f64, u32)> = None;
-        for &cluster in &touched {
-            let load = self.weights[cluster as usize];
-            let w = f64::from(std::mem::take(&mut ties[cluster as usize]));
-            if !allowed(cluster, load) {
+        let own_size = self.graph.weight(v)[0] as u32;
+        // Ties are broken at random, else low ids would attract everything.
+        let salt = splitmix64(self.how.seed ^ u64::from(v));
+        let lot = |cluster: u32| (salt ^ u64::from(cluster)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut best: Option<(Rate, u32)> = None;
+        for [cluster, w] in self.tally.sums() {
+            let load = self.load(cluster);
+            if !allowed(cluster, load)
+                || self.cells.is_some_and(|cells| cells[cluster as usize] != cells[v as usize])
+            {
                 continue;
             }
-            let rating = match self.how.rating {
-                Rating::Weight => w,
+            let rate = match self.how.rating {
+                Rating::Weight => Rate(f64::from(w), 1),
                 Rating::Density => {
-                    let others = load[0] - if cluster == own { self.graph.weight(v)[0] } else { 0 };
-                    w / others.max(1) as f64
+                    let others = load[0] as u32 - if cluster == own { own_size } else { 0 };
+                    Rate(f64::from(w), others.max(1))
                 }
                 Rating::Modularity => {
                     let there =
                         self.volumes[cluster as usize] as f64 - if cluster == own { volume } else { 0.0 };
-                    w - volume * there / self.ends
+                    Rate(f64::from(w) - volume * there / self.ends, 1)
                 }
             };
-            // Ties are broken at random, else low ids would attract everything.
-            let wins = match best {
-                None => true,
-                Some((most, other)) if rating == most => self.lot(v, cluster) > self.lot(v, other),
-                Some((most, _)) => rating > most,
-            };
+            let wins = best.is_none_or(|(most, other)| {
+                let (mine, its) = (rate.0 * f64::from(most.1), most.0 * f64::from(rate.1));
+                mine > its || mine == its && lot(cluster) > lot(other)
+            });
             if wins {
-                best = Some((rating, cluster));
+                best = Some((rate, cluster));
             }
         }
-        touched.clear();
-        (self.ties, self.touched) = (ties, touched);
-        best.filter(|&(rating, _)| self.how.rating != Rating::Modularity || rating > 0.0)
+        best.filter(|(rate, _)| self.how.rating != Rating::Modularity || rate.0 > 0.0)
             .map(|(_, cluster)| cluster)
-    }
-
-    fn lot(&self, v: u32, cluster: u32) -> u64 {
-        splitmix64(self.how.seed ^ u64::from(cluster) << 32 ^ u64::from(v))
     }
 
     /// Pairs vertices that are alone and prefer the same full cluster.
@@ -192,21 +219,18 @@ impl State<'_> {
         waiting.iter_mut().for_each(|place| *place = NONE);
         for v in 0..n as u32 {
             let own = self.cluster_of[v as usize];
-            let alone = own == v && self.weights[v as usize] == self.graph.weight(v);
+            let alone = own == v && self.load(v) == self.graph.weight(v);
             if !alone {
                 continue;
             }
             let Some(cluster) = self.favourite(v, |cluster, _| cluster != own) else { continue };
             let waits = std::mem::replace(&mut waiting[cluster as usize], NONE);
-            let load = if waits == NONE { [u64::MAX; 2] } else { self.weights[waits as usize] };
-            let together = [
-                load[0].saturating_add(self.graph.weight(v)[0]),
-                load[1].saturating_add(self.graph.weight(v)[1]),
-            ];
-            if waits != NONE && fits(together, self.how.cap) {
+            let together =
+                if waits == NONE { [u64::MAX; 2] } else { plus(self.load(waits), self.graph.weight(v)) };
+            if fits(together, self.how.cap) {
                 self.cluster_of[v as usize] = waits;
-                self.weights[waits as usize] = together;
-                self.weights[v as usize] = [0; 2];
+                self.set_load(waits, together);
+                self.set_load(v, [0; 2]);
             } else {
                 waiting[cluster as usize] = v;
             }

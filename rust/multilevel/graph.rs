@@ -1,6 +1,7 @@
 //! Graphs with weights, from the one to be partitioned down to the coarsest.
 
 use super::array::Array;
+use super::tally::Tally;
 use crate::csr::Csr;
 use crate::error::{Error, Result};
 use crate::run::Run;
@@ -111,26 +112,21 @@ impl Graph {
     pub fn contract(&self, cluster_of: &[u32], count: usize, run: &Run) -> Result<Graph> {
         let members = Members::of(cluster_of, count)?;
         let mut builder = Builder::new(count, self.num_entries())?;
-        let mut weight_to: Array<u32> = Array::zeroed(count, "weights to clusters")?;
-        let mut touched = Vec::new();
+        let mut tally = Tally::default();
         for cluster in 0..count as u32 {
+            let members = members.of_cluster(cluster);
+            tally.begin(members.iter().map(|&v| self.degree(v)).sum::<usize>(), count);
             let mut weight = [0; 2];
-            for &v in members.of_cluster(cluster) {
+            for &v in members {
                 weight = plus(weight, self.weight(v));
                 for &[u, w] in self.edges(v) {
                     let other = cluster_of[u as usize];
                     if other != cluster {
-                        if weight_to[other as usize] == 0 {
-                            touched.push(other);
-                        }
-                        weight_to[other as usize] += w;
+                        tally.add(other, w);
                     }
                 }
             }
-            for &other in &touched {
-                builder.entry(other, std::mem::take(&mut weight_to[other as usize]));
-            }
-            touched.clear();
+            tally.sums().for_each(|[other, w]| builder.entry(other, w));
             builder.vertex(weight);
             if cluster % 1024 == 0 {
                 run.advance(0)?;

@@ -28,6 +28,7 @@ pub mod initial;
 pub mod refinement;
 pub mod scheme;
 pub mod state;
+pub mod tally;
 
 use crate::balance::BalanceOn;
 use crate::buffer::Buffer;

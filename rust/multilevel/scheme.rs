@@ -1,11 +1,15 @@
 //! How levels, attempts and blocks make up a partition.
 //!
-//! The graph is coarsened once until a fourth of its entries is left. From there, several attempts with different
-//! ratings go down to the coarsest graph and back; the best comes up to the given graph. So the finest levels, which
-//! take most of the time, are clustered and refined once.
+//! The graph is coarsened once until a twelfth of its entries is left. From there, several attempts with different
+//! ratings go down to the coarsest graph and back. The best is then *crossed* with each of the others: clusters are made
+//! anew that lie within one part of the best and within one of the other, so that both are partitions of every level;
+//! the way back begins with the best, and has the borders of the other to offer. What comes out goes up to the given
+//! graph. So the finest levels, which take most of the time, are clustered and refined once.
 //!
 //! The caps of coarse levels are loosened by their heaviest vertex: clusters are large beside what balances allow, and
 //! caps that leave no choice cost more than bringing the loads back among smaller vertices.
+//!
+//! **Source.** Crossing: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section 4.1.
 
 use rayon::prelude::*;
 
@@ -16,16 +20,16 @@ use super::graph::{Graph, Weight};
 use super::initial;
 use super::refinement::{Patience, better, refine};
 use super::state::{Quality, State};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::random::splitmix64;
 use crate::run::Run;
 
 /// Parts that are made at once: every vertex knows its ties to each.
 pub const MOST_PARTS: usize = 64;
 /// The part of the entries below which several attempts are made.
-const FEW: usize = 4;
-/// Rounds of label propagation on each level.
-const ROUNDS: u32 = 3;
+const FEW: usize = 12;
+/// Rounds of label propagation on each level. (More make larger clusters, but no better ones.)
+const ROUNDS: u32 = 1;
 /// Clusters that a part has room for, at least: under one bound, and under two, which only small ones can be made to keep.
 const CLUSTERS_PER_PART: [u64; 2] = [8, 60];
 /// A level that keeps more of the vertices is the coarsest.
@@ -44,7 +48,8 @@ pub struct Scheme {
 
 impl Default for Scheme {
     fn default() -> Self {
-        Self { ratings: vec![Rating::Density, Rating::Weight, Rating::Density], coarsest: 30, seed: 0 }
+        use Rating::{Density, Weight};
+        Self { ratings: vec![Density, Weight, Density, Density, Weight], coarsest: 20, seed: 0 }
     }
 }
 
@@ -54,6 +59,16 @@ type Level = (Clustered, Graph);
 /// Parts of all vertices, and how good they are.
 pub type Found = (Array<u32>, Quality);
 
+/// How to go down.
+struct Descent {
+    rating: Rating,
+    /// A graph that has no more entries is the last.
+    entries: usize,
+    seed: u64,
+    /// Clusters lie within one cell each.
+    cells: Option<Array<u32>>,
+}
+
 impl Scheme {
     /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
     pub fn partition(&self, graph: &Graph, caps: &[Weight], run: &Run) -> Result<Found> {
@@ -61,17 +76,58 @@ impl Scheme {
             return self.blocks(graph, caps, run);
         }
         run.begin("partition", 0);
-        let levels = self.coarsen(graph, caps, self.ratings[0], graph.num_entries() / FEW, self.seed, run)?;
+        let Some(&rating) = self.ratings.first() else {
+            return Err(Error::Internal("multilevel: no rating to cluster with".into()));
+        };
+        let entries = graph.num_entries() / FEW;
+        let levels =
+            self.coarsen(graph, caps, Descent { rating, entries, seed: self.seed, cells: None }, run)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
-        let attempt = |(index, &rating): (usize, &Rating)| {
-            self.cycle(middle, caps, rating, splitmix64(self.seed ^ splitmix64(index as u64 + 1)), run)
-        };
-        let attempts: Vec<Found> =
-            run.install(|| self.ratings.par_iter().enumerate().map(attempt).collect::<Result<_>>())?;
-        let Some(best) = attempts.into_iter().reduce(|a, b| if better(b.1, a.1) { b } else { a }) else {
-            return Ok((Array::zeroed(graph.len(), "parts")?, Quality { excess: 0.0, cut: 0 }));
-        };
+        let best = self.best(middle, caps, run)?;
         if levels.is_empty() { Ok(best) } else { self.uncoarsen(graph, levels, best.0, true, caps, run) }
+    }
+
+    /// The best of several attempts, crossed with each of the others.
+    fn best(&self, graph: &Graph, caps: &[Weight], run: &Run) -> Result<Found> {
+        let seed = |index: usize| splitmix64(self.seed ^ splitmix64(index as u64 + 1));
+        let attempt = |(index, &rating): (usize, &Rating)| self.cycle(graph, caps, rating, seed(index), run);
+        let mut attempts: Vec<Found> =
+            run.install(|| self.ratings.par_iter().enumerate().map(attempt).collect::<Result<_>>())?;
+        attempts.sort_by(|a, b| a.1.excess.total_cmp(&b.1.excess).then(a.1.cut.cmp(&b.1.cut)));
+        let mut attempts = attempts.into_iter();
+        let Some(mut best) = attempts.next() else {
+            return Err(Error::Internal("multilevel: no attempt to partition".into()));
+        };
+        for ((index, other), &rating) in attempts.enumerate().zip(&self.ratings) {
+            let child = self.cross(graph, caps, rating, [&best.0, &other.0], seed(!index), run)?;
+            if better(child.1, best.1) {
+                best = child;
+            }
+        }
+        Ok(best)
+    }
+
+    /// The first of two partitions, searched for improvements among clusters that lie within one part of both.
+    fn cross(
+        &self,
+        graph: &Graph,
+        caps: &[Weight],
+        rating: Rating,
+        [one, other]: [&Array<u32>; 2],
+        seed: u64,
+        run: &Run,
+    ) -> Result<Found> {
+        let mut cells: Array<u32> = Array::zeroed(graph.len(), "cells")?;
+        let pairs = one.iter().zip(other.iter());
+        cells.iter_mut().zip(pairs).for_each(|(cell, (a, b))| *cell = a * caps.len() as u32 + b);
+        let levels =
+            self.coarsen(graph, caps, Descent { rating, entries: 0, seed, cells: Some(cells) }, run)?;
+        let mut part_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
+        part_of.copy_from_slice(one);
+        for (clustered, _) in &levels {
+            part_of = clustered.labels(&part_of)?;
+        }
+        self.uncoarsen(graph, levels, part_of, false, caps, run)
     }
 
     /// More parts than are made at once: blocks of parts, then the parts of each.
@@ -100,37 +156,31 @@ impl Scheme {
         seed: u64,
         run: &Run,
     ) -> Result<Found> {
-        let levels = self.coarsen(graph, caps, rating, 0, seed, run)?;
+        let levels = self.coarsen(graph, caps, Descent { rating, entries: 0, seed, cells: None }, run)?;
         let coarsest = levels.last().map_or(graph, |level| &level.1);
         let part_of = initial::partition(self, coarsest, caps, seed, run)?;
         self.uncoarsen(graph, levels, part_of, false, caps, run)
     }
 
-    /// Levels until a graph has at most `entries` entries or is the coarsest.
-    fn coarsen(
-        &self,
-        graph: &Graph,
-        caps: &[Weight],
-        rating: Rating,
-        entries: usize,
-        seed: u64,
-        run: &Run,
-    ) -> Result<Vec<Level>> {
+    /// Levels down to the last.
+    fn coarsen(&self, graph: &Graph, caps: &[Weight], how: Descent, run: &Run) -> Result<Vec<Level>> {
         let total = graph.total();
         let clusters = caps.len() as u64 * CLUSTERS_PER_PART[usize::from(total[1] > 0)];
         let cap = total.map(|total| total.div_ceil(clusters));
-        let mut levels: Vec<Level> = Vec::new();
+        let (mut levels, mut cells): (Vec<Level>, _) = (Vec::new(), how.cells);
         loop {
             let finest = levels.last().map_or(graph, |level| &level.1);
-            if finest.len() <= self.coarsest * caps.len() || finest.num_entries() <= entries {
+            if finest.len() <= self.coarsest * caps.len() || finest.num_entries() <= how.entries {
                 return Ok(levels);
             }
-            let seed = splitmix64(seed ^ levels.len() as u64);
-            let clustered = Coarsening { rating, cap, rounds: ROUNDS, seed }.cluster(finest, run)?;
+            let seed = splitmix64(how.seed ^ levels.len() as u64);
+            let coarsening = Coarsening { rating: how.rating, cap, rounds: ROUNDS, seed };
+            let clustered = coarsening.cluster(finest, cells.as_deref(), run)?;
             if clustered.count as f64 > STALLED * finest.len() as f64 {
                 return Ok(levels);
             }
             let coarse = finest.contract(&clustered.cluster_of, clustered.count, run)?;
+            cells = cells.map(|cells| clustered.labels(&cells)).transpose()?;
             levels.push((clustered, coarse));
         }
     }
