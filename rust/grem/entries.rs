@@ -7,6 +7,11 @@ use crate::edges::Record;
 use crate::error::Result;
 use crate::run::Run;
 
+/// Ranges of vertices that entries are sorted into before they are sorted within each.
+const RANGES: usize = 256;
+/// Entries between two looks at the cancel flag.
+const STEP: usize = 1 << 14;
+
 /// For each record two entries, a vertex and its neighbour, by vertex; loops are left out.
 pub struct Entries(Vec<u64>);
 
@@ -23,10 +28,49 @@ impl Entries {
         }
     }
 
-    /// Sorts them, by all threads.
+    /// Sorts them in place: into ranges of vertices first, then these, by all threads.
     pub fn sort(&mut self, run: &Run) -> Result<()> {
-        run.install(|| self.0.par_sort_unstable());
-        run.advance(0)
+        let mut ranges = self.scatter(run)?;
+        run.install(|| {
+            ranges.par_iter_mut().with_max_len(1).try_for_each(|range| {
+                range.sort_unstable();
+                run.advance(0)
+            })
+        })
+    }
+
+    /// Brings every entry into the range of its vertex, by exchanges, and returns the ranges in order.
+    fn scatter(&mut self, run: &Run) -> Result<Vec<&mut [u64]>> {
+        let most = self.0.iter().copied().max().unwrap_or(0);
+        // Ranges of 2^shift values: at most RANGES of them.
+        let shift = (u64::BITS - most.leading_zeros()).saturating_sub(RANGES.trailing_zeros());
+        let range_of = |entry: u64| (entry >> shift) as usize;
+        let mut sizes = [0; RANGES];
+        for block in self.0.chunks(STEP) {
+            block.iter().for_each(|&entry| sizes[range_of(entry)] += 1);
+            run.advance(0)?;
+        }
+        let (mut next, mut ends, mut end) = ([0; RANGES], [0; RANGES], 0);
+        for range in 0..RANGES {
+            next[range] = end;
+            end += sizes[range];
+            ends[range] = end;
+        }
+        let mut exchanges = 0_usize;
+        for range in 0..RANGES {
+            while next[range] < ends[range] {
+                let place = next[range];
+                let home = range_of(self.0[place]);
+                self.0.swap(place, next[home]);
+                next[home] += 1;
+                exchanges += 1;
+                if exchanges % STEP == 0 {
+                    run.advance(0)?;
+                }
+            }
+        }
+        let mut rest = &mut self.0[..];
+        Ok(sizes.map(|size| rest.split_off_mut(..size).unwrap_or_default()).into())
     }
 
     /// The entries of the clusters that the vertices belong to, without those inside one.

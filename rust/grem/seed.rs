@@ -48,7 +48,9 @@ pub fn partition(
         clustered(entries, place, seed, run)?
     } else {
         let n = number(&entries, place);
-        build(n, &entries, |v| place[v as usize], |_| 1, run)?
+        let graph = build(n, &entries, |v| place[v as usize], |_| 1, run)?;
+        drop(entries);
+        graph
     };
     let (n, total) = (graph.total()[0] as f64, caps.iter().sum::<u64>() as f64);
     let share = |&cap: &u64| ((n * cap as f64 / total.max(1.0)).ceil() * SLACK).ceil() as u64;

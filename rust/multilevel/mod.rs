@@ -160,6 +160,7 @@ impl AdjacencyPartitioner for Multilevel {
         let graph = Graph::of(csr, |v| self.weight(csr, v), run)?;
         let caps = self.caps(csr);
         let scheme = Scheme { seed: self.seed, ..Scheme::default() };
+        run.begin("partition", 0);
         let (part_of, _) = scheme.partition(&graph, &vec![caps; self.k as usize], run)?;
         drop(graph);
         self.finish(csr, &part_of, caps, run)

@@ -75,7 +75,6 @@ impl Scheme {
         if caps.len() > MOST_PARTS {
             return self.blocks(graph, caps, run);
         }
-        run.begin("partition", 0);
         let Some(&rating) = self.ratings.first() else {
             return Err(Error::Internal("multilevel: no rating to cluster with".into()));
         };
