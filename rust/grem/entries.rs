@@ -46,7 +46,8 @@ impl Entries {
             let mut next = vec![0_u32; vertices + 1];
             range.iter().for_each(|&entry| next[place_of(entry) + 1] += 1);
             (1..=vertices).for_each(|place| next[place] += next[place - 1]);
-            for entry in range.to_vec() {
+            let copy = range.to_vec();
+            for entry in copy {
                 let place = &mut next[place_of(entry)];
                 range[*place as usize] = entry;
                 *place += 1;
@@ -89,7 +90,7 @@ impl Entries {
                 self.0.swap(place, next[home]);
                 next[home] += 1;
                 exchanges += 1;
-                if exchanges % STEP == 0 {
+                if exchanges.is_multiple_of(STEP) {
                     run.advance(0)?;
                 }
             }
