@@ -62,7 +62,7 @@ def _metis_two_constraints(graph: Graph, k: int, options: Any) -> tuple[Ids, flo
     width = {32: np.int32, 64: np.int64}[_internal._idx_type_width()]
     indptr, indices, weights = (np.ascontiguousarray(array, dtype=width) for array in graph)
     n = len(indptr) - 1
-    vertex_weights = np.stack([np.ones(n, width), np.diff(indptr)], axis=1)
+    vertex_weights = np.stack([np.ones(n, width), np.diff(indptr) + 1], axis=1)  # volume as ours bound it
     tolerances = np.array([1.03, 1.10], np.float32)
     option_values = np.array([options._get(i) for i in range(40)], width)
     part, cut = np.zeros(n, width), np.zeros(1, width)
