@@ -13,8 +13,8 @@
 //! times the cap of a part at every level, so that the imbalance does not compound.
 //!
 //! The paper halves the old counts and never exceeds a cap in between; `faithful` does that. Measured, k = 8, chunks of
-//! 10 %, median of 5 seeds: amazon-computers 0.227 (the paper's rule 0.279), ego-facebook 0.040 (0.128), fb100-cornell5
-//! 0.424 (0.583); R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.899). There the parts with the core hold most
+//! 10 %, median of 5 seeds: amazon-computers 0.227 (the paper's rule 0.287), ego-facebook 0.040 (0.173), fb100-cornell5
+//! 0.424 (0.608); R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.896). There the parts with the core hold most
 //! of the edges: only vertices are bounded.
 //!
 //! **Memory.** [`Grem::memory`]: 16 bytes per vertex, result included, and 4 MB; for each worker 32 bytes per record of a
