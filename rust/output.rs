@@ -93,9 +93,22 @@ impl Write for AtomicFile {
     }
 }
 
-/// A temporary file in the directory `into`, and the name that it had for a moment: nothing is left of it, however the
-/// process ends.
+/// A temporary file in the directory `into` that never had a name, or where the file system knows no such files lost it
+/// at once: nothing is left of it, however the process ends. The path is for messages.
 pub fn unnamed(into: &Path) -> Result<(PathBuf, File)> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let nameless = File::options().read(true).write(true).custom_flags(libc::O_TMPFILE).open(into);
+        if let Ok(file) = nameless {
+            return Ok((into.to_path_buf(), file));
+        }
+    }
+    unlinked(into)
+}
+
+/// A new file in the directory `into` that has lost its name already, and that name.
+fn unlinked(into: &Path) -> Result<(PathBuf, File)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     loop {
         let path = into.join(format!(".fastpart-{}.{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));

@@ -53,3 +53,20 @@ fn refusals() {
     let little = Run::new(Some(1), Some(100)).unwrap();
     assert!(matches!(Grem::new(2).partition(&graph, &little), Err(Error::MemoryBudget { .. })));
 }
+
+#[test]
+fn a_share_that_does_not_fit_is_lowered() {
+    let grem = Grem::new(8);
+    let (n, m) = (1 << 20, 100 << 20);
+    let (fixed, each) = grem.memory(n, m);
+    let kept = |budget| grem.clone().within(n, m, &Run::new(Some(1), Some(budget)).unwrap()).chunk;
+    assert_eq!(kept(fixed + each), Chunk::Share(0.1));
+    assert_eq!(
+        kept(fixed + each / 100),
+        Chunk::Share(0.1),
+        "too little even for a tenth of it: refused later"
+    );
+    let Chunk::Records(records) = kept(fixed + each / 2) else { panic!("not lowered") };
+    let of = |records| Grem { chunk: Chunk::Records(records), ..grem.clone() }.memory(n, m).1;
+    assert!(of(records) <= each / 2 && each / 2 < of(records + 1));
+}

@@ -13,6 +13,7 @@ import pytest
 
 import fastpart as fp
 
+pytestmark = pytest.mark.filterwarnings("ignore:chunk:UserWarning")
 ROOT = Path(__file__).parents[1]
 GOLDEN = Path(__file__).with_name("data") / "golden.json"
 
@@ -31,6 +32,9 @@ OPTIONS = {
     "random, seed=1": {"seed": 1},
     "random, mode=edge": {"mode": "edge"},
     "hash": {},
+    "grem": {},
+    "grem, refine=False": {"refine": False},
+    "grem, faithful=True": {"faithful": True},
     "sigma": {},
     "sigma, objective=cut": {"objective": "cut"},
     "sigma, mode=edge": {"mode": "edge"},

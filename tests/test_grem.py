@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
+from grem_oracle import grem as oracle
 from strategies import edge_lists
 
 pytestmark = [
@@ -23,94 +24,22 @@ pytestmark = [
 ]
 
 
-class Oracle:
-    """What follows the first chunk of a bisection, with counts in float32 as the core has them."""
-
-    def __init__(self, n, cap, refine, faithful):
-        self.side, self.lead, self.sizes = [None] * n, [np.float32(0)] * n, [0, 0]
-        self.cap, self.refine, self.faithful = cap, refine, faithful
-
-    def emptier(self):
-        return int(self.sizes[1] < self.sizes[0])
-
-    def put(self, v, side):
-        if self.side[v] is not None:
-            self.sizes[self.side[v]] -= 1
-        self.side[v] = side
-        self.sizes[side] += 1
-
-    def count(self, v, chunk):
-        neighbours = [a + b - v for a, b in chunk if a != b and v in (a, b)]
-        sides = [self.side[u] for u in neighbours]
-        return np.float32(sides.count(0) - sides.count(1))
-
-    def choose(self, v, lead):
-        old, wanted = self.side[v], None if lead == 0 else int(lead < 0)
-        if self.faithful:
-            return self.emptier() if wanted is None or self.sizes[wanted] >= self.cap else wanted
-        if wanted is None:
-            wanted = self.emptier() if old is None else old
-        others = self.sizes[wanted] - (wanted == old)
-        return wanted if others < self.cap else 1 - wanted
-
-    def seed(self, chunk, side_of):
-        met = sorted({v for edge in chunk if edge[0] != edge[1] for v in edge})
-        for v in met:
-            self.put(v, int(side_of[v]))
-        for v in met:
-            self.lead[v] = self.count(v, chunk)
-
-    def follow(self, chunk):
-        for v in sorted({v for edge in chunk if edge[0] != edge[1] for v in edge}):
-            placed = self.side[v] is not None
-            if placed and not self.refine:
-                continue
-            lead = self.count(v, chunk)
-            if placed:
-                lead = (self.lead[v] + lead) / np.float32(2)
-            self.put(v, self.choose(v, lead))
-            self.lead[v] = lead
-
-    def place_rest(self):
-        for v, side in enumerate(self.side):
-            if side is None:
-                self.put(v, self.emptier())
-
-
-@settings(max_examples=400)
+@settings(max_examples=600)
 @given(
-    edge_lists(max_n=16),
+    edge_lists(max_n=16, max_m=50),
+    st.integers(2, 5),
     st.integers(1, 20),
     st.integers(1, 3),
     st.sampled_from(["refined", "frozen", "faithful"]),
     st.sampled_from([1.0, 1.1, 1.5, 1e308]),
     st.integers(0, 2**64 - 1),
 )
-def test_as_defined_from_the_same_seed(graph, chunk, passes, rule, balance, seed):
+def test_as_defined_but_for_what_is_done_in_memory(graph, k, chunk, passes, rule, balance, seed):
     n, edges = graph
-    options = {
-        "chunk": chunk,
-        "balance": balance,
-        "order": "file",
-        "seed": seed,
-        "refine": rule != "frozen",
-        "faithful": rule == "faithful",
-    }
-    made = fp.grem(fp.open_edges(edges, num_vertices=n), 2, passes=passes, **options)
-    if len(edges) <= chunk and rule != "faithful":
-        return
-    cap = math.ceil(min(balance, 2) * n / 2)
-    oracle = Oracle(n, cap, rule != "frozen", rule == "faithful")
-    chunks = [edges[first : first + chunk].tolist() for first in range(0, len(edges), chunk)]
-    if chunks:
-        # A stream of one chunk, of which faithful=True partitions none as a whole, shows the sides of the seed.
-        first = fp.open_edges(edges[:chunk], num_vertices=n)
-        seeded = fp.grem(first, 2, **{**options, "faithful": True, "refine": True})
-        oracle.seed(chunks[0], seeded.assignment)
-    for later in (chunks * passes)[1:]:
-        oracle.follow(later)
-    oracle.place_rest()
-    assert made.assignment.tolist() == oracle.side
+    options = {"refine": rule != "frozen", "faithful": rule == "faithful", "order": "file"}
+    opened = fp.open_edges(edges, num_vertices=n)
+    made = fp.grem(opened, k, chunk=chunk, passes=passes, balance=balance, seed=seed, **options)
+    assert made.assignment.tolist() == oracle(n, edges, k, chunk, passes, rule, balance, seed)
 
 
 @settings(max_examples=300)

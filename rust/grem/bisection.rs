@@ -15,9 +15,6 @@ use crate::error::Result;
 use crate::random::splitmix64;
 use crate::run::Run;
 
-/// Rounds that improve the sides of the first chunk.
-const ROUNDS: u32 = 4;
-
 /// Where a level reads its records, and where it writes those of the next.
 pub struct Level<'a> {
     pub edges: &'a dyn EdgeStream,
@@ -74,12 +71,12 @@ impl Grem {
         let seeded = seed::partition(entries, place, &caps, Use::First, seed, run)?;
         let mut sides = Sides::new(problem.n, caps, self.rule())?;
         let entries = problem.entries(edges, first, run)?;
-        sides.seed(&entries, |v| seeded[place[v as usize] as usize]);
-        sides.improve(&entries, ROUNDS, run)?;
-        sides.count(&entries);
-        drop(entries);
+        sides.seed(&entries, |v| seeded[place[v as usize] as usize], run)?;
+        drop((entries, seeded));
+        sides.keep_caps(run)?;
         for range in chunks {
             sides.follow(&problem.entries(edges, range, run)?, run)?;
+            sides.keep_caps(run)?;
         }
         sides.place_rest(run)?;
         Ok(sides)

@@ -64,14 +64,14 @@ impl Problem {
         Ok(())
     }
 
-    /// The entries of the records `range`.
+    /// The entries of the records `range`, by vertex.
     pub fn entries(&self, edges: &dyn EdgeStream, range: Range<u64>, run: &Run) -> Result<Entries> {
         let mut entries = Entries::with_room(range.end - range.start)?;
         self.read(edges, range, run, |records| {
             entries.extend(records);
             Ok(())
         })?;
-        entries.sort(run)?;
+        entries.group(run)?;
         Ok(entries)
     }
 

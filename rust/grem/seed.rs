@@ -20,7 +20,7 @@ const SLACK: f64 = 1.03;
 /// Entries up to which a graph is partitioned with all the care there is, whatever comes after.
 const SMALL: usize = 1 << 18;
 /// Entries from which on the vertices of a first chunk are clustered before.
-const LARGE: usize = 1 << 21;
+pub const LARGE: usize = 1 << 20;
 /// Most vertices of such a cluster.
 const CLUSTER: u32 = 64;
 
@@ -36,7 +36,7 @@ pub enum Use {
 /// Numbers in `place` the vertices that have `entries`, or their clusters, and returns the part of each number, at most
 /// `caps` vertices of each; other vertices are marked [`NONE`].
 pub fn partition(
-    entries: Entries,
+    mut entries: Entries,
     place: &mut [u32],
     caps: &[u64],
     of: Use,
@@ -47,8 +47,11 @@ pub fn partition(
     let graph = if of == Use::First && entries.len() >= LARGE {
         clustered(entries, place, seed, run)?
     } else {
+        entries.sort(run)?;
         let n = number(&entries, place);
-        build(n, &entries, |v| place[v as usize], |_| 1, run)?
+        let graph = build(n, &entries, |v| place[v as usize], |_| 1, run)?;
+        drop(entries);
+        graph
     };
     let (n, total) = (graph.total()[0] as f64, caps.iter().sum::<u64>() as f64);
     let share = |&cap: &u64| ((n * cap as f64 / total.max(1.0)).ceil() * SLACK).ceil() as u64;

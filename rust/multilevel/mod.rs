@@ -163,6 +163,7 @@ impl AdjacencyPartitioner for Multilevel {
             None => Scheme { seed: self.seed, ..Scheme::default() },
             Some(_) => Scheme::of_two(self.seed),
         };
+        run.begin("partition", 0);
         let (part_of, _) = scheme.partition(&graph, &vec![caps; self.k as usize], run)?;
         drop(graph);
         self.finish(csr, &part_of, caps, run)

@@ -61,7 +61,11 @@ impl Scheme {
     /// What it takes to keep two bounds: more attempts, and a coarsest graph that leaves more of a choice.
     pub fn of_two(seed: u64) -> Self {
         use Rating::{Density, Weight};
-        Self { ratings: vec![Density, Weight, Density, Density, Weight], coarsest: 20, seed }
+        Self {
+            ratings: vec![Density, Weight, Density, Density, Weight, Density, Density, Density],
+            coarsest: 20,
+            seed,
+        }
     }
 }
 
@@ -87,7 +91,6 @@ impl Scheme {
         if caps.len() > MOST_PARTS {
             return self.blocks(graph, caps, run);
         }
-        run.begin("partition", 0);
         if graph.total()[1] == 0 && skewed(graph) && self.ratings.first() == Some(&Rating::Density) {
             let ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
             return Self { ratings, ..self.clone() }.partition(graph, caps, run);

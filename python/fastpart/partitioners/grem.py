@@ -40,9 +40,10 @@ def grem(
     """Partition the vertices with GREM: recursive bisection of a stream, whose decisions every chunk refines.
 
     The first chunk of each bisection is partitioned in memory. In every later one each vertex counts its neighbours on
-    either side, averages that with what it counted before, and goes to the side with more of them unless that is full.
-    Takes 16 bytes per vertex and 56 bytes per record of a chunk, as often as sub-problems run in parallel, at most
-    ``threads`` times; with less memory fewer do.
+    either side, adds four fifths of what it counted before, and goes to the side with more of them; after each chunk
+    the vertices that lose least by it leave a side that exceeds its cap. Takes 16 bytes per vertex and 4 MB; for each
+    sub-problem at work, at most ``threads``, 32 bytes per record of a chunk and 104 bytes per vertex that is
+    partitioned in memory: a fourth of the vertices that a chunk shows or, if a chunk is small, all.
 
     Parameters
     ----------
@@ -51,17 +52,19 @@ def grem(
     k : int
         Number of parts, 1 to 2**20. More parts than vertices leave parts empty, with a warning.
     chunk : float or int
-        A float, above 0 and at most 1: the share of the records that a chunk has. An int: its number of records. A
-        graph, or a sub-problem, that fits one chunk is partitioned in memory as a whole.
+        A float, above 0 and at most 1: the share of the records that a chunk has; fewer, down to a tenth of it, if
+        the memory allowed has no room for so many, with a warning that says how many. An int: its number of records.
+        A graph, or a sub-problem, that fits one chunk is partitioned in memory as a whole.
     passes : int
         Rounds over the records of each bisection; the paper makes one.
     refine : bool
         Decide again when a vertex comes again. False freezes the first decision: streaming greedy partitioning, for
         comparison.
     faithful : bool
-        The paper's Algorithm 2 to the letter: a vertex is still counted on its side when the side's room is looked at,
-        equal counts send it to the emptier side, and chunks are a share of each sub-problem's own records, none of
-        which is partitioned whole. The cap may be exceeded, so that the result has none.
+        The paper's Algorithm 2 to the letter: old counts are halved, no vertex may enter a full side, a vertex is still
+        counted on its side when the side's room is looked at, equal counts send it to the emptier side, and chunks are
+        a share of each sub-problem's own records, none of which is partitioned whole. The cap may be exceeded, so that
+        the result has none.
     balance : float
         A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     order : {"random", "file"}
@@ -96,7 +99,7 @@ def grem(
     -----
     UserWarning
         If a vertex has fewer than 2 neighbours in a chunk on average: counts are noise then. The text says which size
-        would do.
+        would do. If the chunks had to be smaller than asked for.
 
     See Also
     --------
@@ -105,9 +108,13 @@ def grem(
     Notes
     -----
     Source: Armada (Waleffe et al.), section 4. k parts are bisected into ``ceil(k / 2)`` and ``floor(k / 2)``; a
-    sub-problem for s parts takes s times the cap of a part, so that the imbalance does not compound. A vertex with a
-    side leaves it before it chooses; on equal counts it stays, and a new one goes to the side with the larger part of
-    its capacity free (of equal ones, the first). Vertices without a record in a sub-problem are placed at its end.
+    sub-problem for s parts takes s times the cap of a part, so that the imbalance does not compound. On equal counts a
+    vertex stays where it is, and a new one goes to the side with the larger part of its capacity free (of equal ones,
+    the first). Vertices without a record in a sub-problem are placed at its end. With ``refine=False`` the first
+    decision is the last, and no vertex may enter a full side.
+
+    Only vertices are bounded. On graphs with a dense core (R-MAT, k = 32) the smallest cut puts the core into few
+    parts, which then hold most of the edges; :func:`multilevel` and :func:`sigma` bound the edges of a part, too.
 
     Examples
     --------
@@ -141,6 +148,9 @@ def grem(
         shuffle=order == "random",
         options=options,
     )
+    lowered = fields.pop("chunk")
+    if isinstance(chunk, float | np.floating) and lowered < min(fields["m"], given["chunk"] * fields["m"]):
+        _note_lower_chunk(lowered, fields["m"], given)
     _warn_of_thin_chunks(fields, given)
     return vertex_partition("grem", given, fields, opened)
 
@@ -153,6 +163,16 @@ def _chunk(value: object) -> float | int:
             )
         return float(value)
     return parameters.integer("chunk", value, 1, 2**63 - 1)
+
+
+def _note_lower_chunk(records: int, m: int, given: dict[str, Any]) -> None:
+    warnings.warn(
+        f"chunk: the memory allowed has no room for {given['chunk']:.3g} of {m} records at a time, so that chunks of "
+        f"{records} were used; give chunk={records} for the same result with any memory, or a larger memory_limit",
+        UserWarning,
+        stacklevel=3,
+    )
+    given["chunk"] = records
 
 
 def _warn_of_thin_chunks(fields: dict[str, Any], given: dict[str, Any]) -> None:

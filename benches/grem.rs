@@ -1,0 +1,54 @@
+//! GREM and its steps, in edges per second: `cargo bench --bench grem`.
+//!
+//! R-MAT, n = 2^20, k = 8; 16 M records, or as many as `FASTPART_BENCH_EDGES` says. The file is made once, in `target/`.
+#![allow(missing_docs)] // criterion's macros make public functions
+
+use std::path::PathBuf;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fastpart::edges::EdgeStream;
+use fastpart::edges::file::{EdgeFile, Io};
+use fastpart::grem::Grem;
+use fastpart::partition::VertexPartitioner;
+use fastpart::reorder::shuffle;
+use fastpart::{generate, run::Run};
+
+const N: u64 = 1 << 20;
+
+fn graph() -> EdgeFile {
+    let m = std::env::var("FASTPART_BENCH_EDGES").ok().and_then(|m| m.parse().ok()).unwrap_or(16_000_000);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("target/rmat-20-{m}.bin"));
+    if !path.exists() {
+        let run = Run::new(None, None).expect("threads");
+        let model = generate::Rmat::new(N, m, 0).expect("sizes");
+        generate::write(&model, &path, &run).expect("disk space");
+    }
+    let mut edges = EdgeFile::open(&path, None, None, Io::Map).expect("edges");
+    edges.set_num_vertices(N);
+    edges
+}
+
+fn steps(criterion: &mut Criterion) {
+    let edges = graph();
+    let mut group = criterion.benchmark_group("grem");
+    group.sample_size(10).throughput(Throughput::Elements(edges.num_edges()));
+    for threads in [1, 2] {
+        let run = Run::new(Some(threads), None).expect("threads");
+        group.bench_function(format!("random order, {threads} threads"), |bencher| {
+            bencher.iter(|| shuffle(&edges, 0, run.tmp_dir(), &run, |_| Ok(())).expect("order"));
+        });
+        for (name, grem) in [
+            ("one bisection", Grem::new(2)),
+            ("8 parts", Grem::new(8)),
+            ("8 parts, first decisions", Grem { refine: false, ..Grem::new(8) }),
+        ] {
+            group.bench_function(format!("{name}, {threads} threads"), |bencher| {
+                bencher.iter(|| grem.partition(&edges, &run).expect("parts"));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, steps);
+criterion_main!(benches);
