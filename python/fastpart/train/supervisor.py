@@ -39,8 +39,9 @@ _HINTS = {
 class Child:
     """A process that was started, and what it has said."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], reports: int, serves: bool, deadline: float):
-        self.name, self.process, self.serves, self.deadline = name, process, serves, deadline
+    def __init__(self, name: str, process: subprocess.Popen[bytes], reports: int, serves: bool, ready_within: float):
+        self.name, self.process, self.serves, self.ready_within = name, process, serves, ready_within
+        self.deadline = time.monotonic() + ready_within
         self.reports = reports
         assert process.stderr is not None
         self.stderr = process.stderr.fileno()
@@ -128,8 +129,7 @@ class Supervisor:
         A process ended before it was done, or was not ready in time. The text says which, how, and what it said last.
     """
 
-    def __init__(self, start_seconds: float = START_SECONDS) -> None:
-        self._start_seconds = start_seconds
+    def __init__(self) -> None:
         self._children: list[Child] = []
         self._selector = selectors.DefaultSelector()
         self._traces = Traces()
@@ -151,11 +151,12 @@ class Supervisor:
         module: str,
         *arguments: str,
         environment: Mapping[str, str] | None = None,
+        ready_within: float = START_SECONDS,
         serves: bool = False,
     ) -> None:
         """Start ``python -m module arguments``; ``name`` is what errors call it.
 
-        With ``serves`` it need not be done: it is there for the others.
+        It is to be ready within so many seconds. With ``serves`` it need not be done: it is there for the others.
         """
         with _later(signal.SIGINT):  # else it could hit when the process is there, and not yet listed
             reports, its_end = os.pipe()
@@ -166,7 +167,7 @@ class Supervisor:
                 raise
             finally:
                 os.close(its_end)
-            child = Child(name, process, reports, serves, time.monotonic() + self._start_seconds)
+            child = Child(name, process, reports, serves, ready_within)
             self._children.append(child)
         self._selector.register(reports, selectors.EVENT_READ, (child, True))
         self._selector.register(child.stderr, selectors.EVENT_READ, (child, False))
@@ -224,7 +225,7 @@ class Supervisor:
         if late:
             names = ", ".join(child.name for child in late)
             said = _said(late[0])
-            raise TrainingError(f"{names}: not ready after {self._start_seconds:.0f} s{said}")
+            raise TrainingError(f"{names}: not ready after {late[0].ready_within:.0f} s{said}")
 
     def _end_all(self) -> None:
         running = [child for child in self._children if child.status() is None]
