@@ -6,7 +6,6 @@ DGL starts samplers as processes that import this module, too.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import sys
 from datetime import timedelta
@@ -48,8 +47,7 @@ def main(reports: Reports) -> None:
 
 if __name__ == "__main__":
     run(main)
-elif (parent := multiprocessing.parent_process()) is not None and __name__ == "__mp_main__":
-    assert parent.pid is not None
-    die_with(parent.pid)
+elif __name__ == "__mp_main__":  # what a sampler calls the module that its trainer runs
+    die_with(os.getppid())
     import_libraries()
     local.install()
