@@ -29,6 +29,7 @@ from .errors import (
     InternalError,
     MemoryBudgetError,
     ParameterError,
+    TrainingError,
 )
 from .expected import expected_cut
 from .graph_info import info
@@ -69,6 +70,7 @@ __all__ = [
     "InternalError",
     "MemoryBudgetError",
     "ParameterError",
+    "TrainingError",
     "VertexPartition",
     "cluster",
     "compare",

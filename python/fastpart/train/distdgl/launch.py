@@ -1,0 +1,72 @@
+"""From a partition directory to servers and trainers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import parameters
+from ...parameters import Progress, RunOptions, StrPath
+from ..config import ModelSource, Options
+from ..history import History
+from ..scores import Task
+from ..supervisor import Supervisor
+from ..trained import Trained
+from .exported import Exported
+from .plan import Machines, Plan
+
+
+def distdgl(
+    src: StrPath,
+    *,
+    model: ModelSource = "graphsage",
+    hidden: int = 64,
+    layers: int = 2,
+    heads: int = 4,
+    dropout: float = 0.5,
+    lr: float = 0.01,
+    weight_decay: float = 5e-4,
+    epochs: int = 100,
+    batch_size: int | None = 1000,
+    fanouts: Sequence[int] | None = None,
+    patience: int | None = None,
+    seed: int | None = 0,
+    trainers_per_part: int = 1,
+    samplers: int = 0,
+    output: StrPath | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train with DGL's distributed engine: sampled mini-batches, servers that hold the parts, synchronous steps.
+
+    Starts on this machine one server and ``trainers_per_part`` trainers for each part, talks to them over the loopback
+    interface only, and ends all of them as soon as one fails. For several machines see ``docs/training.md``.
+    """
+    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
+    options = Options.of(given)
+    run = parameters.run_options(threads=threads, progress=progress)
+    trainers_per_part = parameters.integer("trainers_per_part", trainers_per_part, 1, 1 << 10)
+    samplers = parameters.integer("samplers", samplers, 0, 1 << 10)
+    resume = parameters.flag("resume", resume)
+    with Supervisor() as group:
+        graph = Exported.of(src, group.folder, run)
+        machines = Machines.local(graph.parts, group)
+        graph.refuse_small_memory(machines.here)
+        kept = group.folder / "output" if output is None else output
+        history = History("distdgl", options, kept, resume, graph.identity)
+        plan = Plan(graph, machines, trainers_per_part, samplers, run.threads)
+        plan.start(group, history, resume)
+        return _follow(group, history, graph.identity, run)
+
+
+def _follow(group: Supervisor, history: History, identity: dict[str, Any], run: RunOptions) -> Trained:
+    """Listen until the trainers are done, and return what rank 0 kept."""
+    result: dict[str, Any] = {}
+    for _, kind, content in group.messages():
+        if kind == "epoch" and run.progress is not None:
+            run.progress("epoch", content["epoch"] + 1, history.options.epochs)
+        elif kind == "result":
+            result = content
+    kept = History("distdgl", history.options, history.output, True, identity)
+    return Trained.of("distdgl", Task(**result["task"]), kept, result["totals"])

@@ -1,0 +1,133 @@
+"""Which process runs where, and what it is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from ... import _core
+from ..history import History
+from ..supervisor import START_SECONDS, Supervisor
+from .exported import Exported
+from .local import LOOPBACK, MACHINE, RUN
+
+_LOADED_PER_SECOND = 20 << 20
+"""Bytes of a part that a server reads in a second even from a slow disk."""
+
+
+@dataclass(frozen=True)
+class Machines:
+    """One machine for each part.
+
+    Attributes
+    ----------
+    file : pathlib.Path
+        DGL's ``ip_config``: a line ``ADDRESS PORT`` for each.
+    here : sequence of int
+        Those whose processes this supervisor starts.
+    rendezvous : str
+        Where the trainers find each other.
+    environment : dict
+        What processes are told of the network.
+    """
+
+    file: Path
+    here: Sequence[int]
+    rendezvous: str
+    environment: dict[str, str]
+
+    @classmethod
+    def local(cls, parts: int, group: Supervisor) -> Machines:
+        """Let this machine be all of them, talking over its loopback interface."""
+        file = group.folder / "ip_config.txt"
+        file.write_text("".join(f"{LOOPBACK} {port}\n" for port in _free_ports(parts)))
+        # torch's own rendezvous would listen on all interfaces.
+        rendezvous = f"file://{group.folder}/rendezvous"
+        return cls(file, range(parts), rendezvous, {RUN: group.name, "GLOO_SOCKET_IFNAME": "lo"})
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind((LOOPBACK, 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The processes of a run."""
+
+    graph: Exported
+    machines: Machines
+    trainers_per_part: int
+    samplers: int
+    threads: int | None
+
+    def start(self, group: Supervisor, history: History, resume: bool) -> None:
+        """Start the servers and the trainers of this machine."""
+        settings = group.folder / "run.json"
+        settings.write_text(self._settings(history, resume))
+        common = self._environment()
+        seconds = START_SECONDS + max(self.graph.sizes) / _LOADED_PER_SECOND
+        for part in self.machines.here:
+            group.start(
+                f"the server of part {part}",
+                "fastpart.train.distdgl.server",
+                environment=common | {"DGL_ROLE": "server", "DGL_SERVER_ID": str(part), MACHINE: str(part)},
+                ready_within=seconds,
+                serves=True,
+            )
+        for part in self.machines.here:
+            for index in range(self.trainers_per_part):
+                rank = part * self.trainers_per_part + index
+                group.start(
+                    f"trainer {rank} (of part {part})",
+                    "fastpart.train.distdgl.worker",
+                    str(settings),
+                    environment=common | {"DGL_ROLE": "client", "RANK": str(rank), MACHINE: str(part)},
+                    ready_within=seconds,
+                )
+
+    @property
+    def _trainers(self) -> int:
+        return self.graph.parts * self.trainers_per_part
+
+    @property
+    def _threads_each(self) -> int:
+        busy = len(self.machines.here) * self.trainers_per_part
+        return max(1, (self.threads or _core.default_threads()) // busy)
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "DGL_DIST_MODE": "distributed",
+            "DGL_CONF_PATH": str(self.graph.config),
+            "DGL_IP_CONFIG": str(self.machines.file),
+            "DGL_NUM_SERVER": "1",
+            "DGL_NUM_SAMPLER": str(self.samplers),
+            "DGL_NUM_CLIENT": str(self._trainers * (1 + self.samplers)),
+            "DGL_GROUP_ID": "0",
+            "DGL_GRAPH_FORMAT": "csc",
+            "WORLD_SIZE": str(self._trainers),
+            "OMP_NUM_THREADS": str(self._threads_each),
+            **self.machines.environment,
+        }
+
+    def _settings(self, history: History, resume: bool) -> str:
+        assert history.output is not None
+        return json.dumps(
+            {
+                "graph_name": self.graph.name,
+                "graph": self.graph.identity,
+                "options": history.options.to_json(),
+                "rendezvous": self.machines.rendezvous,
+                "threads": self._threads_each,
+                "output": os.path.abspath(history.output),
+                "resume": resume,
+            }
+        )
