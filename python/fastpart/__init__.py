@@ -15,7 +15,7 @@ from . import _core
 
 __version__: str = _core.__version__
 
-from . import export, generate
+from . import export, generate, train
 from .clustering import Clustering, cluster
 from .comparing import Comparison, compare
 from .converting import convert
@@ -98,5 +98,6 @@ __all__ = [
     "reldg",
     "sigma",
     "spring",
+    "train",
     "two_phase",
 ]

@@ -1,0 +1,83 @@
+"""The models that come along, and how those of users are found."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from ...errors import ParameterError
+from ..config import ModelSource, Options
+from ..scores import Task
+from .graphsage import GraphSAGE
+from .network import Network
+
+__all__ = ["MODELS", "Network", "build", "import_path"]
+
+MODELS: dict[str, type[Network]] = {"graphsage": GraphSAGE}
+"""By the name that ``model=`` takes."""
+
+
+def build(task: Task, options: Options) -> nn.Module:
+    """Return the network ``options.model``, made by ``Model(task, options)``.
+
+    Raises
+    ------
+    ParameterError
+        No such model, or it makes no ``torch.nn.Module``.
+    """
+    model = _find(options.model) if isinstance(options.model, str) else options.model
+    network = model(task, options)
+    if not isinstance(network, nn.Module):
+        raise ParameterError(
+            f"model: {options.model} makes a {type(network).__name__}, not a torch.nn.Module"
+        )
+    return network
+
+
+def _find(name: str) -> Any:
+    if name in MODELS:
+        return MODELS[name]
+    source, colon, attribute = name.rpartition(":")
+    if not colon:
+        known = ", ".join(map(repr, MODELS))
+        raise ParameterError(
+            f"model: unknown value {name!r}; valid are {known}, or a class of yours as module:Class or file.py:Class"
+        )
+    try:
+        module = _of_file(Path(source)) if source.endswith(".py") else importlib.import_module(source)
+        return getattr(module, attribute)
+    except (ImportError, OSError, AttributeError, SyntaxError) as error:
+        raise ParameterError(f"model: {name}: {error}") from None
+
+
+def _of_file(file: Path) -> ModuleType:
+    name = f"fastpart_model_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def import_path(model: ModelSource) -> str:
+    """Return the name under which another process finds the model."""
+    if isinstance(model, str):
+        source, _, attribute = model.rpartition(":")
+        return f"{Path(source).resolve()}:{attribute}" if source.endswith(".py") else model
+    module, name = getattr(model, "__module__", None), getattr(model, "__qualname__", "")
+    if module == "__main__":
+        module = getattr(sys.modules["__main__"], "__file__", None)
+        module = module and str(Path(module).resolve())
+    if not module or not name.isidentifier():
+        raise ParameterError(
+            "model: other processes cannot import it; put the class at the top level of a module or file"
+        )
+    return f"{module}:{name}"

@@ -1,0 +1,70 @@
+"""What training returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from torch import Tensor, nn
+
+from .config import Options
+from .history import History
+from .models import build
+from .scores import Task
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model and how it came about.
+
+    Attributes
+    ----------
+    method : str
+        What trained it.
+    metrics : polars.DataFrame
+        One row per epoch: ``epoch``, ``loss`` (mean over the training vertices), ``val_accuracy``, ``val_f1``,
+        ``seconds``, and what the method adds.
+    totals : dict
+        ``epochs``, ``best_epoch``, ``val_accuracy``, ``val_f1``, ``test_accuracy``, ``test_f1`` of the best epoch's
+        weights, ``seconds_per_epoch`` (median), and what the method adds.
+    weights : dict of torch.Tensor
+        Weights of the best epoch.
+    output : pathlib.Path or None
+        Where checkpoint, weights and metrics lie.
+    """
+
+    method: str
+    task: Task
+    options: Options
+    metrics: pl.DataFrame
+    totals: dict[str, Any]
+    weights: dict[str, Tensor]
+    output: Path | None
+
+    @classmethod
+    def of(cls, method: str, task: Task, history: History, totals: dict[str, Any]) -> Trained:
+        """Return what a history came to."""
+        metrics = history.frame()
+        of_all: dict[str, Any] = {
+            "method": method,
+            "epochs": len(history.rows),
+            "best_epoch": history.best_epoch,
+            **totals,
+            "seconds_per_epoch": metrics["seconds"].median(),
+        }
+        return cls(method, task, history.options, metrics, of_all, history.best, history.output)
+
+    def network(self) -> nn.Module:
+        """Return the network with the weights of the best epoch, in evaluation mode."""
+        network = build(self.task, self.options)
+        network.load_state_dict(self.weights)
+        return network.eval()
+
+    def __repr__(self) -> str:
+        totals = self.totals
+        return (
+            f"<Trained by {self.method}: {totals['epochs']} epochs, the best {totals['best_epoch']}, "
+            f"test accuracy {totals['test_accuracy']:.4f}>"
+        )
