@@ -39,7 +39,9 @@ _HINTS = {
 class Child:
     """A process that was started, and what it has said."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], reports: int, serves: bool, ready_within: float):
+    def __init__(
+        self, name: str, process: subprocess.Popen[bytes], reports: int, serves: bool, ready_within: float
+    ):
         self.name, self.process, self.serves, self.ready_within = name, process, serves, ready_within
         self.deadline = time.monotonic() + ready_within
         self.reports = reports
@@ -225,7 +227,7 @@ class Supervisor:
         if late:
             names = ", ".join(child.name for child in late)
             said = _said(late[0])
-            raise TrainingError(f"{names}: not ready after {late[0].ready_within:.0f} s{said}")
+            raise TrainingError(f"{names}: not ready after {late[0].ready_within:g} s{said}")
 
     def _end_all(self) -> None:
         running = [child for child in self._children if child.status() is None]
