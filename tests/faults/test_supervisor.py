@@ -68,7 +68,9 @@ def test_a_failure_is_told_with_the_end_of_stderr():
 
 
 def test_a_death_is_told_with_the_signal():
-    assert fail("sleeps", "dies").startswith("worker 1 was killed by SIGKILL (if nobody killed it, memory ran out")
+    assert fail("sleeps", "dies").startswith(
+        "worker 1 was killed by SIGKILL (if nobody killed it, memory ran out"
+    )
 
 
 def test_a_process_may_not_leave_before_it_is_done():
@@ -133,7 +135,9 @@ except KeyboardInterrupt:
 
 def supervise(tmp_path, number, may_die_of=()):
     tests = Path(__file__).parent
-    outcome = run_child(SUPERVISES, tests, tmp_path, signal_at=SignalAt(number, "ready"), may_die_of=may_die_of)
+    outcome = run_child(
+        SUPERVISES, tests, tmp_path, signal_at=SignalAt(number, "ready"), may_die_of=may_die_of
+    )
     me, *pids = map(int, outcome.out.splitlines()[0].split())
     assert len(pids) == 2
     assert gone(*pids)
@@ -155,7 +159,10 @@ def test_a_killed_supervisor_takes_all_along_and_the_next_cleans_up(tmp_path):
 
 
 def test_runs_that_live_are_left_alone(tmp_path):
-    with Traces() as mine, subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+    with (
+        Traces() as mine,
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other,
+    ):
         (traces_module.SHARED_MEMORY / f"{mine.name}-data").write_text("x")
         dead = f"fastpart-{other.pid}-00c0ffee-data"
         (traces_module.SHARED_MEMORY / dead).write_text("x")

@@ -13,7 +13,8 @@ from ..scores import Task
 from ..supervisor import Supervisor
 from ..trained import Trained
 from .exported import Exported
-from .plan import Machines, Plan
+from .machines import Machines
+from .plan import Plan
 
 
 def distdgl(
@@ -33,6 +34,7 @@ def distdgl(
     seed: int | None = 0,
     trainers_per_part: int = 1,
     samplers: int = 0,
+    ip_config: StrPath | None = None,
     output: StrPath | None = None,
     resume: bool = False,
     threads: int | None = None,
@@ -51,7 +53,11 @@ def distdgl(
     resume = parameters.flag("resume", resume)
     with Supervisor() as group:
         graph = Exported.of(src, group.folder, run)
-        machines = Machines.local(graph.parts, group)
+        if ip_config is None:
+            machines = Machines.local(graph.parts, group)
+        else:
+            graph.refuse_empty_parts()
+            machines = Machines.listed(ip_config, graph.parts, group)
         graph.refuse_small_memory(machines.here)
         kept = group.folder / "output" if output is None else output
         history = History("distdgl", options, kept, resume, graph.identity)

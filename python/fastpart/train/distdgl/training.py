@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import dgl
@@ -26,11 +27,8 @@ _EVALUATED = 512
 
 
 def train(graph: Any, options: Options, settings: dict[str, Any], reports: Reports) -> None:
-    """Train until the epochs are over; rank 0 keeps the history."""
-    first = dist.get_rank() == 0
-    history = None
-    if first:
-        history = History("distdgl", options, settings["output"], settings["resume"], settings["graph"])
+    """Train until the epochs are over. Rank 0 decides when; the first trainer of each supervisor keeps the history."""
+    history = _history(options, settings) if settings["keeps"] else None
     trainer = Trainer(graph, options, _broadcast(history and history.state))
     while not _broadcast(history and history.over):
         row = trainer.epoch(_broadcast(history and history.first_epoch))
@@ -41,6 +39,10 @@ def train(graph: Any, options: Options, settings: dict[str, Any], reports: Repor
     if history is not None:
         history.save()
         reports.send("result", {"task": vars(trainer.task), "totals": totals})
+
+
+def _history(options: Options, settings: dict[str, Any]) -> History:
+    return History("distdgl", options, settings["output"], settings["resume"], settings["graph"])
 
 
 def _broadcast(value: Any) -> Any:
@@ -72,14 +74,19 @@ class Trainer:
         if state:
             self.network.load_state_dict(state["network"])
             self._adam.load_state_dict(state["adam"])
-        self._clock: Counter[str] = Counter()
+        self._clock: defaultdict[str, float] = defaultdict(float)
         self._parallel = nn.parallel.DistributedDataParallel(self.network)
         self._parallel.register_comm_hook(None, lambda _, bucket: self._synchronise(bucket))
-        sampler = dgl.dataloading.NeighborSampler(list(options.fanouts))
-        self._batches = self._loader("train", sampler, options.batch_size, shuffle=True)
+        # One loader for all epochs: a new one makes all samplers of all trainers wait for each other.
+        some, all_of_them = list(options.fanouts), [-1] * options.layers
+        self._loaders = {
+            "train": self._loader("train", some, options.batch_size, shuffle=True),
+            "val": self._loader("val", all_of_them, _EVALUATED, shuffle=False),
+            "test": self._loader("test", all_of_them, _EVALUATED, shuffle=False),
+        }
 
     def _share(self, split: str) -> Tensor:
-        """Return this trainer's share of the labelled vertices of a split: equally many for each, mostly of its part."""
+        """Return this trainer's share of the labelled vertices of a split: equally many each, mostly of its part."""
         name = f"{split}_mask"
         if name not in self._graph.ndata:
             return torch.empty(0, dtype=torch.int64)
@@ -88,8 +95,9 @@ class Trainer:
             return mine
         return mine[self._graph.ndata["label"][mine] >= 0]
 
-    def _loader(self, split: str, sampler: Any, size: int | None, shuffle: bool) -> Any:
+    def _loader(self, split: str, fanouts: list[int], size: int | None, shuffle: bool) -> Any:
         size = size or max(len(self._seeds[split]), 1)
+        sampler = dgl.dataloading.NeighborSampler(fanouts)
         return dgl.dataloading.DistNodeDataLoader(
             self._graph, self._seeds[split], sampler, batch_size=size, shuffle=shuffle, drop_last=False
         )
@@ -101,11 +109,11 @@ class Trainer:
         dgl.seed(seed % 2**31)
         self._clock.clear()
         self.network.train()
-        seen: Counter[str] = Counter()
+        seen: defaultdict[str, float] = defaultdict(float)
         dist.barrier()
         start = time.perf_counter()
         with self._parallel.join():
-            batches = iter(self._batches)
+            batches = iter(self._loaders["train"])
             while (batch := self._timed("sampling", next, batches, None)) is not None:
                 inputs, seeds, blocks = batch
                 x, labels = self._timed("fetching", self._fetch, inputs, seeds, blocks)
@@ -120,7 +128,7 @@ class Trainer:
     def _timed(self, step: str, function: Any, *arguments: Any) -> Any:
         start = time.perf_counter()
         result = function(*arguments)
-        self._clock[step] += time.perf_counter() - start  # type: ignore[assignment]
+        self._clock[step] += time.perf_counter() - start
         return result
 
     def _fetch(self, inputs: Tensor, seeds: Tensor, blocks: list[Any]) -> tuple[Tensor, Tensor]:
@@ -137,7 +145,7 @@ class Trainer:
         start = time.perf_counter()
         loss = self.task.losses(self._parallel(blocks, x), labels).mean()
         self._adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self._adam.step()
         self._clock["compute"] += time.perf_counter() - start - (self._clock["synchronising"] - waited)
         return loss.item()
@@ -152,7 +160,7 @@ class Trainer:
     def _remote(self, vertices: Tensor) -> int:
         return int((self._book.nid2partid(vertices) != self._book.partid).sum())
 
-    def _row(self, seen: Counter[str], seconds: float) -> dict[str, Any]:
+    def _row(self, seen: Mapping[str, float], seconds: float) -> dict[str, Any]:
         """Return what the trainers saw in all; of the seconds of the steps, the mean over the trainers."""
         counted = ("loss", "seeds", "remote seeds", "vertices", "remote vertices")
         mine = [seen[name] for name in counted] + [self._clock[step] for step in STEPS]
@@ -178,8 +186,7 @@ class Trainer:
         self.network.eval()
         nothing = torch.empty(0, self.task.classes)
         tally = self.task.tally(nothing, nothing if self.task.multilabel else nothing[:, 0].long())
-        sampler = dgl.dataloading.NeighborSampler([-1] * self._options.layers)
-        for inputs, seeds, blocks in self._loader(split, sampler, _EVALUATED, shuffle=False):
+        for inputs, seeds, blocks in self._loaders[split]:
             x, labels = self._fetch(inputs, seeds, blocks)
             tally += self.task.tally(self.network(blocks, x), labels)
         return {f"{split}_{name}": value for name, value in score(_sum(tally)).items()}
