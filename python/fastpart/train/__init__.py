@@ -10,12 +10,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .distdgl import distdgl
     from .full import full
+    from .sdt import sdt
     from .trained import Trained
 
-__all__ = ["Trained", "full"]
+__all__ = ["Trained", "distdgl", "full", "sdt"]
 
-_MODULES = {"Trained": "trained", "full": "full"}
+_MODULES = {"Trained": "trained", "distdgl": "distdgl", "full": "full", "sdt": "sdt"}
 
 
 def __getattr__(name: str) -> Any:

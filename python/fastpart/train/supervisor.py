@@ -39,7 +39,9 @@ _HINTS = {
 class Child:
     """A process that was started, and what it has said."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], reports: int, serves: bool, ready_within: float):
+    def __init__(
+        self, name: str, process: subprocess.Popen[bytes], reports: int, serves: bool, ready_within: float
+    ):
         self.name, self.process, self.serves, self.ready_within = name, process, serves, ready_within
         self.deadline = time.monotonic() + ready_within
         self.reports = reports

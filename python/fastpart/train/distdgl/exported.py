@@ -73,7 +73,9 @@ class Exported:
                     raise FileNotFoundError(2, "a file of the export is missing; export again", str(file))
             sizes.append(sum(file.stat().st_size for file in part) + _PER_VERTEX * (end - first))
         if vertices[-1][1] < parts:
-            raise ParameterError(f"src: {vertices[-1][1]} vertices for {parts} parts; DGL wants no more parts than vertices")
+            raise ParameterError(
+                f"src: {vertices[-1][1]} vertices for {parts} parts; DGL wants no more parts than vertices"
+            )
         return cls(path.absolute(), name, sizes, identity or {"n": vertices[-1][1]})
 
     @property

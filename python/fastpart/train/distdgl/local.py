@@ -30,8 +30,15 @@ def install() -> None:
 
     import dgl
     from dgl import heterograph_index
-    from dgl.distributed import dist_graph, graph_partition_book, kvstore, rpc, rpc_client, rpc_server
-    from dgl.distributed import shared_mem_utils
+    from dgl.distributed import (
+        dist_graph,
+        graph_partition_book,
+        kvstore,
+        rpc,
+        rpc_client,
+        rpc_server,
+        shared_mem_utils,
+    )
 
     run, machine = os.environ[RUN], int(os.environ[MACHINE])
     prefix = f"{run}-{machine}-"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import dgl
@@ -127,7 +125,9 @@ class Trainer:
 
     def _fetch(self, inputs: Tensor, seeds: Tensor, blocks: list[Any]) -> tuple[Tensor, Tensor]:
         degree = self._degree[inputs]
-        for block in blocks:  # the sources of each begin with its destinations, which are the sources of the next
+        for (
+            block
+        ) in blocks:  # the sources of each begin with its destinations, which are the sources of the next
             block.srcdata["degree"] = degree[: block.num_src_nodes()]
             block.dstdata["degree"] = degree[: block.num_dst_nodes()]
         labels = self._graph.ndata["label"][seeds]
