@@ -10,14 +10,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .centralized import full
     from .distdgl import distdgl
-    from .full import full
-    from .sdt import sdt
+    from .model_averaging import sdt
     from .trained import Trained
 
 __all__ = ["Trained", "distdgl", "full", "sdt"]
 
-_MODULES = {"Trained": "trained", "distdgl": "distdgl", "full": "full", "sdt": "sdt"}
+# Modules have other names than what they hold: importing one would put it in place of the function.
+_MODULES = {"Trained": "trained", "distdgl": "distdgl", "full": "centralized", "sdt": "model_averaging"}
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,7 @@ class PartState:
     dropout, order : torch.Tensor
         State of the generators of dropout, and of the order of batches.
     moments : list of torch.Tensor or None
-        As :func:`~fastpart.train.sdt.averaging.moments_of` gives them.
+        As :func:`~.averaging.moments_of` gives them.
     """
 
     dropout: Tensor

@@ -1,4 +1,4 @@
-"""The process of a worker: ``python -m fastpart.train.sdt.worker RUN.json``, started as torchrun starts its own."""
+"""The process of a worker: ``python -m fastpart.train.model_averaging.worker RUN.json``, with the variables of torchrun."""
 
 from __future__ import annotations
 

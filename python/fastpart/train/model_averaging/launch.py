@@ -201,7 +201,7 @@ def _start(
     for rank in range(workers):
         group.start(
             f"worker {rank}",
-            "fastpart.train.sdt.worker",
+            "fastpart.train.model_averaging.worker",
             str(settings),
             environment=common | {"RANK": str(rank)},
         )
