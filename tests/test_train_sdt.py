@@ -75,7 +75,7 @@ def test_several_workers_average_as_one_does(one_hop):
     two = fp.train.sdt(one_hop, **EXACT, workers=2)
     close(one.weights, two.weights, 1e-6)
     assert two.totals["workers"] == 2
-    assert (two.metrics["sent_bytes"] > 0).all()
+    assert (two.metrics["remote_bytes"] > 0).all()
     assert (two.metrics["worker_bytes"] > 0).all()
 
 

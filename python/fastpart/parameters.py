@@ -163,10 +163,14 @@ def from_text(name: str, text: str, annotation: str) -> Any:
         if text.lower() not in ("true", "false"):
             raise ParameterError(f"{name}: {text!r}; write true or false")
         return text.lower() == "true"
+    if "Sequence[int]" in annotation:
+        return [from_text(name, word, "int") for word in text.split(",")]
     kind = int if "int" in annotation else float if "float" in annotation else str
     try:
         return kind(text)
     except ValueError:
+        if "str" in annotation:
+            return text
         raise ParameterError(f"{name}: {text!r} is not a number") from None
 
 

@@ -20,6 +20,7 @@ from .models import build
 from .scores import Task
 from .steps import train_epoch
 from .trained import Trained
+from .usage import anonymous_bytes
 
 
 def full(
@@ -152,6 +153,8 @@ class _Trainer:
             "loss": loss / max(seen, 1),
             **predict.scores(self._task, said, self._local, "val"),
             "seconds": seconds,
+            "remote_bytes": 0,
+            "worker_bytes": anonymous_bytes(),
         }
 
     def state(self) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class Worker:
                 f"{name}_seconds": value / dist.get_world_size() / epochs
                 for name, value in zip(names, spent.tolist(), strict=True)
             },
-            "sent_bytes": sent,
+            "remote_bytes": sent * dist.get_world_size() // epochs,
             "worker_bytes": int(most[1]),
             **self._evaluation.scores(self.network, ("val",)),
         }
