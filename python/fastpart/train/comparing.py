@@ -139,8 +139,8 @@ def compare(
             folder = Path(base) / name
             measured = _save(opened, name, parameters.parts(k), folder, saved)
             rows += [_row(method, name, k, measured, trainings(method, folder)) for method in over_parts]
-            if name == parts_by[0] and "full" in chosen:
-                rows.append(_row("full", None, None, {}, trainings("full", folder)))
+        if "full" in chosen:
+            rows.append(_row("full", None, None, {}, trainings("full", folder)))
     before_polars_threads("train")
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 
@@ -176,7 +176,7 @@ def _row(
     accuracies = [run.totals["test_accuracy"] for run in runs]
 
     def median(name: str) -> Any:
-        values = [run.totals.get(name) for run in runs]
+        values: list[Any] = [run.totals.get(name) for run in runs]
         return None if None in values else statistics.median(values)
 
     whole = {name: median(name) for name in ("remote_bytes", "worker_bytes")}

@@ -86,9 +86,9 @@ def sdt(
     -------
     Trained
         ``metrics`` has one row per round, with ``loss`` (of its last epoch), ``seconds`` per epoch and of these, in the
-        mean over the workers, ``compute_seconds``, ``averaging_seconds`` and ``loading_seconds``; ``remote_bytes``
-        sent per epoch by all workers, and ``worker_bytes``, the largest anonymous memory of a worker. ``totals`` adds ``parts``, ``workers``,
-        ``halo_rf``, ``label_skew`` and ``sizing``.
+        mean over the workers, ``compute_seconds``, ``averaging_seconds`` and ``loading_seconds``; ``remote_bytes`` sent
+        per epoch by all workers, and ``worker_bytes``, the largest anonymous memory of a worker. ``totals`` adds
+        ``parts``, ``workers``, ``halo_rf``, ``label_skew`` and ``sizing``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The process of a worker: ``python -m fastpart.train.model_averaging.worker RUN.json``, with the variables of torchrun."""
+"""The process of a worker: ``python -m fastpart.train.model_averaging.worker RUN.json``, as torchrun does."""
 
 from __future__ import annotations
 
