@@ -235,21 +235,26 @@ fn a_call_that_waits_for_another_can_be_cancelled() {
     assert_eq!(edges.reading.load(Relaxed), 2, "two passes, of the first call");
 }
 
-/// Runs the ignored test `name` in a process of its own, with `setup` before it; false if `setup` is not allowed.
-fn in_child(name: &str, dir: &Path, setup: Option<&str>) -> bool {
+/// Where the setup of a child may mount.
+const OWN_MOUNTS: &[&str] = &["unshare", "-rm", "sh", "-c"];
+const SHELL: &[&str] = &["sh", "-c"];
+
+/// Runs the ignored test `name` in a process of its own, with `setup`, a shell and a script, before it; false if that
+/// is not allowed.
+fn in_child(name: &str, dir: &Path, setup: Option<(&[&str], &str)>) -> bool {
     let program = std::env::current_exe().unwrap();
     let mut child = match setup {
         None => Command::new(&program),
-        Some(setup) => {
-            let shell = |script: String| {
-                let mut shell = Command::new("unshare");
-                shell.args(["-rm", "sh", "-c", &script]).arg(dir).arg(&program);
-                shell
+        Some((shell, setup)) => {
+            let shell = |script: &str| {
+                let mut command = Command::new(shell[0]);
+                command.args(&shell[1..]).arg(script).arg(dir).arg(&program);
+                command
             };
-            if !shell(setup.into()).output().is_ok_and(|output| output.status.success()) {
+            if !shell(setup).output().is_ok_and(|output| output.status.success()) {
                 return false;
             }
-            shell(format!("{setup} && exec \"$@\""))
+            shell(&format!("{setup} && exec \"$@\""))
         }
     };
     let output =
@@ -266,7 +271,11 @@ fn dir_of_child() -> PathBuf {
 #[test]
 fn a_full_disk_is_an_error() {
     let folder = TempDir::new().unwrap();
-    if !in_child("on_a_small_disk", folder.path(), Some("mount -t tmpfs -o size=1m none \"$0\"")) {
+    if !in_child(
+        "on_a_small_disk",
+        folder.path(),
+        Some((OWN_MOUNTS, "mount -t tmpfs -o size=1m none \"$0\"")),
+    ) {
         eprintln!("skipped: nobody here may mount a small disk");
     }
 }
@@ -286,6 +295,28 @@ fn on_a_small_disk() {
     // 600 kB fit, since nothing is left of the others.
     let graph = Graph::new(1000, vec![[1, 2]; 100_000]);
     check(&graph, &Csr::build(&graph, true, &tight(&graph, true, 2, &dir)).unwrap(), true);
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    // Files of up to 1 MB; whoever writes beyond is told instead of killed.
+    assert!(in_child("in_small_files", folder.path(), Some((SHELL, "trap '' XFSZ && ulimit -f 2048"))));
+}
+
+#[test]
+#[ignore = "needs a limit on files of 1 MB; run by a_file_that_may_not_grow_is_an_error"]
+fn in_small_files() {
+    let dir = dir_of_child();
+    for threads in [1, 2] {
+        let graph = Graph::new(1000, vec![[1, 2]; 200_000]);
+        let built = Csr::build(&graph, false, &tight(&graph, false, threads, &dir));
+        let Err(Error::Io { path, source }) = built else { panic!("targets of 1.6 MB fit") };
+        assert!(path.starts_with(&dir) && source.kind() == std::io::ErrorKind::FileTooLarge, "{source}");
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    }
+    let graph = Graph::new(1000, vec![[1, 2]; 100_000]);
+    check(&graph, &Csr::build(&graph, false, &tight(&graph, false, 2, &dir)).unwrap(), false);
 }
 
 #[test]

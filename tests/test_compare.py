@@ -96,6 +96,18 @@ def test_parameters_reach_the_algorithm():
     assert done.table["algorithm"].to_list() == ["spring:balance=1.5:batch=1", "spring:strict=False:passes=3"]
 
 
+@pytest.mark.filterwarnings("ignore:chunk:UserWarning")
+@pytest.mark.parametrize("chunk", [0.5, 1.0, 300])
+def test_a_parameter_may_be_a_share_or_a_number(chunk):
+    edges = np.random.default_rng(0).integers(0, 300, (2000, 2), dtype=np.uint32)
+    done = fp.compare(edges, 4, [f"grem:chunk={chunk}"])
+    assert (
+        done.table["cut_ratio"][0]
+        == fp.evaluate(edges, fp.grem(edges, 4, chunk=chunk)).totals["cut_ratio"][0]
+    )
+    assert done.table["algorithm"][0] == f"grem:chunk={chunk}"
+
+
 def test_labels_and_splits_are_measured_on_vertex_partitions():
     labels, splits = [0, 0, 0, 1, 1, 1], {"train": [0, 1], "test": [5]}
     done = fp.compare(EDGES, 2, [halves, alternating], labels=labels, splits=splits)

@@ -1,9 +1,11 @@
 """Hostile and damaged files: refused with the reason, and nothing worse."""
 
 import gzip
+import io
 import json
 import os
 import random
+import zipfile
 
 import numpy as np
 import polars as pl
@@ -313,3 +315,52 @@ def test_fuzzed_graphs(tmp_path, name):
     refused, passed = damage(tmp_path / name, partition)
     assert refused
     assert passed or name.endswith((".gz", ".graph"))  # whose checks find every damage
+
+
+def evaluated_with(file):
+    """Read labels, or splits from an archive."""
+    graph = np.array([[0, 1], [1, 2]], np.uint32)
+    return fp.evaluate(graph, [0, 0, 1], **{"splits" if file.suffix == ".npz" else "labels": file})
+
+
+@pytest.mark.parametrize("claim", [4, 10**11, 2**61, 10**30])
+def test_labels_and_splits_that_claim_too_much_are_damaged(tmp_path, claim):
+    header = io.BytesIO()
+    np.save(header, np.arange(3))
+    content = header.getvalue().replace(b"(3,)", b"(%d,)" % claim)
+    (tmp_path / "y.npy").write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "s.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("train.npy", content)
+    for file in ("y.npy", "s.npz"):
+        with pytest.raises(
+            fp.GraphFormatError, match=rf"{file}: .*it claims [\d,]+ bytes, and holds [\d,]+\)"
+        ):
+            evaluated_with(tmp_path / file)
+
+
+def test_labels_and_splits_without_memory_for_them_are_not_called_damaged(tmp_path, monkeypatch):
+    np.save(tmp_path / "y.npy", np.arange(3))
+    np.savez(tmp_path / "s.npz", train=np.arange(3))
+    for file in ("y.npy", "s.npz"):
+        assert evaluated_with(tmp_path / file) is not None
+
+    def refused(*_, **__):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(np.lib.format, "read_array", refused)
+    for file in ("y.npy", "s.npz"):
+        with pytest.raises(MemoryError, match="no room"):
+            evaluated_with(tmp_path / file)
+
+
+def test_a_part_without_memory_for_it_is_not_called_damaged(tmp_path, monkeypatch):
+    graph = np.array([[0, 1], [1, 2]], np.uint32)
+    fp.VertexPartition([0, 0, 1], 2).save(tmp_path / "parts", edges=graph)
+    part = fp.load(tmp_path / "parts").parts[0]
+
+    def refused(*_, **__):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(np.lib.format, "open_memmap", refused)
+    with pytest.raises(MemoryError, match="no room"):
+        part.in_edges()

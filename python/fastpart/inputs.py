@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import format as npy
 
 from . import parameters
 from .edges import log
@@ -126,11 +128,32 @@ def _load(name: str, file: Any) -> Any:
     path = parameters.regular(parameters.path(name, file))
     try:
         with path.open("rb") as opened:
+            _refuse_false_claims(opened, os.fstat(opened.fileno()).st_size)
             loaded = np.load(opened, allow_pickle=False)
-            return dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
-    except OSError:
+            return _members(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
+    except (OSError, MemoryError):
         raise
     except Exception as error:  # numpy's parsers raise whatever the bytes provoke
         raise GraphFormatError(
             f"{parameters.shown(path)}: not a .npy or .npz of plain arrays ({error})"
         ) from None
+
+
+def _members(archive: np.lib.npyio.NpzFile) -> dict[str, Any]:
+    for member in archive.zip.infolist():  # type: ignore[union-attr]
+        with archive.zip.open(member) as opened:  # type: ignore[union-attr]
+            _refuse_false_claims(opened, member.file_size)
+    return dict(archive)
+
+
+def _refuse_false_claims(opened: IO[bytes], size: int) -> None:
+    """Refuse an array that says it is larger than its file, before numpy asks for memory for it."""
+    if opened.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
+        opened.seek(0)
+        headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+        if (read := headers.get(npy.read_magic(opened))) is not None:
+            shape, _, dtype = read(opened)
+            claimed, there = math.prod(shape) * dtype.itemsize, size - opened.tell()
+            if claimed > there and not dtype.hasobject:
+                raise ValueError(f"it claims {claimed:,} bytes, and holds {there:,}")
+    opened.seek(0)

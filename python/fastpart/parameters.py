@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -163,11 +164,15 @@ def from_text(name: str, text: str, annotation: str) -> Any:
         if text.lower() not in ("true", "false"):
             raise ParameterError(f"{name}: {text!r}; write true or false")
         return text.lower() == "true"
-    kind = int if "int" in annotation else float if "float" in annotation else str
-    try:
-        return kind(text)
-    except ValueError:
-        raise ParameterError(f"{name}: {text!r} is not a number") from None
+    if "Sequence[int]" in annotation:
+        return [from_text(name, word, "int") for word in text.split(",")]
+    kinds = [kind for kind in (int, float) if kind.__name__ in annotation]
+    for kind in kinds:
+        with suppress(ValueError):
+            return kind(text)
+    if kinds and "str" not in annotation:
+        raise ParameterError(f"{name}: {text!r} is not a number")
+    return text
 
 
 def shown(path: str | Path) -> str:

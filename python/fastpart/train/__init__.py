@@ -10,13 +10,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .centralized import full
+    from .comparing import compare
     from .distdgl import distdgl
-    from .full import full
+    from .model_averaging import sdt
     from .trained import Trained
 
-__all__ = ["Trained", "distdgl", "full"]
+__all__ = ["Trained", "compare", "distdgl", "full", "sdt"]
 
-_MODULES = {"Trained": "trained", "distdgl": "distdgl", "full": "full"}
+# Modules have other names than what they hold: importing one would put it in place of the function.
+_MODULES = {
+    "Trained": "trained",
+    "compare": "comparing",
+    "distdgl": "distdgl",
+    "full": "centralized",
+    "sdt": "model_averaging",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -45,6 +45,8 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
     if options.batch_size is None:
         yield Batch([local.graph] * options.layers, None, seeds, seeds)
         return
+    # DGL's own generator cannot be put back, but it can be seeded.
+    dgl.seed(int(torch.randint(2**31 - 1, (1,), generator=generator)))
     sampler = dgl.dataloading.NeighborSampler(list(options.fanouts))
     for some in torch.randperm(len(seeds), generator=generator).split(options.batch_size):
         inputs, targets, blocks = sampler.sample_blocks(local.graph, seeds[some])

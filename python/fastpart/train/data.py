@@ -49,6 +49,16 @@ class LocalGraph:
     vertices: npt.NDArray[np.int64]
     num_inner: int
 
+    def block(self) -> dgl.DGLGraph:
+        """Return the in-edges of the inner vertices, which are its destinations, as a block."""
+        indptr, indices, _ = self.graph.adj_tensors("csc")
+        edges = int(indptr[self.num_inner])
+        csc = (indptr[: self.num_inner + 1], indices[:edges], torch.empty(0, dtype=torch.int64))
+        block = dgl.create_block(("csc", csc), len(self.vertices), self.num_inner)
+        block.srcdata["degree"] = self.graph.ndata["degree"]
+        block.dstdata["degree"] = self.graph.ndata["degree"][: self.num_inner]
+        return block
+
 
 class Dataset:
     """A partition directory to train on.

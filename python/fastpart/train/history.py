@@ -42,15 +42,21 @@ class History:
     """
 
     def __init__(
-        self, method: str, options: Options, output: StrPath | None, resume: bool, graph: Mapping[str, Any]
-    ):
+        self,
+        method: str,
+        options: Options,
+        output: StrPath | None,
+        resume: bool,
+        graph: Mapping[str, Any],
+        how: Mapping[str, Any] | None = None,
+    ) -> None:
         self.options = options
         self.rows: list[dict[str, Any]] = []
         self.best: Weights = {}
         self.best_epoch = -1
         self.state: dict[str, Any] = {}
         self._best_score = -math.inf
-        self._identity = json.dumps([method, graph.get("checksum"), graph.get("n"), options.to_json()])
+        self._identity = json.dumps([method, graph.get("checksum"), graph.get("n"), options.to_json(), how])
         self.output = None if output is None else _folder(output)
         self._saved_at = -math.inf
         self._unsaved: Callable[[], dict[str, Any]] | None = None
@@ -60,7 +66,7 @@ class History:
     @property
     def first_epoch(self) -> int:
         """The epoch to go on with."""
-        return len(self.rows)
+        return self.rows[-1]["epoch"] + 1 if self.rows else 0
 
     @property
     def over(self) -> bool:
@@ -74,10 +80,14 @@ class History:
         row: Mapping[str, Any],
         weights: Callable[[], Mapping[str, Tensor]],
         state: Callable[[], dict[str, Any]],
+        epochs: int = 1,
     ) -> None:
-        """Add an epoch. ``weights`` and ``state`` (what :attr:`state` is to be after a resume) are called if wanted."""
+        """Add a row for one epoch, or for some.
+
+        ``weights`` and ``state`` (what :attr:`state` is to be after a resume) are called if wanted.
+        """
         score = row.get("val_f1", math.nan)
-        self.rows.append({"epoch": self.first_epoch, **row})
+        self.rows.append({"epoch": self.first_epoch + epochs - 1, **row})
         if math.isnan(score) or score > self._best_score:
             self._best_score = -math.inf if math.isnan(score) else score
             self.best_epoch = self.first_epoch - 1
@@ -108,6 +118,11 @@ class History:
         self.frame().write_parquet(buffer)
         _core.write_file(self.output / METRICS, buffer.getvalue())
         self._saved_at, self._unsaved = time.monotonic(), None
+
+    def reread(self) -> History:
+        """Return this history as another process continued it in the output folder."""
+        self._resume()
+        return self
 
     def _resume(self) -> None:
         if self.output is None:

@@ -14,6 +14,11 @@ from .history import History
 from .models import build
 from .scores import Task
 
+_USED = ("remote_bytes", "worker_bytes")
+
+_SHOWN = 10
+"""Of the epochs, the last ones."""
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -28,7 +33,8 @@ class Trained:
         ``seconds``, and what the method adds.
     totals : dict
         ``epochs``, ``best_epoch``, ``val_accuracy``, ``val_f1``, ``test_accuracy``, ``test_f1`` of the best epoch's
-        weights, ``seconds_per_epoch`` (median), and what the method adds.
+        weights, ``seconds_per_epoch``, ``remote_bytes`` and ``worker_bytes`` (medians over the epochs), and what the
+        method adds.
     weights : dict of torch.Tensor
         Weights of the best epoch.
     output : pathlib.Path or None
@@ -53,6 +59,7 @@ class Trained:
             "best_epoch": history.best_epoch,
             **totals,
             "seconds_per_epoch": metrics["seconds"].median(),
+            **{name: _rounded(metrics[name].median()) for name in _USED if name in metrics.columns},
         }
         return cls(method, task, history.options, metrics, of_all, history.best, history.output)
 
@@ -62,9 +69,27 @@ class Trained:
         network.load_state_dict(self.weights)
         return network.eval()
 
+    def __str__(self) -> str:
+        from ..report.text import table
+
+        lines = [f"{name:18} {_shown(value)}" for name, value in self.totals.items() if value is not None]
+        return "\n".join([table(self.metrics.tail(_SHOWN)), "", *lines])
+
     def __repr__(self) -> str:
         totals = self.totals
         return (
             f"<Trained by {self.method}: {totals['epochs']} epochs, the best {totals['best_epoch']}, "
             f"test accuracy {totals['test_accuracy']:.4f}>"
         )
+
+
+def _rounded(value: Any) -> int:
+    return round(value)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(item)}" for name, item in value.items() if item is not None)
+    return (
+        f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ... import parameters
-from ...parameters import Progress, RunOptions, StrPath
+from ...parameters import Progress, StrPath
 from ..config import ModelSource, Options
+from ..following import follow
 from ..history import History
-from ..scores import Task
 from ..supervisor import Supervisor
 from ..trained import Trained
 from .exported import Exported
@@ -63,16 +62,4 @@ def distdgl(
         history = History("distdgl", options, kept, resume, graph.identity)
         plan = Plan(graph, machines, trainers_per_part, samplers, run.threads)
         plan.start(group, history, resume)
-        return _follow(group, history, graph.identity, run)
-
-
-def _follow(group: Supervisor, history: History, identity: dict[str, Any], run: RunOptions) -> Trained:
-    """Listen until the trainers are done, and return what rank 0 kept."""
-    result: dict[str, Any] = {}
-    for _, kind, content in group.messages():
-        if kind == "epoch" and run.progress is not None:
-            run.progress("epoch", content["epoch"] + 1, history.options.epochs)
-        elif kind == "result":
-            result = content
-    kept = History("distdgl", history.options, history.output, True, identity)
-    return Trained.of("distdgl", Task(**result["task"]), kept, result["totals"])
+        return follow("distdgl", group, history, run.progress)

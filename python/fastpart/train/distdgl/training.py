@@ -16,8 +16,10 @@ from ...errors import ParameterError
 from ..config import Options
 from ..history import History
 from ..models import build
+from ..ranks import from_first, is_first
 from ..reporting import Reports
 from ..scores import Task, score
+from ..seeds import mixed
 
 STEPS = ("sampling", "fetching", "compute", "synchronising")
 """What the seconds of an epoch are split into."""
@@ -27,29 +29,30 @@ _EVALUATED = 512
 
 
 def train(graph: Any, options: Options, settings: dict[str, Any], reports: Reports) -> None:
-    """Train until the epochs are over. Rank 0 decides when; the first trainer of each supervisor keeps the history."""
-    history = _history(options, settings) if settings["keeps"] else None
-    trainer = Trainer(graph, options, _broadcast(history and history.state))
-    while not _broadcast(history and history.over):
-        row = trainer.epoch(_broadcast(history and history.first_epoch))
+    """Train until the epochs are over. Rank 0 says when; the first trainer of each machine keeps a history, too."""
+    history = None
+    if settings["keeps"]:
+        resume = settings["resume"] and is_first()
+        history = History("distdgl", options, settings["output"], resume, settings["graph"])
+    _repeat(history)
+    trainer = Trainer(graph, options, from_first(history and history.state))
+    while not from_first(history and history.over):
+        row = trainer.epoch(from_first(history and history.first_epoch))
         if history is not None:
             history.add(row, trainer.network.state_dict, trainer.state)
             reports.send("epoch", history.rows[-1])
-    totals = trainer.final(_broadcast(history and history.best))
+    totals = trainer.final(from_first(history and history.best))
     if history is not None:
         history.save()
         reports.send("result", {"task": vars(trainer.task), "totals": totals})
 
 
-def _history(options: Options, settings: dict[str, Any]) -> History:
-    return History("distdgl", options, settings["output"], settings["resume"], settings["graph"])
-
-
-def _broadcast(value: Any) -> Any:
-    """Return what rank 0 has."""
-    values = [value]
-    dist.broadcast_object_list(values)
-    return values[0]
+def _repeat(history: History | None) -> None:
+    """Let the history of each machine begin with the epochs that rank 0 has resumed."""
+    rows, best = from_first(history and (history.rows, history.best))
+    if history is not None and not is_first():
+        for row in rows:
+            history.add({name: row[name] for name in row if name != "epoch"}, lambda: best, dict)
 
 
 def _sum(values: Tensor, how: Any = dist.ReduceOp.SUM) -> Tensor:
@@ -104,7 +107,7 @@ class Trainer:
 
     def epoch(self, number: int) -> dict[str, Any]:
         """Train one epoch and return its row."""
-        seed = hash((self._options.seed, number, dist.get_rank())) % 2**63
+        seed = mixed(self._options.seed, number, dist.get_rank())
         torch.manual_seed(seed)
         dgl.seed(seed % 2**31)
         self._clock.clear()

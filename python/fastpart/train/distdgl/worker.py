@@ -50,6 +50,7 @@ def main(reports: Reports) -> None:
     reports.ready()
     from .training import train
 
+    settings["keeps"] = os.environ["LOCAL_RANK"] == "0"
     train(graph, Options.from_json(settings["options"]), settings, reports)
     torch.distributed.barrier()
     reports.done()

@@ -13,13 +13,14 @@ from torch import nn
 from .. import parameters
 from ..parameters import Progress, StrPath
 from . import predict
-from .batches import batches
 from .config import ModelSource, Options
 from .data import Dataset, LocalGraph
 from .history import History
 from .models import build
 from .scores import Task
+from .steps import train_epoch
 from .trained import Trained
+from .usage import anonymous_bytes
 
 
 def full(
@@ -143,22 +144,17 @@ class _Trainer:
     def epoch(self) -> dict[str, Any]:
         """Train one epoch and return its row."""
         start = time.perf_counter()
-        self.network.train()
-        loss, seen = 0.0, 0
-        for batch in batches(self._local, self._options, self._random):
-            said = self.network(batch.graphs, batch.features(self._local))
-            mean = self._task.losses(said[batch.rows], self._local.labels[batch.targets]).mean()
-            self._adam.zero_grad()
-            mean.backward()
-            self._adam.step()
-            loss += mean.item() * len(batch.targets)
-            seen += len(batch.targets)
+        loss, seen = train_epoch(
+            self._task, self.network, self._adam, self._local, self._options, self._random
+        )
         seconds = time.perf_counter() - start
         said = predict.logits(self.network, self._local, self._options.layers)
         return {
             "loss": loss / max(seen, 1),
             **predict.scores(self._task, said, self._local, "val"),
             "seconds": seconds,
+            "remote_bytes": 0,
+            "worker_bytes": anonymous_bytes(),
         }
 
     def state(self) -> dict[str, Any]:

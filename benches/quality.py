@@ -1,0 +1,334 @@
+"""How good partitions are: graphs by numbers of parts by partitioners, METIS and KaMinPar among them.
+
+``make quality``, or ``python benches/quality.py [GRAPH ...] [-k 4,8,32] [--seeds 5]`` for edge files of yours; without
+any, the graphs of datasets/ and, where they are, of ../shared/data. Prints a table per graph; writes to target/quality/
+
+- ``table.parquet``: one row per graph, k and partitioner;
+- ``quality.md``, for docs/: means over the graphs, every cell where a peer is better, all tables;
+- ``readme.md``: the block of the README.
+
+Each partitioner runs once per seed, with one thread. A row is the run of median cut, with the median of the seconds and
+the largest memory. Ours run in a fresh process per row, as peers always do: what an earlier run left in the allocator
+would hide what a later one takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import geometric_mean, median
+from typing import Any, NamedTuple
+
+import polars as pl
+
+import fastpart as fp
+from fastpart.report import table
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "target" / "quality"
+SHIPPED = {"cora": 2708, "amazon-computers": 13752}
+IN_README = "amazon-computers"
+
+VERTICES, VOLUME = 1.03, 1.10
+"""Bounds on the parts, over the mean. The peers have them too."""
+
+SLACK = 0.0005
+"""What is no more than rounding above a bound."""
+
+ONE_BOUND = {
+    "spring": f"spring:balance={VERTICES}",
+    "grem": f"grem:balance={VERTICES}",
+    "multilevel": f"multilevel:balance={VERTICES}",
+    "metis": "metis",
+    "kaminpar": "kaminpar",
+}
+"""What runs under which name, with a bound on the vertices of a part."""
+
+TWO_BOUNDS = {
+    "sigma/2": f"sigma:balance={VERTICES}:volume_balance={VOLUME}",
+    "multilevel/2": f"multilevel:balance={VERTICES}:volume_balance={VOLUME}",
+    "metis/2": "metis:constraints=2",
+}
+"""With a second bound, on the volume."""
+
+ALGORITHMS = ONE_BOUND | TWO_BOUNDS
+PEERS = ("metis", "kaminpar", "metis/2")
+RIVALS = (
+    ("multilevel", "metis"),
+    ("multilevel", "kaminpar"),
+    ("multilevel/2", "metis/2"),
+    ("grem", "metis"),
+    ("sigma/2", "metis/2"),
+)
+
+MEASURES = ("cut_ratio", "halo_rf", "vertex_balance", "edge_balance", "seconds", "memory_kb")
+LESS_IS_BETTER = ("cut_ratio", "halo_rf", "seconds", "memory_kb")
+"""What rivals are compared by; the balances are bounded."""
+
+SCHEMA = {
+    "graph": pl.String, "n": pl.Int64, "m": pl.Int64, "k": pl.Int64, "algorithm": pl.String,
+    **dict.fromkeys(MEASURES[:-1], pl.Float64), "memory_kb": pl.Int64, "error": pl.String,
+}  # fmt: skip
+
+LARGE = 100_000
+"""Edges from where on costs per edge are more than fixed costs."""
+
+Row = dict[str, Any]
+
+
+class Graph(NamedTuple):
+    """A graph, and where its edges are."""
+
+    name: str
+    file: Path
+    n: int | None = None
+
+    def open(self) -> fp.Edges:
+        return fp.open_edges(self.file, num_vertices=self.n)
+
+
+def known_graphs(folder: Path) -> list[Graph]:
+    """Return the graphs of datasets/, converted into the folder, and those of ../shared/data; small ones first."""
+    graphs = {}
+    for name, n in SHIPPED.items():
+        fp.convert(ROOT / "datasets" / f"{name}.txt.gz", folder / f"{name}.bin", num_vertices=n)
+        graphs[name] = Graph(name, folder / f"{name}.bin", n)
+    for meta in (ROOT.parent / "shared" / "data").glob("*/meta.json"):
+        name = meta.parent.name
+        graphs.setdefault(name, Graph(name, meta.with_name("edges.npy"), json.loads(meta.read_text())["n"]))
+    return sorted(graphs.values(), key=lambda graph: (graph.open().num_edges, graph.name))
+
+
+# Measuring
+
+
+def runs_of(graph: Graph, ks: Sequence[int], algorithms: Sequence[str], seeds: Sequence[int]) -> list[Row]:
+    """Return a row per k, algorithm and seed."""
+    warnings.simplefilter("ignore", UserWarning)  # chunks too thin, caps that cannot be: the rows say it
+    edges = graph.open()
+    names = {ALGORITHMS[name]: name for name in algorithms}
+    return [
+        row | {"algorithm": names[row["algorithm"]]}
+        for seed in seeds
+        for row in fp.compare(edges, ks, list(names), seed=seed, threads=1).table.rows(named=True)
+    ]
+
+
+def median_run(graph: str, runs: list[Row]) -> Row:
+    """Return the row of the table for some runs that differ in the seed: of one that failed, if any did."""
+    failed = [run for run in runs if run["error"] is not None]
+    middle = (failed or sorted(runs, key=lambda run: run["cut_ratio"]))[0 if failed else (len(runs) - 1) // 2]
+    row = {name: middle.get(name) for name in SCHEMA} | {"graph": graph}
+    if not failed:
+        row["seconds"] = median(run["seconds"] for run in runs)
+        row["memory_kb"] = max(run["bytes_per_vertex"] for run in runs) * row["n"] // 1000
+    return row
+
+
+def measure(graph: Graph, ks: Sequence[int], algorithms: Sequence[str], seeds: Sequence[int]) -> pl.DataFrame:
+    """Return the rows of a graph, by k, in the order of the algorithms."""
+    runs: list[Row] = []
+    # Spawned, since a forked process would share memory with this one, and anew for each task.
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as fresh:
+        for name in algorithms:
+            if name not in PEERS:
+                runs += [run for k in ks for run in fresh.submit(runs_of, graph, [k], [name], seeds).result()]
+    runs += runs_of(graph, ks, [name for name in algorithms if name in PEERS], seeds)
+    rows = [
+        median_run(graph.name, [run for run in runs if (run["k"], run["algorithm"]) == (k, name)])
+        for k in ks
+        for name in algorithms
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+# What the rows say together
+
+
+def cells(frame: pl.DataFrame, ours: str, peer: str) -> list[tuple[Row, Row]]:
+    """Return the rows of two algorithms for each graph and k at which both made a partition."""
+    made = frame.filter(pl.col("error").is_null()).rows_by_key("algorithm", named=True, include_key=True)
+    theirs = {(row["graph"], row["k"]): row for row in made.get(peer, ())}
+    return [
+        (row, theirs[row["graph"], row["k"]])
+        for row in made.get(ours, ())
+        if (row["graph"], row["k"]) in theirs
+    ]
+
+
+def means(frame: pl.DataFrame, algorithms: Sequence[str], baseline: str) -> pl.DataFrame:
+    """Return geometric means: of cut and halo relative to a baseline, and of seconds and memory per edge."""
+    rows = []
+    for name in algorithms:
+        both = [(a, b) for a, b in cells(frame, name, baseline) if a["cut_ratio"] > 0 and b["cut_ratio"] > 0]
+        large = [a for a, _ in both if a["m"] >= LARGE]
+        by_k = {k: [(a, b) for a, b in both if a["k"] == k] for k in frame["k"].unique(maintain_order=True)}
+        rows.append(
+            {"algorithm": name, "cells": len(both)}
+            | {f"cut_{k}": ratio(some, "cut_ratio") for k, some in by_k.items()}
+            | {"cut": ratio(both, "cut_ratio"), "halo": ratio(both, "halo_rf")}
+            | {"time": ratio(both, "seconds"), "memory": ratio(both, "memory_kb")}
+            | {"ns_per_edge": mean([a["seconds"] * 1e9 / a["m"] for a in large])}
+            | {"bytes_per_edge": mean([a["memory_kb"] * 1e3 / a["m"] for a in large])}
+        )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def ratio(pairs: list[tuple[Row, Row]], measure: str) -> float | None:
+    """Return the geometric mean of the first over the second."""
+    positive = [(a[measure], b[measure]) for a, b in pairs if a[measure] > 0 and b[measure] > 0]
+    return geometric_mean([a / b for a, b in positive]) if positive else None
+
+
+def mean(values: list[float]) -> int | None:
+    positive = [value for value in values if value > 0]
+    return round(geometric_mean(positive)) if positive else None
+
+
+def lost(frame: pl.DataFrame, ours: str, peer: str, measure: str) -> list[str]:
+    """Name the cells where the peer has less, the worst first, by how much ours has more; * if it breaks a bound."""
+    worse = [
+        (a[measure] / b[measure] - 1 if b[measure] > 0 else math.inf, b)
+        for a, b in cells(frame, ours, peer)
+        if b[measure] < a[measure]
+    ]
+    worse.sort(key=lambda cell: cell[0], reverse=True)
+    return [f"{b['graph']} {b['k']} (+{more:.1%}{'*' * breaks_a_bound(b)})" for more, b in worse]
+
+
+def breaks_a_bound(row: Row) -> bool:
+    """Say whether a part has more than its share, rounded up, of vertices or, of two bounds, of volume."""
+    mean = row["n"] / row["k"]
+    return bool(
+        row["vertex_balance"] > math.ceil(VERTICES * mean) / mean + SLACK
+        or (row["algorithm"] in TWO_BOUNDS and row["edge_balance"] > VOLUME + SLACK)
+    )
+
+
+# What is written
+
+
+def graph_text(frame: pl.DataFrame) -> str:
+    """Return the rows of one graph as text, and below them why there is no partition."""
+    name, n, m = frame.row(0)[:3]
+    refused = frame.filter(pl.col("error").is_not_null()).select("algorithm", "k", "error").rows()
+    lines = [f"{name}: n = {n:,}, m = {m:,}", table(frame.select("k", "algorithm", *MEASURES))]
+    return "\n".join([*lines, *(f"{algorithm}, k = {k}: {error}" for algorithm, k, error in refused)])
+
+
+def means_text(frame: pl.DataFrame) -> str:
+    """Return the means of both groups, each relative to METIS."""
+    lines = [
+        f"geometric means over {frame['graph'].n_unique()} graphs, relative to METIS with as many bounds;",
+        f"ns and bytes per edge over those of {LARGE:,} edges or more",
+    ]
+    for group, baseline in ((ONE_BOUND, "metis"), (TWO_BOUNDS, "metis/2")):
+        rows = means(frame, [name for name in group if cells(frame, name, baseline)], baseline)
+        missing = f"{baseline} made no partition; pip install 'fastpart[peers]'"
+        lines += ["", table(rows) if len(rows) else missing]
+    return "\n".join(lines)
+
+
+def method(seeds: Sequence[int]) -> str:
+    return (
+        f"1 thread; median of {len(seeds)} seeds; parts of at most {VERTICES} of the mean in vertices, with /2 also "
+        f"{VOLUME} in volume"
+    )
+
+
+def readme(frame: pl.DataFrame, seeds: Sequence[int]) -> str:
+    """Return the block of the README."""
+    shown = frame.filter(pl.col("graph") == IN_README)
+    blocks = [method(seeds), *([graph_text(shown)] if len(shown) else []), means_text(frame)]
+    return "```\n" + "\n\n".join(blocks) + "\n```\n"
+
+
+def document(frame: pl.DataFrame, seeds: Sequence[int]) -> str:
+    """Return all that was found out, as Markdown."""
+    tables = [f"```\n{graph_text(rows)}\n```" for _, rows in frame.group_by("graph", maintain_order=True)]
+    blocks = [
+        "# Quality beside METIS and KaMinPar",
+        f"Written by `make quality`: {method(seeds)}.\n"
+        "The columns are those of [comparisons](comparing.md); `memory_kb` is the growth of memory in thousands of "
+        "bytes,\nof peers with the graph.",
+        f"## Means\n\n```\n{means_text(frame)}\n```",
+        "## Where a peer is better\n\nGraph, k, and by how much ours has more; * where the peer breaks a bound.",
+        *(
+            rivals_text(frame, ours, peer, measure)
+            for ours, peer in RIVALS
+            if cells(frame, ours, peer)
+            for measure in LESS_IS_BETTER
+        ),
+        "## Where a bound is exceeded\n\nIn brackets the vertex and the edge balance. The volume that `sigma` and "
+        "`multilevel` bound counts degree + 1 of each\nvertex, that of METIS and `edge_balance` its degree: on sparse "
+        "graphs ours is the weaker bound.",
+        "\n".join(excess_text(frame, name) for name in ALGORITHMS if name in frame["algorithm"]),
+        "## All graphs",
+        *tables,
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def rivals_text(frame: pl.DataFrame, ours: str, peer: str, measure: str) -> str:
+    """Return in how many cells, and in which, a peer has less."""
+    found = lost(frame, ours, peer, measure)
+    head = f"**{peer} below {ours} in `{measure}`: {len(found)} of {len(cells(frame, ours, peer))}.**"
+    return f"{head} {', '.join(found)}".rstrip()
+
+
+def excess_text(frame: pl.DataFrame, algorithm: str) -> str:
+    """Return in how many cells, and in which, an algorithm exceeds a bound."""
+    rows = frame.filter(pl.col("error").is_null(), pl.col("algorithm") == algorithm).rows(named=True)
+    over = [
+        f"{row['graph']} {row['k']} ({row['vertex_balance']:.3f}, {row['edge_balance']:.3f})"
+        for row in rows
+        if breaks_a_bound(row)
+    ]
+    return f"- {algorithm}: {len(over)} of {len(rows)}. {', '.join(over)}".rstrip()
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "graphs", nargs="*", type=Path, metavar="GRAPH", help="edges, as `fastpart` opens them"
+    )
+    parser.add_argument(
+        "-k", type=numbers, default="4,8,32", metavar="K,...", help="numbers of parts (default 4,8,32)"
+    )
+    parser.add_argument("--seeds", type=int, default=5, metavar="S", help="runs of each (default 5)")
+    given = parser.parse_args(arguments)
+    seeds = range(1, given.seeds + 1)
+    names = [file.stem for file in given.graphs]
+    if given.seeds < 1 or len(set(names)) < len(names):
+        parser.error("--seeds is at least 1, and the names of the graphs differ")
+    with tempfile.TemporaryDirectory() as folder:
+        mine = [Graph(*both) for both in zip(names, given.graphs, strict=True)]
+        graphs = mine or known_graphs(Path(folder))
+        frames = []
+        for graph in graphs:
+            frames.append(measure(graph, given.k, [*ALGORITHMS], seeds))
+            print(graph_text(frames[-1]), end="\n\n", flush=True)
+    frame = pl.concat(frames)
+    OUT.mkdir(parents=True, exist_ok=True)
+    frame.write_parquet(OUT / "table.parquet")
+    (OUT / "quality.md").write_text(document(frame, seeds))
+    (OUT / "readme.md").write_text(readme(frame, seeds))
+    print(f"{means_text(frame)}\n\nwrote {OUT / 'table.parquet'}, quality.md and readme.md")
+
+
+if __name__ == "__main__":
+    main()

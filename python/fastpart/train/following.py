@@ -1,0 +1,31 @@
+"""What the process of the user does while others train."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..parameters import Progress
+from .history import History
+from .scores import Task
+from .supervisor import Supervisor
+from .trained import Trained
+
+
+def follow(
+    method: str,
+    group: Supervisor,
+    history: History,
+    progress: Progress | None,
+    totals: Mapping[str, Any] | None = None,
+) -> Trained:
+    """Listen until all are done, and return what rank 0 kept in the output of ``history``."""
+    result: dict[str, Any] = {}
+    for _, kind, content in group.messages():
+        if kind == "epoch" and progress is not None:
+            progress("epoch", content["epoch"] + 1, history.options.epochs)
+        elif kind == "result":
+            result = content
+    return Trained.of(
+        method, Task(**result["task"]), history.reread(), {**result["totals"], **(totals or {})}
+    )

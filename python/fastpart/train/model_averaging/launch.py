@@ -1,0 +1,207 @@
+"""From a partition directory to workers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ... import _core, parameters
+from ...errors import ParameterError
+from ...parameters import Progress, StrPath
+from ..config import ModelSource, Options
+from ..data import Dataset
+from ..following import follow
+from ..history import History
+from ..supervisor import Supervisor
+from ..trained import Trained
+from .regroup import regrouped
+from .sizing import Sizes, parts_for
+
+AVERAGES = ("weights", "gradients")
+
+
+def sdt(
+    src: StrPath,
+    *,
+    model: ModelSource = "graphsage",
+    hidden: int = 64,
+    layers: int = 2,
+    heads: int = 4,
+    dropout: float = 0.5,
+    lr: float = 0.01,
+    weight_decay: float = 5e-4,
+    epochs: int = 100,
+    batch_size: int | None = None,
+    fanouts: Sequence[int] | None = None,
+    patience: int | None = None,
+    seed: int | None = 0,
+    workers: int | None = None,
+    average: str = "weights",
+    average_every: int = 1,
+    average_moments: bool = True,
+    parts: int | str | None = None,
+    memory_per_worker: int | str | None = None,
+    output: StrPath | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train a copy of the model on every part with its halo, and average the copies.
+
+    Workers never ask each other for features or neighbours: all that travels are the weights, once per
+    ``average_every`` epochs. With more parts than workers each worker takes its parts in turn, one in memory at a time.
+
+    Parameters
+    ----------
+    src : path
+        A partition directory of vertices, saved with ``edges=``, ``features=``, ``labels=`` and ``splits=``. Features
+        of the halo are read from the other parts unless it was saved with ``halo_features=True``.
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, batch_size, fanouts, patience, seed
+        As in :func:`fastpart.train.full`; ``batch_size`` counts within each part.
+    workers : int, optional
+        Processes; default: as many as CPUs, at most one per part.
+    average : {"weights", "gradients"}
+        What is averaged. ``"gradients"``: in every step, over all workers, which with full batches and ``halo_hops``
+        not below ``layers`` is centralized training.
+    average_every : int
+        Epochs that each copy trains between two averages of the weights.
+    average_moments : bool
+        Average Adam's moments with the weights. Without it parts with different labels cost accuracy.
+    parts : int or "auto", optional
+        Partition anew into so many parts, in the way ``src`` was made. ``"auto"``: as many as ``memory_per_worker``
+        asks for; see :attr:`Trained.totals` ``["sizing"]`` for the numbers. Default: the parts of ``src``.
+    memory_per_worker : int or str, optional
+        What a worker may take, in bytes or as "4G". Two thirds of it are left to the computation.
+    output, resume
+        As in :func:`fastpart.train.full`. New parts are kept there, too.
+    threads : int, optional
+        Of all workers together; default: all CPUs.
+    progress : callable, optional
+        Called as ``progress("epoch", done, epochs)``; an exception in it ends the training.
+
+    Returns
+    -------
+    Trained
+        ``metrics`` has one row per round, with ``loss`` (of its last epoch), ``seconds`` per epoch and of these, in the
+        mean over the workers, ``compute_seconds``, ``averaging_seconds`` and ``loading_seconds``; ``remote_bytes`` sent
+        per epoch by all workers, and ``worker_bytes``, the largest anonymous memory of a worker. ``totals`` adds
+        ``parts``, ``workers``, ``halo_rf``, ``label_skew`` and ``sizing``.
+
+    Raises
+    ------
+    ParameterError
+        A parameter that cannot be, or a directory without features, labels or splits.
+    MemoryBudgetError
+        No number of parts fits ``memory_per_worker``.
+    TrainingError
+        A worker died; the text says which, how, and what it said last.
+
+    Notes
+    -----
+    Averages are weighted by training vertices; parts without any are skipped, and halo vertices are never targets.
+    Scores are exact, with all neighbours: layer by layer over the parts.
+
+    References
+    ----------
+    Huang et al., "SDT-GNN: Streaming-based Distributed Training Framework for Graph Neural Networks", section III-D;
+    "CATGNN: Cost-Efficient and Scalable Distributed Training for Graph Neural Networks", section 3.3.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp() + "/parts"
+    >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
+    >>> labels = np.arange(12) // 6
+    >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
+    >>> fp.VertexPartition(labels, k=2).save(
+    ...     folder, edges=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ... )
+    >>> fp.train.sdt(folder, epochs=20, workers=1).totals["test_accuracy"]
+    1.0
+    """
+    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
+    options = Options.of(given)
+    run = parameters.run_options(threads=threads, progress=progress)
+    how = {
+        "average": parameters.choice("average", average, AVERAGES),
+        "average_every": parameters.integer("average_every", average_every, 1, options.epochs),
+        "moments": parameters.flag("average_moments", average_moments),
+    }
+    resume = parameters.flag("resume", resume)
+    asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
+    budget = parameters.memory_size(memory_per_worker)
+    dataset = Dataset(src)
+    with Supervisor() as group:
+        kept = group.folder / "output" if output is None else output
+        processes = asked or run.threads or _core.default_threads()
+        sizes = _sizes(dataset, parts, budget, processes)
+        if sizes.parts != dataset.partition.k:
+            dataset = regrouped(dataset, sizes.parts, Path(os.fsdecode(kept)), run)
+        history = History("sdt", options, kept, resume, dataset.manifest, how)
+        processes = min(processes, dataset.partition.k)
+        _start(group, dataset, history, how, processes, resume, run.threads)
+        totals = {**_facts(dataset), "workers": processes, "sizing": sizes.explained}
+        return follow("sdt", group, history, run.progress, totals)
+
+
+def _sizes(dataset: Dataset, parts: int | str | None, budget: int | None, workers: int) -> Sizes:
+    if parts is None:
+        parts = dataset.partition.k
+    elif isinstance(parts, str):
+        parameters.choice("parts", parts, ("auto",))
+        if budget is None:
+            raise ParameterError('parts: "auto" asks how much memory a worker has; give memory_per_worker')
+        return parts_for(dataset, budget, workers)
+    return Sizes.given(dataset, parameters.parts(parts), budget)
+
+
+def _facts(dataset: Dataset) -> dict[str, Any]:
+    measured = dataset.manifest.get("metrics", {})
+    return {
+        "parts": dataset.partition.k,
+        "halo_rf": measured.get("halo_rf"),
+        "label_skew": measured.get("label_skew"),
+    }
+
+
+def _start(
+    group: Supervisor,
+    dataset: Dataset,
+    history: History,
+    how: dict[str, Any],
+    workers: int,
+    resume: bool,
+    threads: int | None,
+) -> None:
+    each = max(1, (threads or _core.default_threads()) // workers)
+    assert history.output is not None
+    settings = group.folder / "run.json"
+    settings.write_text(
+        json.dumps(
+            {
+                "src": os.path.abspath(dataset.path),
+                "options": history.options.to_json(),
+                "how": how,
+                "rendezvous": f"file://{group.folder}/rendezvous",
+                "scratch": str(group.folder),
+                "threads": each,
+                "output": os.path.abspath(history.output),
+                "resume": resume,
+            }
+        )
+    )
+    common = {
+        "WORLD_SIZE": str(workers),
+        "OMP_NUM_THREADS": str(each),
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    for rank in range(workers):
+        group.start(
+            f"worker {rank}",
+            "fastpart.train.model_averaging.worker",
+            str(settings),
+            environment=common | {"RANK": str(rank)},
+        )
