@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 from ..errors import FastpartError
 
-PIPE, PARENT = "FASTPART_REPORTS", "FASTPART_SUPERVISOR"
-"""Variables of the environment: descriptor of the pipe, and process id of the supervisor."""
+PIPE, PARENT, RUN = "FASTPART_REPORTS", "FASTPART_SUPERVISOR", "FASTPART_RUN"
+"""Variables of the environment: descriptor of the pipe, process id of the supervisor, and name of the run."""
 
 READY, DONE = "ready", "done"
 """Messages that the supervisor itself understands."""

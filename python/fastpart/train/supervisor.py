@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import TrainingError
-from .reporting import DONE, PARENT, PIPE, READY
+from .reporting import DONE, PARENT, PIPE, READY, RUN
 from .tether import Tether
 from .traces import SHARED_MEMORY, Traces
 
@@ -217,6 +217,7 @@ class Supervisor:
                 "TMPDIR": str(self.folder),
                 PIPE: str(reports),
                 PARENT: str(os.getpid()),
+                RUN: self.name,
                 **environment,
             },
         )

@@ -36,8 +36,8 @@ class Plan:
         for part in self.machines.here:
             group.start(
                 f"the server of part {part}",
-                "fastpart.train.distdgl.server",
-                environment=common | {"DGL_ROLE": "server", "DGL_SERVER_ID": str(part), MACHINE: str(part)},
+                "fastpart.train.distributed.server",
+                environment=common | self._of(part) | {"DGL_ROLE": "server", "DGL_SERVER_ID": str(part)},
                 ready_within=seconds,
                 serves=True,
             )
@@ -45,14 +45,17 @@ class Plan:
         for part in self.machines.here:
             for index in range(self.trainers_per_part):
                 rank = part * self.trainers_per_part + index
-                own = {"DGL_ROLE": "client", "RANK": str(rank), MACHINE: str(part)}
+                own = {"DGL_ROLE": "client", "RANK": str(rank), "LOCAL_RANK": str(rank - first)}
                 group.start(
                     f"trainer {rank} (of part {part})",
-                    "fastpart.train.distdgl.worker",
+                    "fastpart.train.distributed.worker",
                     str(settings),
-                    environment=common | own | {"LOCAL_RANK": str(rank - first)},
+                    environment=common | self._of(part) | own,
                     ready_within=seconds,
                 )
+
+    def _of(self, part: int) -> dict[str, str]:
+        return {MACHINE: str(part)} if self.machines.alone else {}
 
     @property
     def _trainers(self) -> int:

@@ -14,10 +14,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from ..reporting import RUN
 from ..traces import SHARED_MEMORY
 
-RUN, MACHINE = "FASTPART_RUN", "FASTPART_MACHINE"
-"""Variables of the environment: name of the run, and number of the machine that this process is on."""
+MACHINE = "FASTPART_MACHINE"
+"""Variable of the environment: the number of the machine that this process is to be on."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -26,10 +27,8 @@ _LISTEN = "0A"
 
 def install() -> None:
     """Make this process one of a local machine, if the environment says so; before DGL is initialized."""
-    if RUN not in os.environ:
+    if MACHINE not in os.environ:
         return
-    import multiprocessing
-
     import dgl
     from dgl import heterograph_index
     from dgl.distributed import (
@@ -42,16 +41,14 @@ def install() -> None:
         shared_mem_utils,
     )
 
-    run, machine = os.environ[RUN], int(os.environ[MACHINE])
-    prefix = f"{run}-{machine}-"
+    machine = int(os.environ[MACHINE])
+    prefix = f"{os.environ[RUN]}-{machine}-"
     rpc_client.get_local_machine_id = lambda namebook: machine
     for module in (dist_graph, graph_partition_book, kvstore, shared_mem_utils):
         module.empty_shared_mem = _prefixed(_unless_empty(module.empty_shared_mem), prefix)
     for module in (dist_graph, graph_partition_book):
         module.exist_shared_mem_array = _prefixed(module.exist_shared_mem_array, prefix)
     _share_graphs(dgl, heterograph_index, prefix)
-    # The locks between a trainer and its samplers are in shared memory, too.
-    multiprocessing.current_process()._config["semprefix"] = f"/{run}-"  # type: ignore[attr-defined]
     _connect_at_once(rpc, rpc_server)
     rpc_client.get_local_usable_addr = _local_address
 

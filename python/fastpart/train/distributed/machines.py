@@ -17,7 +17,7 @@ from ...errors import GraphFormatError, ParameterError
 from ...parameters import StrPath, shown
 from ..supervisor import START_SECONDS, Supervisor
 from ..tether import Tether
-from .local import LOOPBACK, RUN
+from .local import LOOPBACK
 
 _ADDRESS_OF_INTERFACE = 0x8915
 """Linux: SIOCGIFADDR."""
@@ -37,17 +37,15 @@ class Machines:
         Where the trainers find each other.
     environment : dict
         What processes are told of the network.
+    alone : bool
+        Whether this machine stands for all of them.
     """
 
     file: Path
     here: Sequence[int]
     rendezvous: str
     environment: dict[str, str]
-
-    @property
-    def several(self) -> bool:
-        """Whether there are other machines than this one."""
-        return RUN not in self.environment
+    alone: bool
 
     @classmethod
     def local(cls, parts: int, group: Supervisor) -> Machines:
@@ -56,7 +54,7 @@ class Machines:
         file.write_text("".join(f"{LOOPBACK} {port}\n" for port in _free_ports(parts)))
         # torch's own rendezvous would listen on all interfaces.
         rendezvous = f"file://{group.folder}/rendezvous"
-        return cls(file, range(parts), rendezvous, {RUN: group.name, "GLOO_SOCKET_IFNAME": "lo"})
+        return cls(file, range(parts), rendezvous, {"GLOO_SOCKET_IFNAME": "lo"}, alone=True)
 
     @classmethod
     def listed(cls, ip_config: StrPath, parts: int, group: Supervisor) -> Machines:
@@ -82,7 +80,7 @@ class Machines:
             "GLOO_SOCKET_IFNAME", interfaces[addresses[here[0]]]
         )
         group.tie(Tether(addresses, port + 2, here[0], START_SECONDS))
-        return cls(file.absolute(), here, "env://", environment)
+        return cls(file.absolute(), here, "env://", environment, alone=False)
 
 
 def _lines(file: Path) -> list[tuple[str, int]]:
