@@ -58,7 +58,7 @@ def on_machines(count, folder, code, *arguments, timeout=200):
     command = [sys.executable, "-c", code, str(folder / "machines.txt"), *map(str, arguments)]
     made = subprocess.run(
         [*UNSHARED, "bash", "-c", SCRIPT, "bash", str(count), str(folder), *command],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": str(folder)},
         capture_output=True,
         text=True,
         timeout=timeout,

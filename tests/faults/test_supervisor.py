@@ -174,12 +174,15 @@ def test_runs_that_live_are_left_alone(tmp_path):
         assert len(traces(os.getpid(), tmp_path)) == 3
 
 
-def test_runs_of_other_containers_are_left_alone(tmp_path):
-    """Their processes are not to be seen, but they hold their locks."""
+@pytest.mark.parametrize("place", ["shared memory", "folder"])
+def test_runs_of_other_containers_are_left_alone(place):
+    """Their processes are not to be seen, nor one of the two places, but they hold a lock in the other one."""
     with Traces() as mine:
         unseen = mine.name.replace(str(os.getpid()), str(2**22 + 1))
-        os.rename(traces_module._lock_of(mine.name), traces_module._lock_of(unseen))
+        seen = traces_module._lock_of(mine.name) if place == "shared memory" else mine.folder
+        renamed = Path(str(seen).replace(mine.name, unseen))
+        seen.rename(renamed)
         try:
             assert remove_stale() == []
         finally:
-            os.rename(traces_module._lock_of(unseen), traces_module._lock_of(mine.name))
+            renamed.rename(seen)

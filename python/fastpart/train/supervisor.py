@@ -214,6 +214,7 @@ class Supervisor:
             env={
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                "PYTHONWARNINGS": "ignore",  # the last words are to be of errors
                 "TMPDIR": str(self.folder),
                 PIPE: str(reports),
                 PARENT: str(os.getpid()),

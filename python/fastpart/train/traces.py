@@ -22,8 +22,9 @@ _NAME = re.compile(r"(?:sem\.)?(fastpart-(\d+)-[0-9a-f]{8})-")
 class Traces:
     """The name of a run, and all that bears it.
 
-    A run whose process was killed cannot clean up: the next one does. Each run holds a lock while it lives, so that
-    its files are safe from runs that do not see its process, as those in another container.
+    A run whose process was killed cannot clean up: the next one does. While a run lives it holds locks, one in shared
+    memory and one on its folder, so that both are safe from runs that do not see its process, as those in another
+    container.
 
     Attributes
     ----------
@@ -36,10 +37,13 @@ class Traces:
     def __init__(self) -> None:
         remove_stale()
         self.name = f"fastpart-{os.getpid()}-{secrets.token_hex(4)}"
-        self._lock = os.open(_lock_of(self.name), os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._locks: list[int] = []
         try:
+            lock = _lock_of(self.name)
+            lock.touch(mode=0o600, exist_ok=False)
+            self._locks.append(_locked(lock))
             self.folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-"))
+            self._locks.append(_locked(self.folder))
         except BaseException:
             self.remove()
             raise
@@ -53,7 +57,8 @@ class Traces:
     def remove(self) -> None:
         """Remove everything, the lock last."""
         _remove(self.name)
-        os.close(self._lock)
+        for lock in self._locks:
+            os.close(lock)
 
 
 def remove_stale() -> list[str]:
@@ -85,19 +90,26 @@ def _is_stale(name: str, pid: int) -> bool:
     # The process is asked first: a run that has just begun has a file, and not yet the lock on it.
     if _alive(pid):
         return False
-    try:
-        lock = os.open(_lock_of(name), os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
+    locks = [_lock_of(name), *Path(tempfile.gettempdir()).glob(f"{name}-*")]
+    for lock in locks:
+        try:
+            os.close(_locked(lock))
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
+    return True
+
+
+def _locked(path: Path) -> int:
+    """Return the descriptor of a file or folder that is locked with it; BlockingIOError: somebody else has."""
+    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
+    except BaseException:
         os.close(lock)
-    return True
+        raise
+    return lock
 
 
 def _alive(pid: int) -> bool:
