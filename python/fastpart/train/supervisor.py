@@ -146,6 +146,7 @@ class Supervisor:
         self._children: list[Child] = []
         self._selector = selectors.DefaultSelector()
         self._tether: Tether | None = None
+        self._mapped: set[Path] = set()
         self._traces = Traces()
         self.name, self.folder = self._traces.name, self._traces.folder
 
@@ -156,9 +157,9 @@ class Supervisor:
         with _later(signal.SIGINT):  # else a second Ctrl-C would leave something behind
             if kind is None:
                 self._wait(self._children, LEAVE_SECONDS)
-            mapped = self._mapped() if self._tether else set()
+            self._note_mapped()
             self._end_all()
-            for file in mapped:
+            for file in self._mapped:
                 file.unlink(missing_ok=True)
             self._traces.remove()
             if self._tether:
@@ -231,7 +232,10 @@ class Supervisor:
                 found = key.data()
                 if found is None:
                     self._selector.unregister(key.fileobj)
-                yield from found or []
+                for message in found or []:
+                    if message[1] == READY:
+                        self._note_mapped()
+                    yield message
             self._refuse_deaths()
             self._refuse_sleepers()
         if self._tether is not None:
@@ -258,16 +262,14 @@ class Supervisor:
             said = _said(late[0])
             raise TrainingError(f"{names}: not ready after {late[0].ready_within:g} s{said}")
 
-    def _mapped(self) -> set[Path]:
-        """Return the files in shared memory that a child has mapped."""
-        found = set()
-        for child in self._children:
+    def _note_mapped(self) -> None:
+        """Note the files in shared memory that a child has mapped, if they do not bear our name."""
+        for child in self._children if self._tether else []:
             with contextlib.suppress(OSError):
                 for line in Path(f"/proc/{child.process.pid}/maps").read_text().splitlines():
                     file = Path(line[line.find("/") :] if "/" in line else "/")
                     if file.parent == SHARED_MEMORY and file.is_file():
-                        found.add(file)
-        return found
+                        self._mapped.add(file)
 
     def _end_all(self) -> None:
         running = [child for child in self._children if child.status() is None]
