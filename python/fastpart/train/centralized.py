@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from .data import Dataset, LocalGraph
 from .history import History
 from .models import build
 from .scores import Task
+from .settings import torch_settings
 from .steps import train_epoch
 from .trained import Trained
 from .usage import anonymous_bytes
@@ -115,7 +115,7 @@ def full(
     run = parameters.run_options(threads=threads, progress=progress)
     dataset = Dataset(src)
     history = History("full", options, output, parameters.flag("resume", resume), dataset.manifest)
-    with _torch_settings(run.threads, options.seed):
+    with torch_settings(run.threads, options.seed):
         trainer = _Trainer(dataset.task, options, dataset.whole(), history.state)
         try:
             while not history.over:
@@ -175,17 +175,3 @@ class _Trainer:
             for split in ("val", "test")
             for name, value in predict.scores(self._task, said, self._local, split).items()
         }
-
-
-@contextmanager
-def _torch_settings(threads: int | None, seed: int) -> Iterator[None]:
-    """Seed torch and set its threads, and put both back in the end."""
-    before = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if threads:
-            torch.set_num_threads(threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)

@@ -13,19 +13,13 @@ from .trained import Trained
 
 
 def follow(
-    method: str,
-    group: Supervisor,
-    history: History,
-    progress: Progress | None,
-    totals: Mapping[str, Any] | None = None,
+    group: Supervisor, history: History, task: Task, progress: Progress | None, totals: Mapping[str, Any]
 ) -> Trained:
     """Listen until all are done, and return what rank 0 kept in the output of ``history``."""
-    result: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for _, kind, content in group.messages():
         if kind == "epoch" and progress is not None:
             progress("epoch", content["epoch"] + 1, history.options.epochs)
         elif kind == "result":
-            result = content
-    return Trained.of(
-        method, Task(**result["task"]), history.reread(), {**result["totals"], **(totals or {})}
-    )
+            found = content["totals"]
+    return Trained.of(history.method, task, history.reread(), {**found, **totals})

@@ -33,6 +33,8 @@ class History:
 
     Attributes
     ----------
+    method, options
+        What trains, and how.
     rows : list of dict
         One per epoch: ``epoch``, ``loss``, ``val_accuracy``, ``val_f1``, ``seconds``, and what the method adds.
     best : dict of torch.Tensor
@@ -50,7 +52,7 @@ class History:
         graph: Mapping[str, Any],
         how: Mapping[str, Any] | None = None,
     ) -> None:
-        self.options = options
+        self.method, self.options = method, options
         self.rows: list[dict[str, Any]] = []
         self.best: Weights = {}
         self.best_epoch = -1
