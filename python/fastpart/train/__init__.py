@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .centralized import full
     from .comparing import compare
-    from .distdgl import distdgl
+    from .distributed import distdgl
     from .model_averaging import sdt
     from .trained import Trained
 
@@ -22,7 +22,7 @@ __all__ = ["Trained", "compare", "distdgl", "full", "sdt"]
 _MODULES = {
     "Trained": "trained",
     "compare": "comparing",
-    "distdgl": "distdgl",
+    "distdgl": "distributed",
     "full": "centralized",
     "sdt": "model_averaging",
 }

@@ -20,7 +20,7 @@ from ..forks import before_polars_threads
 from ..parameters import Progress
 from .centralized import full
 from .config import Options
-from .distdgl import distdgl
+from .distributed import distdgl
 from .model_averaging import sdt
 from .trained import Trained
 

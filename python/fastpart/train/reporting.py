@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 from ..errors import FastpartError
 
-PIPE, PARENT = "FASTPART_REPORTS", "FASTPART_SUPERVISOR"
-"""Variables of the environment: descriptor of the pipe, and process id of the supervisor."""
+PIPE, PARENT, RUN = "FASTPART_REPORTS", "FASTPART_SUPERVISOR", "FASTPART_RUN"
+"""Variables of the environment: descriptor of the pipe, process id of the supervisor, and name of the run."""
 
 READY, DONE = "ready", "done"
 """Messages that the supervisor itself understands."""
@@ -70,7 +70,7 @@ def describe(error: BaseException) -> str:
     """Return an error in one paragraph, with the place in the user's code, if it came from there."""
     if isinstance(error, FastpartError | OSError):
         return str(error)
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {error}".partition("\nStack trace:")[0]  # what DGL adds of its C++
     frames = traceback.extract_tb(error.__traceback__)
     places = [frame for frame in frames if not _is_library(frame.filename)]
     if places:

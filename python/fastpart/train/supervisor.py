@@ -11,12 +11,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from ..errors import TrainingError
-from .reporting import DONE, PARENT, PIPE, READY
-from .traces import Traces
+from .reporting import DONE, PARENT, PIPE, READY, RUN
+from .tether import Tether
+from .traces import SHARED_MEMORY, Traces
 
 START_SECONDS = 120.0
 """What a process may take until it says that it is ready."""
@@ -31,9 +34,12 @@ _TAIL_BYTES, _TAIL_LINES = 16_384, 12
 """Kept of the stderr of each process, and shown of it."""
 
 _HINTS = {
-    signal.SIGKILL: "if nobody killed it, memory ran out: the kernel's log says so; make more parts, or smaller batches",
+    signal.SIGKILL: "if nobody killed it, memory ran out, as the kernel's log says; use more parts, or smaller batches",
     signal.SIGBUS: "/dev/shm or a disk is full",
 }
+
+Message = tuple[str, str, Any]
+"""Name of a process, kind of what it says, and what it says."""
 
 
 class Child:
@@ -53,25 +59,28 @@ class Child:
         self._line = b""
         self._tail = b""
 
-    def read_reports(self) -> Iterator[tuple[str, Any]]:
-        """Give the messages that have come; note it if no more can come, which is when the process ends."""
+    def read_reports(self) -> list[Message] | None:
+        """Return the messages that have come; None if no more can come, which is when the process ends."""
         data = os.read(self.reports, 1 << 16)
-        self.ended = not data
+        if not data:
+            self.ended = True
+            return None
         *lines, self._line = (self._line + data).split(b"\n")
+        found = []
         for line in lines:
             kind, content = json.loads(line)
             self.ready = self.ready or kind == READY
             self.done = self.done or kind == DONE
-            yield kind, content
+            found.append((self.name, kind, content))
+        return found
 
-    def read_stderr(self) -> bool:
-        """Keep the end of what has come on stderr; return whether more can come."""
-        try:
+    def read_stderr(self) -> list[Message] | None:
+        """Keep the end of what has come on stderr; return None if no more can come."""
+        with contextlib.suppress(BlockingIOError):
             data = os.read(self.stderr, 1 << 16)
-        except BlockingIOError:
-            return False
-        self._tail = (self._tail + data)[-_TAIL_BYTES:]
-        return bool(data)
+            self._tail = (self._tail + data)[-_TAIL_BYTES:]
+            return [] if data else None
+        return []
 
     def status(self) -> int | None:
         """Return how the process ended, as ``Popen.returncode``, without reaping it; None: it has not."""
@@ -102,8 +111,10 @@ class Child:
 
     def last_words(self) -> str:
         """Return the last lines of stderr."""
-        while self.read_stderr():
-            pass
+        before = None
+        while before != self._tail:
+            before = self._tail
+            self.read_stderr()
         lines = self._tail.decode(errors="replace").strip().splitlines()
         return "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:])
 
@@ -134,6 +145,7 @@ class Supervisor:
     def __init__(self) -> None:
         self._children: list[Child] = []
         self._selector = selectors.DefaultSelector()
+        self._tether: Tether | None = None
         self._traces = Traces()
         self.name, self.folder = self._traces.name, self._traces.folder
 
@@ -144,8 +156,13 @@ class Supervisor:
         with _later(signal.SIGINT):  # else a second Ctrl-C would leave something behind
             if kind is None:
                 self._wait(self._children, LEAVE_SECONDS)
+            mapped = self._mapped() if self._tether else set()
             self._end_all()
+            for file in mapped:
+                file.unlink(missing_ok=True)
             self._traces.remove()
+            if self._tether:
+                self._tether.close()
 
     def start(
         self,
@@ -171,8 +188,18 @@ class Supervisor:
                 os.close(its_end)
             child = Child(name, process, reports, serves, ready_within)
             self._children.append(child)
-        self._selector.register(reports, selectors.EVENT_READ, (child, True))
-        self._selector.register(child.stderr, selectors.EVENT_READ, (child, False))
+        self._selector.register(reports, selectors.EVENT_READ, child.read_reports)
+        self._selector.register(child.stderr, selectors.EVENT_READ, child.read_stderr)
+
+    def tie(self, tether: Tether) -> None:
+        """End together with the supervisors of other machines.
+
+        Their processes find the names of their files in shared memory themselves, so what the children here have mapped
+        there is removed, too.
+        """
+        self._tether = tether
+        for line in tether.lines:
+            self._selector.register(line, selectors.EVENT_READ, partial(tether.read, line))
 
     def _popen(
         self, module: str, arguments: tuple[str, ...], reports: int, environment: Mapping[str, str]
@@ -190,23 +217,24 @@ class Supervisor:
                 "TMPDIR": str(self.folder),
                 PIPE: str(reports),
                 PARENT: str(os.getpid()),
+                RUN: self.name,
                 **environment,
             },
         )
 
-    def messages(self) -> Iterator[tuple[str, str, Any]]:
-        """Give name of the process, kind and content of each message, until all that do not serve are done."""
+    def messages(self) -> Iterator[Message]:
+        """Give all messages, until all that do not serve are done."""
         while not all(child.done for child in self._children if not child.serves):
             events = self._selector.select(self._seconds_left())
             for key, _ in events:
-                child, is_report = key.data
-                if is_report:
-                    for kind, content in child.read_reports():
-                        yield child.name, kind, content
-                if (is_report and child.ended) or (not is_report and not child.read_stderr()):
+                found = key.data()
+                if found is None:
                     self._selector.unregister(key.fileobj)
+                yield from found or []
             self._refuse_deaths()
             self._refuse_sleepers()
+        if self._tether is not None:
+            self._tether.done()
 
     def _seconds_left(self) -> float | None:
         deadlines = [child.deadline for child in self._children if not child.ready]
@@ -227,7 +255,18 @@ class Supervisor:
         if late:
             names = ", ".join(child.name for child in late)
             said = _said(late[0])
-            raise TrainingError(f"{names}: not ready after {late[0].ready_within:.0f} s{said}")
+            raise TrainingError(f"{names}: not ready after {late[0].ready_within:g} s{said}")
+
+    def _mapped(self) -> set[Path]:
+        """Return the files in shared memory that a child has mapped."""
+        found = set()
+        for child in self._children:
+            with contextlib.suppress(OSError):
+                for line in Path(f"/proc/{child.process.pid}/maps").read_text().splitlines():
+                    file = Path(line[line.find("/") :] if "/" in line else "/")
+                    if file.parent == SHARED_MEMORY and file.is_file():
+                        found.add(file)
+        return found
 
     def _end_all(self) -> None:
         running = [child for child in self._children if child.status() is None]

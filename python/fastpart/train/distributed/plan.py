@@ -4,59 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from ... import _core
 from ..history import History
 from ..supervisor import START_SECONDS, Supervisor
 from .exported import Exported
-from .local import LOOPBACK, MACHINE, RUN
+from .local import MACHINE
+from .machines import Machines
 
 _LOADED_PER_SECOND = 20 << 20
 """Bytes of a part that a server reads in a second even from a slow disk."""
-
-
-@dataclass(frozen=True)
-class Machines:
-    """One machine for each part.
-
-    Attributes
-    ----------
-    file : pathlib.Path
-        DGL's ``ip_config``: a line ``ADDRESS PORT`` for each.
-    here : sequence of int
-        Those whose processes this supervisor starts.
-    rendezvous : str
-        Where the trainers find each other.
-    environment : dict
-        What processes are told of the network.
-    """
-
-    file: Path
-    here: Sequence[int]
-    rendezvous: str
-    environment: dict[str, str]
-
-    @classmethod
-    def local(cls, parts: int, group: Supervisor) -> Machines:
-        """Let this machine be all of them, talking over its loopback interface."""
-        file = group.folder / "ip_config.txt"
-        file.write_text("".join(f"{LOOPBACK} {port}\n" for port in _free_ports(parts)))
-        # torch's own rendezvous would listen on all interfaces.
-        rendezvous = f"file://{group.folder}/rendezvous"
-        return cls(file, range(parts), rendezvous, {RUN: group.name, "GLOO_SOCKET_IFNAME": "lo"})
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind((LOOPBACK, 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 @dataclass(frozen=True)
@@ -78,21 +36,26 @@ class Plan:
         for part in self.machines.here:
             group.start(
                 f"the server of part {part}",
-                "fastpart.train.distdgl.server",
-                environment=common | {"DGL_ROLE": "server", "DGL_SERVER_ID": str(part), MACHINE: str(part)},
+                "fastpart.train.distributed.server",
+                environment=common | self._of(part) | {"DGL_ROLE": "server", "DGL_SERVER_ID": str(part)},
                 ready_within=seconds,
                 serves=True,
             )
+        first = self.machines.here[0] * self.trainers_per_part
         for part in self.machines.here:
             for index in range(self.trainers_per_part):
                 rank = part * self.trainers_per_part + index
+                own = {"DGL_ROLE": "client", "RANK": str(rank), "LOCAL_RANK": str(rank - first)}
                 group.start(
                     f"trainer {rank} (of part {part})",
-                    "fastpart.train.distdgl.worker",
+                    "fastpart.train.distributed.worker",
                     str(settings),
-                    environment=common | {"DGL_ROLE": "client", "RANK": str(rank), MACHINE: str(part)},
+                    environment=common | self._of(part) | own,
                     ready_within=seconds,
                 )
+
+    def _of(self, part: int) -> dict[str, str]:
+        return {MACHINE: str(part)} if self.machines.alone else {}
 
     @property
     def _trainers(self) -> int:
@@ -127,6 +90,7 @@ class Plan:
                 "options": history.options.to_json(),
                 "rendezvous": self.machines.rendezvous,
                 "threads": self._threads_each,
+                "trainers": self._trainers,
                 "output": os.path.abspath(history.output),
                 "resume": resume,
             }

@@ -1,4 +1,4 @@
-"""The process that trains: ``python -m fastpart.train.distdgl.worker RUN.json``, started as torchrun starts its own.
+"""The process that trains: ``python -m fastpart.train.distributed.worker RUN.json``, started as by torchrun.
 
 DGL starts samplers as processes that import this module, too.
 """
@@ -6,17 +6,17 @@ DGL starts samplers as processes that import this module, too.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from ...errors import ParameterError
 from ..config import Options
 from ..libraries import import_libraries
-from ..reporting import Reports, die_with, run
-from . import local
+from ..reporting import Reports, run
+from . import local, samplers
 
 _PATIENCE = timedelta(days=7)
 """Of trainers with each other: it is for the supervisor to say when one has failed."""
@@ -25,13 +25,19 @@ _PATIENCE = timedelta(days=7)
 def main(reports: Reports) -> None:
     """Train, and tell the supervisor of every epoch."""
     settings: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if world != settings["trainers"]:
+        raise ParameterError(
+            f"WORLD_SIZE: {world} trainers were started, {settings['trainers']} are expected"
+        )
     import_libraries()
     local.install()
     import dgl
     import torch
 
+    samplers.prepare()
+    over = samplers.watch()
     torch.set_num_threads(settings["threads"])
-    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     dgl.distributed.initialize(os.environ["DGL_IP_CONFIG"])
     torch.distributed.init_process_group(
         "gloo", init_method=settings["rendezvous"], rank=rank, world_size=world, timeout=_PATIENCE
@@ -40,16 +46,15 @@ def main(reports: Reports) -> None:
     reports.ready()
     from .training import train
 
+    settings["keeps"] = os.environ["LOCAL_RANK"] == "0"
     train(graph, Options.from_json(settings["options"]), settings, reports)
     torch.distributed.barrier()
     reports.done()
+    over.set()
     dgl.distributed.exit_client()
 
 
 if __name__ == "__main__":
     run(main)
-elif (parent := multiprocessing.parent_process()) is not None and __name__ == "__mp_main__":
-    assert parent.pid is not None
-    die_with(parent.pid)
-    import_libraries()
-    local.install()
+elif __name__ == "__mp_main__":  # what a sampler calls the module that its trainer runs
+    samplers.begin()

@@ -34,6 +34,8 @@ class Exported:
         What DGL calls the graph.
     sizes : list of int
         Bytes of each part in shared memory.
+    empty : list of int
+        Parts without a vertex or without an edge.
     identity : dict
         What tells this graph from others, for checkpoints.
     """
@@ -41,6 +43,7 @@ class Exported:
     config: Path
     name: str
     sizes: list[int]
+    empty: list[int]
     identity: dict[str, Any]
 
     @classmethod
@@ -58,8 +61,9 @@ class Exported:
     def _read(cls, path: Path, identity: dict[str, Any]) -> Exported:
         try:
             content = json.loads(path.read_bytes())
-            name, parts, vertices = content["graph_name"], content["num_parts"], content["node_map"]["_N"]
-            if "fastpart" not in content or len(vertices) != parts:
+            name, parts = content["graph_name"], content["num_parts"]
+            vertices, edges = content["node_map"]["_N"], content["edge_map"]["_N:_E:_N"]
+            if "fastpart" not in content or not len(vertices) == len(edges) == parts:
                 raise ValueError
             files = [[path.parent / file for file in content[f"part-{i}"].values()] for i in range(parts)]
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -76,12 +80,23 @@ class Exported:
             raise ParameterError(
                 f"src: {vertices[-1][1]} vertices for {parts} parts; DGL wants no more parts than vertices"
             )
-        return cls(path.absolute(), name, sizes, identity or {"n": vertices[-1][1]})
+        empty = [
+            i for i, ranges in enumerate(zip(vertices, edges, strict=True)) if any(a == b for a, b in ranges)
+        ]
+        return cls(path.absolute(), name, sizes, empty, identity or {"n": vertices[-1][1]})
 
     @property
     def parts(self) -> int:
         """Number of parts."""
         return len(self.sizes)
+
+    def refuse_empty_parts(self) -> None:
+        """Refuse parts that DGL itself cannot share."""
+        if self.empty:
+            raise ParameterError(
+                f"src: part {self.empty[0]} has no vertices or no edges, and DGL cannot load it on a machine of its "
+                "own; partition into fewer parts"
+            )
 
     def refuse_small_memory(self, parts: Sequence[int]) -> None:
         """Refuse parts that do not fit into shared memory: DGL would die of it without a word."""
@@ -90,6 +105,6 @@ class Exported:
         free = status.f_bavail * status.f_frsize
         if needed > free:
             raise MemoryBudgetError(
-                f"distdgl needs {needed:,} bytes in {SHARED_MEMORY} for {len(parts)} parts, {free:,} are free; enlarge it "
-                f"(mount -o remount,size=... {SHARED_MEMORY}; docker run --shm-size=...), or use more machines"
+                f"distdgl needs {needed:,} bytes in {SHARED_MEMORY} for {len(parts)} parts, {free:,} are free; enlarge "
+                f"it (mount -o remount,size=... {SHARED_MEMORY}; docker run --shm-size=...), or use more machines"
             )

@@ -1,4 +1,4 @@
-"""The process that holds one part: ``python -m fastpart.train.distdgl.server``, with DGL's variables set."""
+"""The process that holds one part: ``python -m fastpart.train.distributed.server``, with DGL's variables set."""
 
 from __future__ import annotations
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-RUN, MACHINE = "FASTPART_RUN", "FASTPART_MACHINE"
-"""Variables of the environment: name of the run, and number of the machine that this process is on."""
+from ..reporting import RUN
+from ..traces import SHARED_MEMORY
+
+MACHINE = "FASTPART_MACHINE"
+"""Variable of the environment: the number of the machine that this process is to be on."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -24,10 +27,8 @@ _LISTEN = "0A"
 
 def install() -> None:
     """Make this process one of a local machine, if the environment says so; before DGL is initialized."""
-    if RUN not in os.environ:
+    if MACHINE not in os.environ:
         return
-    import multiprocessing
-
     import dgl
     from dgl import heterograph_index
     from dgl.distributed import (
@@ -40,32 +41,60 @@ def install() -> None:
         shared_mem_utils,
     )
 
-    run, machine = os.environ[RUN], int(os.environ[MACHINE])
-    prefix = f"{run}-{machine}-"
+    machine = int(os.environ[MACHINE])
+    prefix = f"{os.environ[RUN]}-{machine}-"
     rpc_client.get_local_machine_id = lambda namebook: machine
     for module in (dist_graph, graph_partition_book, kvstore, shared_mem_utils):
-        for name in ("empty_shared_mem", "exist_shared_mem_array"):
-            if hasattr(module, name):
-                setattr(module, name, _prefixed(getattr(module, name), 0, prefix))
-    dgl.DGLGraph.shared_memory = _prefixed(dgl.DGLGraph.shared_memory, 1, prefix)
-    heterograph_index.create_heterograph_from_shared_memory = _prefixed(
-        heterograph_index.create_heterograph_from_shared_memory, 0, prefix
-    )
-    # The locks between a trainer and its samplers are in shared memory, too.
-    multiprocessing.current_process()._config["semprefix"] = f"/{run}-"  # type: ignore[attr-defined]
+        module.empty_shared_mem = _prefixed(_unless_empty(module.empty_shared_mem), prefix)
+    for module in (dist_graph, graph_partition_book):
+        module.exist_shared_mem_array = _prefixed(module.exist_shared_mem_array, prefix)
+    _share_graphs(dgl, heterograph_index, prefix)
     _connect_at_once(rpc, rpc_server)
     rpc_client.get_local_usable_addr = _local_address
 
 
-def _prefixed(function: Callable[..., Any], position: int, prefix: str) -> Callable[..., Any]:
+def _prefixed(function: Callable[..., Any], prefix: str) -> Callable[..., Any]:
     """Return a function that puts the prefix before the name that it is given."""
 
-    def with_prefix(*arguments: Any, **named: Any) -> Any:
-        before, name, after = arguments[:position], arguments[position], arguments[position + 1 :]
+    def with_prefix(name: str, *arguments: Any) -> Any:
         slash = "/" if name.startswith("/") else ""
-        return function(*before, slash + prefix + name.removeprefix("/"), *after, **named)
+        return function(slash + prefix + name.removeprefix("/"), *arguments)
 
     return with_prefix
+
+
+def _unless_empty(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that shares an array, except if it has no elements: those cannot be mapped."""
+
+    def share(name: str, create: bool, shape: Sequence[int], dtype: str) -> Any:
+        from dgl import ndarray
+
+        return function(name, create, shape, dtype) if all(shape) else ndarray.empty(shape, dtype)
+
+    return share
+
+
+def _share_graphs(dgl: Any, index: Any, prefix: str) -> None:
+    """Share graphs under prefixed names; of one without edges, which cannot be mapped, only the vertices are shared."""
+    share, find = dgl.DGLGraph.shared_memory, index.create_heterograph_from_shared_memory
+
+    def sized(name: str) -> Path:
+        return SHARED_MEMORY / f"{prefix}{name}-vertices"
+
+    def shared_memory(graph: Any, name: str, formats: Any) -> Any:
+        if graph.num_edges():
+            return share(graph, prefix + name, formats)
+        sized(name).write_text(str(graph.num_nodes()))
+        return graph
+
+    def from_shared_memory(name: str) -> Any:
+        if not sized(name).exists():
+            return find(prefix + name)
+        graph = dgl.graph(([], []), num_nodes=int(sized(name).read_text()), idtype=dgl.backend.int64)
+        return graph._graph, graph.ntypes, graph.etypes
+
+    dgl.DGLGraph.shared_memory = shared_memory
+    index.create_heterograph_from_shared_memory = from_shared_memory
 
 
 def _connect_at_once(rpc: Any, rpc_server: Any) -> None:

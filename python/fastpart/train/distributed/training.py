@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import dgl
@@ -15,8 +16,10 @@ from ...errors import ParameterError
 from ..config import Options
 from ..history import History
 from ..models import build
+from ..ranks import from_first, is_first
 from ..reporting import Reports
 from ..scores import Task, score
+from ..seeds import mixed
 
 STEPS = ("sampling", "fetching", "compute", "synchronising")
 """What the seconds of an epoch are split into."""
@@ -26,28 +29,30 @@ _EVALUATED = 512
 
 
 def train(graph: Any, options: Options, settings: dict[str, Any], reports: Reports) -> None:
-    """Train until the epochs are over; rank 0 keeps the history."""
-    first = dist.get_rank() == 0
+    """Train until the epochs are over. Rank 0 says when; the first trainer of each machine keeps a history, too."""
     history = None
-    if first:
-        history = History("distdgl", options, settings["output"], settings["resume"], settings["graph"])
-    trainer = Trainer(graph, options, _broadcast(history and history.state))
-    while not _broadcast(history and history.over):
-        row = trainer.epoch(_broadcast(history and history.first_epoch))
+    if settings["keeps"]:
+        resume = settings["resume"] and is_first()
+        history = History("distdgl", options, settings["output"], resume, settings["graph"])
+    _repeat(history)
+    trainer = Trainer(graph, options, from_first(history and history.state))
+    while not from_first(history and history.over):
+        row = trainer.epoch(from_first(history and history.first_epoch))
         if history is not None:
             history.add(row, trainer.network.state_dict, trainer.state)
             reports.send("epoch", history.rows[-1])
-    totals = trainer.final(_broadcast(history and history.best))
+    totals = trainer.final(from_first(history and history.best))
     if history is not None:
         history.save()
         reports.send("result", {"task": vars(trainer.task), "totals": totals})
 
 
-def _broadcast(value: Any) -> Any:
-    """Return what rank 0 has."""
-    values = [value]
-    dist.broadcast_object_list(values)
-    return values[0]
+def _repeat(history: History | None) -> None:
+    """Let the history of each machine begin with the epochs that rank 0 has resumed."""
+    rows, best = from_first(history and (history.rows, history.best))
+    if history is not None and not is_first():
+        for row in rows:
+            history.add({name: row[name] for name in row if name != "epoch"}, lambda: best, dict)
 
 
 def _sum(values: Tensor, how: Any = dist.ReduceOp.SUM) -> Tensor:
@@ -72,14 +77,19 @@ class Trainer:
         if state:
             self.network.load_state_dict(state["network"])
             self._adam.load_state_dict(state["adam"])
-        self._clock: Counter[str] = Counter()
+        self._clock: defaultdict[str, float] = defaultdict(float)
         self._parallel = nn.parallel.DistributedDataParallel(self.network)
         self._parallel.register_comm_hook(None, lambda _, bucket: self._synchronise(bucket))
-        sampler = dgl.dataloading.NeighborSampler(list(options.fanouts))
-        self._batches = self._loader("train", sampler, options.batch_size, shuffle=True)
+        # One loader for all epochs: a new one makes all samplers of all trainers wait for each other.
+        some, all_of_them = list(options.fanouts), [-1] * options.layers
+        self._loaders = {
+            "train": self._loader("train", some, options.batch_size, shuffle=True),
+            "val": self._loader("val", all_of_them, _EVALUATED, shuffle=False),
+            "test": self._loader("test", all_of_them, _EVALUATED, shuffle=False),
+        }
 
     def _share(self, split: str) -> Tensor:
-        """Return this trainer's share of the labelled vertices of a split: equally many for each, mostly of its part."""
+        """Return this trainer's share of the labelled vertices of a split: equally many each, mostly of its part."""
         name = f"{split}_mask"
         if name not in self._graph.ndata:
             return torch.empty(0, dtype=torch.int64)
@@ -88,24 +98,25 @@ class Trainer:
             return mine
         return mine[self._graph.ndata["label"][mine] >= 0]
 
-    def _loader(self, split: str, sampler: Any, size: int | None, shuffle: bool) -> Any:
+    def _loader(self, split: str, fanouts: list[int], size: int | None, shuffle: bool) -> Any:
         size = size or max(len(self._seeds[split]), 1)
+        sampler = dgl.dataloading.NeighborSampler(fanouts)
         return dgl.dataloading.DistNodeDataLoader(
             self._graph, self._seeds[split], sampler, batch_size=size, shuffle=shuffle, drop_last=False
         )
 
     def epoch(self, number: int) -> dict[str, Any]:
         """Train one epoch and return its row."""
-        seed = hash((self._options.seed, number, dist.get_rank())) % 2**63
+        seed = mixed(self._options.seed, number, dist.get_rank())
         torch.manual_seed(seed)
         dgl.seed(seed % 2**31)
         self._clock.clear()
         self.network.train()
-        seen: Counter[str] = Counter()
+        seen: defaultdict[str, float] = defaultdict(float)
         dist.barrier()
         start = time.perf_counter()
         with self._parallel.join():
-            batches = iter(self._batches)
+            batches = iter(self._loaders["train"])
             while (batch := self._timed("sampling", next, batches, None)) is not None:
                 inputs, seeds, blocks = batch
                 x, labels = self._timed("fetching", self._fetch, inputs, seeds, blocks)
@@ -120,14 +131,13 @@ class Trainer:
     def _timed(self, step: str, function: Any, *arguments: Any) -> Any:
         start = time.perf_counter()
         result = function(*arguments)
-        self._clock[step] += time.perf_counter() - start  # type: ignore[assignment]
+        self._clock[step] += time.perf_counter() - start
         return result
 
     def _fetch(self, inputs: Tensor, seeds: Tensor, blocks: list[Any]) -> tuple[Tensor, Tensor]:
         degree = self._degree[inputs]
-        for (
-            block
-        ) in blocks:  # the sources of each begin with its destinations, which are the sources of the next
+        # The sources of each block begin with its destinations, which are the sources of the next.
+        for block in blocks:
             block.srcdata["degree"] = degree[: block.num_src_nodes()]
             block.dstdata["degree"] = degree[: block.num_dst_nodes()]
         labels = self._graph.ndata["label"][seeds]
@@ -138,7 +148,7 @@ class Trainer:
         start = time.perf_counter()
         loss = self.task.losses(self._parallel(blocks, x), labels).mean()
         self._adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self._adam.step()
         self._clock["compute"] += time.perf_counter() - start - (self._clock["synchronising"] - waited)
         return loss.item()
@@ -153,7 +163,7 @@ class Trainer:
     def _remote(self, vertices: Tensor) -> int:
         return int((self._book.nid2partid(vertices) != self._book.partid).sum())
 
-    def _row(self, seen: Counter[str], seconds: float) -> dict[str, Any]:
+    def _row(self, seen: Mapping[str, float], seconds: float) -> dict[str, Any]:
         """Return what the trainers saw in all; of the seconds of the steps, the mean over the trainers."""
         counted = ("loss", "seeds", "remote seeds", "vertices", "remote vertices")
         mine = [seen[name] for name in counted] + [self._clock[step] for step in STEPS]
@@ -179,8 +189,7 @@ class Trainer:
         self.network.eval()
         nothing = torch.empty(0, self.task.classes)
         tally = self.task.tally(nothing, nothing if self.task.multilabel else nothing[:, 0].long())
-        sampler = dgl.dataloading.NeighborSampler([-1] * self._options.layers)
-        for inputs, seeds, blocks in self._loader(split, sampler, _EVALUATED, shuffle=False):
+        for inputs, seeds, blocks in self._loaders[split]:
             x, labels = self._fetch(inputs, seeds, blocks)
             tally += self.task.tally(self.network(blocks, x), labels)
         return {f"{split}_{name}": value for name, value in score(_sum(tally)).items()}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ... import parameters
-from ...parameters import Progress, RunOptions, StrPath
+from ...parameters import Progress, StrPath
 from ..config import ModelSource, Options
+from ..following import follow
 from ..history import History
-from ..scores import Task
 from ..supervisor import Supervisor
 from ..trained import Trained
 from .exported import Exported
-from .plan import Machines, Plan
+from .machines import Machines
+from .plan import Plan
 
 
 def distdgl(
@@ -33,6 +33,7 @@ def distdgl(
     seed: int | None = 0,
     trainers_per_part: int = 1,
     samplers: int = 0,
+    ip_config: StrPath | None = None,
     output: StrPath | None = None,
     resume: bool = False,
     threads: int | None = None,
@@ -51,22 +52,14 @@ def distdgl(
     resume = parameters.flag("resume", resume)
     with Supervisor() as group:
         graph = Exported.of(src, group.folder, run)
-        machines = Machines.local(graph.parts, group)
+        if ip_config is None:
+            machines = Machines.local(graph.parts, group)
+        else:
+            graph.refuse_empty_parts()
+            machines = Machines.listed(ip_config, graph.parts, group)
         graph.refuse_small_memory(machines.here)
         kept = group.folder / "output" if output is None else output
         history = History("distdgl", options, kept, resume, graph.identity)
         plan = Plan(graph, machines, trainers_per_part, samplers, run.threads)
         plan.start(group, history, resume)
-        return _follow(group, history, graph.identity, run)
-
-
-def _follow(group: Supervisor, history: History, identity: dict[str, Any], run: RunOptions) -> Trained:
-    """Listen until the trainers are done, and return what rank 0 kept."""
-    result: dict[str, Any] = {}
-    for _, kind, content in group.messages():
-        if kind == "epoch" and run.progress is not None:
-            run.progress("epoch", content["epoch"] + 1, history.options.epochs)
-        elif kind == "result":
-            result = content
-    kept = History("distdgl", history.options, history.output, True, identity)
-    return Trained.of("distdgl", Task(**result["task"]), kept, result["totals"])
+        return follow("distdgl", group, history, run.progress)

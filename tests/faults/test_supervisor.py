@@ -1,0 +1,185 @@
+"""Processes that are supervised end together, with the cause, and leave nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import fastpart as fp
+from child import SignalAt, run_child
+from fastpart.train import traces as traces_module
+from fastpart.train.supervisor import Supervisor
+from fastpart.train.traces import Traces, remove_stale
+from watched import gone, runs, traces
+
+
+@pytest.fixture(autouse=True)
+def _temporary(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield
+    assert traces(os.getpid(), tmp_path) == []
+
+
+def start(group, name, what, **options):
+    group.start(name, "supervised", what, environment={"RUN": group.name}, **options)
+
+
+def fail(*whats):
+    """Run such processes besides one that never ends; return the refusal, and check what is left."""
+    pids = []
+    with pytest.raises(fp.TrainingError) as raised, Supervisor() as group:
+        start(group, "the server", "sleeps", serves=True)
+        for i, what in enumerate(whats):
+            start(group, f"worker {i}", what)
+        pids = [child.process.pid for child in group._children]
+        begun = None
+        for _ in group.messages():
+            begun = time.monotonic()
+    assert begun is None or time.monotonic() - begun < 10
+    assert not any(map(runs, pids))
+    return str(raised.value)
+
+
+def test_work_is_done():
+    with Supervisor() as group:
+        start(group, "the server", "sleeps", serves=True)
+        for i in range(2):
+            start(group, f"worker {i}", "works")
+        said = [message for message in group.messages() if message[1] == "found"]
+        server = group._children[0].process
+        assert server.poll() is None
+        server.kill()  # what serves may end as it likes, once all is done
+    assert sorted(said) == [(f"worker {i}", "found", {"answer": 42}) for i in range(2)]
+
+
+def test_a_failure_is_told_with_the_end_of_stderr():
+    text = fail("sleeps", "fails")
+    assert text.startswith("worker 1 ended with exit code 1 before its work was done")
+    *lines, error = text.splitlines()
+    assert lines[-1] == "  line 9999"
+    assert len(lines) < 20
+    assert error.startswith("  ValueError: no such thing (in main, ")
+    assert "Traceback" not in text
+
+
+def test_a_death_is_told_with_the_signal():
+    assert fail("sleeps", "dies").startswith(
+        "worker 1 was killed by SIGKILL (if nobody killed it, memory ran out"
+    )
+
+
+def test_a_process_may_not_leave_before_it_is_done():
+    assert fail("leaves early").startswith("worker 0 ended with exit code 0 before its work was done")
+
+
+def test_a_server_may_not_end_before_the_work():
+    with pytest.raises(fp.TrainingError, match="^the server was killed by SIGTERM"), Supervisor() as group:
+        start(group, "the server", "sleeps", serves=True)
+        start(group, "worker", "sleeps")
+        for name, kind, content in group.messages():
+            if (name, kind) == ("the server", "pid"):
+                os.kill(content, signal.SIGTERM)
+
+
+def test_what_is_not_ready_in_time_is_named():
+    with pytest.raises(fp.TrainingError, match="^slow one: not ready after 0.5 s"), Supervisor() as group:
+        start(group, "quick one", "sleeps")
+        start(group, "slow one", "never ready", ready_within=0.5)
+        list(group.messages())
+
+
+def test_the_stubborn_and_the_orphans_end_too():
+    pids = []
+    with pytest.raises(ZeroDivisionError), Supervisor() as group:
+        start(group, "stubborn", "is stubborn")
+        start(group, "parent", "has children")
+        for _, kind, content in group.messages():
+            if kind in ("pid", "child"):
+                pids.append(content)
+            if len(pids) == 3:
+                end = time.monotonic()
+                1 / 0  # noqa: B018
+    assert time.monotonic() - end < 10
+    assert gone(*pids, seconds=1)
+
+
+# Prints what its children are, then waits for ever.
+SUPERVISES = """
+import os, sys, tempfile
+sys.path.insert(0, sys.argv[1])
+tempfile.tempdir = sys.argv[2]
+from fastpart.train.supervisor import Supervisor
+def supervise():
+    pids = []
+    with Supervisor() as group:
+        for i, what in enumerate(["sleeps", "is stubborn"]):
+            group.start(str(i), "supervised", what, environment={"RUN": group.name})
+        for _, kind, content in group.messages():
+            if kind == "pid":
+                pids.append(content)
+            if len(pids) == 2:
+                print(os.getpid(), *pids, flush=True)
+                print("ready", flush=True)
+                pids = []
+try:
+    supervise()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def supervise(tmp_path, number, may_die_of=()):
+    tests = Path(__file__).parent
+    outcome = run_child(
+        SUPERVISES, tests, tmp_path, signal_at=SignalAt(number, "ready"), may_die_of=may_die_of
+    )
+    me, *pids = map(int, outcome.out.splitlines()[0].split())
+    assert len(pids) == 2
+    assert gone(*pids)
+    return outcome, me
+
+
+def test_ctrl_c_ends_everything(tmp_path):
+    outcome, me = supervise(tmp_path, signal.SIGINT)
+    assert (outcome.rc, outcome.out.splitlines()[-1]) == (0, "interrupted"), outcome.err
+    assert outcome.ended - outcome.signalled < 10
+    assert traces(me, tmp_path) == []
+
+
+def test_a_killed_supervisor_takes_all_along_and_the_next_cleans_up(tmp_path):
+    _, me = supervise(tmp_path, signal.SIGKILL, [signal.SIGKILL])
+    assert traces(me, tmp_path) != []
+    with Supervisor():
+        assert traces(me, tmp_path) == []
+
+
+def test_runs_that_live_are_left_alone(tmp_path):
+    with (
+        Traces() as mine,
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other,
+    ):
+        (traces_module.SHARED_MEMORY / f"{mine.name}-data").write_text("x")
+        dead = f"fastpart-{other.pid}-00c0ffee-data"
+        (traces_module.SHARED_MEMORY / dead).write_text("x")
+        assert remove_stale() == []
+        assert other.stdin is not None
+        other.stdin.close()
+        other.wait()
+        assert remove_stale() == [dead.removesuffix("-data")]
+        assert len(traces(os.getpid(), tmp_path)) == 3
+
+
+def test_runs_of_other_containers_are_left_alone(tmp_path):
+    """Their processes are not to be seen, but they hold their locks."""
+    with Traces() as mine:
+        unseen = mine.name.replace(str(os.getpid()), str(2**22 + 1))
+        os.rename(traces_module._lock_of(mine.name), traces_module._lock_of(unseen))
+        try:
+            assert remove_stale() == []
+        finally:
+            os.rename(traces_module._lock_of(unseen), traces_module._lock_of(mine.name))
