@@ -23,7 +23,7 @@ from .config import Options
 
 Weights = dict[str, Tensor]
 
-CHECKPOINT, BEST, METRICS = "checkpoint.pt", "best.pt", "metrics.parquet"
+CHECKPOINT, BEST, METRICS, PLOT = "checkpoint.pt", "best.pt", "metrics.parquet", "metrics.svg"
 
 SAVE_SECONDS = 5.0
 """Seconds between two checkpoints, at least: writing one may take longer than an epoch."""
