@@ -312,7 +312,9 @@ def test_skew_of_several_labels_counts_each_occurrence(dtype, order):
     labels = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 1, 1]]).astype(dtype, order=order)
     parts = fp.evaluate(PATH, [0, 0, 1, 1], labels).parts["label_skew"].to_list()
     overall = np.array([2, 2, 1]) / 5
-    expected = [np.abs(np.array(counts) - overall).sum() / 2 for counts in ([2 / 3, 1 / 3, 0], [0, 1 / 2, 1 / 2])]
+    expected = [
+        np.abs(np.array(counts) - overall).sum() / 2 for counts in ([2 / 3, 1 / 3, 0], [0, 1 / 2, 1 / 2])
+    ]
     assert parts == pytest.approx(expected)
 
 

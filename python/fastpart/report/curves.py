@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import polars as pl
 
@@ -85,7 +86,7 @@ class _Axes:
     def draw(self, points: Points, colour: str) -> None:
         """Draw a line from point to point; a single one is a dot."""
         places = [self.at(*point) for point in points]
-        for start, end in zip(places, places[1:], strict=False):
+        for start, end in pairwise(places):
             self._plot.add(Line(*start, *end, colour, thick=1.5))
         if len(places) == 1:
             self._plot.add(Dot(*places[0], 3, colour))
