@@ -57,7 +57,7 @@ class History:
         self.best_epoch = -1
         self.state: dict[str, Any] = {}
         self._best_score = -math.inf
-        self._identity = json.dumps([method, graph.get("checksum"), graph.get("n"), options.to_json(), how])
+        self._identity = json.dumps([method, graph.get("checksum"), graph.get("n"), options.identity(), how])
         self.output = None if output is None else _folder(output)
         self._saved_at = -math.inf
         self._unsaved: dict[str, Any] | None = None
