@@ -86,9 +86,11 @@ class Options:
         return json.dumps({**asdict(self), "model": import_path(self.model)})
 
     def identity(self) -> str:
-        """Return text that is the same for the same options, whether or not other processes find the model."""
-        name = self.model if isinstance(self.model, str) else getattr(self.model, "__qualname__", repr(self.model))
-        return json.dumps({**asdict(self), "model": name})
+        """Return :meth:`to_json`, or text like it if no other process finds the model."""
+        try:
+            return self.to_json()
+        except ParameterError:
+            return json.dumps({**asdict(self), "model": getattr(self.model, "__qualname__", repr(self.model))})
 
     @classmethod
     def from_json(cls, text: str) -> Options:
