@@ -64,7 +64,8 @@ def full(
     epochs : int
         At most so many.
     batch_size : int, optional
-        Training vertices per step, with sampled neighbours; default: all at once, with all neighbours.
+        Training vertices per step, with sampled neighbours; default: all at once, with all neighbours. Models that are
+        trained on sampled graphs (``clustergcn``, ``graphsaint``) have about so many in each; default: a tenth.
     fanouts : sequence of int, optional
         Neighbours sampled per layer, first layer first; -1 takes all. Default: 10 each.
     patience : int, optional
@@ -72,7 +73,8 @@ def full(
     seed : int
         Seed of weights, dropout and samples.
     output : path, optional
-        A folder for ``checkpoint.pt``, ``best.pt`` (weights only) and ``metrics.parquet``; its parent must exist.
+        A folder for ``checkpoint.pt``, ``best.pt`` (weights only), ``metrics.parquet`` and ``metrics.svg``; its parent
+        must exist.
     resume : bool
         Go on from the checkpoint in ``output``, if there is one.
     threads : int, optional
