@@ -40,7 +40,17 @@ done
 kill ${holders[@]}
 """.replace("PORT", str(PORT))
 
-UNSHARED = ("unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+UNSHARED = (
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--mount",
+    "--net",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+)
 
 
 def needs_machines():

@@ -57,7 +57,9 @@ def test_unmodified_dgl_trains_on_two_machines(config, tmp_path, samplers):
 def test_a_death_on_one_machine_ends_all(config, tmp_path, who):
     (code0, left0, said0), (code1, left1, said1) = on_machines(2, tmp_path, TRAIN, config, who, 0)
     assert (code0, code1) == (7, 7), said0 + said1
-    assert re.search(r"^(the server of part 1|trainer 1 \(of part 1\)) was killed by SIGKILL", said1, re.MULTILINE)
+    assert re.search(
+        r"^(the server of part 1|trainer 1 \(of part 1\)) was killed by SIGKILL", said1, re.MULTILINE
+    )
     killed = float(re.search(r"killed (\S+)", said1)[1])
     for said in (said0, said1):
         assert 0 < float(re.search(r"ended (\S+)", said)[1]) - killed < 10

@@ -90,7 +90,9 @@ class Options:
         try:
             return self.to_json()
         except ParameterError:
-            return json.dumps({**asdict(self), "model": getattr(self.model, "__qualname__", repr(self.model))})
+            return json.dumps(
+                {**asdict(self), "model": getattr(self.model, "__qualname__", repr(self.model))}
+            )
 
     @classmethod
     def from_json(cls, text: str) -> Options:

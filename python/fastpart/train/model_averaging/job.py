@@ -15,6 +15,7 @@ from ..config import Options
 from ..data import Dataset
 from ..history import History
 from ..ranks import from_first, is_first
+from ..scores import Task
 from .training import Worker
 
 
@@ -58,8 +59,8 @@ class Job:
         """Return the history in the output folder."""
         return History("sdt", self.options, self.output, resume, dataset.manifest, self.how)
 
-    def work(self, told: Callable[[dict[str, Any]], object]) -> dict[str, float]:
-        """Train in a process group; rank 0 keeps the history, and tells of each row. Return the scores."""
+    def work(self, told: Callable[[dict[str, Any]], object]) -> tuple[Task, dict[str, float]]:
+        """Train in a process group; rank 0 keeps the history, and tells of each row. Return task and scores."""
         dataset = Dataset(self.src)
         history = self.history(dataset, self.resume) if is_first() else None
         scratch = Path(self.scratch)
@@ -75,7 +76,7 @@ class Job:
         if history is not None:
             history.save()
         dist.barrier()
-        return scores
+        return dataset.task, scores
 
     def at(self, folder: Path) -> Job:
         """Return the job with temporary files in a folder."""

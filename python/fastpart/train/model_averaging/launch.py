@@ -204,7 +204,7 @@ def _supervised(
                 str(file),
                 environment=common | {"RANK": str(rank)},
             )
-        return follow(group, history, dataset.task, run.progress, _facts(dataset, sizes, workers))
+        return follow(group, history, run.progress, _facts(dataset, sizes, workers))
 
 
 def _joined(dataset: Dataset, wanted: _Parts, job: Job, output: Path, run: RunOptions) -> Trained:
@@ -227,7 +227,7 @@ def _joined(dataset: Dataset, wanted: _Parts, job: Job, output: Path, run: RunOp
             job.history(dataset, resume=False)  # makes the folder
         dist.barrier()
         with torch_settings(run.threads, job.options.seed):
-            scores = job.at(output).work(told)
+            _, scores = job.at(output).work(told)
         return Trained.of(
             "sdt",
             dataset.task,

@@ -30,9 +30,9 @@ def main(reports: Reports) -> None:
     rendezvous = f"file://{file.parent}/rendezvous"
     dist.init_process_group("gloo", init_method=rendezvous, rank=rank, world_size=world, timeout=_PATIENCE)
     reports.ready()
-    scores = job.work(lambda row: reports.send("epoch", row))
+    task, scores = job.work(lambda row: reports.send("epoch", row))
     if rank == 0:
-        reports.send("result", {"totals": scores})
+        reports.send("result", {"task": vars(task), "totals": scores})
     reports.done()
 
 
