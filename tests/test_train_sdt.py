@@ -1,6 +1,10 @@
 """Model averaging: its arithmetic against plain loops, its exact cases, and parts by memory."""
 
 import copy
+import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -173,6 +177,31 @@ def test_resuming_is_going_on(one_hop, tmp_path):
     at_once = fp.train.sdt(one_hop, **given)
     assert went_on.metrics["epoch"].to_list() == list(range(6))
     close(went_on.weights, at_once.weights, 1e-6)
+
+
+NAMESPACE = ["unshare", "--map-root-user", "--net", "--kill-child", "--fork", "sh", "-c"]
+"""torchrun listens on all interfaces; here there is only the loopback."""
+
+
+@pytest.mark.timeout(120)
+def test_workers_that_torchrun_starts(one_hop, tmp_path):
+    if subprocess.run([*NAMESPACE, "ip link set lo up"], capture_output=True).returncode:
+        pytest.skip("no network namespaces, or no `ip`")
+    command = (
+        f"{sys.executable} -m torch.distributed.run --nproc-per-node 2 --master-addr 127.0.0.1 --master-port 29500 -m "
+        f"fastpart train sdt {one_hop} --hidden 8 --dropout 0 --epochs 6 --threads 1 --json -o {tmp_path / 'run'}"
+    )
+    done = subprocess.run(
+        [*NAMESPACE, f"ip link set lo up && {command}"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    alone = fp.train.sdt(one_hop, **EXACT, workers=1)
+    np.testing.assert_allclose([row["loss"] for row in found["epochs"]], alone.metrics["loss"], atol=1e-5)
+    assert found["totals"]["workers"] == 2
 
 
 def test_the_mean_of_one_is_itself():

@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from child import SignalAt, run_child
+from watched import gone, runs, traces
 
 import fastpart as fp
-from child import SignalAt, run_child
 from fastpart.train import traces as traces_module
 from fastpart.train.supervisor import Supervisor
 from fastpart.train.traces import Traces, remove_stale
-from watched import gone, runs, traces
 
 
 @pytest.fixture(autouse=True)

@@ -107,7 +107,9 @@ def _add_input(verb: Parser) -> None:
 
 def _add_measures(verb: Parser) -> None:
     group = verb.add_argument_group("what else to measure")
-    group.add_argument("--labels", metavar="NPY", help="class of each vertex: adds label skew")
+    group.add_argument(
+        "--labels", metavar="NPY", help="class of each vertex, or 0 and 1 for each class: adds label skew"
+    )
     group.add_argument("--splits", metavar="NPZ", help="train, val, test: adds their balances")
     group.add_argument("--split", type=int, metavar="I", help="row of train_masks, val_masks, test_masks")
 

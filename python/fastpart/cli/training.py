@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 
 from .. import _core, train
 from ..errors import ParameterError
@@ -29,6 +30,8 @@ def train_over(options: Options, rest: list[str]) -> None:
         trained = function(
             options.src, output=options.out, resume=options.resume, seed=options.seed, **given, **running
         )
+    if os.environ.get("RANK", "0") != "0":  # torchrun started several of us
+        return
     if options.json:
         print(json.dumps({"totals": trained.totals, "epochs": trained.metrics.rows(named=True)}))
         return

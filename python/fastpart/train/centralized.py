@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from .data import Dataset, LocalGraph
 from .history import History
 from .models import build
 from .scores import Task
+from .settings import torch_settings
 from .steps import train_epoch
 from .trained import Trained
 from .usage import anonymous_bytes
@@ -64,7 +64,8 @@ def full(
     epochs : int
         At most so many.
     batch_size : int, optional
-        Training vertices per step, with sampled neighbours; default: all at once, with all neighbours.
+        Training vertices per step, with sampled neighbours; default: all at once, with all neighbours. Models that are
+        trained on sampled graphs (``clustergcn``, ``graphsaint``) have about so many in each; default: a tenth.
     fanouts : sequence of int, optional
         Neighbours sampled per layer, first layer first; -1 takes all. Default: 10 each.
     patience : int, optional
@@ -72,7 +73,8 @@ def full(
     seed : int
         Seed of weights, dropout and samples.
     output : path, optional
-        A folder for ``checkpoint.pt``, ``best.pt`` (weights only) and ``metrics.parquet``; its parent must exist.
+        A folder for ``checkpoint.pt``, ``best.pt`` (weights only), ``metrics.parquet`` and ``metrics.svg``; its parent
+        must exist.
     resume : bool
         Go on from the checkpoint in ``output``, if there is one.
     threads : int, optional
@@ -115,7 +117,7 @@ def full(
     run = parameters.run_options(threads=threads, progress=progress)
     dataset = Dataset(src)
     history = History("full", options, output, parameters.flag("resume", resume), dataset.manifest)
-    with _torch_settings(run.threads, options.seed):
+    with torch_settings(run.threads, options.seed):
         trainer = _Trainer(dataset.task, options, dataset.whole(), history.state)
         try:
             while not history.over:
@@ -175,17 +177,3 @@ class _Trainer:
             for split in ("val", "test")
             for name, value in predict.scores(self._task, said, self._local, split).items()
         }
-
-
-@contextmanager
-def _torch_settings(threads: int | None, seed: int) -> Iterator[None]:
-    """Seed torch and set its threads, and put both back in the end."""
-    before = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if threads:
-            torch.set_num_threads(threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)

@@ -85,6 +85,15 @@ class Options:
 
         return json.dumps({**asdict(self), "model": import_path(self.model)})
 
+    def identity(self) -> str:
+        """Return :meth:`to_json`, or text like it if no other process finds the model."""
+        try:
+            return self.to_json()
+        except ParameterError:
+            return json.dumps(
+                {**asdict(self), "model": getattr(self.model, "__qualname__", repr(self.model))}
+            )
+
     @classmethod
     def from_json(cls, text: str) -> Options:
         """Return what :meth:`to_json` wrote."""

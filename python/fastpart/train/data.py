@@ -83,6 +83,8 @@ class Dataset:
         self.manifest: dict[str, Any] = partition.manifest or {}
         self._refuse_incomplete()
         self.task = self._task()
+        if not self.num_train:
+            raise ParameterError(f"src: {shown(self.path)} has no labelled vertex to train on")
 
     def _refuse_incomplete(self) -> None:
         missing = [name for name in ("features", "labels") if name not in self.manifest]
@@ -102,18 +104,18 @@ class Dataset:
             )
 
     def _task(self) -> Task:
-        shape = self.manifest["features"]["shape"]
-        if len(shape) != 1:
+        first = self.partition.parts[0]
+        features, labels = first.features, first.labels
+        assert features is not None
+        assert labels is not None
+        if features.ndim != 2 or features.shape[1] == 0:
             raise ParameterError(
-                f"src: features of shape (n, {', '.join(map(str, shape))}); expected (n, width)"
+                f"src: features of shape (n, {', '.join(map(str, features.shape[1:]))}); expected (n, width)"
             )
-        shape_of_labels = self.manifest["labels"].get("shape", [])
-        if shape_of_labels:
-            return Task(shape[0], shape_of_labels[0], multilabel=True)
+        if labels.ndim == 2:
+            return Task(features.shape[1], labels.shape[1], multilabel=True)
         classes = 1 + max((int(part.labels.max()) for part in self._labelled()), default=-1)
-        if classes == 0 or self.num_train == 0:
-            raise ParameterError(f"src: {shown(self.path)} has no labelled vertex to train on")
-        return Task(shape[0], classes, multilabel=False)
+        return Task(features.shape[1], classes, multilabel=False)
 
     def _labelled(self) -> Any:
         return (part for part in self.partition.parts if part.labels is not None and len(part.labels))

@@ -13,19 +13,14 @@ from .trained import Trained
 
 
 def follow(
-    method: str,
-    group: Supervisor,
-    history: History,
-    progress: Progress | None,
-    totals: Mapping[str, Any] | None = None,
+    group: Supervisor, history: History, progress: Progress | None, totals: Mapping[str, Any] | None = None
 ) -> Trained:
-    """Listen until all are done, and return what rank 0 kept in the output of ``history``."""
+    """Listen until all are done, and return what rank 0 kept in the output of ``history``; ``totals`` are added."""
     result: dict[str, Any] = {}
     for _, kind, content in group.messages():
         if kind == "epoch" and progress is not None:
             progress("epoch", content["epoch"] + 1, history.options.epochs)
         elif kind == "result":
             result = content
-    return Trained.of(
-        method, Task(**result["task"]), history.reread(), {**result["totals"], **(totals or {})}
-    )
+    task, scores = Task(**result["task"]), result["totals"]
+    return Trained.of(history.method, task, history.reread(), {**scores, **(totals or {})})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import math
@@ -22,7 +23,7 @@ from .config import Options
 
 Weights = dict[str, Tensor]
 
-CHECKPOINT, BEST, METRICS = "checkpoint.pt", "best.pt", "metrics.parquet"
+CHECKPOINT, BEST, METRICS, PLOT = "checkpoint.pt", "best.pt", "metrics.parquet", "metrics.svg"
 
 SAVE_SECONDS = 5.0
 """Seconds between two checkpoints, at least: writing one may take longer than an epoch."""
@@ -33,6 +34,8 @@ class History:
 
     Attributes
     ----------
+    method, options
+        What trains, and how.
     rows : list of dict
         One per epoch: ``epoch``, ``loss``, ``val_accuracy``, ``val_f1``, ``seconds``, and what the method adds.
     best : dict of torch.Tensor
@@ -50,16 +53,16 @@ class History:
         graph: Mapping[str, Any],
         how: Mapping[str, Any] | None = None,
     ) -> None:
-        self.options = options
+        self.method, self.options = method, options
         self.rows: list[dict[str, Any]] = []
         self.best: Weights = {}
         self.best_epoch = -1
         self.state: dict[str, Any] = {}
         self._best_score = -math.inf
-        self._identity = json.dumps([method, graph.get("checksum"), graph.get("n"), options.to_json(), how])
+        self._identity = json.dumps([method, graph.get("checksum"), graph.get("n"), options.identity(), how])
         self.output = None if output is None else _folder(output)
         self._saved_at = -math.inf
-        self._unsaved: Callable[[], dict[str, Any]] | None = None
+        self._unsaved: dict[str, Any] | None = None
         if resume:
             self._resume()
 
@@ -84,7 +87,7 @@ class History:
     ) -> None:
         """Add a row for one epoch, or for some.
 
-        ``weights`` and ``state`` (what :attr:`state` is to be after a resume) are called if wanted.
+        ``weights`` and ``state`` (what :attr:`state` is to be after a resume) are called, now, if wanted.
         """
         score = row.get("val_f1", math.nan)
         self.rows.append({"epoch": self.first_epoch + epochs - 1, **row})
@@ -92,30 +95,34 @@ class History:
             self._best_score = -math.inf if math.isnan(score) else score
             self.best_epoch = self.first_epoch - 1
             self.best = {name: tensor.detach().clone() for name, tensor in weights().items()}
-        self._unsaved = state
+        if self.output is not None:
+            # One assignment of a copy: an interrupt in the next epoch, or right here, leaves a whole one to save.
+            self._unsaved = self._checkpoint(copy.deepcopy(state()))
         if time.monotonic() - self._saved_at > SAVE_SECONDS:
             self.save()
 
     def frame(self) -> pl.DataFrame:
         """Return the rows as a table."""
-        before_polars_threads("train")
-        return pl.DataFrame(self.rows, infer_schema_length=None)
+        return _frame(self.rows)
 
-    def save(self) -> None:
-        """Write the checkpoint, the best weights and the metrics, each whole or not at all."""
-        if self.output is None or self._unsaved is None:
-            return
-        content = {
+    def _checkpoint(self, state: dict[str, Any]) -> dict[str, Any]:
+        return {
             "identity": self._identity,
-            "rows": json.dumps(self.rows),
+            "rows": list(self.rows),
             "best": self.best,
             "best_epoch": self.best_epoch,
-            "state": self._unsaved(),
+            "state": state,
         }
-        _write(self.output / CHECKPOINT, content)
-        _write(self.output / BEST, self.best)
+
+    def save(self) -> None:
+        """Write the checkpoint, the best weights and the metrics as of the last epoch, each whole or not at all."""
+        if self.output is None or self._unsaved is None:
+            return
+        content = self._unsaved
+        _write(self.output / CHECKPOINT, {**content, "rows": json.dumps(content["rows"])})
+        _write(self.output / BEST, content["best"])
         buffer = io.BytesIO()
-        self.frame().write_parquet(buffer)
+        _frame(content["rows"]).write_parquet(buffer)
         _core.write_file(self.output / METRICS, buffer.getvalue())
         self._saved_at, self._unsaved = time.monotonic(), None
 
@@ -143,6 +150,11 @@ class History:
             raise GraphFormatError(f"{shown(file)}: not a checkpoint of fastpart") from None
         scores = [row.get("val_f1", math.nan) for row in self.rows]
         self._best_score = max((score for score in scores if not math.isnan(score)), default=-math.inf)
+
+
+def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    before_polars_threads("train")
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def load_weights(file: StrPath) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from .scores import Task
 
 
 def losses(task: Task, network: nn.Module, local: LocalGraph, batch: Batch) -> Tensor:
-    """Return the loss of each target of a batch."""
+    """Return the loss of each target of a batch, weighted as the batch says."""
     said = network(batch.graphs, batch.features(local))
-    return task.losses(said[batch.rows], local.labels[batch.targets])
+    return batch.weighted(task.losses(said[batch.rows], local.labels[batch.targets]))
 
 
 def train_epoch(

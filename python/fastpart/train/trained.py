@@ -9,8 +9,11 @@ from typing import Any
 import polars as pl
 from torch import Tensor, nn
 
+from .. import parameters
+from ..errors import ParameterError
+from ..parameters import StrPath
 from .config import Options
-from .history import History
+from .history import PLOT, History
 from .models import build
 from .scores import Task
 
@@ -38,7 +41,7 @@ class Trained:
     weights : dict of torch.Tensor
         Weights of the best epoch.
     output : pathlib.Path or None
-        Where checkpoint, weights and metrics lie.
+        Where checkpoint, weights, metrics and their plot lie.
     """
 
     method: str
@@ -51,7 +54,7 @@ class Trained:
 
     @classmethod
     def of(cls, method: str, task: Task, history: History, totals: dict[str, Any]) -> Trained:
-        """Return what a history came to."""
+        """Return what a history came to; with an output folder, the plot of it goes there."""
         metrics = history.frame()
         of_all: dict[str, Any] = {
             "method": method,
@@ -61,7 +64,10 @@ class Trained:
             "seconds_per_epoch": metrics["seconds"].median(),
             **{name: _rounded(metrics[name].median()) for name in _USED if name in metrics.columns},
         }
-        return cls(method, task, history.options, metrics, of_all, history.best, history.output)
+        trained = cls(method, task, history.options, metrics, of_all, history.best, history.output)
+        if history.output is not None:
+            trained.draw(history.output / PLOT)
+        return trained
 
     def network(self) -> nn.Module:
         """Return the network with the weights of the best epoch, in evaluation mode."""
@@ -74,6 +80,29 @@ class Trained:
 
         lines = [f"{name:18} {_shown(value)}" for name, value in self.totals.items() if value is not None]
         return "\n".join([table(self.metrics.tail(_SHOWN)), "", *lines])
+
+    def draw(self, out: StrPath) -> None:
+        """Draw loss and validation scores by epoch into an SVG, PNG or PDF.
+
+        Parameters
+        ----------
+        out : path
+            The picture; the suffix says the format.
+
+        Raises
+        ------
+        ParameterError
+            Another suffix.
+        ModuleNotFoundError
+            PNG or PDF without matplotlib: ``pip install 'fastpart[plot]'``.
+        """
+        from ..report.curves import curves_of
+        from ..report.pages import write_plots
+
+        target = parameters.path("out", out)
+        if target.suffix not in (".svg", ".png", ".pdf"):
+            raise ParameterError(f"out: unknown suffix {target.suffix!r}; use .svg, .png or .pdf")
+        write_plots(curves_of(self.metrics, self.totals["best_epoch"]), target)
 
     def __repr__(self) -> str:
         totals = self.totals

@@ -62,4 +62,4 @@ def distdgl(
         history = History("distdgl", options, kept, resume, graph.identity)
         plan = Plan(graph, machines, trainers_per_part, samplers, run.threads)
         plan.start(group, history, resume)
-        return follow("distdgl", group, history, run.progress)
+        return follow(group, history, run.progress)

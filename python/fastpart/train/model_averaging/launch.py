@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch.distributed as dist
+
 from ... import _core, parameters
 from ...errors import ParameterError
-from ...parameters import Progress, StrPath
+from ...parameters import Progress, RunOptions, StrPath
 from ..config import ModelSource, Options
 from ..data import Dataset
 from ..following import follow
-from ..history import History
+from ..ranks import from_first, is_first
+from ..settings import torch_settings
 from ..supervisor import Supervisor
 from ..trained import Trained
+from .job import Job
 from .regroup import regrouped
 from .sizing import Sizes, parts_for
 
@@ -101,6 +105,10 @@ def sdt(
 
     Notes
     -----
+    Under ``torchrun`` the calling process is one of the workers, also on several machines that see the same ``src`` and
+    ``output``: ``torchrun --nnodes 2 --rdzv-endpoint HOST:29500 -m fastpart train sdt parts/ -o run/`` on each of them.
+    That traffic is neither encrypted nor authenticated: it belongs on a private network.
+
     Averages are weighted by training vertices; parts without any are skipped, and halo vertices are never targets.
     Scores are exact, with all neighbours: layer by layer over the parts.
 
@@ -132,76 +140,110 @@ def sdt(
     }
     resume = parameters.flag("resume", resume)
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
-    budget = parameters.memory_size(memory_per_worker)
+    wanted = _Parts(parts, parameters.memory_size(memory_per_worker))
     dataset = Dataset(src)
+    job = Job("", "", "", options, how, resume, 1)
+    if UNDER_TORCHRUN in os.environ:
+        if asked is not None or output is None:
+            raise ParameterError(
+                "under torchrun, --nproc-per-node and --nnodes say how many workers there are, and output= is needed: "
+                "a folder that all of them see"
+            )
+        return _joined(dataset, wanted, job, parameters.path("output", output), run)
+    return _supervised(dataset, wanted, job, output, asked or run.threads or _core.default_threads(), run)
+
+
+UNDER_TORCHRUN = "TORCHELASTIC_RUN_ID"
+"""In the environment of processes that torchrun started."""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What the user said about the parts."""
+
+    number: int | str | None
+    budget: int | None
+
+    def of(self, dataset: Dataset, workers: int) -> Sizes:
+        """Return how many there are to be."""
+        number = self.number
+        if isinstance(number, str):
+            parameters.choice("parts", number, ("auto",))
+            if self.budget is None:
+                raise ParameterError(
+                    'parts: "auto" asks how much memory a worker has; give memory_per_worker'
+                )
+            return parts_for(dataset, self.budget, workers)
+        number = dataset.partition.k if number is None else parameters.parts(number)
+        return Sizes.given(dataset, number, self.budget)
+
+    def made(self, dataset: Dataset, sizes: Sizes, output: Path, run: RunOptions) -> Dataset:
+        """Return the dataset in so many parts."""
+        return dataset if sizes.parts == dataset.partition.k else regrouped(dataset, sizes.parts, output, run)
+
+
+def _supervised(
+    dataset: Dataset, wanted: _Parts, job: Job, output: StrPath | None, workers: int, run: RunOptions
+) -> Trained:
+    """Start all workers on this machine."""
     with Supervisor() as group:
-        kept = group.folder / "output" if output is None else output
-        processes = asked or run.threads or _core.default_threads()
-        sizes = _sizes(dataset, parts, budget, processes)
-        if sizes.parts != dataset.partition.k:
-            dataset = regrouped(dataset, sizes.parts, Path(os.fsdecode(kept)), run)
-        history = History("sdt", options, kept, resume, dataset.manifest, how)
-        processes = min(processes, dataset.partition.k)
-        _start(group, dataset, history, how, processes, resume, run.threads)
-        totals = {**_facts(dataset), "workers": processes, "sizing": sizes.explained}
-        return follow("sdt", group, history, run.progress, totals)
+        kept = group.folder / "output" if output is None else parameters.path("output", output)
+        sizes = wanted.of(dataset, workers)
+        dataset = wanted.made(dataset, sizes, kept, run)
+        workers = min(workers, dataset.partition.k)
+        each = max(1, (run.threads or _core.default_threads()) // workers)
+        job = replace(job, src=os.path.abspath(dataset.path), output=os.path.abspath(kept), threads=each)
+        history = job.history(dataset, job.resume)
+        file = group.folder / "job.json"
+        file.write_text(job.at(group.folder).to_json())
+        common = {"WORLD_SIZE": str(workers), "OMP_NUM_THREADS": str(each), "GLOO_SOCKET_IFNAME": "lo"}
+        for rank in range(workers):
+            group.start(
+                f"worker {rank}",
+                "fastpart.train.model_averaging.worker",
+                str(file),
+                environment=common | {"RANK": str(rank)},
+            )
+        return follow(group, history, run.progress, _facts(dataset, sizes, workers))
 
 
-def _sizes(dataset: Dataset, parts: int | str | None, budget: int | None, workers: int) -> Sizes:
-    if parts is None:
-        parts = dataset.partition.k
-    elif isinstance(parts, str):
-        parameters.choice("parts", parts, ("auto",))
-        if budget is None:
-            raise ParameterError('parts: "auto" asks how much memory a worker has; give memory_per_worker')
-        return parts_for(dataset, budget, workers)
-    return Sizes.given(dataset, parameters.parts(parts), budget)
+def _joined(dataset: Dataset, wanted: _Parts, job: Job, output: Path, run: RunOptions) -> Trained:
+    """Be one of the workers that torchrun started, perhaps on several machines."""
+    dist.init_process_group("gloo", init_method="env://")
+    try:
+        workers = dist.get_world_size()
+        sizes = from_first(wanted.of(dataset, workers) if is_first() else None)
+        made = from_first(
+            os.path.abspath(wanted.made(dataset, sizes, output, run).path) if is_first() else None
+        )
+        job = replace(job, src=made, output=os.path.abspath(output))
+
+        def told(row: dict[str, Any]) -> None:
+            if run.progress is not None:
+                run.progress("epoch", row["epoch"] + 1, job.options.epochs)
+
+        dataset = Dataset(made)
+        if is_first():
+            job.history(dataset, resume=False)  # makes the folder
+        dist.barrier()
+        with torch_settings(run.threads, job.options.seed):
+            _, scores = job.at(output).work(told)
+        return Trained.of(
+            "sdt",
+            dataset.task,
+            job.history(dataset, resume=True),
+            {**scores, **_facts(dataset, sizes, workers)},
+        )
+    finally:
+        dist.destroy_process_group()
 
 
-def _facts(dataset: Dataset) -> dict[str, Any]:
+def _facts(dataset: Dataset, sizes: Sizes, workers: int) -> dict[str, Any]:
     measured = dataset.manifest.get("metrics", {})
     return {
         "parts": dataset.partition.k,
         "halo_rf": measured.get("halo_rf"),
         "label_skew": measured.get("label_skew"),
+        "workers": workers,
+        "sizing": sizes.explained,
     }
-
-
-def _start(
-    group: Supervisor,
-    dataset: Dataset,
-    history: History,
-    how: dict[str, Any],
-    workers: int,
-    resume: bool,
-    threads: int | None,
-) -> None:
-    each = max(1, (threads or _core.default_threads()) // workers)
-    assert history.output is not None
-    settings = group.folder / "run.json"
-    settings.write_text(
-        json.dumps(
-            {
-                "src": os.path.abspath(dataset.path),
-                "options": history.options.to_json(),
-                "how": how,
-                "rendezvous": f"file://{group.folder}/rendezvous",
-                "scratch": str(group.folder),
-                "threads": each,
-                "output": os.path.abspath(history.output),
-                "resume": resume,
-            }
-        )
-    )
-    common = {
-        "WORLD_SIZE": str(workers),
-        "OMP_NUM_THREADS": str(each),
-        "GLOO_SOCKET_IFNAME": "lo",
-    }
-    for rank in range(workers):
-        group.start(
-            f"worker {rank}",
-            "fastpart.train.model_averaging.worker",
-            str(settings),
-            environment=common | {"RANK": str(rank)},
-        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,12 +15,27 @@ from torch import nn
 from ...errors import ParameterError
 from ..config import ModelSource, Options
 from ..scores import Task
+from .clustergcn import ClusterGCN
+from .gat import GAT, GATv2
+from .gcn import GCN
 from .graphsage import GraphSAGE
-from .network import Network
+from .graphsaint import GraphSAINT
+from .network import CLUSTER, NEIGHBOUR, SAINT, Network
+from .ngnn import NGNN
+from .sgc import SGC
 
-__all__ = ["MODELS", "Network", "build", "import_path"]
+__all__ = ["CLUSTER", "MODELS", "NEIGHBOUR", "SAINT", "Network", "build", "import_path", "sampling"]
 
-MODELS: dict[str, type[Network]] = {"graphsage": GraphSAGE}
+MODELS: dict[str, type[Network]] = {
+    "graphsage": GraphSAGE,
+    "gcn": GCN,
+    "gat": GAT,
+    "gatv2": GATv2,
+    "sgc": SGC,
+    "clustergcn": ClusterGCN,
+    "graphsaint": GraphSAINT,
+    "ngnn": NGNN,
+}
 """By the name that ``model=`` takes."""
 
 
@@ -31,13 +47,32 @@ def build(task: Task, options: Options) -> nn.Module:
     ParameterError
         No such model, or it makes no ``torch.nn.Module``.
     """
-    model = _find(options.model) if isinstance(options.model, str) else options.model
-    network = model(task, options)
+    network = _class(options.model)(task, options)
     if not isinstance(network, nn.Module):
         raise ParameterError(
             f"model: {options.model} makes a {type(network).__name__}, not a torch.nn.Module"
         )
     return network
+
+
+def sampling(model: ModelSource) -> str:
+    """Return the kind of batches that a model is trained on: its ``sampling``, or by neighbours.
+
+    Raises
+    ------
+    ParameterError
+        No such model, or no such kind.
+    """
+    kind = getattr(_class(model), "sampling", NEIGHBOUR)
+    if kind not in (NEIGHBOUR, CLUSTER, SAINT):
+        raise ParameterError(
+            f"model: {model}: sampling {kind!r}; valid are {NEIGHBOUR!r}, {CLUSTER!r}, {SAINT!r}"
+        )
+    return str(kind)
+
+
+def _class(model: ModelSource) -> Any:
+    return _find(model) if isinstance(model, str) else model
 
 
 def _find(name: str) -> Any:
@@ -57,6 +92,12 @@ def _find(name: str) -> Any:
 
 
 def _of_file(file: Path) -> ModuleType:
+    return _executed(file.resolve(), file.stat().st_mtime_ns)
+
+
+@cache
+def _executed(file: Path, modified: int) -> ModuleType:
+    """Execute a file, once for each time that it was modified."""
     name = f"fastpart_model_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

@@ -11,6 +11,9 @@ from torch import Tensor, nn
 from ..config import Options
 from ..scores import Task
 
+NEIGHBOUR, CLUSTER, SAINT = "neighbour", "cluster", "saint"
+"""Kinds of batches."""
+
 
 class Network(nn.Module):
     """A stack of graph layers with ReLU and dropout between them.
@@ -21,7 +24,15 @@ class Network(nn.Module):
 
     A model of your own may be any ``nn.Module`` with this ``forward``; with ``layers`` and ``layer`` it can be
     evaluated one layer, and one part, at a time.
+
+    Attributes
+    ----------
+    sampling : str
+        The kind of batches it is trained on: ``neighbour``, ``cluster`` or ``saint``; see
+        :mod:`fastpart.train.batches`.
     """
+
+    sampling = NEIGHBOUR
 
     def __init__(self, task: Task, options: Options) -> None:
         super().__init__()
@@ -45,7 +56,11 @@ class Network(nn.Module):
     def layer(self, index: int, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
         """Return what the layer ``index`` makes of the rows of the sources: one row for each destination."""
         h: Tensor = self.layers[index](graph, x)
-        return h if index == len(self.layers) - 1 else F.dropout(F.relu(h), self.dropout, self.training)
+        return h if index == len(self.layers) - 1 else self.between(h)
+
+    def between(self, h: Tensor) -> Tensor:
+        """Return what the next layer gets of the rows that a layer gave."""
+        return F.dropout(F.relu(h), self.dropout, self.training)
 
     def forward(self, graphs: Sequence[dgl.DGLGraph], x: Tensor) -> Tensor:
         """Return the logits of the destinations of the last graph."""
