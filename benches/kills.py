@@ -14,7 +14,7 @@ import numpy as np
 import fastpart as fp
 
 PARTS, SAMPLERS = 2, 1
-LATEST = 12.0
+LATEST = 20.0
 """Seconds after the first process has started; the first epoch begins after about half of them."""
 
 
@@ -84,6 +84,9 @@ def attempt(folder, generator):
         cause = "no error"
     except fp.TrainingError as error:
         cause = str(error)
+    if killer.at is None:
+        print(f"BAD   ended before anything was killed: {cause}", flush=True)
+        return False
     seconds = time.monotonic() - killer.at
     time.sleep(0.1)
     alive = [pid for pid in killer.seen if role(pid)]
