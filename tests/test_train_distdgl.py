@@ -32,7 +32,7 @@ def _nothing_left(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def cora(datasets, tmp_path_factory):
-    """Return a function that gives the graph in so many parts, with the features of words replaced by noise on labels."""
+    """Return a function that gives the graph in so many parts, with features of labels and noise."""
     folder = tmp_path_factory.mktemp("cora")
     labels = np.load(datasets / "cora.labels.npy")
     edges = fp.convert(datasets / "cora.txt.gz", folder / "cora.bin", num_vertices=len(labels))
@@ -142,8 +142,30 @@ def test_fewer_training_vertices_than_trainers(tmp_path):
     assert trained.metrics["loss"].is_finite().all()
 
 
+FAULTY = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, task, options):
+        super().__init__()
+        self.linear = torch.nn.Linear(task.features + 1, task.classes)
+    def forward(self, graphs, x):
+        return self.linear(x)
+"""
+
+
+def test_a_model_that_fails(tmp_path):
+    (tmp_path / "mine.py").write_text(FAULTY)
+    parts = planted(tmp_path / "parts", 2)
+    with pytest.raises(
+        fp.TrainingError, match=r"RuntimeError: mat1 and mat2 shapes .* \(in forward, .*mine.py, line 8\)$"
+    ):
+        fp.train.distdgl(parts, model=f"{tmp_path / 'mine.py'}:Model")
+
+
 def test_what_cannot_be_trained_on(tmp_path, monkeypatch):
     parts = planted(tmp_path / "parts", 2)
+    with pytest.raises(fp.ParameterError, match="no samples of neighbours"):
+        fp.train.distdgl(parts, model="clustergcn")
     config = fp.export.dgl(parts, tmp_path / "dgl")
     (parts / "part-00001" / "features.npy").unlink()
     with pytest.raises((FileNotFoundError, fp.GraphFormatError), match=r"part-00001/features\.npy"):

@@ -29,27 +29,41 @@ def start(group, name, what, **options):
     group.start(name, "supervised", what, environment={"RUN": group.name}, **options)
 
 
-def fail(*whats):
-    """Run such processes besides one that never ends; return the refusal, and check what is left."""
-    pids = []
-    with pytest.raises(fp.TrainingError) as raised, Supervisor() as group:
-        start(group, "the server", "sleeps", serves=True)
-        for i, what in enumerate(whats):
-            start(group, f"worker {i}", what)
-        pids = [child.process.pid for child in group._children]
-        begun = None
-        for _ in group.messages():
-            begun = time.monotonic()
-    assert begun is None or time.monotonic() - begun < 10
-    assert not any(map(runs, pids))
+def follow(group, *started, told):
+    """Start processes, each given by name, what it does, and options, and listen to them."""
+    for name, what, options in started:
+        start(group, name, what, **options)
+    for message in group.messages():
+        told(message)
+
+
+def fail(*started, told=lambda message: None):
+    """Follow processes until one fails; return the refusal, and check that all have ended soon, and it itself."""
+    heard = []
+
+    def listen(message):
+        heard.append(time.monotonic())
+        told(message)
+
+    group = Supervisor()
+    with pytest.raises(fp.TrainingError) as raised, group:
+        follow(group, *started, told=listen)
+    assert not heard or time.monotonic() - heard[-1] < 10
+    assert not any(runs(child.process.pid) for child in group._children)
     return str(raised.value)
+
+
+SERVER = ("the server", "sleeps", {"serves": True})
+
+
+def workers(*whats):
+    return [(f"worker {i}", what, {}) for i, what in enumerate(whats)]
 
 
 def test_work_is_done():
     with Supervisor() as group:
-        start(group, "the server", "sleeps", serves=True)
-        for i in range(2):
-            start(group, f"worker {i}", "works")
+        for name, what, options in (SERVER, *workers("works", "works")):
+            start(group, name, what, **options)
         said = [message for message in group.messages() if message[1] == "found"]
         server = group._children[0].process
         assert server.poll() is None
@@ -58,7 +72,7 @@ def test_work_is_done():
 
 
 def test_a_failure_is_told_with_the_end_of_stderr():
-    text = fail("sleeps", "fails")
+    text = fail(SERVER, *workers("sleeps", "fails"))
     assert text.startswith("worker 1 ended with exit code 1 before its work was done")
     *lines, error = text.splitlines()
     assert lines[-1] == "  line 9999"
@@ -68,43 +82,44 @@ def test_a_failure_is_told_with_the_end_of_stderr():
 
 
 def test_a_death_is_told_with_the_signal():
-    assert fail("sleeps", "dies").startswith(
+    assert fail(SERVER, *workers("sleeps", "dies")).startswith(
         "worker 1 was killed by SIGKILL (if nobody killed it, memory ran out"
     )
 
 
 def test_a_process_may_not_leave_before_it_is_done():
-    assert fail("leaves early").startswith("worker 0 ended with exit code 0 before its work was done")
+    assert fail(SERVER, *workers("leaves early")).startswith(
+        "worker 0 ended with exit code 0 before its work was done"
+    )
 
 
 def test_a_server_may_not_end_before_the_work():
-    with pytest.raises(fp.TrainingError, match="^the server was killed by SIGTERM"), Supervisor() as group:
-        start(group, "the server", "sleeps", serves=True)
-        start(group, "worker", "sleeps")
-        for name, kind, content in group.messages():
-            if (name, kind) == ("the server", "pid"):
-                os.kill(content, signal.SIGTERM)
+    def kill(message):
+        name, kind, content = message
+        if (name, kind) == ("the server", "pid"):
+            os.kill(content, signal.SIGTERM)
+
+    assert fail(SERVER, *workers("sleeps"), told=kill).startswith("the server was killed by SIGTERM")
 
 
 def test_what_is_not_ready_in_time_is_named():
-    with pytest.raises(fp.TrainingError, match="^slow one: not ready after 0.5 s"), Supervisor() as group:
-        start(group, "quick one", "sleeps")
-        start(group, "slow one", "never ready", ready_within=0.5)
-        list(group.messages())
+    slow = ("slow one", "never ready", {"ready_within": 0.5})
+    assert fail(*workers("sleeps"), slow).startswith("slow one: not ready after 0.5 s")
 
 
 def test_the_stubborn_and_the_orphans_end_too():
-    pids = []
+    pids, end = [], []
+
+    def told(message):
+        if message[1] in ("pid", "child"):
+            pids.append(message[2])
+        if len(pids) == 3:
+            end.append(time.monotonic())
+            raise ZeroDivisionError
+
     with pytest.raises(ZeroDivisionError), Supervisor() as group:
-        start(group, "stubborn", "is stubborn")
-        start(group, "parent", "has children")
-        for _, kind, content in group.messages():
-            if kind in ("pid", "child"):
-                pids.append(content)
-            if len(pids) == 3:
-                end = time.monotonic()
-                1 / 0  # noqa: B018
-    assert time.monotonic() - end < 10
+        follow(group, *workers("is stubborn", "has children"), told=told)
+    assert time.monotonic() - end[0] < 10
     assert gone(*pids, seconds=1)
 
 

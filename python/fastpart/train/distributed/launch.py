@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ... import parameters
+from ...errors import ParameterError
 from ...parameters import Progress, StrPath
 from ..config import ModelSource, Options
 from ..following import follow
 from ..history import History
+from ..models import NEIGHBOUR, sampling
 from ..supervisor import Supervisor
 from ..trained import Trained
 from .exported import Exported
@@ -104,6 +106,11 @@ def distdgl(
     """
     given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
     options = Options.of(given)
+    if sampling(options.model) != NEIGHBOUR:
+        raise ParameterError(
+            f"model: {options.model!r} learns from batches that are no samples of neighbours, and the engine makes no "
+            "others; train it with sdt or full, or take graphsage here, which has the same layers"
+        )
     run = parameters.run_options(threads=threads, progress=progress)
     trainers_per_part = parameters.integer("trainers_per_part", trainers_per_part, 1, 1 << 10)
     samplers = parameters.integer("samplers", samplers, 0, 1 << 10)
