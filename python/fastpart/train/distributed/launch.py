@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ... import parameters
+from ...errors import ParameterError
 from ...parameters import Progress, StrPath
 from ..config import ModelSource, Options
 from ..following import follow
 from ..history import History
+from ..models import NEIGHBOUR, sampling
 from ..supervisor import Supervisor
 from ..trained import Trained
 from .exported import Exported
@@ -46,6 +48,11 @@ def distdgl(
     """
     given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
     options = Options.of(given)
+    if (kind := sampling(options.model)) != NEIGHBOUR:
+        raise ParameterError(
+            f"model: {options.model} is trained on sampled graphs ({kind!r}), DGL's distributed engine samples "
+            "neighbours; sdt and full train it"
+        )
     run = parameters.run_options(threads=threads, progress=progress)
     trainers_per_part = parameters.integer("trainers_per_part", trainers_per_part, 1, 1 << 10)
     samplers = parameters.integer("samplers", samplers, 0, 1 << 10)
