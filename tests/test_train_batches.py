@@ -32,6 +32,11 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
+def clusters_of(local):
+    (clusters,) = local.remembered.values()
+    return clusters
+
+
 def edges_of(graph):
     sources, destinations = (ends.tolist() for ends in graph.edges())
     return list(zip(sources, destinations, strict=True))
@@ -99,7 +104,7 @@ def test_clusters_stay_and_their_groups_change(dataset):
     options = Options(model="clustergcn", batch_size=150)
     first, second = (list(batches(local, options, shuffled)) for _ in range(2))
     assert [batch.inputs.tolist() for batch in first] != [batch.inputs.tolist() for batch in second]
-    clusters = local.graph.ndata["cluster"]
+    clusters = clusters_of(local)
     assert int(clusters.max()) + 1 == 12  # of 600 vertices, for 2 groups
     for batch in first + second:
         whole = set(clusters[batch.inputs].tolist())
@@ -109,7 +114,7 @@ def test_clusters_stay_and_their_groups_change(dataset):
 def test_clusters_have_most_edges_inside(dataset):
     local = dataset.whole()
     next(batches(local, Options(model="clustergcn", batch_size=150), generator()))
-    clusters = local.graph.ndata["cluster"]
+    clusters = clusters_of(local)
     sources, destinations = local.graph.edges()
     inside = (clusters[sources] == clusters[destinations]).float().mean()
     assert inside > 2.5 / 12  # 1 / 12 at random
@@ -144,3 +149,14 @@ def test_saint_is_right_in_expectation(monkeypatch):
     neighbours = [[u for u, w in edges_of(local.graph) if w == v] for v in range(12)]
     expected = torch.stack([local.features[these].mean() for these in neighbours])
     torch.testing.assert_close(sums / seen, expected, atol=0.1, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["cluster", "saint"])
+def test_what_was_found_out_about_a_part_is_remembered(tmp_path, kind):
+    dataset = Dataset(planted(tmp_path, k=2, n=100, m=300))
+    options = Options(model=KINDS[kind], batch_size=20)
+    first = [content(batch) for batch in batches(dataset.part(1), options, generator())]
+    ((key, found),) = dataset.part(1).remembered.items()
+    assert [content(batch) for batch in batches(dataset.part(1), options, generator())] == first
+    assert dataset.part(1).remembered[key] is found
+    assert dataset.part(0).remembered == {}

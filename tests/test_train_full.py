@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -18,7 +20,7 @@ dgl = pytest.importorskip("dgl")
 
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.history import load_weights  # noqa: E402
-from fastpart.train.models import MODELS, GraphSAGE  # noqa: E402
+from fastpart.train.models import MODELS, GraphSAGE, import_path  # noqa: E402
 from fastpart.train.scores import Task, score  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "heads": 2}
@@ -166,6 +168,25 @@ def test_models_of_users_by_path_by_file_and_as_objects(parts, tmp_path, monkeyp
     expected = fp.train.full(parts, epochs=2, **QUICK).weights
     for model in ("users_models:Mine", f"{tmp_path}/users_models.py:Mine", GraphSAGE):
         assert same(fp.train.full(parts, model=model, epochs=2, **QUICK).weights, expected)
+
+
+def test_classes_of_scripts_are_found_by_other_processes(parts, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        MODEL
+        + "if __name__ == '__main__':\n    from fastpart.train.models import import_path\n    print(import_path(Mine))"
+    )
+    told = subprocess.run(
+        [sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == f"{script}:Mine"
+    expected = fp.train.full(parts, epochs=1, **QUICK).weights
+    assert same(fp.train.full(parts, model=told.stdout.strip(), epochs=1, **QUICK).weights, expected)
+
+
+def test_classes_that_other_processes_do_not_find():
+    with pytest.raises(fp.ParameterError, match="put the class at the top level of a module or file"):
+        import_path(lambda task, options: None)
 
 
 def test_any_module_with_a_forward_will_do(parts):

@@ -266,6 +266,14 @@ def test_sampling_of_models():
     assert sampling(lambda task, options: None) == "neighbour"
 
 
+@pytest.mark.parametrize("name", ["clustergcn", "graphsaint"])
+def test_dgl_refuses_models_with_batches_of_their_own(name):
+    with pytest.raises(
+        fp.ParameterError, match=f"model: {name} is trained on sampled graphs .*; sdt and full train"
+    ):
+        fp.train.distdgl("parts", model=name)
+
+
 def test_unknown_kinds_of_batches_are_refused():
     class Other(torch.nn.Module):
         sampling = "snowball"

@@ -118,7 +118,10 @@ def full(
     dataset = Dataset(src)
     history = History("full", options, output, parameters.flag("resume", resume), dataset.manifest)
     with torch_settings(run.threads, options.seed):
-        trainer = _Trainer(dataset.task, options, dataset.whole(), history.state)
+        trainer = _Trainer(dataset.task, options, dataset.whole())
+        if history.state:
+            with history.restoring():
+                trainer.restore(history.state)
         try:
             while not history.over:
                 history.add(trainer.epoch(), trainer.network.state_dict, trainer.state)
@@ -130,18 +133,20 @@ def full(
 
 
 class _Trainer:
-    def __init__(self, task: Task, options: Options, local: LocalGraph, state: dict[str, Any]) -> None:
+    def __init__(self, task: Task, options: Options, local: LocalGraph) -> None:
         self._task, self._options, self._local = task, options, local
         self.network: nn.Module = build(task, options)
         self._adam = torch.optim.Adam(
             self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
         )
         self._random = torch.Generator().manual_seed(options.seed)
-        if state:
-            self.network.load_state_dict(state["network"])
-            self._adam.load_state_dict(state["adam"])
-            self._random.set_state(state["order"])
-            torch.set_rng_state(state["random"])
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what :meth:`state` returned."""
+        self.network.load_state_dict(state["network"])
+        self._adam.load_state_dict(state["adam"])
+        self._random.set_state(state["order"])
+        torch.set_rng_state(state["random"])
 
     def epoch(self) -> dict[str, Any]:
         """Train one epoch and return its row."""

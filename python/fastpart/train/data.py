@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,8 @@ class LocalGraph:
         Local ids of the labelled inner vertices of ``train``, ``val`` and ``test``.
     vertices : numpy.ndarray
         Global id of each vertex.
+    remembered : dict
+        What the batches found out about the graph; it is there again when the part is loaded again.
     """
 
     graph: dgl.DGLGraph
@@ -48,6 +50,7 @@ class LocalGraph:
     splits: dict[str, Tensor]
     vertices: npt.NDArray[np.int64]
     num_inner: int
+    remembered: dict[Any, Any] = field(default_factory=dict)
 
     def block(self) -> dgl.DGLGraph:
         """Return the in-edges of the inner vertices, which are its destinations, as a block."""
@@ -80,6 +83,7 @@ class Dataset:
                 "spring makes them"
             )
         self.partition = partition
+        self._remembered: dict[int, dict[Any, Any]] = {}
         self.manifest: dict[str, Any] = partition.manifest or {}
         self._refuse_incomplete()
         self.task = self._task()
@@ -143,6 +147,7 @@ class Dataset:
             _splits(part),
             part.vertices,
             part.num_inner,
+            self._remembered.setdefault(index, {}),
         )
 
     def whole(self) -> LocalGraph:

@@ -7,7 +7,8 @@ import io
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,15 @@ class History:
         if time.monotonic() - self._saved_at > SAVE_SECONDS:
             self.save()
 
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Say which file it was, if what it holds as :attr:`state` cannot be used."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            file = shown((self.output or Path()) / CHECKPOINT)
+            raise GraphFormatError(f"{file}: not a checkpoint of fastpart ({error})") from None
+
     def frame(self) -> pl.DataFrame:
         """Return the rows as a table."""
         return _frame(self.rows)
@@ -160,9 +170,10 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 def load_weights(file: StrPath) -> dict[str, Any]:
     """Load a ``.pt`` of tensors, numbers and text; nothing in it is executed."""
     path = parameters.regular(parameters.path("file", file))
+    content = io.BytesIO(path.read_bytes())
     try:
-        loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError:
+        loaded = torch.load(content, map_location="cpu", weights_only=True)
+    except MemoryError:
         raise
     except Exception as error:  # torch raises whatever the bytes provoke
         raise GraphFormatError(f"{shown(path)}: holds no weights ({error})") from None

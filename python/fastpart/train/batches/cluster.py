@@ -33,11 +33,11 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
     groups = -(-len(seeds) // size_of_batches(len(seeds), options.batch_size))
     clusters = _clusters(local, groups, options.seed)
     count = int(clusters.max()) + 1
-    group_of = torch.randperm(count, generator=generator) % groups
-    order = torch.argsort(group_of[clusters], stable=True)
+    group_of = (torch.randperm(count, generator=generator) % groups)[clusters]
+    order = torch.argsort(group_of, stable=True)
     trained = torch.zeros(len(clusters), dtype=torch.bool)
     trained[seeds] = True
-    for members in order.split(torch.bincount(group_of[clusters], minlength=groups).tolist()):
+    for members in order.split(torch.bincount(group_of, minlength=groups).tolist()):
         rows = trained[members].nonzero().squeeze(1)
         if len(rows):
             graph = subgraph(local.graph, members)
@@ -45,13 +45,14 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
 
 
 def _clusters(local: LocalGraph, groups: int, seed: int) -> Tensor:
-    """Return the cluster of each vertex; the graph remembers them."""
-    if "cluster" not in local.graph.ndata:
+    """Return the cluster of each vertex, int32."""
+    key = ("clusters", groups, seed)
+    if key not in local.remembered:
         n = local.graph.num_nodes()
         count = max(groups, min(CLUSTERS * groups, n // VERTICES))
         edges = torch.stack(local.graph.edges(), 1).numpy()
         threads = torch.get_num_threads()
         opened = open_edges(edges, num_vertices=n, threads=threads)
         assignment = partitioners.spring(opened, min(count, n), seed=seed, threads=threads).assignment
-        local.graph.ndata["cluster"] = torch.from_numpy(assignment.astype(np.int64))
-    return local.graph.ndata["cluster"]
+        local.remembered[key] = torch.from_numpy(assignment.astype(np.int32))
+    return local.remembered[key]

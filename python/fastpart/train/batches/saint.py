@@ -4,7 +4,7 @@ Each epoch takes every training vertex once as the root of a walk of as many ste
 training sees what the vertices of ``batch_size`` walks induce. Before the first epoch, sampled graphs are counted as
 often as they cover the roots ``COVERAGE`` times: C_v of N hold the vertex v, C_uv of these the edge (u, v). A loss is
 then divided by the probability C_v / N, and an edge's share of the mean by C_uv / C_v, so that both are right in
-expectation.
+expectation. The counts stay in memory, 4 bytes per vertex and edge, also those of parts that do not.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
     if not len(seeds):
         return
     size = size_of_batches(len(seeds), options.batch_size)
-    if "saint" not in local.graph.ndata:
-        _count(local, seeds, size, options)
+    of_vertices, of_edges = _inverse_probabilities(local, seeds, size, options)
     trained = torch.zeros(local.graph.num_nodes(), dtype=torch.bool)
     trained[seeds] = True
     degree = local.graph.ndata["degree"].float()
@@ -39,10 +38,12 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
         rows = trained[members].nonzero().squeeze(1)
         _, ends = graph.edges()
         # A layer takes the mean over the sampled edges; it is to be the sum over them, by the in-degree in the graph.
-        graph.edata["weight"] = graph.edata["saint"] * (graph.in_degrees() / degree[members])[ends]
+        shares = (graph.in_degrees() / degree[members])[ends]
+        graph.edata["weight"] = of_edges[graph.edata[dgl.EID]] * shares
         # So that the mean over the targets is, in expectation, that over all training vertices.
-        weights = graph.ndata["saint"][rows] * len(rows) / len(seeds)
-        yield Batch([graph] * options.layers, members, rows, members[rows], weights)
+        targets = members[rows]
+        weights = of_vertices[targets] * len(rows) / len(seeds)
+        yield Batch([graph] * options.layers, members, rows, targets, weights)
 
 
 def _samples(
@@ -56,9 +57,18 @@ def _samples(
         yield walks[walks >= 0].unique()
 
 
-def _count(local: LocalGraph, seeds: Tensor, size: int, options: Options) -> None:
-    """Give vertices and edges the inverse of the probability that a sampled graph holds them; of edges, if its end."""
-    graph = local.graph
+def _inverse_probabilities(
+    local: LocalGraph, seeds: Tensor, size: int, options: Options
+) -> tuple[Tensor, Tensor]:
+    """Return 1 / the probability that a sampled graph holds a vertex; and an edge, if it holds the edge's end."""
+    key = ("saint", size, options.layers, options.seed)
+    if key not in local.remembered:
+        local.remembered[key] = _counted(local.graph, seeds, size, options)
+    found: tuple[Tensor, Tensor] = local.remembered[key]
+    return found
+
+
+def _counted(graph: dgl.DGLGraph, seeds: Tensor, size: int, options: Options) -> tuple[Tensor, Tensor]:
     of_vertices = torch.zeros(graph.num_nodes())
     of_edges = torch.zeros(graph.num_edges())
     generator = torch.Generator().manual_seed(options.seed)
@@ -70,5 +80,4 @@ def _count(local: LocalGraph, seeds: Tensor, size: int, options: Options) -> Non
             samples += 1
     of_vertices.clamp_(min=1)
     _, ends = graph.edges()
-    graph.ndata["saint"] = samples / of_vertices
-    graph.edata["saint"] = of_vertices[ends] / of_edges.clamp_(min=1)
+    return samples / of_vertices, of_vertices[ends] / of_edges.clamp_(min=1)
