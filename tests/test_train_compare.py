@@ -13,7 +13,7 @@ from trainable import planted
 pytest.importorskip("torch")
 pytest.importorskip("dgl")
 
-from fastpart.train import comparing  # noqa: E402
+from fastpart.train import comparing
 
 TRAINING = {"epochs": 4, "hidden": 8, "lr": 0.05}
 
