@@ -1,9 +1,9 @@
 """What partitions cost training: accuracy, seconds and bytes, by method and partitioner.
 
 ``.venv-train/bin/python benches/training.py [GRAPH ...] [--seeds 3] [--epochs-share 1.0] [--halo-hops 2]`` trains
-GraphSAGE over 4 parts of amazon-computers and coauthor-cs (``../shared/data``; 70 % of the vertices to train on, 15 % to
-validate, 15 % to test) by each method over the parts of each partitioner. Prints a table per graph, and whether the
-figures that were aimed at are reached; writes the rows to target/training.parquet.
+GraphSAGE over 4 parts of amazon-computers and coauthor-cs (``../shared/data``; 70 % of the vertices to train, 15 % to
+validate on, the rest to test) by each method over the parts of each partitioner. Prints a table per graph, and whether
+the figures that were aimed at are reached; writes the rows to target/training.parquet.
 
 Halos of as many hops as layers give model averaging what centralized training sees; ``--halo-hops 1`` shows what it
 loses without.

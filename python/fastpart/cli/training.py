@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-<<<<<<< HEAD
-import os
-=======
 import math
+import os
 from typing import Any
->>>>>>> fe50d54 (fastpart train on the command line: tested; JSON has no NaN, and train.compare does not hide train.distdgl)
 
 from .. import _core, train
 from ..errors import ParameterError
