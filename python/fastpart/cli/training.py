@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
+from typing import Any
 
 from .. import _core, train
 from ..errors import ParameterError
@@ -33,7 +35,7 @@ def train_over(options: Options, rest: list[str]) -> None:
     if os.environ.get("RANK", "0") != "0":  # torchrun started several of us
         return
     if options.json:
-        print(json.dumps({"totals": trained.totals, "epochs": trained.metrics.rows(named=True)}))
+        print(_json({"totals": trained.totals, "epochs": trained.metrics.rows(named=True)}))
         return
     print(trained)
     if options.out and not options.quiet:
@@ -65,7 +67,7 @@ def compare(options: Options, rest: list[str]) -> None:
             buffer = io.BytesIO()
             compared.write_parquet(buffer)
             _core.write_file(target, buffer.getvalue())
-    print(json.dumps(compared.rows(named=True)) if options.json else table(compared))
+    print(_json(compared.rows(named=True)) if options.json else table(compared))
     if target is not None and not (options.json or options.quiet):
         print(f"\nsaved to {shown(target)}")
 
@@ -73,6 +75,19 @@ def compare(options: Options, rest: list[str]) -> None:
 def _refuse_memory_limit(options: Options) -> None:
     if options.memory_limit is not None:
         raise ParameterError("--memory-limit: not for training; sdt takes --memory-per-worker")
+
+
+def _json(content: Any) -> str:
+    """Return JSON, which knows no NaN: scores of splits without vertices are null."""
+
+    def known(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: known(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [known(item) for item in value]
+        return None if isinstance(value, float) and math.isnan(value) else value
+
+    return json.dumps(known(content))
 
 
 def _names(text: str) -> list[str]:
