@@ -1,6 +1,7 @@
 """Training with DGL as it is, on machines of their own; emulated, each with a network and a /dev/shm."""
 
 import re
+import shutil
 
 import pytest
 
@@ -17,6 +18,7 @@ TRAIN = """
 import os, signal, sys, time
 import fastpart as fp
 machines, config, kill, samplers = sys.argv[1:]
+config = config.format(os.environ["MACHINE"])
 ended = []
 def progress(phase, done, total):
     if phase == "epoch" and done == 3 and os.environ["MACHINE"] == "1" and kill:
@@ -45,7 +47,13 @@ def config(tmp_path_factory):
 
 @pytest.mark.parametrize("samplers", [0, 1])
 def test_unmodified_dgl_trains_on_two_machines(config, tmp_path, samplers):
-    (code0, left0, said0), (code1, left1, said1) = on_machines(2, tmp_path, TRAIN, config, "", samplers)
+    # Each finds its own part only.
+    for machine in range(2):
+        folder = tmp_path / f"machine{machine}"
+        shutil.copytree(config.parent, folder)
+        shutil.rmtree(folder / f"part{1 - machine}")
+    found = tmp_path / "machine{}" / config.name
+    (code0, left0, said0), (code1, left1, said1) = on_machines(2, tmp_path, TRAIN, found, "", samplers)
     assert (code0, code1) == (0, 0), said0 + said1
     assert said0 == said1
     assert float(said0.split()[0]) > 0.5

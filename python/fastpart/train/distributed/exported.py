@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Sequence
@@ -32,8 +33,10 @@ class Exported:
         The JSON file that lists its parts.
     name : str
         What DGL calls the graph.
-    sizes : list of int
-        Bytes of each part in shared memory.
+    files : list of list of pathlib.Path
+        Of each part. A machine needs only those of its own.
+    vertices : list of int
+        Number of vertices of each part.
     empty : list of int
         Parts without a vertex or without an edge.
     identity : dict
@@ -42,7 +45,8 @@ class Exported:
 
     config: Path
     name: str
-    sizes: list[int]
+    files: list[list[Path]]
+    vertices: list[int]
     empty: list[int]
     identity: dict[str, Any]
 
@@ -70,12 +74,6 @@ class Exported:
             raise GraphFormatError(
                 f"{shown(path)}: not what fastpart's export for DGL writes; name the partition directory instead"
             ) from None
-        sizes = []
-        for part, (first, end) in zip(files, vertices, strict=True):
-            for file in part:
-                if not file.is_file():
-                    raise FileNotFoundError(2, "a file of the export is missing; export again", str(file))
-            sizes.append(sum(file.stat().st_size for file in part) + _PER_VERTEX * (end - first))
         if vertices[-1][1] < parts:
             raise ParameterError(
                 f"src: {vertices[-1][1]} vertices for {parts} parts; DGL wants no more parts than vertices"
@@ -83,12 +81,22 @@ class Exported:
         empty = [
             i for i, ranges in enumerate(zip(vertices, edges, strict=True)) if any(a == b for a, b in ranges)
         ]
-        return cls(path.absolute(), name, sizes, empty, identity or {"n": vertices[-1][1]})
+        counts = [end - first for first, end in vertices]
+        return cls(path.absolute(), name, files, counts, empty, identity or {"n": vertices[-1][1]})
 
     @property
     def parts(self) -> int:
         """Number of parts."""
-        return len(self.sizes)
+        return len(self.files)
+
+    def size(self, part: int) -> int:
+        """Return the bytes of a part in shared memory."""
+        for file in self.files[part]:
+            if not file.is_file():
+                raise FileNotFoundError(
+                    errno.ENOENT, "a file of the export is missing; export again", str(file)
+                )
+        return sum(file.stat().st_size for file in self.files[part]) + _PER_VERTEX * self.vertices[part]
 
     def refuse_empty_parts(self) -> None:
         """Refuse parts that DGL itself cannot share."""
@@ -100,7 +108,7 @@ class Exported:
 
     def refuse_small_memory(self, parts: Sequence[int]) -> None:
         """Refuse parts that do not fit into shared memory: DGL would die of it without a word."""
-        needed = sum(self.sizes[part] + _SLACK for part in parts)
+        needed = sum(self.size(part) + _SLACK for part in parts)
         status = os.statvfs(SHARED_MEMORY)
         free = status.f_bavail * status.f_frsize
         if needed > free:

@@ -32,7 +32,7 @@ class Plan:
         settings = group.folder / "run.json"
         settings.write_text(self._settings(history, resume))
         common = self._environment()
-        seconds = START_SECONDS + max(self.graph.sizes) / _LOADED_PER_SECOND
+        seconds = START_SECONDS + max(map(self.graph.size, self.machines.here)) / _LOADED_PER_SECOND
         for part in self.machines.here:
             group.start(
                 f"the server of part {part}",
