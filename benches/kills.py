@@ -14,8 +14,8 @@ import numpy as np
 import fastpart as fp
 
 PARTS, SAMPLERS = 2, 1
-LATEST = 20.0
-"""Seconds after the first process has started; the first epoch begins after about half of them."""
+LATEST = 30.0
+"""Seconds after the first process has started; training begins after 5 to 15 of them."""
 
 
 def save_parts(folder):
