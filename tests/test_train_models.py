@@ -268,9 +268,7 @@ def test_sampling_of_models():
 
 @pytest.mark.parametrize("name", ["clustergcn", "graphsaint"])
 def test_dgl_refuses_models_with_batches_of_their_own(name):
-    with pytest.raises(
-        fp.ParameterError, match=f"model: '{name}' learns from batches that are no samples"
-    ):
+    with pytest.raises(fp.ParameterError, match=f"model: '{name}' learns from batches that are no samples"):
         fp.train.distdgl("parts", model=name)
 
 
