@@ -1,7 +1,7 @@
-# make quickstart | test | bench | quality | lint | build: each sets up all it needs.
+# make quickstart | train-demo | test | bench | quality | lint | build: each sets up all it needs.
 #
 # .venv        numpy 2, the package in place (editable), the tools that build and lint
-# .venv-train  numpy 1.26, torch and dgl (5 GB), the package as an installed wheel; only `make test` needs it
+# .venv-train  numpy 1.26, torch and dgl (5 GB), the package as an installed wheel; for `make test` and `make train-demo`
 #
 # Needed beforehand: cargo of Rust 1.95 or newer, Python 3.11 with its venv module, a C compiler to link with.
 
@@ -11,7 +11,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: quickstart test bench quality lint build clean machine
+.PHONY: quickstart train-demo test bench quality lint build clean machine
 
 VENV := .venv/bin
 TRAIN := .venv-train/bin
@@ -25,6 +25,9 @@ export PYO3_PYTHON := $(CURDIR)/$(VENV)/python
 
 quickstart: build
 	$(VENV)/python datasets/quickstart.py
+
+train-demo: .venv-train/.package
+	$(TRAIN)/python datasets/train_demo.py
 
 build: $(CORE)
 

@@ -1,7 +1,7 @@
 """Make the files of this folder from the graphs of a data folder: ``python datasets/pack.py DATA``.
 
-``DATA/NAME`` holds ``edges.npy`` (uint32, shape (m, 2), every undirected edge once), ``labels.npy``, ``meta.json`` and,
-where the source has a public split, ``split.npz``. Run twice, it writes the same bytes.
+``DATA/NAME`` holds ``edges.npy`` (uint32, shape (m, 2), every undirected edge once), ``labels.npy``, ``feats.npz``,
+``meta.json`` and, where the source has a public split, ``split.npz``. Run twice, it writes the same bytes.
 """
 
 import gzip
@@ -30,10 +30,11 @@ def write_edges(target: Path, edges: np.ndarray, meta: dict) -> None:
 
 
 def pack(source: Path, target: Path) -> None:
-    """Write the edges, labels and split of one graph."""
+    """Write the edges, labels, features and split of one graph."""
     meta = json.loads((source / "meta.json").read_text())
     write_edges(target / f"{source.name}.txt.gz", np.load(source / "edges.npy"), meta)
     shutil.copyfile(source / "labels.npy", target / f"{source.name}.labels.npy")
+    shutil.copyfile(source / "feats.npz", target / f"{source.name}.features.npz")
     if (source / "split.npz").exists():
         shutil.copyfile(source / "split.npz", target / f"{source.name}.split.npz")
 

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 
 def test_checksums_are_those_of_the_readme(datasets):
@@ -16,8 +17,10 @@ def test_checksums_are_those_of_the_readme(datasets):
     assert stated == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-@pytest.mark.parametrize(("name", "n", "m"), [("cora", 2708, 5278), ("amazon-computers", 13752, 245861)])
-def test_graph(datasets, name, n, m):
+@pytest.mark.parametrize(
+    ("name", "n", "m", "width"), [("cora", 2708, 5278, 1433), ("amazon-computers", 13752, 245861, 767)]
+)
+def test_graph(datasets, name, n, m, width):
     with gzip.open(datasets / f"{name}.txt.gz", "rt") as file:
         assert f"# Nodes: {n} Edges: {m}\n" in [file.readline() for _ in range(4)]
         edges = np.loadtxt(file, dtype=np.int64)
@@ -28,6 +31,10 @@ def test_graph(datasets, name, n, m):
     labels = np.load(datasets / f"{name}.labels.npy")
     assert labels.dtype == np.int64
     assert labels.shape == (n,)
+    features = scipy.sparse.load_npz(datasets / f"{name}.features.npz")
+    assert features.shape == (n, width)
+    assert features.dtype == np.float32
+    assert set(features.data) == {1.0}
 
 
 def test_split_of_cora(datasets):

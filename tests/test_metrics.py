@@ -305,6 +305,19 @@ def test_labels_from_a_file(tmp_path):
     assert skew(tmp_path / "y.npy") == skew(str(tmp_path / "y.npy")) == 0.5
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, ">i2"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_skew_of_several_labels_counts_each_occurrence(dtype, order):
+    # Of part 0: two of class 0, one of class 1; of part 1: one each of class 1 and 2.
+    labels = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 1, 1]]).astype(dtype, order=order)
+    parts = fp.evaluate(PATH, [0, 0, 1, 1], labels).parts["label_skew"].to_list()
+    overall = np.array([2, 2, 1]) / 5
+    expected = [
+        np.abs(np.array(counts) - overall).sum() / 2 for counts in ([2 / 3, 1 / 3, 0], [0, 1 / 2, 1 / 2])
+    ]
+    assert parts == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("unlabelled", [[5, -1, 9, 9], [5.0, np.nan, 9.0, 9.0]])
 def test_unlabelled_vertices_do_not_count(unlabelled):
     # Part 0 has only 5s, 1/3 of the graph; part 1 only 9s.
@@ -317,7 +330,12 @@ def test_unlabelled_vertices_do_not_count(unlabelled):
         ([0, 1, 0], fp.ParameterError, r"labels: 3 rows for 4 vertices.*num_vertices=3"),
         ([0, 1, 0.5, 1], fp.ParameterError, "labels: fractions"),
         ([0, 1, np.inf, 1], fp.ParameterError, "labels: "),
-        (np.zeros((4, 2)), fp.ParameterError, r"labels: shape \(4, 2\)"),
+        (np.full((4, 2), 2), fp.ParameterError, r"labels: shape \(4, 2\), but not only 0 and 1"),
+        (np.array([[0, np.nan]] * 4), fp.ParameterError, r"labels: shape \(4, 2\), but not only 0 and 1"),
+        (np.zeros((3, 2), bool), fp.ParameterError, r"labels: 3 rows for 4 vertices"),
+        (np.zeros((4, 0), bool), fp.ParameterError, r"labels: shape \(4, 0\)"),
+        (np.zeros((4, 2, 2)), fp.ParameterError, r"labels: shape \(4, 2, 2\)"),
+        (np.zeros((4, 2), "m8[s]"), TypeError, "labels: dtype timedelta64"),
         (list("abcd"), TypeError, "labels: dtype"),
         (np.array([0, 1, None, 1]), TypeError, "labels: dtype object"),
         (np.array([0, 1, 2, 2**64 - 1], np.uint64), fp.ParameterError, "labels: "),

@@ -322,3 +322,16 @@ def test_too_little_memory_is_not_called_a_damaged_file(tmp_path, monkeypatch):
     monkeypatch.setattr(np.lib.format, "open_memmap", refused)
     with pytest.raises(MemoryError, match="no room"):
         fp.load(tmp_path / "part.npy")
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float64])
+@pytest.mark.parametrize("kind", ["vertex", "edge"])
+def test_several_labels_of_a_vertex_come_back(tmp_path, kind, dtype):
+    labels = np.random.default_rng(0).integers(0, 2, (6, 3)).astype(dtype)
+    np.save(tmp_path / "y.npy", labels)
+    part = fp.VertexPartition([0, 1, 0, 1, 1, 0], 3) if kind == "vertex" else fp.EdgePartition([0, 1] * 4, 3)
+    folder = save(part, tmp_path, "parts", edges=EDGES, labels=tmp_path / "y.npy")
+    assert json.loads((folder / "manifest.json").read_text())["labels"] == {"dtype": "uint8", "shape": [3]}
+    for loaded in fp.load(folder).parts:
+        assert loaded.labels.dtype == np.uint8
+        assert loaded.labels.tolist() == labels[loaded.vertices[: loaded.num_inner]].tolist()

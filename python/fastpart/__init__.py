@@ -15,7 +15,7 @@ from . import _core
 
 __version__: str = _core.__version__
 
-from . import export, generate
+from . import export, generate, train
 from .clustering import Clustering, cluster
 from .comparing import Comparison, compare
 from .converting import convert
@@ -29,6 +29,7 @@ from .errors import (
     InternalError,
     MemoryBudgetError,
     ParameterError,
+    TrainingError,
 )
 from .expected import expected_cut
 from .graph_info import info
@@ -69,6 +70,7 @@ __all__ = [
     "InternalError",
     "MemoryBudgetError",
     "ParameterError",
+    "TrainingError",
     "VertexPartition",
     "cluster",
     "compare",
@@ -96,5 +98,6 @@ __all__ = [
     "reldg",
     "sigma",
     "spring",
+    "train",
     "two_phase",
 ]

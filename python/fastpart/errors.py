@@ -14,6 +14,7 @@ __all__ = [
     "InternalError",
     "MemoryBudgetError",
     "ParameterError",
+    "TrainingError",
 ]
 
 
@@ -39,6 +40,10 @@ class MemoryBudgetError(FastpartError, MemoryError):
 
 class EdgeFileChangedError(FastpartError, OSError):
     """The edge file changed while it was read; no result was written."""
+
+
+class TrainingError(FastpartError, RuntimeError):
+    """A process of a training ended before its work was done; all others were ended, and nothing of them is left."""
 
 
 class InternalError(RuntimeError):

@@ -18,16 +18,23 @@ from .errors import GraphFormatError, ParameterError
 SPLITS = ("train", "val", "test")
 
 
-def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64]:
-    """Return the class of each vertex as int64; -1 (or NaN in a float array) is unlabelled."""
+def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64] | npt.NDArray[np.uint8]:
+    """Return the class of each vertex as int64; -1 (or NaN in a float array) is unlabelled.
+
+    Of a multi-label task, return 0 or 1 for each class as uint8 of shape (n, classes).
+    """
     array = _load("labels", labels) if isinstance(labels, str | bytes | os.PathLike) else np.asarray(labels)
     if not isinstance(array, np.ndarray):
         raise ParameterError("labels: an archive of several arrays; pass the one that holds the labels")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    if array.ndim != 1:
-        raise ParameterError(f"labels: shape {array.shape}; expected one label per vertex")
+    if array.ndim not in (1, 2) or 0 in array.shape[1:]:
+        raise ParameterError(
+            f"labels: shape {array.shape}; expected one label per vertex, or (n, classes) of 0 and 1"
+        )
     match_vertices("labels", len(array), n)
+    if array.ndim == 2:
+        return _multilabel(array)
     if array.dtype.kind == "f":
         unlabelled = np.isnan(array)
         whole = np.where(unlabelled, -1, array)
@@ -40,6 +47,19 @@ def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64]:
     if array.size and array.dtype.kind in "uf" and not (array.min() >= -(2**63) and array.max() < 2**63):
         raise ParameterError("labels: values must fit in int64")
     return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _multilabel(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    if array.dtype.kind not in "iubf":
+        raise TypeError(f"labels: dtype {array.dtype}; labels of shape (n, classes) are 0 and 1, or bool")
+    ones = np.equal(array, 1)
+    if not np.all(ones | np.equal(array, 0)):
+        raise ParameterError(
+            f"labels: shape {array.shape}, but not only 0 and 1; one integer per vertex says its class, a row of 0 and "
+            "1 all its classes (a vertex without known classes is in no split)"
+        )
+    multilabel: npt.NDArray[np.uint8] = ones.view(np.uint8)
+    return multilabel
 
 
 def weights_of(text: str, n: int) -> npt.NDArray[Any]:

@@ -90,7 +90,8 @@ def evaluate(
     part : VertexPartition, EdgePartition or array of integers
         The partition; an array is one part per vertex, of ``max + 1`` parts.
     labels : array or path of a .npy, optional
-        Integer class of each vertex, length n, -1 = unlabelled: adds ``label_skew``.
+        Integer class of each vertex, length n, -1 = unlabelled; or 0 and 1 of shape (n, classes): adds
+        ``label_skew``.
     splits : mapping or path of a .npz, optional
         ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n: adds their balances.
     split : int, optional
@@ -120,8 +121,9 @@ def evaluate(
     For parts V_i with volume vol(V_i), the sum of their degrees: ``cut_ratio`` = cut records / non-loop records;
     ``vertex_balance`` = max |V_i| / (n/k); ``edge_balance`` = max vol(V_i) / (vol(V)/k); ``halo_rf`` = sum of
     |V_i and its neighbours| / n; ``train_balance`` = the largest share of the training vertices in one part / (1/k);
-    ``label_skew`` = the largest total-variation distance between the labels of a part and of the graph. For edge
-    partitions ``rf`` = replicas / vertices touched by any record. An empty graph has cut 0 and factors 1.0.
+    ``label_skew`` = the largest total-variation distance between the labels of a part and of the graph; of vertices
+    with several labels, each occurrence counts. For edge partitions ``rf`` = replicas / vertices touched by any
+    record. An empty graph has cut 0 and factors 1.0.
 
     Examples
     --------
@@ -148,7 +150,7 @@ def evaluate(
 def _evaluate_vertex(
     edges: Edges,
     part: Partition,
-    labels: npt.NDArray[np.int64] | None,
+    labels: npt.NDArray[Any] | None,
     splits: dict[str, npt.NDArray[np.int64]],
     options: RunOptions,
 ) -> Evaluation:
@@ -194,13 +196,23 @@ def _evaluate_vertex(
         parts = parts.with_columns(members)
         totals[f"{name}_balance"] = _balance(members, len(ids))
     if labels is not None:
-        skew = _without_nan(_core.label_skew(part.assignment, labels, k, options).tolist())
+        skew = _without_nan(_label_skew(part.assignment, labels, k, options))
         parts = parts.with_columns(pl.Series("label_skew", skew, pl.Float64))
         totals["label_skew"] = max((value for value in skew if value is not None), default=0.0)
     matrix = counts["matrix"]
     if matrix is None:
         return Evaluation(parts, pl.DataFrame([totals]), lambda: _sparse_cut_matrix(edges, part, options))
     return Evaluation(parts, pl.DataFrame([totals]), lambda: matrix)
+
+
+def _label_skew(
+    assignment: npt.NDArray[np.int32], labels: npt.NDArray[Any], k: int, options: RunOptions
+) -> list[float]:
+    if labels.ndim == 2:  # one entry for each occurrence of a label
+        vertices, classes = np.nonzero(labels)
+        assignment, labels = assignment[vertices], np.ascontiguousarray(classes)
+    skew: list[float] = _core.label_skew(assignment, labels, k, options).tolist()
+    return skew
 
 
 def _sparse_cut_matrix(edges: Edges, part: Partition, options: RunOptions) -> pl.DataFrame:

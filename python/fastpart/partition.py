@@ -178,7 +178,8 @@ class Partition:
             numbers), a numpy array, a torch tensor. Read chunk by chunk, never as a whole (but for what a sparse matrix
             stores).
         labels : array or path of a .npy, optional
-            Integer class of each vertex, -1 = unlabelled.
+            Integer class of each vertex, -1 = unlabelled; or 0 and 1 (any dtype) of shape (n, classes), where a vertex
+            may have several.
         splits : mapping or path of a .npz, optional
             ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n; the parts get masks.
         split : int, optional

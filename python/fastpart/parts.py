@@ -111,9 +111,18 @@ class Part:
         return self._described("features", self.num_inner)
 
     @cached_property
-    def labels(self) -> Ids | None:
-        """Class of each inner vertex, int64; -1 is unlabelled."""
-        return self._array("labels", np.int64, (self.num_inner,)) if "labels" in self._manifest else None
+    def labels(self) -> Array | None:
+        """Class of each inner vertex, int64, -1 is unlabelled; or uint8 of shape (num_inner, classes), 0 or 1 each."""
+        labels = self._described("labels", self.num_inner)
+        if labels is None or (labels.dtype == np.int64 and labels.ndim == 1):
+            return labels
+        if labels.dtype != np.uint8 or labels.ndim != 2:
+            raise GraphFormatError(
+                f"{shown(self._root / MANIFEST)}: labels: expected int64, or uint8 of one more dimension"
+            )
+        if labels.max(initial=0) > 1:
+            raise GraphFormatError(f"{shown(self._folder / 'labels')}.npy: expected 0 and 1")
+        return labels
 
     @cached_property
     def train(self) -> npt.NDArray[np.bool_] | None:

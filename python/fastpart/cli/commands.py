@@ -6,6 +6,7 @@ import argparse
 import inspect
 import json
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def partition(options: Options, rest: list[str]) -> None:
             f"--algorithm: unknown {options.algorithm!r}; known are {', '.join(PARTITIONERS)}"
         )
     function = PARTITIONERS[options.algorithm]
-    given = _algorithm_parameters(function, rest) | _named_parameters(function, options)
+    given = function_parameters(function, rest) | _named_parameters(function, options)
     target, form = store.output(options.out) if options.out else (None, "")
     extras = _extras(options, form)
     kind = kind_of(options.algorithm, given)
@@ -191,12 +192,12 @@ def _refuse_rest(rest: list[str]) -> None:
         raise ParameterError(f"unknown argument {rest[0]!r}")
 
 
-def _algorithm_parameters(function: Any, rest: list[str]) -> dict[str, Any]:
+def function_parameters(function: Any, rest: list[str], common: Collection[str] = _COMMON) -> dict[str, Any]:
     """Read ``--name value`` or ``--name=value`` as parameters of the function."""
     known = {
         name: parameter
         for name, parameter in inspect.signature(function, eval_str=True).parameters.items()
-        if name not in _COMMON
+        if name not in common
     }
     given: dict[str, Any] = {}
     words = iter(rest)

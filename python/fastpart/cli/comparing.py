@@ -23,7 +23,7 @@ def compare(options: Options, rest: list[str]) -> None:
     """``fastpart compare``."""
     if rest:
         raise ParameterError(f"unknown argument {rest[0]!r}")
-    target = _target(options.out, FILES) if options.out else None
+    target = output_file(options.out, FILES) if options.out else None
     with progress_bar(options) as running:
         edges = open_input(options, running)
         if target is not None:
@@ -55,7 +55,7 @@ def report(options: Options, rest: list[str]) -> None:
     """``fastpart report``."""
     if rest:
         raise ParameterError(f"unknown argument {rest[0]!r}")
-    target = _target(options.out, PICTURES)
+    target = output_file(options.out, PICTURES)
     if options.partitions:
         comparison = _compare_saved(options, target)
     else:
@@ -84,7 +84,7 @@ def _compare_saved(options: Options, target: Path) -> Comparison:
         )
 
 
-def _target(out: str, suffixes: tuple[str, ...]) -> Path:
+def output_file(out: str, suffixes: tuple[str, ...]) -> Path:
     """Return the output, refused before any work if it cannot be written."""
     target = output(out, suffixes)
     if not target.parent.is_dir():

@@ -14,7 +14,7 @@ from ..converting import FORMATS
 from ..edges import KINDS, LAYOUTS
 from ..errors import ParameterError
 from ..partitioners import PARTITIONERS
-from . import clustering, commands, comparing, exporting
+from . import clustering, commands, comparing, exporting, training
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,6 +49,7 @@ def make_parser() -> Parser:
     _add_compare(verbs)
     _add_report(verbs)
     _add_export(verbs)
+    _add_train(verbs)
     return parser
 
 
@@ -106,7 +107,9 @@ def _add_input(verb: Parser) -> None:
 
 def _add_measures(verb: Parser) -> None:
     group = verb.add_argument_group("what else to measure")
-    group.add_argument("--labels", metavar="NPY", help="class of each vertex: adds label skew")
+    group.add_argument(
+        "--labels", metavar="NPY", help="class of each vertex, or 0 and 1 for each class: adds label skew"
+    )
     group.add_argument("--splits", metavar="NPZ", help="train, val, test: adds their balances")
     group.add_argument("--split", type=int, metavar="I", help="row of train_masks, val_masks, test_masks")
 
@@ -384,3 +387,74 @@ def _add_export(verbs: Any) -> None:
     verb.add_argument("src", metavar="SRC", help="a partition directory of vertices, saved with its edges")
     verb.add_argument("dst", metavar="DST", help="the directory to write, or an earlier export to replace")
     verb.add_argument("--graph-name", metavar="NAME", help="dgl: name of the graph (default: graph)")
+
+
+def _add_train(verbs: Any) -> None:
+    train = verbs.add_parser(
+        "train",
+        help="train a graph neural network over a partition directory",
+        description="Train a graph neural network over a partition directory (pip install 'fastpart[train]').",
+        allow_abbrev=False,
+    )
+    methods = train.add_subparsers(title="methods", metavar="METHOD", required=True)
+    for name, summary in (
+        ("full", "Train on the whole graph in one process: the reference."),
+        (
+            "distdgl",
+            "Train with DGL's distributed engine: sampled mini-batches, servers that hold the parts.",
+        ),
+        ("sdt", "Train a copy of the model on every part with its halo, and average the copies."),
+    ):
+        _add_method(methods, name, summary)
+    _add_train_compare(methods)
+
+
+def _add_method(methods: Any, name: str, summary: str) -> None:
+    more = {"distdgl": " --trainers-per-part 2", "sdt": " --workers 2 --average-every 5"}.get(name, "")
+    method = _verb(
+        methods,
+        name,
+        training.train_over,
+        summary,
+        f"fastpart train {name} parts/\n"
+        f"fastpart train {name} parts/ --model gat --hidden 32 --epochs 200 --patience 20{more} -o run/",
+    )
+    method.set_defaults(method=name)
+    method.add_argument("src", metavar="PARTS", help="a partition directory with features, labels and splits")
+    method.add_argument("--seed", type=_count, default=0, help="default 0")
+    method.add_argument(
+        "-o", dest="out", metavar="DIR", help="folder for the checkpoint, the best weights and the metrics"
+    )
+    method.add_argument("--resume", action="store_true", help="go on from the checkpoint in DIR")
+
+
+def _add_train_compare(methods: Any) -> None:
+    compare = _verb(
+        methods,
+        "compare",
+        training.compare,
+        "Train by several methods over the parts of several partitioners, and print one table.",
+        "fastpart train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
+        "      --methods distdgl,sdt,full --partitioners spring,sigma,random --epochs 50",
+    )
+    _add_input(compare)
+    compare.add_argument("-k", type=int, required=True, help="number of parts")
+    compare.add_argument("--features", metavar="FILE", required=True, help="one row per vertex")
+    compare.add_argument("--labels", metavar="NPY", required=True, help="class of each vertex")
+    compare.add_argument("--splits", metavar="NPZ", required=True, help="train, val, test")
+    compare.add_argument("--split", type=int, metavar="I", help="row of train_masks, val_masks, test_masks")
+    compare.add_argument(
+        "--methods",
+        "--method",
+        metavar="NAME,...",
+        default="distdgl,sdt,full",
+        help="default: distdgl,sdt,full",
+    )
+    compare.add_argument(
+        "--partitioners",
+        metavar="NAME,...",
+        default="spring,sigma,grem,random",
+        help="default: spring,sigma,grem,random",
+    )
+    compare.add_argument("--seeds", type=int, default=3, help="trainings of each kind (default 3)")
+    compare.add_argument("-o", dest="out", metavar="OUT.parquet", help="where to save the table")

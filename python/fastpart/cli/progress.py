@@ -11,6 +11,9 @@ from typing import Any
 
 WIDTH = 30
 
+_COUNTED = 100_000
+"""From so many units on their pace says more than their number."""
+
 
 @contextmanager
 def progress_bar(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -37,6 +40,7 @@ class _Bar:
             self.phase, self.begun = phase, now
         share = done / total if total else 1.0
         bar = ("#" * int(share * WIDTH)).ljust(WIDTH, ".")
-        pace = f"{done / (now - self.begun) / 1e6:7.1f} M/s" if now > self.begun + 0.2 else ""
+        counted = total >= _COUNTED and now > self.begun + 0.2
+        pace = f"{done / (now - self.begun) / 1e6:7.1f} M/s" if counted else f"{done} of {total}"
         sys.stderr.write(f"\r\x1b[K{phase:12} [{bar}] {share:4.0%} {pace}")
         sys.stderr.flush()

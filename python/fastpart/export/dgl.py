@@ -44,7 +44,7 @@ def dgl(
 
     Vertices and edges get new ids: vertices by part, then by old id; edges by the part of their destination, then by
     destination, then by record. Node data are ``feat``, ``label``, ``train_mask``, ``val_mask`` and ``test_mask``
-    (masks as uint8), edge data are ``feat``, each if the partition was saved with it.
+    (masks and multi-label labels as uint8), edge data are ``feat``, each if the partition was saved with it.
 
     Parameters
     ----------

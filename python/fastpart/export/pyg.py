@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import __version__
 from ..parameters import Progress, StrPath, run_options
@@ -45,9 +47,10 @@ def pyg(
         DST, for ``LocalGraphStore.from_partition`` and ``LocalFeatureStore.from_partition``. It holds ``META.json``;
         ``node_map.pt`` and ``edge_map.pt`` (int64: part of each id, -1 for ids m + r of loops, which do not exist);
         ``part_0/``, ... with ``graph.pt``, ``node_feats.pt`` (``x``) and ``edge_feats.pt`` (``edge_attr``); and, as
-        PyG's examples have them, ``label.pt`` (int64, one per vertex) and ``train-partitions/partition0.pt``, ... (the
-        ids of the part's training vertices; ``val`` and ``test`` likewise). What the partition was saved without is
-        left out; a part without vertices has no ``node_feats.pt``, since PyG fails on empty ones.
+        PyG's examples have them, ``label.pt`` (int64, one per vertex; if multi-label uint8 of shape (n, classes))
+        and ``train-partitions/partition0.pt``, ... (the ids of the part's training vertices; ``val`` and ``test``
+        likewise). What the partition was saved without is left out; a part without vertices has no ``node_feats.pt``,
+        since PyG fails on empty ones.
 
     Raises
     ------
@@ -96,21 +99,25 @@ class _Writer:
         self._partition, self._inside = source.partition, inside
         n, m = len(source.partition), source.manifest["m"]
         self._edge_map = self._scratch(2 * m if source.manifest["edges"] == "undirected" else m)
-        self._labels = self._scratch(n) if "labels" in source.manifest else None
+        self._labels: Array | None = None
+        if "labels" in source.manifest:
+            labels = source.partition.parts[0].labels
+            self._labels = self._scratch(n, labels.shape[1:], labels.dtype)
         self._counter = Counter(progress, "export", n + source.manifest["num_directed_edges"])
 
-    def _scratch(self, length: int) -> Array:
-        """Return an array of -1 that lies in a nameless file, not in memory."""
+    def _scratch(self, length: int, row: tuple[int, ...] = (), dtype: npt.DTypeLike = np.int64) -> Array:
+        """Return an array that lies in a nameless file, not in memory: of -1, or of 0 if it cannot be negative."""
+        shape, dtype = (length, *row), np.dtype(dtype)
         try:
             with tempfile.TemporaryFile(dir=self._inside) as file:
                 if length:  # on a full disk, writing to a map without this would end the process
-                    os.posix_fallocate(file.fileno(), 0, 8 * length)
-                    array: Array = np.memmap(file, np.int64, "r+", shape=(length,))
-                    array[:] = -1
+                    os.posix_fallocate(file.fileno(), 0, math.prod(shape) * dtype.itemsize)
+                    array: Array = np.memmap(file, dtype, "r+", shape=shape)
+                    array[:] = -1 if dtype.kind == "i" else 0
                     return array
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self._inside)) from None
-        return np.empty(0, np.int64)
+        return np.empty(shape, dtype)
 
     def write(self, part: VertexPart) -> None:
         """Write one part."""

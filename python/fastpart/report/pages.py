@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,11 @@ def write_report(comparison: Comparison, target: Path) -> None:
     if target.suffix == ".html":
         _core.write_file(target, page(comparison).encode(errors="replace"))
         return
-    plots = [plot for _, group in charts_of(comparison) for plot in group]
+    write_plots([plot for _, group in charts_of(comparison) for plot in group], target)
+
+
+def write_plots(plots: Sequence[Plot], target: Path) -> None:
+    """Write plots below one another into a picture, by the suffix; all but SVG are drawn by matplotlib."""
     if target.suffix == ".svg":
         _core.write_file(target, document(plots).encode(errors="replace"))
     else:

@@ -1,0 +1,44 @@
+"""Training of graph neural networks over partitions, with torch and DGL: ``pip install 'fastpart[train]'``.
+
+Every method reads a partition directory with features, labels and splits, and returns a :class:`Trained`. ``full`` is
+the reference that knows no parts.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .centralized import full
+    from .comparing import compare
+    from .distributed import distdgl
+    from .model_averaging import sdt
+    from .trained import Trained
+
+__all__ = ["Trained", "compare", "distdgl", "full", "sdt"]
+
+# Modules have other names than what they hold: importing one would put it in place of the function.
+_MODULES = {
+    "Trained": "trained",
+    "compare": "comparing",
+    "distdgl": "distributed",
+    "full": "centralized",
+    "sdt": "model_averaging",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # torch and dgl take seconds to import, and the core does without them: only who trains needs them.
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .libraries import import_libraries
+
+    import_libraries()
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,25 @@
+"""What one step of training sees: the whole local graph, or a sample of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from ..config import Options
+from ..data import LocalGraph
+from ..models import CLUSTER, NEIGHBOUR, SAINT, sampling
+from . import cluster, neighbour, saint
+from .batch import Batch
+
+__all__ = ["Batch", "batches"]
+
+_KINDS = {NEIGHBOUR: neighbour.batches, CLUSTER: cluster.batches, SAINT: saint.batches}
+
+
+def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
+    """Give the batches of one epoch over the training vertices of ``local``, as the model wants them.
+
+    Each has at least one target. The same state of ``generator`` and number of threads give the same batches.
+    """
+    return _KINDS[sampling(options.model)](local, options, generator)

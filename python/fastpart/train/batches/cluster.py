@@ -1,0 +1,58 @@
+"""Unions of clusters (Chiang et al., "Cluster-GCN", KDD 2019, algorithm 1), which fastpart's SPRING makes.
+
+The graph is cut into clusters once; each epoch puts them into groups at random, and each step sees what the vertices of
+one group induce. ``batch_size`` is the mean number of training vertices in a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ... import partitioners
+from ...edges import open_edges
+from ..config import Options
+from ..data import LocalGraph
+from .batch import Batch, size_of_batches, subgraph
+
+CLUSTERS = 10
+"""Clusters of a group, so that the edges between some of them are seen, too (section 3.2)."""
+
+VERTICES = 50
+"""Vertices of a cluster, at least: smaller ones would have hardly an edge inside."""
+
+
+def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
+    """Give the batches of one epoch."""
+    seeds = local.splits["train"]
+    if not len(seeds):
+        return
+    groups = -(-len(seeds) // size_of_batches(len(seeds), options.batch_size))
+    clusters = _clusters(local, groups, options.seed)
+    count = int(clusters.max()) + 1
+    group_of = (torch.randperm(count, generator=generator) % groups)[clusters]
+    order = torch.argsort(group_of, stable=True)
+    trained = torch.zeros(len(clusters), dtype=torch.bool)
+    trained[seeds] = True
+    for members in order.split(torch.bincount(group_of, minlength=groups).tolist()):
+        rows = trained[members].nonzero().squeeze(1)
+        if len(rows):
+            graph = subgraph(local.graph, members)
+            yield Batch([graph] * options.layers, members, rows, members[rows])
+
+
+def _clusters(local: LocalGraph, groups: int, seed: int) -> Tensor:
+    """Return the cluster of each vertex, int32."""
+    key = ("clusters", groups, seed)
+    if key not in local.remembered:
+        n = local.graph.num_nodes()
+        count = max(groups, min(CLUSTERS * groups, n // VERTICES))
+        edges = torch.stack(local.graph.edges(), 1).numpy()
+        threads = torch.get_num_threads()
+        opened = open_edges(edges, num_vertices=n, threads=threads)
+        assignment = partitioners.spring(opened, min(count, n), seed=seed, threads=threads).assignment
+        local.remembered[key] = torch.from_numpy(assignment.astype(np.int32))
+    return local.remembered[key]

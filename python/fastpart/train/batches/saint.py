@@ -1,0 +1,83 @@
+"""Graphs that random walks sample (Zeng et al., "GraphSAINT", ICLR 2020, sections 3.2 and 3.3).
+
+Each epoch takes every training vertex once as the root of a walk of as many steps as there are layers; a step of
+training sees what the vertices of ``batch_size`` walks induce. Before the first epoch, sampled graphs are counted as
+often as they cover the roots ``COVERAGE`` times: C_v of N hold the vertex v, C_uv of these the edge (u, v). A loss is
+then divided by the probability C_v / N, and an edge's share of the mean by C_uv / C_v, so that both are right in
+expectation. The counts stay in memory, 4 bytes per vertex and edge, also those of parts that do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import dgl
+import torch
+from torch import Tensor
+
+from ..config import Options
+from ..data import LocalGraph
+from .batch import Batch, seed_dgl, size_of_batches, subgraph
+
+COVERAGE = 50
+"""As in the authors' code."""
+
+
+def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
+    """Give the batches of one epoch."""
+    seeds = local.splits["train"]
+    if not len(seeds):
+        return
+    size = size_of_batches(len(seeds), options.batch_size)
+    of_vertices, of_edges = _inverse_probabilities(local, seeds, size, options)
+    trained = torch.zeros(local.graph.num_nodes(), dtype=torch.bool)
+    trained[seeds] = True
+    degree = local.graph.ndata["degree"].float()
+    for members in _samples(local.graph, seeds, size, options.layers, generator):
+        graph = subgraph(local.graph, members)
+        rows = trained[members].nonzero().squeeze(1)
+        _, ends = graph.edges()
+        # A layer takes the mean over the sampled edges; it is to be the sum over them, by the in-degree in the graph.
+        shares = (graph.in_degrees() / degree[members])[ends]
+        graph.edata["weight"] = of_edges[graph.edata[dgl.EID]] * shares
+        # So that the mean over the targets is, in expectation, that over all training vertices.
+        targets = members[rows]
+        weights = of_vertices[targets] * len(rows) / len(seeds)
+        yield Batch([graph] * options.layers, members, rows, targets, weights)
+
+
+def _samples(
+    graph: dgl.DGLGraph, seeds: Tensor, size: int, steps: int, generator: torch.Generator
+) -> Iterator[Tensor]:
+    """Give the vertices of the sampled graphs of an epoch."""
+    against = dgl.reverse(graph, copy_ndata=False)  # where a vertex gets its messages from
+    seed_dgl(generator)
+    for some in torch.randperm(len(seeds), generator=generator).split(size):
+        walks, _ = dgl.sampling.random_walk(against, seeds[some], length=steps)
+        yield walks[walks >= 0].unique()
+
+
+def _inverse_probabilities(
+    local: LocalGraph, seeds: Tensor, size: int, options: Options
+) -> tuple[Tensor, Tensor]:
+    """Return 1 / the probability that a sampled graph holds a vertex; and an edge, if it holds the edge's end."""
+    key = ("saint", size, options.layers, options.seed)
+    if key not in local.remembered:
+        local.remembered[key] = _counted(local.graph, seeds, size, options)
+    found: tuple[Tensor, Tensor] = local.remembered[key]
+    return found
+
+
+def _counted(graph: dgl.DGLGraph, seeds: Tensor, size: int, options: Options) -> tuple[Tensor, Tensor]:
+    of_vertices = torch.zeros(graph.num_nodes())
+    of_edges = torch.zeros(graph.num_edges())
+    generator = torch.Generator().manual_seed(options.seed)
+    samples = 0
+    for _ in range(COVERAGE):
+        for members in _samples(graph, seeds, size, options.layers, generator):
+            of_vertices[members] += 1
+            of_edges[subgraph(graph, members).edata[dgl.EID]] += 1
+            samples += 1
+    of_vertices.clamp_(min=1)
+    _, ends = graph.edges()
+    return samples / of_vertices, of_vertices[ends] / of_edges.clamp_(min=1)

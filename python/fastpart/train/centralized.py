@@ -1,0 +1,184 @@
+"""Centralized training: the reference that knows no parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from .. import parameters
+from ..parameters import Progress, StrPath
+from . import predict
+from .config import ModelSource, Options
+from .data import Dataset, LocalGraph
+from .history import History
+from .models import build
+from .scores import Task
+from .settings import torch_settings
+from .steps import train_epoch
+from .trained import Trained
+from .usage import anonymous_bytes
+
+
+def full(
+    src: StrPath,
+    *,
+    model: ModelSource = "graphsage",
+    hidden: int = 64,
+    layers: int = 2,
+    heads: int = 4,
+    dropout: float = 0.5,
+    lr: float = 0.01,
+    weight_decay: float = 5e-4,
+    epochs: int = 100,
+    batch_size: int | None = None,
+    fanouts: Sequence[int] | None = None,
+    patience: int | None = None,
+    seed: int | None = 0,
+    output: StrPath | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train on the whole graph in one process.
+
+    The reference for the methods that train over parts: same models, same options, no parts.
+
+    Parameters
+    ----------
+    src : path
+        A partition directory of vertices, saved with ``edges=``, ``features=``, ``labels=`` and ``splits=``; where the
+        parts lie does not matter.
+    model : str or callable
+        A name in :data:`fastpart.train.models.MODELS`, an import path ``module:Class`` or ``file.py:Class``, or a class
+        that makes a ``torch.nn.Module`` of ``(task, options)``.
+    hidden, layers, heads : int
+        Width of hidden layers (per head), number of layers, heads of attention.
+    dropout : float
+        Share of the output of each hidden layer that is dropped.
+    lr, weight_decay : float
+        Of Adam.
+    epochs : int
+        At most so many.
+    batch_size : int, optional
+        Training vertices per step, with sampled neighbours; default: all at once, with all neighbours. Models that are
+        trained on sampled graphs (``clustergcn``, ``graphsaint``) have about so many in each; default: a tenth.
+    fanouts : sequence of int, optional
+        Neighbours sampled per layer, first layer first; -1 takes all. Default: 10 each.
+    patience : int, optional
+        End after so many epochs without a better validation score (micro-F1).
+    seed : int
+        Seed of weights, dropout and samples.
+    output : path, optional
+        A folder for ``checkpoint.pt``, ``best.pt`` (weights only), ``metrics.parquet`` and ``metrics.svg``; its parent
+        must exist.
+    resume : bool
+        Go on from the checkpoint in ``output``, if there is one.
+    threads : int, optional
+        Of torch; default: all CPUs.
+    progress : callable, optional
+        Called as ``progress("epoch", done, epochs)``; an exception in it ends the training.
+
+    Returns
+    -------
+    Trained
+        With the weights of the epoch that is best by validation.
+
+    Raises
+    ------
+    ParameterError
+        A parameter that cannot be, or a directory without features, labels or splits.
+    GraphFormatError
+        A damaged directory or checkpoint.
+
+    Notes
+    -----
+    Holds the graph, the features and the activations of all vertices (mini-batches: of a batch, but evaluation is of
+    all). Scores are exact, with all neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp() + "/parts"
+    >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
+    >>> labels = np.arange(12) // 6
+    >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
+    >>> fp.VertexPartition(labels, k=2).save(
+    ...     folder, edges=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ... )
+    >>> fp.train.full(folder, epochs=20).totals["test_accuracy"]
+    1.0
+    """
+    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
+    options = Options.of(given)
+    run = parameters.run_options(threads=threads, progress=progress)
+    dataset = Dataset(src)
+    history = History("full", options, output, parameters.flag("resume", resume), dataset.manifest)
+    with torch_settings(run.threads, options.seed):
+        trainer = _Trainer(dataset.task, options, dataset.whole())
+        if history.state:
+            with history.restoring():
+                trainer.restore(history.state)
+        try:
+            while not history.over:
+                history.add(trainer.epoch(), trainer.network.state_dict, trainer.state)
+                if run.progress is not None:
+                    run.progress("epoch", history.first_epoch, options.epochs)
+        finally:
+            history.save()
+        return Trained.of("full", dataset.task, history, trainer.final(history.best))
+
+
+class _Trainer:
+    def __init__(self, task: Task, options: Options, local: LocalGraph) -> None:
+        self._task, self._options, self._local = task, options, local
+        self.network: nn.Module = build(task, options)
+        self._adam = torch.optim.Adam(
+            self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
+        )
+        self._random = torch.Generator().manual_seed(options.seed)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what :meth:`state` returned."""
+        self.network.load_state_dict(state["network"])
+        self._adam.load_state_dict(state["adam"])
+        self._random.set_state(state["order"])
+        torch.set_rng_state(state["random"])
+
+    def epoch(self) -> dict[str, Any]:
+        """Train one epoch and return its row."""
+        start = time.perf_counter()
+        loss, seen = train_epoch(
+            self._task, self.network, self._adam, self._local, self._options, self._random
+        )
+        seconds = time.perf_counter() - start
+        said = predict.logits(self.network, self._local, self._options.layers)
+        return {
+            "loss": loss / max(seen, 1),
+            **predict.scores(self._task, said, self._local, "val"),
+            "seconds": seconds,
+            "remote_bytes": 0,
+            "worker_bytes": anonymous_bytes(),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return what is needed to go on from here."""
+        return {
+            "network": self.network.state_dict(),
+            "adam": self._adam.state_dict(),
+            "order": self._random.get_state(),
+            "random": torch.get_rng_state(),
+        }
+
+    def final(self, best: dict[str, torch.Tensor]) -> dict[str, float]:
+        """Return the scores of the best weights."""
+        self.network.load_state_dict(best)
+        said = predict.logits(self.network, self._local, self._options.layers)
+        return {
+            name: value
+            for split in ("val", "test")
+            for name, value in predict.scores(self._task, said, self._local, split).items()
+        }

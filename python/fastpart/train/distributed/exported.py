@@ -1,0 +1,118 @@
+"""The partition as DGL reads it: the files that an export wrote, or those that are written for a run."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ... import export, parameters
+from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
+from ...parameters import RunOptions, StrPath, shown
+from ..data import Dataset
+from ..traces import SHARED_MEMORY
+
+_PER_VERTEX = 8
+"""Bytes of the in-degrees that training adds."""
+
+_SLACK = 32 << 20
+"""Bytes of a part that are in no file: the partition book, and what samplers hand over."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An export to DGL.
+
+    Attributes
+    ----------
+    config : pathlib.Path
+        The JSON file that lists its parts.
+    name : str
+        What DGL calls the graph.
+    files : list of list of pathlib.Path
+        Of each part. A machine needs only those of its own.
+    vertices : list of int
+        Number of vertices of each part.
+    empty : list of int
+        Parts without a vertex or without an edge.
+    identity : dict
+        What tells this graph from others, for checkpoints.
+    """
+
+    config: Path
+    name: str
+    files: list[list[Path]]
+    vertices: list[int]
+    empty: list[int]
+    identity: dict[str, Any]
+
+    @classmethod
+    def of(cls, src: StrPath, folder: Path, run: RunOptions) -> Exported:
+        """Export a partition directory into ``folder``; the JSON file of an export is taken as it is."""
+        path = parameters.path("src", src)
+        if path.suffix == ".json" and path.is_file():
+            return cls._read(path, {})
+        dataset = Dataset(path)
+        config = export.dgl(path, folder / "dgl", threads=run.threads, progress=run.progress)
+        identity = {name: dataset.manifest.get(name) for name in ("checksum", "n")}
+        return cls._read(config, identity)
+
+    @classmethod
+    def _read(cls, path: Path, identity: dict[str, Any]) -> Exported:
+        try:
+            content = json.loads(path.read_bytes())
+            name, parts = content["graph_name"], content["num_parts"]
+            vertices, edges = content["node_map"]["_N"], content["edge_map"]["_N:_E:_N"]
+            if "fastpart" not in content or not len(vertices) == len(edges) == parts:
+                raise ValueError
+            files = [[path.parent / file for file in content[f"part-{i}"].values()] for i in range(parts)]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise GraphFormatError(
+                f"{shown(path)}: not what fastpart's export for DGL writes; name the partition directory instead"
+            ) from None
+        if vertices[-1][1] < parts:
+            raise ParameterError(
+                f"src: {vertices[-1][1]} vertices for {parts} parts; DGL wants no more parts than vertices"
+            )
+        empty = [
+            i for i, ranges in enumerate(zip(vertices, edges, strict=True)) if any(a == b for a, b in ranges)
+        ]
+        counts = [end - first for first, end in vertices]
+        return cls(path.absolute(), name, files, counts, empty, identity or {"n": vertices[-1][1]})
+
+    @property
+    def parts(self) -> int:
+        """Number of parts."""
+        return len(self.files)
+
+    def size(self, part: int) -> int:
+        """Return the bytes of a part in shared memory."""
+        for file in self.files[part]:
+            if not file.is_file():
+                raise FileNotFoundError(
+                    errno.ENOENT, "a file of the export is missing; export again", str(file)
+                )
+        return sum(file.stat().st_size for file in self.files[part]) + _PER_VERTEX * self.vertices[part]
+
+    def refuse_empty_parts(self) -> None:
+        """Refuse parts that DGL itself cannot share."""
+        if self.empty:
+            raise ParameterError(
+                f"src: part {self.empty[0]} has no vertices or no edges, and DGL cannot load it on a machine of its "
+                "own; partition into fewer parts"
+            )
+
+    def refuse_small_memory(self, parts: Sequence[int]) -> None:
+        """Refuse parts that do not fit into shared memory: DGL would die of it without a word."""
+        needed = sum(self.size(part) + _SLACK for part in parts)
+        status = os.statvfs(SHARED_MEMORY)
+        free = status.f_bavail * status.f_frsize
+        if needed > free:
+            raise MemoryBudgetError(
+                f"distdgl needs {needed:,} bytes in {SHARED_MEMORY} for {len(parts)} parts, {free:,} are free; enlarge "
+                f"it (mount -o remount,size=... {SHARED_MEMORY}; docker run --shm-size=...), or use more machines"
+            )

@@ -1,0 +1,117 @@
+"""Where the parts live: all on this machine, or each on a machine of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import struct
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from ... import parameters
+from ...errors import GraphFormatError, ParameterError
+from ...parameters import StrPath, shown
+from ..supervisor import START_SECONDS, Supervisor
+from ..tether import Tether
+from .local import LOOPBACK
+
+_ADDRESS_OF_INTERFACE = 0x8915
+"""Linux: SIOCGIFADDR."""
+
+
+@dataclass(frozen=True)
+class Machines:
+    """One machine for each part.
+
+    Attributes
+    ----------
+    file : pathlib.Path
+        DGL's ``ip_config``: a line ``ADDRESS PORT`` for each.
+    here : sequence of int
+        Those whose processes this supervisor starts.
+    rendezvous : str
+        Where the trainers find each other.
+    environment : dict
+        What processes are told of the network.
+    alone : bool
+        Whether this machine stands for all of them.
+    """
+
+    file: Path
+    here: Sequence[int]
+    rendezvous: str
+    environment: dict[str, str]
+    alone: bool
+
+    @classmethod
+    def local(cls, parts: int, group: Supervisor) -> Machines:
+        """Let this machine be all of them, talking over its loopback interface."""
+        file = group.folder / "ip_config.txt"
+        file.write_text("".join(f"{LOOPBACK} {port}\n" for port in _free_ports(parts)))
+        # torch's own rendezvous would listen on all interfaces.
+        rendezvous = f"file://{group.folder}/rendezvous"
+        return cls(file, range(parts), rendezvous, {"GLOO_SOCKET_IFNAME": "lo"}, alone=True)
+
+    @classmethod
+    def listed(cls, ip_config: StrPath, parts: int, group: Supervisor) -> Machines:
+        """Let each part live on the machine of its line; the first takes the two ports above its own, too."""
+        file = parameters.path("ip_config", ip_config)
+        lines = _lines(file)
+        if len(lines) != parts:
+            raise ParameterError(
+                f"ip_config: {shown(file)} lists {len(lines)} machines, and there are {parts} parts; each part needs a "
+                "machine of its own"
+            )
+        addresses = [address for address, _ in lines]
+        interfaces = _interfaces()
+        here = [machine for machine, address in enumerate(addresses) if address in interfaces]
+        if len(here) != 1:
+            raise ParameterError(
+                f"ip_config: {len(here)} lines of {shown(file)} are addresses of this machine, which are "
+                f"{', '.join(interfaces)}; list each machine once, or leave ip_config away to train on this one alone"
+            )
+        first, port = lines[0]
+        environment = {"MASTER_ADDR": first, "MASTER_PORT": str(port + 1)}
+        environment["GLOO_SOCKET_IFNAME"] = os.environ.get(
+            "GLOO_SOCKET_IFNAME", interfaces[addresses[here[0]]]
+        )
+        group.tie(Tether(addresses, port + 2, here[0], START_SECONDS))
+        return cls(file.absolute(), here, "env://", environment, alone=False)
+
+
+def _lines(file: Path) -> list[tuple[str, int]]:
+    """Return address and port of each machine."""
+    found = []
+    for number, line in enumerate(parameters.regular(file).read_text(errors="replace").splitlines(), 1):
+        try:
+            address, port = line.split()
+            found.append((str(IPv4Address(address)), parameters.integer("port", int(port), 1, 65533)))
+        except ValueError:
+            raise GraphFormatError(
+                f"{shown(file)}, line {number}: expected an IPv4 address and a port, as in 192.168.0.7 30050"
+            ) from None
+    return found
+
+
+def _interfaces() -> dict[str, str]:
+    """Return the interface that has each address of this machine."""
+    found = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for _, name in socket.if_nameindex():
+            with suppress(OSError):
+                asked = struct.pack("256s", name.encode()[:15])
+                answer = fcntl.ioctl(any_socket, _ADDRESS_OF_INTERFACE, asked)
+                found[socket.inet_ntoa(answer[20:24])] = name
+    return found
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind((LOOPBACK, 0))
+        return [one.getsockname()[1] for one in sockets]

@@ -1,0 +1,77 @@
+"""The processes that sample for a trainer, which DGL starts and then takes for immortal."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ..libraries import import_libraries
+from ..reporting import RUN, describe, die_with
+from ..traces import SHARED_MEMORY
+from . import local
+
+_WATCHED_EVERY = 0.2
+"""Seconds."""
+
+
+def prepare() -> None:
+    """Let what a trainer and its samplers share bear the name of the run; before they are started."""
+    if RUN not in os.environ:
+        return
+    name = os.environ[RUN]
+    # Addresses of sockets are short, and the folder of temporary files may have a long name.
+    folder = SHARED_MEMORY / f"{name}-sockets"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    config |= {"semprefix": f"/{name}-", "tempdir": str(folder)}
+
+
+def begin() -> None:
+    """Begin a sampler, which imports the module of its trainer and calls a function of DGL."""
+    die_with(os.getppid())
+    import_libraries()
+    local.install()
+    from dgl.distributed import dist_context
+
+    dist_context.init_process = _ending(dist_context.init_process)
+
+
+def _ending(work: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that ends the process if the work fails; DGL would wait for others to leave with it."""
+
+    @wraps(work)
+    def ending(*arguments: Any) -> None:
+        try:
+            work(*arguments)
+        except BaseException as error:
+            print(describe(error), file=sys.stderr, flush=True)
+            os._exit(1)
+
+    return ending
+
+
+def watch() -> threading.Event:
+    """End this trainer when one of its samplers ends before the event: DGL would wait half an hour for it."""
+    from dgl.distributed import dist_context
+
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(_WATCHED_EVERY):
+            pool = dist_context.SAMPLER_POOL
+            codes = [process.exitcode for process in pool.process_list] if pool else []
+            ended = [code for code in codes if code is not None]
+            if ended and not over.is_set():
+                code = ended[0]
+                how = f"was killed by {signal.Signals(-code).name}" if code < 0 else "failed"
+                print(f"one of its samplers {how}", file=sys.stderr, flush=True)
+                os._exit(1)
+
+    threading.Thread(target=look, daemon=True).start()
+    return over

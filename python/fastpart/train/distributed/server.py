@@ -1,0 +1,23 @@
+"""The process that holds one part: ``python -m fastpart.train.distributed.server``, with DGL's variables set."""
+
+from __future__ import annotations
+
+import os
+
+from ..libraries import import_libraries
+from ..reporting import Reports, run
+from . import local
+
+
+def main(reports: Reports) -> None:
+    """Serve until the trainers say that they have ended."""
+    import_libraries()
+    local.install()
+    import dgl
+
+    reports.ready()
+    dgl.distributed.initialize(os.environ["DGL_IP_CONFIG"])
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,231 @@
+"""What a trainer does: epochs over its share of the training vertices, in step with the others."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import dgl
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from ...errors import ParameterError
+from ..config import Options
+from ..history import History
+from ..models import build
+from ..ranks import from_first, is_first
+from ..reporting import Reports
+from ..scores import Task, score
+from ..seeds import mixed
+
+STEPS = ("sampling", "fetching", "compute", "synchronising")
+"""What the seconds of an epoch are split into."""
+
+_EVALUATED = 512
+"""Vertices that are evaluated at a time, with all their neighbours."""
+
+
+def train(graph: Any, options: Options, settings: dict[str, Any], reports: Reports) -> None:
+    """Train until the epochs are over. Rank 0 says when; the first trainer of each machine keeps a history, too."""
+    history = None
+    if settings["keeps"]:
+        resume = settings["resume"] and is_first()
+        history = History("distdgl", options, settings["output"], resume, settings["graph"])
+    _repeat(history)
+    trainer = Trainer(graph, options, from_first(history and history.state))
+    while not from_first(history and history.over):
+        row = trainer.epoch(from_first(history and history.first_epoch))
+        if history is not None:
+            history.add(row, trainer.network.state_dict, trainer.state)
+            reports.send("epoch", history.rows[-1])
+    totals = trainer.final(from_first(history and history.best))
+    if history is not None:
+        history.save()
+        reports.send("result", {"task": vars(trainer.task), "totals": totals})
+
+
+def _repeat(history: History | None) -> None:
+    """Let the history of each machine begin with the epochs that rank 0 has resumed."""
+    rows, best = from_first(history and (history.rows, history.best))
+    if history is not None and not is_first():
+        for row in rows:
+            history.add({name: row[name] for name in row if name != "epoch"}, lambda: best, dict)
+
+
+def _sum(values: Tensor, how: Any = dist.ReduceOp.SUM) -> Tensor:
+    dist.all_reduce(values, how)
+    return values
+
+
+class Trainer:
+    """One of the trainers, each with a copy of the network."""
+
+    def __init__(self, graph: Any, options: Options, state: dict[str, Any]) -> None:
+        self._graph, self._options = graph, options
+        self._book = graph.get_partition_book()
+        self._degree = _degrees(graph)
+        self.task = _task(graph)
+        self._seeds = {split: self._share(split) for split in ("train", "val", "test")}
+        torch.manual_seed(options.seed)
+        self.network: nn.Module = build(self.task, options)
+        self._adam = torch.optim.Adam(
+            self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
+        )
+        if state:
+            self.network.load_state_dict(state["network"])
+            self._adam.load_state_dict(state["adam"])
+        self._clock: defaultdict[str, float] = defaultdict(float)
+        self._parallel = nn.parallel.DistributedDataParallel(self.network)
+        self._parallel.register_comm_hook(None, lambda _, bucket: self._synchronise(bucket))
+        # One loader for all epochs: a new one makes all samplers of all trainers wait for each other.
+        some, all_of_them = list(options.fanouts), [-1] * options.layers
+        self._loaders = {
+            "train": self._loader("train", some, options.batch_size, shuffle=True),
+            "val": self._loader("val", all_of_them, _EVALUATED, shuffle=False),
+            "test": self._loader("test", all_of_them, _EVALUATED, shuffle=False),
+        }
+
+    def _share(self, split: str) -> Tensor:
+        """Return this trainer's share of the labelled vertices of a split: equally many each, mostly of its part."""
+        name = f"{split}_mask"
+        if name not in self._graph.ndata:
+            return torch.empty(0, dtype=torch.int64)
+        mine = dgl.distributed.node_split(self._graph.ndata[name], self._book, force_even=True).long()
+        if self.task.multilabel or not len(mine):
+            return mine
+        return mine[self._graph.ndata["label"][mine] >= 0]
+
+    def _loader(self, split: str, fanouts: list[int], size: int | None, shuffle: bool) -> Any:
+        size = size or max(len(self._seeds[split]), 1)
+        sampler = dgl.dataloading.NeighborSampler(fanouts)
+        return dgl.dataloading.DistNodeDataLoader(
+            self._graph, self._seeds[split], sampler, batch_size=size, shuffle=shuffle, drop_last=False
+        )
+
+    def epoch(self, number: int) -> dict[str, Any]:
+        """Train one epoch and return its row."""
+        seed = mixed(self._options.seed, number, dist.get_rank())
+        torch.manual_seed(seed)
+        dgl.seed(seed % 2**31)
+        self._clock.clear()
+        self.network.train()
+        seen: defaultdict[str, float] = defaultdict(float)
+        dist.barrier()
+        start = time.perf_counter()
+        with self._parallel.join():
+            batches = iter(self._loaders["train"])
+            while (batch := self._timed("sampling", next, batches, None)) is not None:
+                inputs, seeds, blocks = batch
+                x, labels = self._timed("fetching", self._fetch, inputs, seeds, blocks)
+                seen["loss"] += self._step(blocks, x, labels) * len(seeds)
+                seen["seeds"] += len(seeds)
+                seen["remote seeds"] += self._remote(seeds)
+                seen["vertices"] += len(inputs)
+                seen["remote vertices"] += self._remote(inputs)
+        seconds = time.perf_counter() - start
+        return {**self._row(seen, seconds), **self.scores("val")}
+
+    def _timed(self, step: str, function: Any, *arguments: Any) -> Any:
+        start = time.perf_counter()
+        result = function(*arguments)
+        self._clock[step] += time.perf_counter() - start
+        return result
+
+    def _fetch(self, inputs: Tensor, seeds: Tensor, blocks: list[Any]) -> tuple[Tensor, Tensor]:
+        degree = self._degree[inputs]
+        # The sources of each block begin with its destinations, which are the sources of the next.
+        for block in blocks:
+            block.srcdata["degree"] = degree[: block.num_src_nodes()]
+            block.dstdata["degree"] = degree[: block.num_dst_nodes()]
+        labels = self._graph.ndata["label"][seeds]
+        return self._graph.ndata["feat"][inputs].float(), labels.float() if self.task.multilabel else labels
+
+    def _step(self, blocks: list[Any], x: Tensor, labels: Tensor) -> float:
+        waited = self._clock["synchronising"]
+        start = time.perf_counter()
+        loss = self.task.losses(self._parallel(blocks, x), labels).mean()
+        self._adam.zero_grad()
+        loss.backward()
+        self._adam.step()
+        self._clock["compute"] += time.perf_counter() - start - (self._clock["synchronising"] - waited)
+        return loss.item()
+
+    def _synchronise(self, bucket: Any) -> Any:
+        """Average gradients as DistributedDataParallel does, and note how long it takes."""
+        gradients = self._timed("synchronising", _sum, bucket.buffer())
+        future: torch.futures.Future[Tensor] = torch.futures.Future()
+        future.set_result(gradients.div_(dist.get_world_size()))
+        return future
+
+    def _remote(self, vertices: Tensor) -> int:
+        return int((self._book.nid2partid(vertices) != self._book.partid).sum())
+
+    def _row(self, seen: Mapping[str, float], seconds: float) -> dict[str, Any]:
+        """Return what the trainers saw in all; of the seconds of the steps, the mean over the trainers."""
+        counted = ("loss", "seeds", "remote seeds", "vertices", "remote vertices")
+        mine = [seen[name] for name in counted] + [self._clock[step] for step in STEPS]
+        sums = _sum(torch.tensor(mine, dtype=torch.float64)).tolist()
+        loss, seeds, remote_seeds, vertices, remote = sums[: len(counted)]
+        feat = self._graph.ndata["feat"]
+        row_bytes = torch.empty(0, dtype=feat.dtype).element_size() * feat.shape[1]
+        return {
+            "loss": loss / max(seeds, 1),
+            "seconds": _sum(torch.tensor(seconds, dtype=torch.float64), dist.ReduceOp.MAX).item(),
+            **{
+                f"{step}_seconds": total / dist.get_world_size()
+                for step, total in zip(STEPS, sums[len(counted) :], strict=True)
+            },
+            "local_bytes": int(vertices - remote) * row_bytes,
+            "remote_bytes": int(remote) * row_bytes,
+            "remote_seeds": remote_seeds / max(seeds, 1),
+        }
+
+    @torch.no_grad()
+    def scores(self, split: str) -> dict[str, float]:
+        """Return accuracy and micro-F1 over a split: exact, with all neighbours, each trainer on its share."""
+        self.network.eval()
+        nothing = torch.empty(0, self.task.classes)
+        tally = self.task.tally(nothing, nothing if self.task.multilabel else nothing[:, 0].long())
+        for inputs, seeds, blocks in self._loaders[split]:
+            x, labels = self._fetch(inputs, seeds, blocks)
+            tally += self.task.tally(self.network(blocks, x), labels)
+        return {f"{split}_{name}": value for name, value in score(_sum(tally)).items()}
+
+    def state(self) -> dict[str, Any]:
+        """Return what is needed to go on from here."""
+        return {"network": self.network.state_dict(), "adam": self._adam.state_dict()}
+
+    def final(self, best: dict[str, Tensor]) -> dict[str, float]:
+        """Return the scores of the best weights."""
+        self.network.load_state_dict(best)
+        return {**self.scores("val"), **self.scores("test")}
+
+
+def _task(graph: Any) -> Task:
+    missing = [name for name in ("feat", "label", "train_mask") if name not in graph.ndata]
+    if missing:
+        raise ParameterError(
+            f"src: the vertices have no {', no '.join(missing)}; save the partition with features=, labels=, splits="
+        )
+    labels, width = graph.ndata["label"], graph.ndata["feat"].shape[1]
+    if len(labels.shape) == 2:
+        return Task(width, labels.shape[1], multilabel=True)
+    inner = graph.get_partition_book().partid2nids(graph.get_partition_book().partid)
+    largest = labels[inner].max() if len(inner) else torch.tensor(-1)
+    return Task(width, int(_sum(largest.long(), dist.ReduceOp.MAX)) + 1, multilabel=False)
+
+
+def _degrees(graph: Any) -> Any:
+    """Return the in-degrees in the whole graph, each in the memory of its part."""
+    policy = graph.get_node_partition_policy("_N")
+    degrees = dgl.distributed.DistTensor(
+        (graph.num_nodes(),), torch.int64, name="degree", part_policy=policy, persistent=True
+    )
+    local, inner = graph.local_partition, policy.partition_book.partid2nids(policy.part_id)
+    if len(inner):
+        degrees[inner] = local.in_degrees()[: len(inner)]
+    dist.barrier()
+    return degrees

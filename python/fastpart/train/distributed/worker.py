@@ -1,0 +1,60 @@
+"""The process that trains: ``python -m fastpart.train.distributed.worker RUN.json``, started as by torchrun.
+
+DGL starts samplers as processes that import this module, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from ...errors import ParameterError
+from ..config import Options
+from ..libraries import import_libraries
+from ..reporting import Reports, run
+from . import local, samplers
+
+_PATIENCE = timedelta(days=7)
+"""Of trainers with each other: it is for the supervisor to say when one has failed."""
+
+
+def main(reports: Reports) -> None:
+    """Train, and tell the supervisor of every epoch."""
+    settings: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if world != settings["trainers"]:
+        raise ParameterError(
+            f"WORLD_SIZE: {world} trainers were started, {settings['trainers']} are expected"
+        )
+    import_libraries()
+    local.install()
+    import dgl
+    import torch
+
+    samplers.prepare()
+    over = samplers.watch()
+    torch.set_num_threads(settings["threads"])
+    dgl.distributed.initialize(os.environ["DGL_IP_CONFIG"])
+    torch.distributed.init_process_group(
+        "gloo", init_method=settings["rendezvous"], rank=rank, world_size=world, timeout=_PATIENCE
+    )
+    graph = dgl.distributed.DistGraph(settings["graph_name"])
+    reports.ready()
+    from .training import train
+
+    settings["keeps"] = os.environ["LOCAL_RANK"] == "0"
+    train(graph, Options.from_json(settings["options"]), settings, reports)
+    torch.distributed.barrier()
+    reports.done()
+    over.set()
+    dgl.distributed.exit_client()
+
+
+if __name__ == "__main__":
+    run(main)
+elif __name__ == "__mp_main__":  # what a sampler calls the module that its trainer runs
+    samplers.begin()

@@ -1,0 +1,196 @@
+"""What happened epoch by epoch: the rows of the metrics, the best weights, and when to stop."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from .. import _core, parameters
+from ..errors import GraphFormatError, ParameterError
+from ..forks import before_polars_threads
+from ..parameters import StrPath, shown
+from .config import Options
+
+Weights = dict[str, Tensor]
+
+CHECKPOINT, BEST, METRICS, PLOT = "checkpoint.pt", "best.pt", "metrics.parquet", "metrics.svg"
+
+SAVE_SECONDS = 5.0
+"""Seconds between two checkpoints, at least: writing one may take longer than an epoch."""
+
+
+class History:
+    """The epochs so far. With an ``output`` folder, what is needed to go on after a crash is there.
+
+    Attributes
+    ----------
+    method, options
+        What trains, and how.
+    rows : list of dict
+        One per epoch: ``epoch``, ``loss``, ``val_accuracy``, ``val_f1``, ``seconds``, and what the method adds.
+    best : dict of torch.Tensor
+        Weights of the epoch with the best validation score (micro-F1); without validation vertices, of the last one.
+    state : dict
+        What the method saved of itself in the checkpoint it resumes from; empty for a new start.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        options: Options,
+        output: StrPath | None,
+        resume: bool,
+        graph: Mapping[str, Any],
+        how: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.method, self.options = method, options
+        self.rows: list[dict[str, Any]] = []
+        self.best: Weights = {}
+        self.best_epoch = -1
+        self.state: dict[str, Any] = {}
+        self._best_score = -math.inf
+        self._identity = json.dumps([method, graph.get("checksum"), graph.get("n"), options.identity(), how])
+        self.output = None if output is None else _folder(output)
+        self._saved_at = -math.inf
+        self._unsaved: dict[str, Any] | None = None
+        if resume:
+            self._resume()
+
+    @property
+    def first_epoch(self) -> int:
+        """The epoch to go on with."""
+        return self.rows[-1]["epoch"] + 1 if self.rows else 0
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing more to do: all epochs, or no better score for too long."""
+        patience = self.options.patience
+        stale = patience is not None and self.first_epoch - 1 - self.best_epoch >= patience
+        return self.first_epoch >= self.options.epochs or (bool(self.rows) and stale)
+
+    def add(
+        self,
+        row: Mapping[str, Any],
+        weights: Callable[[], Mapping[str, Tensor]],
+        state: Callable[[], dict[str, Any]],
+        epochs: int = 1,
+    ) -> None:
+        """Add a row for one epoch, or for some.
+
+        ``weights`` and ``state`` (what :attr:`state` is to be after a resume) are called, now, if wanted.
+        """
+        score = row.get("val_f1", math.nan)
+        self.rows.append({"epoch": self.first_epoch + epochs - 1, **row})
+        if math.isnan(score) or score > self._best_score:
+            self._best_score = -math.inf if math.isnan(score) else score
+            self.best_epoch = self.first_epoch - 1
+            self.best = {name: tensor.detach().clone() for name, tensor in weights().items()}
+        if self.output is not None:
+            # One assignment of a copy: an interrupt in the next epoch, or right here, leaves a whole one to save.
+            self._unsaved = self._checkpoint(copy.deepcopy(state()))
+        if time.monotonic() - self._saved_at > SAVE_SECONDS:
+            self.save()
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Say which file it was, if what it holds as :attr:`state` cannot be used."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            file = shown((self.output or Path()) / CHECKPOINT)
+            raise GraphFormatError(f"{file}: not a checkpoint of fastpart ({error})") from None
+
+    def frame(self) -> pl.DataFrame:
+        """Return the rows as a table."""
+        return _frame(self.rows)
+
+    def _checkpoint(self, state: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "identity": self._identity,
+            "rows": list(self.rows),
+            "best": self.best,
+            "best_epoch": self.best_epoch,
+            "state": state,
+        }
+
+    def save(self) -> None:
+        """Write the checkpoint, the best weights and the metrics as of the last epoch, each whole or not at all."""
+        if self.output is None or self._unsaved is None:
+            return
+        content = self._unsaved
+        _write(self.output / CHECKPOINT, {**content, "rows": json.dumps(content["rows"])})
+        _write(self.output / BEST, content["best"])
+        buffer = io.BytesIO()
+        _frame(content["rows"]).write_parquet(buffer)
+        _core.write_file(self.output / METRICS, buffer.getvalue())
+        self._saved_at, self._unsaved = time.monotonic(), None
+
+    def reread(self) -> History:
+        """Return this history as another process continued it in the output folder."""
+        self._resume()
+        return self
+
+    def _resume(self) -> None:
+        if self.output is None:
+            raise ParameterError("resume: there is no output= to resume from")
+        file = self.output / CHECKPOINT
+        if not file.exists():
+            return
+        content = load_weights(file)
+        try:
+            if content["identity"] != self._identity:
+                raise ParameterError(
+                    f"resume: {shown(file)} is of another method, graph or options; choose another output, or repeat "
+                    "the options it was made with"
+                )
+            self.rows, self.best = json.loads(content["rows"]), content["best"]
+            self.best_epoch, self.state = content["best_epoch"], content["state"]
+        except (KeyError, TypeError, json.JSONDecodeError):
+            raise GraphFormatError(f"{shown(file)}: not a checkpoint of fastpart") from None
+        scores = [row.get("val_f1", math.nan) for row in self.rows]
+        self._best_score = max((score for score in scores if not math.isnan(score)), default=-math.inf)
+
+
+def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    before_polars_threads("train")
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def load_weights(file: StrPath) -> dict[str, Any]:
+    """Load a ``.pt`` of tensors, numbers and text; nothing in it is executed."""
+    path = parameters.regular(parameters.path("file", file))
+    content = io.BytesIO(path.read_bytes())
+    try:
+        loaded = torch.load(content, map_location="cpu", weights_only=True)
+    except MemoryError:
+        raise
+    except Exception as error:  # torch raises whatever the bytes provoke
+        raise GraphFormatError(f"{shown(path)}: holds no weights ({error})") from None
+    if not isinstance(loaded, dict):
+        raise GraphFormatError(f"{shown(path)}: holds no weights")
+    return loaded
+
+
+def _write(file: Path, content: dict[str, Any]) -> None:
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    _core.write_file(file, buffer.getvalue())
+
+
+def _folder(output: StrPath) -> Path:
+    folder = parameters.path("output", output)
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"output: {shown(folder)} is not a directory")
+    folder.mkdir(exist_ok=True)
+    return folder

@@ -1,0 +1,249 @@
+"""From a partition directory to workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+
+from ... import _core, parameters
+from ...errors import ParameterError
+from ...parameters import Progress, RunOptions, StrPath
+from ..config import ModelSource, Options
+from ..data import Dataset
+from ..following import follow
+from ..ranks import from_first, is_first
+from ..settings import torch_settings
+from ..supervisor import Supervisor
+from ..trained import Trained
+from .job import Job
+from .regroup import regrouped
+from .sizing import Sizes, parts_for
+
+AVERAGES = ("weights", "gradients")
+
+
+def sdt(
+    src: StrPath,
+    *,
+    model: ModelSource = "graphsage",
+    hidden: int = 64,
+    layers: int = 2,
+    heads: int = 4,
+    dropout: float = 0.5,
+    lr: float = 0.01,
+    weight_decay: float = 5e-4,
+    epochs: int = 100,
+    batch_size: int | None = None,
+    fanouts: Sequence[int] | None = None,
+    patience: int | None = None,
+    seed: int | None = 0,
+    workers: int | None = None,
+    average: str = "weights",
+    average_every: int = 1,
+    average_moments: bool = True,
+    parts: int | str | None = None,
+    memory_per_worker: int | str | None = None,
+    output: StrPath | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train a copy of the model on every part with its halo, and average the copies.
+
+    Workers never ask each other for features or neighbours: all that travels are the weights, once per
+    ``average_every`` epochs. With more parts than workers each worker takes its parts in turn, one in memory at a time.
+
+    Parameters
+    ----------
+    src : path
+        A partition directory of vertices, saved with ``edges=``, ``features=``, ``labels=`` and ``splits=``. Features
+        of the halo are read from the other parts unless it was saved with ``halo_features=True``.
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, batch_size, fanouts, patience, seed
+        As in :func:`fastpart.train.full`; ``batch_size`` counts within each part.
+    workers : int, optional
+        Processes; default: as many as CPUs, at most one per part.
+    average : {"weights", "gradients"}
+        What is averaged. ``"gradients"``: in every step, over all workers, which with full batches and ``halo_hops``
+        not below ``layers`` is centralized training.
+    average_every : int
+        Epochs that each copy trains between two averages of the weights.
+    average_moments : bool
+        Average Adam's moments with the weights. Without it parts with different labels cost accuracy.
+    parts : int or "auto", optional
+        Partition anew into so many parts, in the way ``src`` was made. ``"auto"``: as many as ``memory_per_worker``
+        asks for; see :attr:`Trained.totals` ``["sizing"]`` for the numbers. Default: the parts of ``src``.
+    memory_per_worker : int or str, optional
+        What a worker may take, in bytes or as "4G". Two thirds of it are left to the computation.
+    output, resume
+        As in :func:`fastpart.train.full`. New parts are kept there, too.
+    threads : int, optional
+        Of all workers together; default: all CPUs.
+    progress : callable, optional
+        Called as ``progress("epoch", done, epochs)``; an exception in it ends the training.
+
+    Returns
+    -------
+    Trained
+        ``metrics`` has one row per round, with ``loss`` (of its last epoch), ``seconds`` per epoch and of these, in the
+        mean over the workers, ``compute_seconds``, ``averaging_seconds`` and ``loading_seconds``; ``remote_bytes`` sent
+        per epoch by all workers, and ``worker_bytes``, the largest anonymous memory of a worker. ``totals`` adds
+        ``parts``, ``workers``, ``halo_rf``, ``label_skew`` and ``sizing``.
+
+    Raises
+    ------
+    ParameterError
+        A parameter that cannot be, or a directory without features, labels or splits.
+    MemoryBudgetError
+        No number of parts fits ``memory_per_worker``.
+    TrainingError
+        A worker died; the text says which, how, and what it said last.
+
+    Notes
+    -----
+    Under ``torchrun`` the calling process is one of the workers, also on several machines that see the same ``src`` and
+    ``output``: ``torchrun --nnodes 2 --rdzv-endpoint HOST:29500 -m fastpart train sdt parts/ -o run/`` on each of them.
+    That traffic is neither encrypted nor authenticated: it belongs on a private network.
+
+    Averages are weighted by training vertices; parts without any are skipped, and halo vertices are never targets.
+    Scores are exact, with all neighbours: layer by layer over the parts.
+
+    References
+    ----------
+    Huang et al., "SDT-GNN: Streaming-based Distributed Training Framework for Graph Neural Networks", section III-D;
+    "CATGNN: Cost-Efficient and Scalable Distributed Training for Graph Neural Networks", section 3.3.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp() + "/parts"
+    >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
+    >>> labels = np.arange(12) // 6
+    >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
+    >>> fp.VertexPartition(labels, k=2).save(
+    ...     folder, edges=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ... )
+    >>> fp.train.sdt(folder, epochs=20, workers=1).totals["test_accuracy"]
+    1.0
+    """
+    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
+    options = Options.of(given)
+    run = parameters.run_options(threads=threads, progress=progress)
+    how = {
+        "average": parameters.choice("average", average, AVERAGES),
+        "average_every": parameters.integer("average_every", average_every, 1, options.epochs),
+        "moments": parameters.flag("average_moments", average_moments),
+    }
+    resume = parameters.flag("resume", resume)
+    asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
+    wanted = _Parts(parts, parameters.memory_size(memory_per_worker))
+    dataset = Dataset(src)
+    job = Job("", "", "", options, how, resume, 1)
+    if UNDER_TORCHRUN in os.environ:
+        if asked is not None or output is None:
+            raise ParameterError(
+                "under torchrun, --nproc-per-node and --nnodes say how many workers there are, and output= is needed: "
+                "a folder that all of them see"
+            )
+        return _joined(dataset, wanted, job, parameters.path("output", output), run)
+    return _supervised(dataset, wanted, job, output, asked or run.threads or _core.default_threads(), run)
+
+
+UNDER_TORCHRUN = "TORCHELASTIC_RUN_ID"
+"""In the environment of processes that torchrun started."""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What the user said about the parts."""
+
+    number: int | str | None
+    budget: int | None
+
+    def of(self, dataset: Dataset, workers: int) -> Sizes:
+        """Return how many there are to be."""
+        number = self.number
+        if isinstance(number, str):
+            parameters.choice("parts", number, ("auto",))
+            if self.budget is None:
+                raise ParameterError(
+                    'parts: "auto" asks how much memory a worker has; give memory_per_worker'
+                )
+            return parts_for(dataset, self.budget, workers)
+        number = dataset.partition.k if number is None else parameters.parts(number)
+        return Sizes.given(dataset, number, self.budget)
+
+    def made(self, dataset: Dataset, sizes: Sizes, output: Path, run: RunOptions) -> Dataset:
+        """Return the dataset in so many parts."""
+        return dataset if sizes.parts == dataset.partition.k else regrouped(dataset, sizes.parts, output, run)
+
+
+def _supervised(
+    dataset: Dataset, wanted: _Parts, job: Job, output: StrPath | None, workers: int, run: RunOptions
+) -> Trained:
+    """Start all workers on this machine."""
+    with Supervisor() as group:
+        kept = group.folder / "output" if output is None else parameters.path("output", output)
+        sizes = wanted.of(dataset, workers)
+        dataset = wanted.made(dataset, sizes, kept, run)
+        workers = min(workers, dataset.partition.k)
+        each = max(1, (run.threads or _core.default_threads()) // workers)
+        job = replace(job, src=os.path.abspath(dataset.path), output=os.path.abspath(kept), threads=each)
+        history = job.history(dataset, job.resume)
+        file = group.folder / "job.json"
+        file.write_text(job.at(group.folder).to_json())
+        common = {"WORLD_SIZE": str(workers), "OMP_NUM_THREADS": str(each), "GLOO_SOCKET_IFNAME": "lo"}
+        for rank in range(workers):
+            group.start(
+                f"worker {rank}",
+                "fastpart.train.model_averaging.worker",
+                str(file),
+                environment=common | {"RANK": str(rank)},
+            )
+        return follow(group, history, run.progress, _facts(dataset, sizes, workers))
+
+
+def _joined(dataset: Dataset, wanted: _Parts, job: Job, output: Path, run: RunOptions) -> Trained:
+    """Be one of the workers that torchrun started, perhaps on several machines."""
+    dist.init_process_group("gloo", init_method="env://")
+    try:
+        workers = dist.get_world_size()
+        sizes = from_first(wanted.of(dataset, workers) if is_first() else None)
+        made = from_first(
+            os.path.abspath(wanted.made(dataset, sizes, output, run).path) if is_first() else None
+        )
+        job = replace(job, src=made, output=os.path.abspath(output))
+
+        def told(row: dict[str, Any]) -> None:
+            if run.progress is not None:
+                run.progress("epoch", row["epoch"] + 1, job.options.epochs)
+
+        dataset = Dataset(made)
+        if is_first():
+            job.history(dataset, resume=False)  # makes the folder
+        dist.barrier()
+        with torch_settings(run.threads, job.options.seed):
+            _, scores = job.at(output).work(told)
+        return Trained.of(
+            "sdt",
+            dataset.task,
+            job.history(dataset, resume=True),
+            {**scores, **_facts(dataset, sizes, workers)},
+        )
+    finally:
+        dist.destroy_process_group()
+
+
+def _facts(dataset: Dataset, sizes: Sizes, workers: int) -> dict[str, Any]:
+    measured = dataset.manifest.get("metrics", {})
+    return {
+        "parts": dataset.partition.k,
+        "halo_rf": measured.get("halo_rf"),
+        "label_skew": measured.get("label_skew"),
+        "workers": workers,
+        "sizing": sizes.explained,
+    }

@@ -1,0 +1,110 @@
+"""Other parts of the graph that a partition directory holds."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import partitioners
+from ...edges import Edges, open_edges
+from ...errors import CapacityWarning
+from ...parameters import RunOptions
+from ...partition import VertexPartition
+from ...store import save
+from ..data import SPLITS, Dataset
+
+DEFAULT = "spring"
+"""For partitions that were made elsewhere."""
+
+
+NOT_AGAIN = frozenset(
+    {"edges", "k", "balance_on", "degrees", "threads", "memory_limit", "tmp_dir", "progress"}
+)
+"""Parameters that a directory does not hold, or that are another's to say."""
+
+
+@contextmanager
+def edges_of(dataset: Dataset) -> Iterator[Edges]:
+    """Give the records of the graph, from the in-edges of all parts, in a temporary file."""
+    manifest = dataset.manifest
+    n, m = len(dataset.partition), manifest["m"]
+    with tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
+        file = Path(folder) / "edges.npy"
+        if not m:
+            yield open_edges(np.empty((0, 2), np.uint32), num_vertices=n, kind=manifest["edges"])
+            return
+        records = np.lib.format.open_memmap(file, "w+", np.dtype(np.uint32), (m, 2))
+        for part in dataset.partition.parts:
+            end = int(part.indptr[part.num_inner])
+            ids = part.edge_ids[:end]
+            first = ids < m  # the opposite direction of a record has the id m + record
+            rows = np.repeat(np.arange(part.num_inner), np.diff(part.indptr[: part.num_inner + 1]))
+            records[ids[first], 0] = part.vertices[part.indices[:end][first]]
+            records[ids[first], 1] = part.vertices[rows[first]]
+        records.flush()
+        del records
+        yield open_edges(file, num_vertices=n, kind=manifest["edges"], layout="rows")
+
+
+def partitioned(dataset: Dataset, edges: Edges, k: int) -> VertexPartition:
+    """Partition into k parts in the way the dataset was made."""
+    name = dataset.partition.algorithm
+    known = name in partitioners.PARTITIONERS
+    function = partitioners.PARTITIONERS[name if known else DEFAULT]
+    given: dict[str, Any] = dataset.partition.parameters if known else {}
+    taken = set(inspect.signature(function).parameters) - NOT_AGAIN
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CapacityWarning)
+        made = function(edges, k=k, **{key: value for key, value in given.items() if key in taken})
+    assert isinstance(made, VertexPartition)
+    return made
+
+
+def regrouped(dataset: Dataset, k: int, output: Path, run: RunOptions) -> Dataset:
+    """Return the same graph in k parts, in ``OUTPUT/parts-K``; made unless it is there."""
+    output.mkdir(exist_ok=True)
+    target = output / f"parts-{k}"
+    if target.exists():
+        found = Dataset(target)
+        if found.manifest.get("checksum") == dataset.manifest.get("checksum"):
+            return found
+        shutil.rmtree(target)
+    with edges_of(dataset) as edges, tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
+        rows = _rows(dataset, Path(folder))
+        save(
+            partitioned(dataset, edges, k),
+            target,
+            edges=edges,
+            halo_hops=dataset.manifest["halo_hops"],
+            **rows,
+        )
+    return Dataset(target)
+
+
+def _rows(dataset: Dataset, folder: Path) -> dict[str, Any]:
+    """Return features, labels and splits by vertex; features lie in a file."""
+    n, width = len(dataset.partition), dataset.task.features
+    file = folder / "features.npy"
+    features = np.lib.format.open_memmap(
+        file, "w+", np.dtype(dataset.manifest["features"]["dtype"]), (n, width)
+    )
+    labels: Any = None
+    splits = {name: np.zeros(n, bool) for name in SPLITS if name in dataset.manifest["splits"]}
+    for part in dataset.partition.parts:
+        features[part.inner] = part.features
+        assert part.labels is not None
+        if labels is None:
+            labels = np.empty((n, *part.labels.shape[1:]), part.labels.dtype)
+        labels[part.inner] = part.labels
+        for name, mask in splits.items():
+            mask[part.inner] = getattr(part, name)
+    features.flush()
+    return {"features": file, "labels": labels, "splits": splits}

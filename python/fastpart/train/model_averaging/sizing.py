@@ -1,0 +1,127 @@
+"""How many parts the memory of a worker asks for.
+
+The papers' rule: with S the size of graph and features, M what a worker has and T what it needs to compute (two thirds
+of M), as many parts as workers (q) if ``S <= q (M - T)``, else ``ceil(S / (M - T))``. Their S leaves halos out; here
+the count rises until the largest part, measured with its halo, fits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import MemoryBudgetError
+from ...metrics import evaluate
+from ...partition import VertexPartition
+from ..data import Dataset
+from .regroup import edges_of, partitioned
+
+COMPUTING = 2 / 3
+"""T, as a share of M."""
+
+EDGE_BYTES = 8 + 8 + 8
+"""In memory per directed edge: the source, and the same by source with the edge's number, for the way back."""
+
+VERTEX_BYTES = 8 + 8 + 8 + 8
+"""Per vertex beside its features: offsets in both directions, degree, label."""
+
+_TRIES = 8
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A number of parts and why.
+
+    Attributes
+    ----------
+    parts : int
+        Number of parts.
+    explained : dict
+        ``graph_bytes`` (S), ``memory_per_worker`` (M), ``computing_bytes`` (T), ``parts_by_rule``, ``parts``,
+        ``largest_part_bytes`` (with its halo), ``replication`` (all parts with halos, relative to S); None where not
+        asked for.
+    """
+
+    parts: int
+    explained: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def given(cls, dataset: Dataset, parts: int, budget: int | None) -> Sizes:
+        """Return the number that the user gave, and how large its parts are, if that is known already."""
+        total = graph_bytes(dataset)
+        found: dict[str, Any] = {"graph_bytes": total, "memory_per_worker": budget, "parts": parts}
+        if parts == dataset.partition.k:
+            bytes_of = _bytes_of_parts(dataset)
+            found |= {"largest_part_bytes": max(bytes_of), "replication": sum(bytes_of) / max(total, 1)}
+            if budget is not None:
+                _refuse_large(found, budget)
+        return cls(parts, found)
+
+
+def graph_bytes(dataset: Dataset) -> int:
+    """Return S: the graph with features, in memory."""
+    edges = dataset.manifest["num_directed_edges"]
+    return _bytes(len(dataset.partition), edges, dataset.task.features)
+
+
+def parts_for(dataset: Dataset, budget: int, workers: int) -> Sizes:
+    """Return the least number of parts, from what the rule says on, whose largest fits."""
+    total, room = graph_bytes(dataset), _room(budget)
+    by_rule = workers if total <= workers * room else math.ceil(total / max(room, 1))
+    found: dict[str, Any] = {
+        "graph_bytes": total,
+        "memory_per_worker": budget,
+        "computing_bytes": budget - room,
+        "parts_by_rule": by_rule,
+    }
+    k, bytes_of = by_rule, [total]
+    for _ in range(_TRIES):
+        if k > len(dataset.partition):
+            break
+        bytes_of = _bytes_of_parts(dataset) if k == dataset.partition.k else _bytes_of_new(dataset, k)
+        found |= {
+            "parts": k,
+            "largest_part_bytes": max(bytes_of),
+            "replication": sum(bytes_of) / max(total, 1),
+        }
+        if max(bytes_of) <= room:
+            return Sizes(k, found)
+        k = max(k + 1, math.ceil(k * max(bytes_of) / max(room, 1)))
+    raise MemoryBudgetError(
+        f"memory_per_worker: {budget:,} bytes leave {room:,} for a part, and with {found.get('parts', by_rule)} parts "
+        f"the largest takes {max(bytes_of):,} with its halo (all of them {sum(bytes_of) / max(total, 1):.1f} times the "
+        "graph); more parts have more halo: give workers more memory, or make parts with a smaller cut"
+    )
+
+
+def _refuse_large(found: dict[str, Any], budget: int) -> None:
+    largest, room = found["largest_part_bytes"], _room(budget)
+    if largest > room:
+        raise MemoryBudgetError(
+            f"memory_per_worker: {budget:,} bytes leave {room:,} for a part, the largest takes {largest:,} with its "
+            'halo; give workers more memory, or parts="auto"'
+        )
+
+
+def _room(budget: int) -> int:
+    return int(budget * (1 - COMPUTING))
+
+
+def _bytes(vertices: int, edges: int, features: int) -> int:
+    return vertices * (VERTEX_BYTES + 4 * features) + edges * EDGE_BYTES
+
+
+def _bytes_of_parts(dataset: Dataset) -> list[int]:
+    width = dataset.task.features
+    parts = dataset.partition.parts
+    return [_bytes(part.num_inner + part.num_halo, part.num_edges, width) for part in parts]
+
+
+def _bytes_of_new(dataset: Dataset, k: int) -> list[int]:
+    """Return the sizes that the parts of a new partition would have, with one hop."""
+    with edges_of(dataset) as edges:
+        found: VertexPartition = partitioned(dataset, edges, k)
+        parts = evaluate(edges, found).parts
+    columns = zip(parts["vertices"] + parts["halo"], parts["volume"], strict=True)
+    return [_bytes(vertices, volume, dataset.task.features) for vertices, volume in columns]

@@ -1,0 +1,206 @@
+"""What a worker does: rounds of training on its parts, each of which ends with the mean over all workers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from ..batches import Batch, batches
+from ..config import Options
+from ..data import Dataset, LocalGraph
+from ..models import build
+from ..steps import losses, train_epoch
+from ..usage import anonymous_bytes
+from .averaging import Mean, moments_of, put_moments, put_weights, weights_of
+from .evaluation import Evaluation
+from .loading import Parts
+from .memory import PartState
+
+
+class Worker:
+    """One of the workers.
+
+    Attributes
+    ----------
+    network : torch.nn.Module
+        With the weights that all workers agree on after each round.
+    """
+
+    def __init__(
+        self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
+    ) -> None:
+        rank = dist.get_rank()
+        self._dataset, self._options, self._how = dataset, options, how
+        self._parts = Parts(dataset, rank, dist.get_world_size())
+        torch.manual_seed(options.seed)
+        self.network: nn.Module = build(dataset.task, options)
+        self._adam = torch.optim.Adam(
+            self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
+        )
+        self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
+        self._of_parts = {number: PartState.new(options.seed, number) for number in self._parts.numbers}
+        self._evaluation = Evaluation(dataset, self._parts, folder, options.layers)
+        self._seconds = {"compute": 0.0, "averaging": 0.0}
+        self._memory = 0
+        self._gathered: dict[int, Any] = {}
+        if state:
+            self._weights, self._moments = state["weights"], state["moments"]
+            self._of_parts = {
+                number: PartState(**state["of_parts"][number]) for number in self._parts.numbers
+            }
+        put_weights(self.network, self._weights)
+
+    def round(self, epochs: int) -> dict[str, Any]:
+        """Train some epochs on each part, average, and return the row."""
+        dist.barrier()
+        start = time.perf_counter()
+        self._parts.seconds = 0.0
+        self._seconds = dict.fromkeys(self._seconds, 0.0)
+        turn = self._by_gradients if self._how["average"] == "gradients" else self._by_weights
+        loss, targets, sent = turn(epochs)
+        seconds = time.perf_counter() - start
+        sums = torch.tensor([loss, targets], dtype=torch.float64)
+        dist.all_reduce(sums)
+        self._gather()
+        most = torch.tensor([seconds, float(max(self._memory, anonymous_bytes()))], dtype=torch.float64)
+        dist.all_reduce(most, dist.ReduceOp.MAX)
+        spent = torch.tensor([*self._seconds.values(), self._parts.seconds], dtype=torch.float64)
+        dist.all_reduce(spent)
+        names = (*self._seconds, "loading")
+        return {
+            "loss": (sums[0] / sums[1]).item(),
+            "seconds": most[0].item() / epochs,
+            **{
+                f"{name}_seconds": value / dist.get_world_size() / epochs
+                for name, value in zip(names, spent.tolist(), strict=True)
+            },
+            "remote_bytes": sent * dist.get_world_size() // epochs,
+            "worker_bytes": int(most[1]),
+            **self._evaluation.scores(self.network, ("val",)),
+        }
+
+    def _by_weights(self, epochs: int) -> tuple[float, int, int]:
+        """Train a copy of the network on each part, and take the mean of the copies."""
+        weights, moments = Mean(), Mean()
+        loss, targets = 0.0, 0
+        for number in self._parts.numbers:
+            count = self._dataset.train_counts[number]
+            if not count:
+                continue
+            local = self._parts.load(number)
+            start = time.perf_counter()
+            put_weights(self.network, self._weights)
+            mine = self._of_parts[number]
+            put_moments(self._adam, self._moments if mine.moments is None else mine.moments)
+            with mine.random() as generator:
+                for _ in range(epochs):
+                    lost, seen = train_epoch(
+                        self._dataset.task, self.network, self._adam, local, self._options, generator
+                    )
+            loss, targets = loss + lost, targets + seen
+            weights.add(weights_of(self.network), count)
+            if self._how["moments"]:
+                moments.add(moments_of(self._adam), count)
+            else:
+                mine.moments = moments_of(self._adam)
+            self._seconds["compute"] += time.perf_counter() - start
+            self._memory = max(self._memory, anonymous_bytes())
+        start = time.perf_counter()
+        self._weights = weights.of_all(self._weights)
+        sent = sum(tensor.numel() for tensor in self._weights)
+        if self._how["moments"]:
+            self._moments = moments.of_all(self._moments)
+            sent += sum(tensor.numel() for tensor in self._moments)
+        put_weights(self.network, self._weights)
+        self._seconds["averaging"] += time.perf_counter() - start
+        return loss, targets, 8 * sent
+
+    def _by_gradients(self, epochs: int) -> tuple[float, int, int]:
+        """Sum the gradients of all workers in every step."""
+        put_moments(self._adam, self._moments)
+        self.network.train()
+        parameters = [parameter for parameter in self.network.parameters() if parameter.requires_grad]
+        loss, targets, sent = 0.0, 0, 0
+        for _ in range(epochs):
+            loss, targets = 0.0, 0
+            steps = self._steps()
+            while True:
+                start = time.perf_counter()
+                step = next(steps, None)
+                self._adam.zero_grad()
+                lost, seen = self._accumulate(step() if step else iter(()))
+                self._seconds["compute"] += time.perf_counter() - start
+                start = time.perf_counter()
+                counts = torch.tensor([float(seen), float(step is not None)], dtype=torch.float64)
+                dist.all_reduce(counts)
+                if counts[1] == 0:
+                    break
+                sent += _sum_gradients(parameters, counts[0].item())
+                self._seconds["averaging"] += time.perf_counter() - start
+                self._adam.step()
+                loss, targets = loss + lost, targets + seen
+        self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
+        return loss, targets, sent
+
+    def _steps(self) -> Iterator[Callable[[], Iterator[tuple[LocalGraph, Batch]]]]:
+        """Give what each step looks at: all parts in full-batch training, else one batch of one part."""
+
+        def of_part(number: int) -> Iterator[tuple[LocalGraph, Batch]]:
+            local = self._parts.load(number)
+            with self._of_parts[number].random() as generator:
+                for batch in batches(local, self._options, generator):
+                    yield local, batch
+            self._memory = max(self._memory, anonymous_bytes())
+
+        trained = [number for number in self._parts.numbers if self._dataset.train_counts[number]]
+        if self._options.batch_size is None:
+            yield lambda: (pair for number in trained for pair in of_part(number))
+            return
+        for number in trained:
+            for pair in of_part(number):
+                yield lambda pair=pair: iter([pair])  # type: ignore[misc]
+
+    def _accumulate(self, pairs: Iterator[tuple[LocalGraph, Batch]]) -> tuple[float, int]:
+        """Add up the gradients of the summed losses; return that sum and the number of targets."""
+        loss, targets = 0.0, 0
+        for local, batch in pairs:
+            total = losses(self._dataset.task, self.network, local, batch).sum()
+            total.backward()
+            loss, targets = loss + total.item(), targets + len(batch.targets)
+        return loss, targets
+
+    def state(self) -> dict[str, Any]:
+        """Return what is needed to go on from here: rank 0 knows that of all workers after a round."""
+        return {"weights": self._weights, "moments": self._moments, "of_parts": self._gathered}
+
+    def _gather(self) -> None:
+        """Tell rank 0 the state of all parts."""
+        mine = {number: asdict(state) for number, state in self._of_parts.items()}
+        all_of_them: list[Any] | None = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+        dist.gather_object(mine, all_of_them)
+        self._gathered = {number: state for states in all_of_them or () for number, state in states.items()}
+
+    def final(self, best: dict[str, Tensor]) -> dict[str, float]:
+        """Return the scores of the best weights."""
+        self.network.load_state_dict(best)
+        return self._evaluation.scores(self.network)
+
+
+def _sum_gradients(parameters: list[nn.Parameter], targets: float) -> int:
+    """Replace all gradients by their sum over the workers per target; return the bytes sent."""
+    gradients = [
+        torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters
+    ]
+    flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+    dist.all_reduce(flat)
+    parts = (flat / targets).split([parameter.numel() for parameter in parameters])
+    for parameter, values in zip(parameters, parts, strict=True):
+        parameter.grad = values.reshape(parameter.shape)
+    return flat.numel() * flat.element_size()

@@ -1,0 +1,22 @@
+"""SGC (Wu et al., "Simplifying Graph Convolutional Networks", ICML 2019, section 2.2)."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from ..config import Options
+from ..scores import Task
+from .gcn import Convolution, Propagation
+from .network import Network
+
+
+class SGC(Network):
+    """As many propagations of the features as there are layers, and one linear map; ``hidden`` does not matter."""
+
+    def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
+        """Return one propagation, the last with the linear map."""
+        return Convolution(task.features, out) if index == options.layers - 1 else Propagation()
+
+    def between(self, h: Tensor) -> Tensor:
+        """Return what it is given: nothing but the linear map is learned."""
+        return h

@@ -1,0 +1,92 @@
+"""What a process that a :class:`~fastpart.train.supervisor.Supervisor` started tells it: lines of JSON in a pipe."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..errors import FastpartError
+
+PIPE, PARENT, RUN = "FASTPART_REPORTS", "FASTPART_SUPERVISOR", "FASTPART_RUN"
+"""Variables of the environment: descriptor of the pipe, process id of the supervisor, and name of the run."""
+
+READY, DONE = "ready", "done"
+"""Messages that the supervisor itself understands."""
+
+
+class Reports:
+    """The child's end; without a supervisor, a word to nobody."""
+
+    def __init__(self) -> None:
+        self._pipe: int | None = None
+        if PIPE in os.environ:
+            self._pipe = int(os.environ.pop(PIPE))
+            os.set_inheritable(self._pipe, False)
+            die_with(int(os.environ[PARENT]))
+
+    def ready(self) -> None:
+        """Say that the process has started."""
+        self.send(READY, True)
+
+    def done(self) -> None:
+        """Say that nothing is left to do, so that it does not matter how the process ends."""
+        self.send(DONE, True)
+
+    def send(self, kind: str, content: Any) -> None:
+        """Send a message."""
+        if self._pipe is None:
+            return
+        line = memoryview(json.dumps([kind, content]).encode() + b"\n")
+        while line:
+            line = line[os.write(self._pipe, line) :]
+
+
+def run(main: Callable[[Reports], None]) -> NoReturn:
+    """Do the work of this process. What goes wrong is one line on stderr and exit code 1, at once.
+
+    At once: exit handlers of libraries would wait for peers that are gone.
+    """
+    code = 1
+    try:
+        main(Reports())
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except BaseException as error:
+        print(describe(error), file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def describe(error: BaseException) -> str:
+    """Return an error in one paragraph, with the place in the user's code, if it came from there."""
+    if isinstance(error, FastpartError | OSError):
+        return str(error)
+    text = f"{type(error).__name__}: {error}".partition("\nStack trace:")[0]  # what DGL adds of its C++
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [frame for frame in frames if not _is_library(frame.filename)]
+    if places:
+        text += f" (in {places[-1].name}, {places[-1].filename}, line {places[-1].lineno})"
+    return text
+
+
+def _is_library(filename: str) -> bool:
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    theirs = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<")
+    return filename.startswith((ours, *theirs))
+
+
+def die_with(parent: int) -> None:
+    """Ask the kernel to kill this process when its parent dies, however that dies."""
+    parent_death_signal = 1
+    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)

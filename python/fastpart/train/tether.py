@@ -1,0 +1,119 @@
+"""A line between the supervisors of several machines: when one of them fails, all do.
+
+Neither torch nor DGL tells a machine that another one has died while it waits for an answer from there.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from ..errors import TrainingError
+
+_HELLO, _DONE = b"fastpart %d\n", b"done\n"
+
+_POLL_SECONDS = 0.2
+
+_SILENCE = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 7000}
+"""A machine that has lost its power or its network counts as dead after 7 seconds."""
+
+
+class Tether:
+    """The lines of this machine: of machine 0 to all others, of another to machine 0.
+
+    Raises
+    ------
+    TrainingError
+        Machines that are not there in time.
+    """
+
+    def __init__(self, addresses: Sequence[str], port: int, here: int, seconds: float) -> None:
+        self._addresses, self._done = addresses, False
+        self.lines: dict[socket.socket, int] = {}
+        deadline = time.monotonic() + seconds
+        try:
+            if here == 0:
+                self._gather(port, deadline)
+            else:
+                self._join(port, here, deadline)
+        except BaseException:
+            self.close()
+            raise
+
+    def _gather(self, port: int, deadline: float) -> None:
+        with socket.create_server((self._addresses[0], port)) as server:
+            server.settimeout(_POLL_SECONDS)
+            while len(self.lines) < len(self._addresses) - 1:
+                with suppress(TimeoutError):
+                    line, _ = server.accept()
+                    self._greet(line)
+                if time.monotonic() > deadline:
+                    missing = sorted(set(range(1, len(self._addresses))) - set(self.lines.values()))
+                    raise TrainingError(
+                        f"{self._names(missing)} did not start; start the same command there, too"
+                    )
+
+    def _greet(self, line: socket.socket) -> None:
+        """Take a line, unless whoever calls is none of ours."""
+        line.settimeout(_POLL_SECONDS)
+        with suppress(OSError, ValueError):
+            said = line.recv(64)
+            machine = int(said.split()[1])
+            if (
+                said == _HELLO % machine
+                and 0 < machine < len(self._addresses)
+                and machine not in self.lines.values()
+            ):
+                self._keep(line, machine)
+                return
+        line.close()
+
+    def _join(self, port: int, here: int, deadline: float) -> None:
+        while True:
+            try:
+                line = socket.create_connection((self._addresses[0], port), timeout=_POLL_SECONDS)
+                line.sendall(_HELLO % here)
+                return self._keep(line, 0)
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise TrainingError(
+                        f"{self._names([0])} does not answer on port {port} ({error.strerror or error}); start the "
+                        "same command there, too, and let this port through"
+                    ) from None
+                time.sleep(_POLL_SECONDS)
+
+    def _keep(self, line: socket.socket, machine: int) -> None:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _SILENCE.items():
+            line.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        line.setblocking(False)
+        self.lines[line] = machine
+
+    def _names(self, machines: Sequence[int]) -> str:
+        return ", ".join(f"machine {machine} ({self._addresses[machine]})" for machine in machines)
+
+    def read(self, line: socket.socket) -> None:
+        """Read what came on a line: either the machine there is done, or it has failed."""
+        try:
+            said = line.recv(64)
+        except OSError:
+            said = b""
+        if said != _DONE:
+            raise TrainingError(
+                f"{self._names([self.lines[line]])} failed or went silent, so the processes here were ended, too; see "
+                "there for the cause"
+            )
+
+    def done(self) -> None:
+        """Tell the others that this machine is done."""
+        for line in self.lines:
+            with suppress(OSError):
+                line.sendall(_DONE)
+
+    def close(self) -> None:
+        """Let go."""
+        for line in self.lines:
+            line.close()
+        self.lines.clear()

@@ -1,0 +1,124 @@
+"""What training returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from torch import Tensor, nn
+
+from .. import parameters
+from ..errors import ParameterError
+from ..parameters import StrPath
+from .config import Options
+from .history import PLOT, History
+from .models import build
+from .scores import Task
+
+_USED = ("remote_bytes", "worker_bytes")
+
+_SHOWN = 10
+"""Of the epochs, the last ones."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model and how it came about.
+
+    Attributes
+    ----------
+    method : str
+        What trained it.
+    metrics : polars.DataFrame
+        One row per epoch: ``epoch``, ``loss`` (mean over the training vertices), ``val_accuracy``, ``val_f1``,
+        ``seconds``, and what the method adds.
+    totals : dict
+        ``epochs``, ``best_epoch``, ``val_accuracy``, ``val_f1``, ``test_accuracy``, ``test_f1`` of the best epoch's
+        weights, ``seconds_per_epoch``, ``remote_bytes`` and ``worker_bytes`` (medians over the epochs), and what the
+        method adds.
+    weights : dict of torch.Tensor
+        Weights of the best epoch.
+    output : pathlib.Path or None
+        Where checkpoint, weights, metrics and their plot lie.
+    """
+
+    method: str
+    task: Task
+    options: Options
+    metrics: pl.DataFrame
+    totals: dict[str, Any]
+    weights: dict[str, Tensor]
+    output: Path | None
+
+    @classmethod
+    def of(cls, method: str, task: Task, history: History, totals: dict[str, Any]) -> Trained:
+        """Return what a history came to; with an output folder, the plot of it goes there."""
+        metrics = history.frame()
+        of_all: dict[str, Any] = {
+            "method": method,
+            "epochs": len(history.rows),
+            "best_epoch": history.best_epoch,
+            **totals,
+            "seconds_per_epoch": metrics["seconds"].median(),
+            **{name: _rounded(metrics[name].median()) for name in _USED if name in metrics.columns},
+        }
+        trained = cls(method, task, history.options, metrics, of_all, history.best, history.output)
+        if history.output is not None:
+            trained.draw(history.output / PLOT)
+        return trained
+
+    def network(self) -> nn.Module:
+        """Return the network with the weights of the best epoch, in evaluation mode."""
+        network = build(self.task, self.options)
+        network.load_state_dict(self.weights)
+        return network.eval()
+
+    def __str__(self) -> str:
+        from ..report.text import table
+
+        lines = [f"{name:18} {_shown(value)}" for name, value in self.totals.items() if value is not None]
+        return "\n".join([table(self.metrics.tail(_SHOWN)), "", *lines])
+
+    def draw(self, out: StrPath) -> None:
+        """Draw loss and validation scores by epoch into an SVG, PNG or PDF.
+
+        Parameters
+        ----------
+        out : path
+            The picture; the suffix says the format.
+
+        Raises
+        ------
+        ParameterError
+            Another suffix.
+        ModuleNotFoundError
+            PNG or PDF without matplotlib: ``pip install 'fastpart[plot]'``.
+        """
+        from ..report.curves import curves_of
+        from ..report.pages import write_plots
+
+        target = parameters.path("out", out)
+        if target.suffix not in (".svg", ".png", ".pdf"):
+            raise ParameterError(f"out: unknown suffix {target.suffix!r}; use .svg, .png or .pdf")
+        write_plots(curves_of(self.metrics, self.totals["best_epoch"]), target)
+
+    def __repr__(self) -> str:
+        totals = self.totals
+        return (
+            f"<Trained by {self.method}: {totals['epochs']} epochs, the best {totals['best_epoch']}, "
+            f"test accuracy {totals['test_accuracy']:.4f}>"
+        )
+
+
+def _rounded(value: Any) -> int:
+    return round(value)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(item)}" for name, item in value.items() if item is not None)
+    return (
+        f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    )

@@ -1,0 +1,41 @@
+"""What the tests of the supervisor let it start: ``python -m supervised WHAT``."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from fastpart.train.reporting import Reports, run
+
+
+def main(reports: Reports) -> None:
+    what = sys.argv[1]
+    if what == "never ready":
+        time.sleep(1000)
+    Path(f"/dev/shm/{os.environ['RUN']}-{os.getpid()}").write_text("x")
+    (Path(os.environ["TMPDIR"]) / "temporary").write_text("x")
+    reports.ready()
+    if what == "works":
+        reports.send("found", {"answer": 42})
+        reports.done()
+    elif what == "fails":
+        print("\n".join(f"line {i}" for i in range(10_000)), file=sys.stderr)
+        raise ValueError("no such thing")
+    elif what == "leaves early":
+        pass
+    elif what == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    else:
+        if what == "is stubborn":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if what == "has children":
+            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+            reports.send("child", child.pid)
+        reports.send("pid", os.getpid())
+        time.sleep(1000)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,203 @@
+"""Processes that are supervised end together, with the cause, and leave nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from child import SignalAt, run_child
+from watched import gone, runs, traces
+
+import fastpart as fp
+from fastpart.train import traces as traces_module
+from fastpart.train.supervisor import Supervisor
+from fastpart.train.traces import Traces, remove_stale
+
+
+@pytest.fixture(autouse=True)
+def _temporary(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield
+    assert traces(os.getpid(), tmp_path) == []
+
+
+def start(group, name, what, **options):
+    group.start(name, "supervised", what, environment={"RUN": group.name}, **options)
+
+
+def follow(group, *started, told):
+    """Start processes, each given by name, what it does, and options, and listen to them."""
+    for name, what, options in started:
+        start(group, name, what, **options)
+    for message in group.messages():
+        told(message)
+
+
+def fail(*started, told=lambda message: None):
+    """Follow processes until one fails; return the refusal, and check that all have ended soon, and it itself."""
+    heard = []
+
+    def listen(message):
+        heard.append(time.monotonic())
+        told(message)
+
+    group = Supervisor()
+    with pytest.raises(fp.TrainingError) as raised, group:
+        follow(group, *started, told=listen)
+    assert not heard or time.monotonic() - heard[-1] < 10
+    assert not any(runs(child.process.pid) for child in group._children)
+    return str(raised.value)
+
+
+SERVER = ("the server", "sleeps", {"serves": True})
+
+
+def workers(*whats):
+    return [(f"worker {i}", what, {}) for i, what in enumerate(whats)]
+
+
+def test_work_is_done():
+    with Supervisor() as group:
+        for name, what, options in (SERVER, *workers("works", "works")):
+            start(group, name, what, **options)
+        said = [message for message in group.messages() if message[1] == "found"]
+        server = group._children[0].process
+        assert server.poll() is None
+        server.kill()  # what serves may end as it likes, once all is done
+    assert sorted(said) == [(f"worker {i}", "found", {"answer": 42}) for i in range(2)]
+
+
+def test_a_failure_is_told_with_the_end_of_stderr():
+    text = fail(SERVER, *workers("sleeps", "fails"))
+    assert text.startswith("worker 1 ended with exit code 1 before its work was done")
+    *lines, error = text.splitlines()
+    assert lines[-1] == "  line 9999"
+    assert len(lines) < 20
+    assert error.startswith("  ValueError: no such thing (in main, ")
+    assert "Traceback" not in text
+
+
+def test_a_death_is_told_with_the_signal():
+    assert fail(SERVER, *workers("sleeps", "dies")).startswith(
+        "worker 1 was killed by SIGKILL (if nobody killed it, memory ran out"
+    )
+
+
+def test_a_process_may_not_leave_before_it_is_done():
+    assert fail(SERVER, *workers("leaves early")).startswith(
+        "worker 0 ended with exit code 0 before its work was done"
+    )
+
+
+def test_a_server_may_not_end_before_the_work():
+    def kill(message):
+        name, kind, content = message
+        if (name, kind) == ("the server", "pid"):
+            os.kill(content, signal.SIGTERM)
+
+    assert fail(SERVER, *workers("sleeps"), told=kill).startswith("the server was killed by SIGTERM")
+
+
+def test_what_is_not_ready_in_time_is_named():
+    slow = ("slow one", "never ready", {"ready_within": 0.5})
+    assert fail(*workers("sleeps"), slow).startswith("slow one: not ready after 0.5 s")
+
+
+def test_the_stubborn_and_the_orphans_end_too():
+    pids, end = [], []
+
+    def told(message):
+        if message[1] in ("pid", "child"):
+            pids.append(message[2])
+        if len(pids) == 3:
+            end.append(time.monotonic())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), Supervisor() as group:
+        follow(group, *workers("is stubborn", "has children"), told=told)
+    assert time.monotonic() - end[0] < 10
+    assert gone(*pids, seconds=1)
+
+
+# Prints what its children are, then waits for ever.
+SUPERVISES = """
+import os, sys, tempfile
+sys.path.insert(0, sys.argv[1])
+tempfile.tempdir = sys.argv[2]
+from fastpart.train.supervisor import Supervisor
+def supervise():
+    pids = []
+    with Supervisor() as group:
+        for i, what in enumerate(["sleeps", "is stubborn"]):
+            group.start(str(i), "supervised", what, environment={"RUN": group.name})
+        for _, kind, content in group.messages():
+            if kind == "pid":
+                pids.append(content)
+            if len(pids) == 2:
+                print(os.getpid(), *pids, flush=True)
+                print("ready", flush=True)
+                pids = []
+try:
+    supervise()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def supervise(tmp_path, number, may_die_of=()):
+    tests = Path(__file__).parent
+    outcome = run_child(
+        SUPERVISES, tests, tmp_path, signal_at=SignalAt(number, "ready"), may_die_of=may_die_of
+    )
+    me, *pids = map(int, outcome.out.splitlines()[0].split())
+    assert len(pids) == 2
+    assert gone(*pids)
+    return outcome, me
+
+
+def test_ctrl_c_ends_everything(tmp_path):
+    outcome, me = supervise(tmp_path, signal.SIGINT)
+    assert (outcome.rc, outcome.out.splitlines()[-1]) == (0, "interrupted"), outcome.err
+    assert outcome.ended - outcome.signalled < 10
+    assert traces(me, tmp_path) == []
+
+
+def test_a_killed_supervisor_takes_all_along_and_the_next_cleans_up(tmp_path):
+    _, me = supervise(tmp_path, signal.SIGKILL, [signal.SIGKILL])
+    assert traces(me, tmp_path) != []
+    with Supervisor():
+        assert traces(me, tmp_path) == []
+
+
+def test_runs_that_live_are_left_alone(tmp_path):
+    with (
+        Traces() as mine,
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other,
+    ):
+        (traces_module.SHARED_MEMORY / f"{mine.name}-data").write_text("x")
+        dead = f"fastpart-{other.pid}-00c0ffee-data"
+        (traces_module.SHARED_MEMORY / dead).write_text("x")
+        assert remove_stale() == []
+        assert other.stdin is not None
+        other.stdin.close()
+        other.wait()
+        assert remove_stale() == [dead.removesuffix("-data")]
+        assert len(traces(os.getpid(), tmp_path)) == 3
+
+
+@pytest.mark.parametrize("place", ["shared memory", "folder"])
+def test_runs_of_other_containers_are_left_alone(place):
+    """Their processes are not to be seen, nor one of the two places, but they hold a lock in the other one."""
+    with Traces() as mine:
+        unseen = mine.name.replace(str(os.getpid()), str(2**22 + 1))
+        seen = traces_module._lock_of(mine.name) if place == "shared memory" else mine.folder
+        renamed = Path(str(seen).replace(mine.name, unseen))
+        seen.rename(renamed)
+        try:
+            assert remove_stale() == []
+        finally:
+            renamed.rename(seen)

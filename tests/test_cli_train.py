@@ -1,0 +1,336 @@
+"""``fastpart train``: what it prints and leaves behind, its refusals, and what it says without torch."""
+
+import importlib.util
+import json
+import logging
+import os
+import pydoc
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fastpart as fp
+from fastpart.cli import main
+from test_cli_process import on_a_terminal
+from trainable import planted
+
+INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "dgl"))
+needs_torch = pytest.mark.skipif(not INSTALLED, reason="needs torch and dgl")
+
+QUICK = ("--epochs", "3", "--hidden", "8", "--threads", "1")
+METHODS = ("full", "distdgl", "sdt")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a graph, what belongs to its vertices, and its parts."""
+    folder = tmp_path_factory.mktemp("planted")
+    planted(folder, k=2)
+    labels = np.load(folder / "g.bin.labels.npy")
+    order = np.random.default_rng(0).permutation(len(labels))
+    np.savez(folder / "s.npz", train=order[:300], val=order[300:450], test=order[450:])
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, folder, monkeypatch):
+    """Run in a folder of its own that has the graph and the parts; undo what the command line sets up."""
+    monkeypatch.chdir(tmp_path)
+    for file in folder.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    yield
+    log = logging.getLogger("fastpart")
+    log.handlers.clear()
+    log.setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command in this process; return exit code, stdout and stderr."""
+
+    def run(*arguments):
+        code = main(["train", *(str(argument) for argument in arguments)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+# Complete results.
+
+
+@needs_torch
+def test_full_prints_the_epochs_and_the_totals(run):
+    before = sorted(os.listdir())
+    code, out, err = run("full", "parts", *QUICK)
+    assert (code, err) == (0, "")
+    table, totals = out.split("\n\n")
+    assert table.split("\n")[0].split()[:4] == ["epoch", "loss", "val_accuracy", "val_f1"]
+    assert [line.split()[0] for line in table.split("\n")[1:]] == ["0", "1", "2"]
+    assert re.search(r"^method +full$", totals, re.MULTILINE)
+    assert re.search(r"^test_accuracy +[01]\.\d{4}$", totals, re.MULTILINE)
+    assert sorted(os.listdir()) == before
+
+
+@needs_torch
+def test_json_has_totals_and_epochs(run):
+    code, out, err = run("full", "parts", *QUICK, "--json")
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) == 1
+    content = json.loads(out)
+    expected = fp.train.full("parts", epochs=3, hidden=8, threads=1)
+    assert content["totals"]["test_accuracy"] == expected.totals["test_accuracy"]
+    assert [row["epoch"] for row in content["epochs"]] == [0, 1, 2]
+    np.testing.assert_allclose([row["loss"] for row in content["epochs"]], expected.metrics["loss"])
+
+
+@needs_torch
+def test_json_of_what_was_not_measured_is_null(run, folder, tmp_path):
+    np.savez("only.npz", train=np.arange(600))
+    part = fp.VertexPartition(np.arange(600) % 2, k=2)
+    given = {"features": "g.bin.features.npy", "labels": "g.bin.labels.npy", "splits": "only.npz"}
+    part.save("unvalidated", edges="g.bin", **given)
+    code, out, _ = run("full", "unvalidated", *QUICK, "--json")
+    assert code == 0
+    content = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert content["epochs"][0]["val_accuracy"] is None
+    assert content["totals"]["test_accuracy"] is None
+
+
+@needs_torch
+def test_resume_goes_on_where_the_checkpoint_ends(run):
+    code, out, _ = run("full", "parts", *QUICK, "-o", "run")
+    assert code == 0
+    assert out.endswith("\nsaved to run\n")
+    assert {"best.pt", "checkpoint.pt", "metrics.parquet"} <= set(os.listdir("run"))
+    assert pl.read_parquet("run/metrics.parquet")["epoch"].to_list() == [0, 1, 2]
+    code, out, _ = run("full", "parts", *QUICK, "-o", "run", "--resume", "-q")
+    assert code == 0
+    assert "saved" not in out
+    assert pl.read_parquet("run/metrics.parquet")["epoch"].to_list() == [0, 1, 2]
+    said = refused(run, 2, "full", "parts", *QUICK, "--lr", "0.5", "-o", "run", "--resume")
+    assert "run/checkpoint.pt is of another method, graph or options" in said
+
+
+@needs_torch
+@pytest.mark.timeout(120)
+def test_sdt_and_its_own_options(run):
+    own = ("--workers", "1", "--average-every", "2", "--parts", "auto", "--memory-per-worker", "1G")
+    code, out, err = run("sdt", "parts", *QUICK, *own, "-o", "run", "--json")
+    assert (code, err) == (0, "")
+    content = json.loads(out)
+    totals = content["totals"]
+    assert [row["epoch"] for row in content["epochs"]] == [1, 2]
+    assert (totals["parts"], totals["workers"], totals["sizing"]["parts_by_rule"]) == (1, 1, 1)
+    assert {"parts-1", "best.pt"} <= set(os.listdir("run"))
+    code, out, err = run("sdt", "parts", *QUICK, *own, "-o", "run", "--resume")
+    assert (code, err) == (0, "")
+    assert re.search(r"^sizing +graph_bytes [\d,]+, memory_per_worker 1,073,741,824, ", out, re.MULTILINE)
+
+
+COMPARE = ("compare", "g.bin", "-k", "2", "--features", "g.bin.features.npy", "--labels", "g.bin.labels.npy")
+
+
+@needs_torch
+@pytest.mark.timeout(120)
+def test_compare_prints_one_table_and_saves_it(run):
+    given = ("--splits", "s.npz", "--methods", "full", "--seeds", "1", *QUICK)
+    code, out, err = run(*COMPARE, *given, "-o", "table.parquet")
+    assert (code, err) == (0, "")
+    table = pl.read_parquet("table.parquet")
+    assert out == f"{fp.report.text.table(table)}\n\nsaved to table.parquet\n"
+    assert table["method"].to_list() == ["full"]
+    code, out, _ = run(*COMPARE, *given, "--json")
+    assert json.loads(out)[0]["test_accuracy"] == table["test_accuracy"][0]
+
+
+@needs_torch
+def test_the_progress_bar_counts_epochs():
+    code, out, shown = on_a_terminal("train", "full", "parts", *QUICK)
+    assert code == 0
+    assert b"\x1b" not in out
+    assert re.search(rb"\r\x1b\[Kepoch +\[#{10}\.{20}\]  33% 1 of 3\r", shown)
+    assert re.search(rb"\r\x1b\[Kepoch +\[#{30}\] 100% 3 of 3\r", shown)
+    assert shown.endswith(b"\r\x1b[K")
+
+
+# Refusals.
+
+
+def refused(run, code, *arguments):
+    """Run a command that is refused; return the one line it says."""
+    got, out, err = run(*arguments)
+    assert (got, out) == (code, "")
+    assert err.count("\n") == 1
+    assert err.startswith("fastpart: error: ")
+    return err.removeprefix("fastpart: error: ").strip()
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (
+            ["full", "--workers", "2"],
+            "unknown argument '--workers'; full also takes --model, --hidden, --layers",
+        ),
+        (
+            ["sdt", "--trainers-per-part", "2"],
+            "sdt also takes .*--average, --average-every, --average-moments",
+        ),
+        (["distdgl", "--average", "weights"], "distdgl also takes .*--trainers-per-part, --samplers"),
+        (["full", "surplus"], "unknown argument 'surplus'"),
+        (["full", "--epochs", "many"], "--epochs: 'many' is not a number"),
+        (["full", "--epochs", "0"], "epochs: 0 is not between 1 and"),
+        (["full", "--dropout", "1"], "dropout: 1.0 is not a share"),
+        (["full", "--lr", "-1"], "lr: -1"),
+        (["full", "--model", "perceptron"], "model: unknown value 'perceptron'; valid are 'graphsage'"),
+        (["full", "--model", "absent.py:Model"], "model: absent.py:Model: "),
+        (["full", "--layers", "3", "--fanouts", "5,5"], "fanouts: 2 numbers for 3 layers"),
+        (["full", "--resume"], "resume: there is no output= to resume from"),
+        (["sdt", "--parts", "auto"], "give memory_per_worker"),
+        (["sdt", "--average", "median"], "average: unknown value 'median'"),
+        (["sdt", "--workers", "0"], "workers: 0"),
+    ],
+)
+def test_wrong_command_lines_exit_with_2(run, words, text):
+    before = sorted(os.listdir())
+    assert re.search(text, refused(run, 2, words[0], "parts", *words[1:]))
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_memory_limit_is_refused_with_the_remedy(run, method):
+    said = refused(run, 2, method, "parts", "--memory-limit", "4G")
+    assert said == "--memory-limit: not for training; sdt takes --memory-per-worker"
+
+
+def test_compare_refuses_a_memory_limit_too(run):
+    said = refused(run, 2, *COMPARE, "--splits", "s.npz", "--memory-limit", "4G")
+    assert "sdt takes --memory-per-worker" in said
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["--methods", "sdt,gossip"], 2, "methods: unknown value 'gossip'"),
+        (["--partitioners", "dbh"], 2, "partitioners: dbh makes parts of edges"),
+        (["--partitioners", "metis"], 2, "partitioners: unknown value 'metis'"),
+        (["--seeds", "0"], 2, "seeds: 0"),
+        (["--workers", "2"], 2, "unknown argument '--workers'"),
+        (["-o", "table.csv"], 2, r"unknown suffix '\.csv'"),
+        (["-o", "absent/table.parquet"], 1, "absent: the folder of the output does not exist; make it first"),
+        (["--features", "absent.npy"], 1, "absent.npy: No such file or directory"),
+    ],
+)
+def test_compare_refuses(run, words, code, text):
+    assert re.search(text, refused(run, code, *COMPARE, "--splits", "s.npz", *QUICK, *words))
+
+
+@needs_torch
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("src", "text"),
+    [
+        ("absent", "absent: No such file or directory"),
+        ("g.bin", "g.bin"),
+        ("bare", r"src: bare holds no edges, no features, no labels, no splits; save the partition with"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_refused(run, method, src, text):
+    fp.VertexPartition(np.arange(600) % 2, k=2).save("bare")
+    code, out, err = run(method, src, *QUICK)
+    assert code in (1, 2)
+    assert (out, err.count("\n")) == ("", 1)
+    assert re.search(text, err)
+
+
+# Without torch.
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Return a function that lets a library be missing."""
+
+    def without(name):
+        monkeypatch.setitem(sys.modules, name, None)
+        for function in fp.train.__all__:
+            monkeypatch.delitem(vars(fp.train), function, raising=False)
+
+    return without
+
+
+REMEDY = "training needs dgl, which is not installed: pip install 'fastpart[train]'"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_missing_library_is_one_line_with_the_remedy(run, without, method):
+    without("dgl")
+    assert refused(run, 1, method, "parts") == REMEDY
+
+
+def test_compare_says_what_is_missing(run, without):
+    without("dgl")
+    assert refused(run, 1, *COMPARE, "--splits", "s.npz") == REMEDY
+
+
+def test_functions_say_what_is_missing(without):
+    without("dgl")
+    for name in fp.train.__all__:
+        with pytest.raises(ModuleNotFoundError, match=re.escape(REMEDY)):
+            getattr(fp.train, name)
+    with pytest.raises(AttributeError, match="no attribute 'quarter'"):
+        fp.train.quarter  # noqa: B018
+
+
+@pytest.mark.parametrize("command", [[], ["full"], ["distdgl"], ["sdt"], ["compare"]])
+def test_help_needs_no_torch(capsys, without, command):
+    without("dgl")
+    without("torch")
+    with pytest.raises(SystemExit) as exit_:
+        main(["train", *command, "--help"])
+    assert exit_.value.code == 0
+    text = capsys.readouterr().out
+    if command:
+        assert f"\nexamples:\n  fastpart train {command[0]} " in text
+    else:
+        assert all(f"    {name}" in text for name in (*METHODS, "compare"))
+
+
+# Who only partitions pays neither the seconds nor the memory of torch.
+def test_importing_fastpart_does_not_import_torch():
+    code = (
+        "import sys, fastpart, fastpart.cli\n"
+        "fastpart.train, dir(fastpart.train)\n"
+        "heavy = {'torch', 'dgl', 'scipy', 'pandas', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+# A module of the name of a function would take its place as soon as anything imports it.
+@needs_torch
+@pytest.mark.parametrize("first", fp.train.__all__)
+def test_functions_are_functions_in_any_order(first):
+    code = (
+        f"import fastpart as fp\nfp.train.{first}\n"
+        "assert all(callable(getattr(fp.train, name)) for name in fp.train.__all__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@needs_torch
+def test_help_of_the_package_has_its_functions():
+    text = pydoc.plain(pydoc.render_doc(fp.train))
+    for name in ("compare", "distdgl", "full", "sdt"):
+        assert f"\n    {name}(" in text
+    assert "class Trained" in text

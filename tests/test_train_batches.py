@@ -1,0 +1,162 @@
+"""Batches: neighbours, unions of clusters, and graphs of random walks, which their weights make right on average."""
+
+import numpy as np
+import pytest
+
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+dgl = pytest.importorskip("dgl")
+
+from fastpart.train.batches import batches, saint  # noqa: E402
+from fastpart.train.config import Options  # noqa: E402
+from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
+
+KINDS = {"neighbour": "graphsage", "cluster": "clustergcn", "saint": "graphsaint"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return Dataset(planted(tmp_path_factory.mktemp("planted"), k=2))
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def clusters_of(local):
+    (clusters,) = local.remembered.values()
+    return clusters
+
+
+def edges_of(graph):
+    sources, destinations = (ends.tolist() for ends in graph.edges())
+    return list(zip(sources, destinations, strict=True))
+
+
+def content(batch):
+    """Return all that is in a batch."""
+    of_graphs = [(edges_of(graph), graph.srcdata["degree"].tolist()) for graph in batch.graphs]
+    weights = batch.weights if batch.weights is None else batch.weights.tolist()
+    return of_graphs, batch.inputs.tolist(), batch.rows.tolist(), batch.targets.tolist(), weights
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_seed_gives_the_same_batches(dataset, kind):
+    options = Options(model=KINDS[kind], batch_size=64, fanouts=(3, 3))
+    first, again = (
+        [content(batch) for batch in batches(dataset.whole(), options, generator())] for _ in range(2)
+    )
+    other = [content(batch) for batch in batches(dataset.whole(), options, generator(1))]
+    assert len(first) > 1
+    assert first == again != other
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [None, 1000, 64, 7])
+@pytest.mark.parametrize("part", [None, 0])
+def test_every_training_vertex_is_a_target(dataset, kind, size, part):
+    local = dataset.whole() if part is None else dataset.part(part)
+    options = Options(model=KINDS[kind], batch_size=size, fanouts=(3, 3))
+    targets = []
+    for batch in batches(local, options, generator()):
+        assert len(batch.targets) == len(batch.rows) > 0
+        inputs = torch.arange(local.graph.num_nodes()) if batch.inputs is None else batch.inputs
+        assert (inputs[batch.rows] == batch.targets).all()
+        torch.testing.assert_close(batch.graphs[0].srcdata["degree"], local.graph.ndata["degree"][inputs])
+        assert (batch.features(local) == local.features[inputs]).all()
+        targets += batch.targets.tolist()
+    expected = sorted(local.splits["train"].tolist())
+    assert (sorted(set(targets)) if kind == "saint" else sorted(targets)) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_training_vertices_there_is_no_batch(dataset, kind):
+    local = dataset.part(0)
+    local.splits["train"] = local.splits["train"][:0]
+    for size in (None, 5):
+        options = Options(model=KINDS[kind], batch_size=size, fanouts=(3, 3))
+        assert list(batches(local, options, generator())) == []
+
+
+@pytest.mark.parametrize("kind", ["cluster", "saint"])
+def test_sampled_graphs_are_induced(dataset, kind):
+    local = dataset.whole()
+    edges = edges_of(local.graph)
+    for batch in batches(local, Options(model=KINDS[kind], batch_size=100), generator()):
+        members = batch.inputs.tolist()
+        inside = set(members)
+        assert len(inside) == len(members)
+        found = sorted((members[u], members[v]) for u, v in edges_of(batch.graphs[0]))
+        assert found == sorted((u, v) for u, v in edges if u in inside and v in inside)
+
+
+def test_clusters_stay_and_their_groups_change(dataset):
+    local, shuffled = dataset.whole(), generator()
+    options = Options(model="clustergcn", batch_size=150)
+    first, second = (list(batches(local, options, shuffled)) for _ in range(2))
+    assert [batch.inputs.tolist() for batch in first] != [batch.inputs.tolist() for batch in second]
+    clusters = clusters_of(local)
+    assert int(clusters.max()) + 1 == 12  # of 600 vertices, for 2 groups
+    for batch in first + second:
+        whole = set(clusters[batch.inputs].tolist())
+        assert len(batch.inputs) == sum(int((clusters == cluster).sum()) for cluster in whole)
+
+
+def test_clusters_have_most_edges_inside(dataset):
+    local = dataset.whole()
+    next(batches(local, Options(model="clustergcn", batch_size=150), generator()))
+    clusters = clusters_of(local)
+    sources, destinations = local.graph.edges()
+    inside = (clusters[sources] == clusters[destinations]).float().mean()
+    assert inside > 2.5 / 12  # 1 / 12 at random
+
+
+def small():
+    """Return a graph of 12 vertices, 8 of them to train on: a ring with chords and a pendant vertex."""
+    ring = [(i, (i + 1) % 11) for i in range(11)] + [(0, 4), (2, 7), (5, 9), (3, 11)]
+    both = np.array(ring + [(v, u) for u, v in ring])
+    graph = dgl.graph((torch.from_numpy(both[:, 0]), torch.from_numpy(both[:, 1])), num_nodes=12)
+    graph.ndata["degree"] = graph.in_degrees()
+    values = torch.randn(12, 1, generator=generator())
+    return LocalGraph(graph, values, torch.zeros(12).long(), {"train": torch.arange(8)}, np.arange(12), 12)
+
+
+def test_saint_is_right_in_expectation(monkeypatch):
+    """The weighted loss is the mean over the training vertices, the aggregate the mean over the neighbours."""
+    monkeypatch.setattr(saint, "COVERAGE", 300)
+    local, options, shuffled = small(), Options(model="graphsaint", batch_size=2, layers=2), generator(5)
+    losses = torch.zeros(12)
+    losses[[1, 6]] = 1  # which are in fewer graphs than others
+    sums, seen, means = torch.zeros(12), torch.zeros(12), []
+    for _ in range(300):
+        for batch in batches(local, options, shuffled):
+            means.append(batch.weighted(losses[batch.targets]).mean().item())
+            graph = batch.graphs[0]
+            graph.ndata["x"] = local.features[batch.inputs]
+            graph.update_all(dgl.function.u_mul_e("x", "weight", "m"), dgl.function.mean("m", "y"))
+            sums[batch.inputs] += graph.ndata["y"].squeeze(1)
+            seen[batch.inputs] += 1
+    assert np.mean(means) == pytest.approx(losses[:8].mean().item(), rel=0.06)
+    neighbours = [[u for u, w in edges_of(local.graph) if w == v] for v in range(12)]
+    expected = torch.stack([local.features[these].mean() for these in neighbours])
+    torch.testing.assert_close(sums / seen, expected, atol=0.1, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["cluster", "saint"])
+def test_what_was_found_out_about_a_part_is_remembered(tmp_path, kind):
+    dataset = Dataset(planted(tmp_path, k=2, n=100, m=300))
+    options = Options(model=KINDS[kind], batch_size=20)
+    first = [content(batch) for batch in batches(dataset.part(1), options, generator())]
+    ((key, found),) = dataset.part(1).remembered.items()
+    assert [content(batch) for batch in batches(dataset.part(1), options, generator())] == first
+    assert dataset.part(1).remembered[key] is found
+    assert dataset.part(0).remembered == {}

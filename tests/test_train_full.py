@@ -1,0 +1,351 @@
+"""Centralized training: what is learned, what is kept, and what is refused."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+import fastpart as fp
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+dgl = pytest.importorskip("dgl")
+
+from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.history import load_weights  # noqa: E402
+from fastpart.train.models import MODELS, GraphSAGE, import_path  # noqa: E402
+from fastpart.train.scores import Task, score  # noqa: E402
+
+QUICK = {"hidden": 8, "threads": 1, "heads": 2}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted(tmp_path_factory.mktemp("planted"), k=2)
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """A directory whose labels are several classes: the community, its parity, and one that all have."""
+    folder = tmp_path_factory.mktemp("several")
+    planted(folder)
+    labels = np.load(folder / "g.bin.labels.npy")
+    rows = np.concatenate([np.eye(4)[labels], labels[:, None] % 2, np.ones((len(labels), 1))], axis=1)
+    return planted(folder, labels=rows), rows
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+# What is learned.
+
+
+@pytest.mark.parametrize("size", [None, 64])
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_learns_communities(parts, name, size):
+    given = {"epochs": 25, "lr": 0.3 if name == "sgc" else 0.02, "batch_size": size, "fanouts": [5, 5]}
+    trained = fp.train.full(parts, model=name, **QUICK, **given)
+    assert trained.totals["test_accuracy"] > 0.85  # 0.25 by chance
+    assert trained.totals["val_f1"] == trained.totals["val_accuracy"] > 0.85
+    losses = trained.metrics["loss"]
+    assert losses[-1] < losses[0] / 2
+    assert trained.metrics["epoch"].to_list() == list(range(25))
+
+
+@pytest.mark.parametrize("name", ["graphsage", "clustergcn", "graphsaint"])
+def test_several_classes_for_each_vertex_are_learned(several, name):
+    trained = fp.train.full(several[0], model=name, epochs=40, lr=0.03, **QUICK)
+    assert trained.task == Task(8, 6, multilabel=True)
+    assert trained.totals["test_f1"] > 0.9
+    assert 0.6 < trained.totals["test_accuracy"] < trained.totals["test_f1"]
+
+
+def test_several_classes_go_from_labels_to_exports(several, tmp_path):
+    folder, rows = several
+    assert json.loads((folder / "manifest.json").read_text())["labels"] == {"dtype": "uint8", "shape": [6]}
+    config = fp.export.dgl(folder, tmp_path / "dgl")
+    for part in fp.load(folder).parts:
+        assert part.labels.dtype == np.uint8
+        assert (part.labels == rows[part.inner]).all()
+        data = dgl.data.utils.load_tensors(str(config.parent / f"part{part.index}" / "node_feat.dgl"))
+        assert data["_N/label"].dtype == torch.uint8
+        assert (data["_N/label"].numpy() == part.labels).all()
+    label = torch.load(fp.export.pyg(folder, tmp_path / "pyg") / "label.pt")
+    assert label.dtype == torch.uint8
+    assert (label.numpy() == rows).all()
+    whole = Dataset(folder).whole()
+    assert whole.labels.dtype == torch.float32
+    assert (whole.labels.numpy() == rows).all()
+
+
+def test_unlabelled_vertices_are_neither_learned_nor_counted(tmp_path):
+    planted(tmp_path)
+    labels = np.load(tmp_path / "g.bin.labels.npy")
+    labels[::3] = -1
+    dataset = Dataset(planted(tmp_path, labels=labels))
+    for local in (dataset.whole(), dataset.part(0)):
+        for ids in local.splits.values():
+            assert (local.labels[ids] >= 0).all()
+    everywhere = sum(len(ids) for ids in dataset.whole().splits.values())
+    assert everywhere == (labels >= 0).sum()
+    assert fp.train.full(dataset.path, epochs=3, **QUICK).totals["test_accuracy"] > 0.25
+
+
+def test_without_validation_vertices_the_last_epoch_is_the_best(tmp_path):
+    path = planted(tmp_path, splits={"train": np.arange(300)})
+    trained = fp.train.full(path, epochs=4, output=tmp_path / "out", **QUICK)
+    assert trained.totals["best_epoch"] == 3
+    assert np.isnan(trained.totals["val_f1"])
+    assert (tmp_path / "out" / "metrics.svg").read_text().count("over the training vertices") > 0
+
+
+# Scores.
+
+
+def naive_f1(said, true):
+    both, wrong = int((said & true).sum()), int((said != true).sum())
+    return 2 * both / (2 * both + wrong) if both or wrong else float("nan")
+
+
+@given(st.data(), st.integers(0, 20), st.integers(1, 5))
+def test_scores_of_several_classes(data, n, classes):
+    true, said = (data.draw(arrays.arrays(bool, (n, classes))) for _ in range(2))
+    logits = torch.from_numpy(np.where(said, 0.5, -2.0))
+    found = score(Task(1, classes, True).tally(logits, torch.from_numpy(true).float()))
+    np.testing.assert_equal(found["f1"], naive_f1(said, true))
+    exact = [list(one) == list(other) for one, other in zip(said, true, strict=True)]
+    np.testing.assert_equal(found["accuracy"], sum(exact) / n if n else float("nan"))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=20))
+def test_scores_of_one_class(pairs):
+    said, true = (np.array([pair[i] for pair in pairs], int) for i in range(2))
+    found = score(Task(1, 4, False).tally(torch.from_numpy(np.eye(4)[said]), torch.from_numpy(true)))
+    accuracy = (said == true).mean() if pairs else float("nan")
+    np.testing.assert_equal(found["accuracy"], accuracy)
+    np.testing.assert_allclose(
+        found["f1"], naive_f1(np.eye(4, dtype=bool)[said], np.eye(4, dtype=bool)[true])
+    )
+
+
+def test_tallies_add_up():
+    task, true = Task(1, 3, False), torch.tensor([0, 1, 2, 2, 1])
+    logits = torch.randn(5, 3, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(
+        task.tally(logits, true), task.tally(logits[:2], true[:2]) + task.tally(logits[2:], true[2:])
+    )
+
+
+# Models of users.
+
+MODEL = """
+from fastpart.train.models import GraphSAGE
+
+class Mine(GraphSAGE):
+    pass
+"""
+
+
+def test_models_of_users_by_path_by_file_and_as_objects(parts, tmp_path, monkeypatch):
+    (tmp_path / "users_models.py").write_text(MODEL)
+    monkeypatch.syspath_prepend(tmp_path)
+    expected = fp.train.full(parts, epochs=2, **QUICK).weights
+    for model in ("users_models:Mine", f"{tmp_path}/users_models.py:Mine", GraphSAGE):
+        assert same(fp.train.full(parts, model=model, epochs=2, **QUICK).weights, expected)
+
+
+def test_classes_of_scripts_are_found_by_other_processes(parts, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        MODEL
+        + "if __name__ == '__main__':\n    from fastpart.train.models import import_path\n    print(import_path(Mine))"
+    )
+    told = subprocess.run(
+        [sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == f"{script}:Mine"
+    expected = fp.train.full(parts, epochs=1, **QUICK).weights
+    assert same(fp.train.full(parts, model=told.stdout.strip(), epochs=1, **QUICK).weights, expected)
+
+
+def test_classes_that_other_processes_do_not_find():
+    with pytest.raises(fp.ParameterError, match="put the class at the top level of a module or file"):
+        import_path(lambda task, options: None)
+
+
+def test_any_module_with_a_forward_will_do(parts):
+    class Linear(torch.nn.Module):
+        def __init__(self, task, options):
+            super().__init__()
+            self.map = torch.nn.Linear(task.features, task.classes)
+
+        def forward(self, graphs, x):
+            return self.map(x[: graphs[-1].num_dst_nodes()])
+
+    for size in (None, 100):
+        trained = fp.train.full(parts, model=Linear, epochs=20, lr=0.1, batch_size=size, **QUICK)
+        assert trained.totals["test_accuracy"] > 0.5
+
+
+def test_a_changed_file_is_read_again(parts, tmp_path):
+    file = tmp_path / "models.py"
+    file.write_text(MODEL)
+    fp.train.full(parts, model=f"{file}:Mine", epochs=1, **QUICK)
+    file.write_text(MODEL.replace("Mine", "Another"))
+    fp.train.full(parts, model=f"{file}:Another", epochs=1, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (
+            "graphsge",
+            "model: unknown value 'graphsge'; valid are 'graphsage', 'gcn', .*module:Class or file.py:Class",
+        ),
+        ("no_such_module:Model", "model: no_such_module:Model: No module named 'no_such_module'"),
+        ("json:Model", "model: json:Model: module 'json' has no attribute 'Model'"),
+        ("absent.py:Model", "model: absent.py:Model: .*absent.py"),
+        ("broken.py:Model", "model: broken.py:Model: "),
+        (lambda task, options: 7, "makes a int, not a torch.nn.Module"),
+    ],
+)
+def test_models_that_are_refused(parts, tmp_path, monkeypatch, model, text):
+    (tmp_path / "broken.py").write_text("def (")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(fp.ParameterError, match=text):
+        fp.train.full(parts, model=model, epochs=1, **QUICK)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"fanouts": [5]}, fp.ParameterError, "fanouts: 1 numbers for 2 layers"),
+        ({"fanouts": [5, -2]}, fp.ParameterError, "fanouts: -2"),
+        ({"fanouts": 5}, TypeError, "fanouts: expected one integer per layer"),
+        ({"dropout": 1.0}, fp.ParameterError, "dropout: 1.0"),
+        ({"dropout": float("nan")}, fp.ParameterError, "dropout: "),
+        ({"lr": 0}, fp.ParameterError, "lr: "),
+        ({"weight_decay": -1}, fp.ParameterError, "weight_decay: "),
+        ({"epochs": 0}, fp.ParameterError, "epochs: "),
+        ({"layers": True}, TypeError, "layers: "),
+        ({"batch_size": 0}, fp.ParameterError, "batch_size: "),
+        ({"model": 7}, TypeError, "model: expected a name or a class, got int"),
+        ({"resume": True}, fp.ParameterError, "resume: there is no output= to resume from"),
+        ({"resume": 1}, TypeError, "resume: "),
+    ],
+)
+def test_parameters_that_are_refused(parts, given, error, text):
+    with pytest.raises(error, match=text):
+        fp.train.full(parts, **{"threads": 1, **given})
+
+
+@pytest.mark.parametrize(
+    ("saved", "text"),
+    [
+        ({"features": None}, "holds no features; save the partition with part.save.DIR, features=...."),
+        ({"labels": None, "splits": None}, "holds no labels, no splits; save"),
+        ({"splits": {"val": [1]}}, "holds no splits"),
+        ({"splits": {"train": []}}, "has no labelled vertex to train on"),
+        ({"labels": np.full(600, -1)}, "has no labelled vertex to train on"),
+        ({"labels": np.zeros((600, 2), bool), "splits": {"train": []}}, "has no labelled vertex to train on"),
+        ({"features": np.zeros(600, np.float32)}, r"features of shape \(n, \); expected \(n, width\)"),
+        ({"halo_hops": 0}, "lacks the edges between parts; save the partition with halo_hops=1"),
+    ],
+)
+def test_directories_that_are_refused(tmp_path, saved, text):
+    with pytest.raises(fp.ParameterError, match=f"src: .*{text}"):
+        fp.train.full(planted(tmp_path, **saved), epochs=1, **QUICK)
+
+
+def test_other_sources_that_are_refused(tmp_path):
+    edges = np.array([[0, 1], [1, 2]])
+    fp.EdgePartition([0, 1], 2).save(tmp_path / "edges", edges=edges, features=np.eye(3), labels=[0, 1, 0])
+    with pytest.raises(
+        fp.ParameterError, match="is an edge partition; this method trains over parts of the vertices"
+    ):
+        fp.train.full(tmp_path / "edges")
+    fp.VertexPartition([0, 1, 0], 2).save(tmp_path / "bare")
+    with pytest.raises(
+        fp.ParameterError, match=r"holds no edges, no features, no labels, no splits; .*edges=\.\.\."
+    ):
+        fp.train.full(tmp_path / "bare")
+    with pytest.raises(FileNotFoundError, match="absent"):
+        fp.train.full(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("bad", ["values", "dtype", "shape", "manifest"])
+def test_damaged_labels_are_refused(several, tmp_path, bad):
+    folder = shutil.copytree(several[0], tmp_path / "parts")
+    file, manifest = folder / "part-00000" / "labels.npy", folder / "manifest.json"
+    labels = np.load(file)
+    if bad == "manifest":
+        content = json.loads(manifest.read_text())
+        manifest.write_text(json.dumps(content | {"labels": {"dtype": "float32", "shape": [6]}}))
+        np.save(file, labels.astype(np.float32))
+    else:
+        np.save(file, {"values": labels + 1, "dtype": labels.astype(np.int64), "shape": labels[:, :5]}[bad])
+    with pytest.raises(fp.GraphFormatError, match=r"labels: expected int64|labels\.npy: "):
+        fp.train.full(folder, epochs=1, **QUICK)
+
+
+# What is left behind.
+
+
+def test_random_state_and_threads_are_as_before(parts):
+    torch.manual_seed(11)
+    np.random.seed(11)  # noqa: NPY002
+    before = torch.get_rng_state(), np.random.get_state()[1].tolist(), torch.get_num_threads()  # noqa: NPY002
+    fp.train.full(parts, epochs=1, hidden=8, threads=2)
+    for name in MODELS:
+        fp.train.full(parts, model=name, epochs=1, batch_size=200, **QUICK)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.random.get_state()[1].tolist() == before[1]  # noqa: NPY002
+    assert torch.get_num_threads() == before[2]
+
+
+@pytest.mark.parametrize("name", ["graphsage", "gat", "clustergcn", "graphsaint"])
+def test_the_seed_says_what_comes_out(parts, name):
+    given = {"model": name, "epochs": 3, "batch_size": 100, **QUICK}
+    first, again, other = (fp.train.full(parts, seed=seed, **given) for seed in (1, 1, 2))
+    assert same(first.weights, again.weights)
+    assert not same(first.weights, other.weights)
+
+
+def test_output_holds_weights_metrics_and_a_plot(parts, tmp_path):
+    trained = fp.train.full(parts, epochs=5, output=tmp_path / "out", **QUICK)
+    names = sorted(file.name for file in (tmp_path / "out").iterdir())
+    assert names == ["best.pt", "checkpoint.pt", "metrics.parquet", "metrics.svg"]
+    assert pl.read_parquet(tmp_path / "out" / "metrics.parquet").equals(trained.metrics)
+    assert same(torch.load(tmp_path / "out" / "best.pt", weights_only=True), trained.weights)
+    assert same(load_weights(tmp_path / "out" / "best.pt"), trained.weights)
+    torch.load(tmp_path / "out" / "checkpoint.pt", weights_only=True)
+    svg = (tmp_path / "out" / "metrics.svg").read_text()
+    assert "loss over the training vertices" in svg
+    assert "score over the validation vertices" in svg
+    network, whole = trained.network(), Dataset(parts).whole()
+    said = network([whole.graph] * 2, whole.features).argmax(1)
+    test = whole.splits["test"]
+    assert (said[test] == whole.labels[test]).float().mean().item() == pytest.approx(
+        trained.totals["test_accuracy"]
+    )
+    with pytest.raises(fp.ParameterError, match=r"out: unknown suffix '\.gif'; use \.svg, \.png or \.pdf"):
+        trained.draw(tmp_path / "a.gif")

@@ -1,0 +1,244 @@
+"""Checkpoints, the best epoch and the end of training."""
+
+import io
+import os
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastpart as fp
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("dgl")
+
+from fastpart.train.config import Options  # noqa: E402
+from fastpart.train.history import History, load_weights  # noqa: E402
+from fastpart.train.models import GraphSAGE  # noqa: E402
+
+QUICK = {"hidden": 8, "threads": 1, "epochs": 6}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted(tmp_path_factory.mktemp("planted"), k=2)
+
+
+def equal(one, other):
+    """Compare what checkpoints consist of, bit for bit."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[name], other[name]) for name in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return one == other
+
+
+def timeless(metrics):
+    return metrics.drop("seconds", "worker_bytes")
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_after(epochs):
+    def progress(phase, done, total):
+        if phase == "epoch" and done == epochs:
+            raise Stop
+
+    return progress
+
+
+class Interrupted(GraphSAGE):
+    """Ctrl-C comes amid the steps of an epoch."""
+
+    steps = None
+
+    def forward(self, graphs, x):
+        if self.training and Interrupted.steps is not None:
+            Interrupted.steps -= 1
+            if not Interrupted.steps:
+                raise KeyboardInterrupt
+        return super().forward(graphs, x)
+
+
+def check_resumed(parts, tmp_path, interrupt, **given):
+    """Compare an interrupted training, resumed, with one at a stretch."""
+    at_once = fp.train.full(parts, output=tmp_path / "once", **given)
+    interrupt(tmp_path / "twice")
+    checkpoint = load_weights(tmp_path / "twice" / "checkpoint.pt")
+    assert '"epoch": 2' in checkpoint["rows"]
+    assert '"epoch": 3' not in checkpoint["rows"]
+    resumed = fp.train.full(parts, output=tmp_path / "twice", resume=True, **given)
+    assert timeless(resumed.metrics).equals(timeless(at_once.metrics))
+    assert equal(resumed.weights, at_once.weights)
+    states = [load_weights(tmp_path / name / "checkpoint.pt")["state"] for name in ("once", "twice")]
+    assert equal(*states)
+    assert resumed.totals["test_f1"] == at_once.totals["test_f1"]
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [("graphsage", None), ("graphsage", 64), ("gat", 64), ("clustergcn", 64), ("graphsaint", 64)],
+)
+def test_resumed_training_is_as_if_never_stopped(parts, tmp_path, model, size):
+    given = {"model": model, "batch_size": size, **QUICK}
+
+    def interrupt(output):
+        with pytest.raises(Stop):
+            fp.train.full(parts, output=output, progress=stop_after(3), **given)
+
+    check_resumed(parts, tmp_path, interrupt, **given)
+
+
+def test_an_interrupt_amid_an_epoch_loses_that_epoch_only(parts, tmp_path):
+    given = {"model": Interrupted, "batch_size": 100, **QUICK}
+
+    def interrupt(output):
+        Interrupted.steps = 3 * 3 + 2  # of 300 training vertices
+        with pytest.raises(KeyboardInterrupt):
+            fp.train.full(parts, output=output, **given)
+        assert Interrupted.steps == 0
+        Interrupted.steps = None
+
+    check_resumed(parts, tmp_path, interrupt, **given)
+
+
+def test_what_is_over_is_not_trained_again(parts, tmp_path):
+    first = fp.train.full(parts, output=tmp_path / "out", **QUICK)
+    again = fp.train.full(parts, output=tmp_path / "out", resume=True, progress=stop_after(6), **QUICK)
+    assert again.metrics.equals(first.metrics)
+    assert equal(again.weights, first.weights)
+    anew = fp.train.full(parts, output=tmp_path / "out", **QUICK)
+    assert not anew.metrics.equals(first.metrics)  # but in seconds, they are
+
+
+def test_resume_without_a_checkpoint_begins(parts, tmp_path):
+    assert fp.train.full(parts, output=tmp_path / "out", resume=True, **QUICK).totals["epochs"] == 6
+
+
+@pytest.mark.parametrize(
+    "other", [{"hidden": 9}, {"seed": 1}, {"epochs": 7}, {"model": "gcn"}, {"batch_size": 9}]
+)
+def test_other_options_are_not_resumed(parts, tmp_path, other):
+    fp.train.full(parts, output=tmp_path / "out", **QUICK)
+    with pytest.raises(
+        fp.ParameterError, match=r"resume: .*checkpoint\.pt is of another method, graph or options"
+    ):
+        fp.train.full(parts, output=tmp_path / "out", resume=True, **{**QUICK, **other})
+
+
+def test_other_graphs_are_not_resumed(parts, tmp_path):
+    fp.train.full(parts, output=tmp_path / "out", **QUICK)
+    other = planted(tmp_path, m=3999)
+    with pytest.raises(fp.ParameterError, match="is of another method, graph or options"):
+        fp.train.full(other, output=tmp_path / "out", resume=True, **QUICK)
+
+
+def test_outputs_that_are_refused(parts, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(fp.ParameterError, match=r"output: .*file is not a directory"):
+        fp.train.full(parts, output=tmp_path / "file", **QUICK)
+    with pytest.raises(FileNotFoundError, match="absent"):
+        fp.train.full(parts, output=tmp_path / "absent" / "out", **QUICK)
+
+
+# Hostile checkpoints.
+
+
+class Malicious:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def saved(content):
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "kind", ["pickle", "torch", "cut", "garbage", "empty", "list", "other", "rows", "state"]
+)
+def test_damaged_and_malicious_checkpoints_are_refused(parts, tmp_path, kind):
+    fp.train.full(parts, output=tmp_path / "out", **QUICK)
+    file = tmp_path / "out" / "checkpoint.pt"
+    content, whole, trap = load_weights(file), file.read_bytes(), tmp_path / "executed"
+    file.write_bytes(
+        {
+            "pickle": lambda: pickle.dumps(Malicious(trap)),
+            "torch": lambda: saved({"best": Malicious(trap)}),
+            "cut": lambda: whole[: len(whole) // 2],
+            "garbage": lambda: b"\x00garbage" * 99,
+            "empty": lambda: b"",
+            "list": lambda: saved([1, 2]),
+            "other": lambda: saved({"weights": torch.ones(2)}),
+            "rows": lambda: saved({**content, "rows": "{["}),
+            "state": lambda: saved({**content, "state": {"network": {"a": torch.ones(2)}}}),
+        }[kind]()
+    )
+    with pytest.raises(
+        fp.GraphFormatError, match=r"checkpoint\.pt: (holds no weights|not a checkpoint of fastpart)"
+    ):
+        fp.train.full(parts, output=tmp_path / "out", resume=True, **QUICK)
+    assert not trap.exists()
+
+
+# The best epoch, and the end.
+
+
+def scored(scores, patience=None, epochs=100):
+    """Return the history of these validation scores, whose weights are the number of the epoch."""
+    history = History("full", Options(patience=patience, epochs=epochs), None, False, {})
+    for epoch, value in enumerate(scores):
+        if history.over:
+            break
+        history.add({"val_f1": value, "loss": 1.0}, lambda epoch=epoch: {"w": torch.tensor(epoch)}, dict)
+    return history
+
+
+@given(
+    st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4]), min_size=1, max_size=12), st.none() | st.integers(1, 4)
+)
+def test_the_first_of_the_best_epochs_is_kept(scores, patience):
+    history = scored(scores, patience)
+    seen = scores[: len(history.rows)]
+    assert history.best_epoch == seen.index(max(seen))
+    assert history.best["w"] == history.best_epoch
+    stale = [i for i in range(len(scores)) if patience and i - scores.index(max(scores[: i + 1])) >= patience]
+    assert len(seen) == (stale[0] + 1 if stale else len(scores))
+
+
+def test_epochs_without_a_score_are_each_the_best():
+    assert scored([float("nan")] * 3).best_epoch == 2
+
+
+def test_patience_ends_training(parts):
+    trained = fp.train.full(parts, **{**QUICK, "epochs": 50}, lr=1e-12, patience=3, dropout=0)
+    assert trained.totals["epochs"] == 4
+    assert trained.totals["best_epoch"] == 0
+
+
+def test_weights_of_the_best_epoch_are_returned(parts, tmp_path):
+    trained = fp.train.full(parts, output=tmp_path / "out", **{**QUICK, "epochs": 30}, lr=0.5)
+    scores = trained.metrics["val_f1"].to_list()
+    assert trained.totals["best_epoch"] == int(np.argmax(scores)) < 29
+    assert trained.totals["val_f1"] == max(scores)
+    last = load_weights(tmp_path / "out" / "checkpoint.pt")["state"]["network"]
+    assert not equal(last, trained.weights)

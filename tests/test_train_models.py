@@ -1,0 +1,282 @@
+"""What the models compute: against dense matrices, over blocks and parts, and on graphs with nothing in them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastpart as fp
+from strategies import edge_lists
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+dgl = pytest.importorskip("dgl")
+
+from fastpart.train.batches import neighbour  # noqa: E402
+from fastpart.train.config import Options  # noqa: E402
+from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
+from fastpart.train.models import MODELS, build, sampling  # noqa: E402
+from fastpart.train.scores import Task  # noqa: E402
+
+TASK = Task(features=3, classes=4, multilabel=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def network_of(name, task=TASK, dtype=torch.float64, **options):
+    torch.manual_seed(0)
+    network = build(task, Options(model=name, **{"hidden": 5, "heads": 2, "dropout": 0.0, **options})).to(
+        dtype
+    )
+    for parameter in network.parameters():  # biases begin with 0
+        torch.nn.init.normal_(parameter)
+    return network.eval()
+
+
+def graph_of(n, edges):
+    """Return a graph with the edges u -> v, and the matrix of how many lead to v (row) from u (column)."""
+    graph = dgl.graph(
+        (torch.from_numpy(edges[:, 0].astype(np.int64)), torch.from_numpy(edges[:, 1].astype(np.int64))),
+        num_nodes=n,
+    )
+    graph.ndata["degree"] = graph.in_degrees()
+    matrix = np.zeros((n, n))
+    np.add.at(matrix, (edges[:, 1], edges[:, 0]), 1)
+    return graph, matrix
+
+
+def local_of(n, edges):
+    graph, _ = graph_of(n, edges)
+    features = torch.randn(n, TASK.features, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    labels = torch.zeros(n, dtype=torch.int64)
+    return LocalGraph(graph, features, labels, {"train": torch.arange(n)}, np.arange(n), n)
+
+
+# Oracles: what a layer makes of rows x, by dense matrices; `a` is the matrix of the edges, `w` the layer's weights.
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def symmetric(a):
+    root = (a.sum(1) + 1) ** -0.5
+    return root[:, None] * (a + np.eye(len(a))) * root
+
+
+def graphsage(a, x, w, last):
+    mean = a / np.maximum(a.sum(1), 1)[:, None]
+    return x @ w["fc_self.weight"].T + w["fc_self.bias"] + mean @ x @ w["fc_neigh.weight"].T
+
+
+def of_convolution(a, x, w, last):
+    inside = {name.removeprefix("convolution."): value for name, value in w.items()}
+    return graphsage(a, x, inside, last)
+
+
+def ngnn(a, x, w, last):
+    return relu(of_convolution(a, x, w, last)) @ w["linear.weight"].T + w["linear.bias"]
+
+
+def gcn(a, x, w, last):
+    return symmetric(a) @ x @ w["linear.weight"].T + w["bias"]
+
+
+def sgc(a, x, w, last):
+    return gcn(a, x, w, last) if last else symmetric(a) @ x
+
+
+def attention(a, values, scores, last):
+    """Weigh the values (source, head, width) by the softmax of the scores (destination, source, head)."""
+    weights = (a + np.eye(len(a)))[:, :, None] * np.exp(scores)
+    h = np.einsum("vuh,uho->vho", weights / weights.sum(1, keepdims=True), values)
+    return h.mean(1) if last else h.reshape(len(a), h.shape[1] * h.shape[2])
+
+
+def leaky(x):
+    return np.where(x > 0, x, 0.2 * x)
+
+
+def gat(a, x, w, last):
+    values = (x @ w["heads.fc.weight"].T).reshape(len(a), *w["heads.attn_l"].shape[1:])
+    left, right = ((values * w[f"heads.attn_{side}"]).sum(-1) for side in "lr")
+    h = attention(a, values, leaky(left[None] + right[:, None]), last)
+    bias = w["heads.bias"].reshape(w["heads.attn_l"].shape[1:])
+    return h + (bias.mean(0) if last else bias.reshape(-1))
+
+
+def gatv2(a, x, w, last):
+    left, right = (
+        (x @ w[f"heads.fc_{end}.weight"].T + w[f"heads.fc_{end}.bias"]).reshape(
+            len(a), *w["heads.attn"].shape[1:]
+        )
+        for end in ("src", "dst")
+    )
+    scores = (leaky(left[None] + right[:, None]) * w["heads.attn"]).sum(-1)
+    return attention(a, left, scores, last)
+
+
+def elu(x):
+    return np.where(x > 0, x, np.exp(np.minimum(x, 0)) - 1)
+
+
+ORACLES = {
+    "graphsage": (graphsage, relu),
+    "clustergcn": (graphsage, relu),
+    "graphsaint": (of_convolution, relu),
+    "ngnn": (ngnn, relu),
+    "gcn": (gcn, relu),
+    "sgc": (sgc, lambda x: x),
+    "gat": (gat, elu),
+    "gatv2": (gatv2, elu),
+}
+
+
+def oracle(name, network, a, x):
+    layer, between = ORACLES[name]
+    for index, module in enumerate(network.layers):
+        weights = {key: value.numpy() for key, value in module.state_dict().items()}
+        last = index == len(network.layers) - 1
+        x = layer(a, x, weights, last)
+        x = x if last else between(x)
+    return x
+
+
+def test_every_model_has_an_oracle():
+    assert ORACLES.keys() == MODELS.keys()
+
+
+@settings(max_examples=15)
+@given(graph=edge_lists(8, 20), layers=st.integers(1, 3))
+@pytest.mark.parametrize("name", MODELS)
+def test_forward_is_that_of_dense_matrices(name, graph, layers):
+    local = local_of(*graph)
+    network = network_of(name, layers=layers)
+    with torch.no_grad():
+        said = network([local.graph] * layers, local.features).numpy()
+    _, matrix = graph_of(*graph)
+    np.testing.assert_allclose(
+        said, oracle(name, network, matrix, local.features.numpy()), rtol=1e-9, atol=1e-9
+    )
+
+
+@settings(max_examples=15)
+@given(graph=edge_lists(8, 20), layers=st.integers(1, 3), size=st.integers(1, 4))
+@pytest.mark.parametrize("name", MODELS)
+def test_blocks_with_all_neighbours_are_as_the_whole_graph(name, graph, layers, size):
+    local = local_of(*graph)
+    network = network_of(name, layers=layers)
+    options = Options(model=name, layers=layers, batch_size=size, fanouts=(-1,) * layers)
+    seen = []
+    with torch.no_grad():
+        whole = network([local.graph] * layers, local.features)
+        for batch in neighbour.batches(local, options, torch.Generator()):
+            said = network(batch.graphs, batch.features(local))[batch.rows]
+            torch.testing.assert_close(said, whole[batch.targets], rtol=1e-5, atol=1e-5)
+            seen += batch.targets.tolist()
+    assert sorted(seen) == list(range(graph[0]))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parts_layer_by_layer_are_as_the_whole_graph(name, tmp_path):
+    dataset = Dataset(planted(tmp_path, k=3, n=60, m=200))
+    network = network_of(name, dataset.task, torch.float32)
+    whole = dataset.whole()
+    parts = [dataset.part(index) for index in range(3)]
+    with torch.no_grad():
+        below = whole.features
+        for index in range(len(network.layers)):
+            rows = [
+                network.layer(index, part.block(), below[torch.from_numpy(np.array(part.vertices))])
+                for part in parts
+            ]
+            below = torch.zeros(len(below), rows[0].shape[1])
+            for part, said in zip(parts, rows, strict=True):
+                below[torch.from_numpy(np.array(part.vertices[: part.num_inner]))] = said
+        said = network([whole.graph] * 2, whole.features)
+    torch.testing.assert_close(below, said, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_graphs_without_edges_and_without_vertices(name, n):
+    local = local_of(n, np.empty((0, 2), np.int64))
+    nothing = torch.empty(0, dtype=torch.int64)
+    block = dgl.create_block((nothing, nothing), n, 0)
+    block.srcdata["degree"], block.dstdata["degree"] = torch.zeros(n, dtype=torch.int64), nothing
+    network = network_of(name)
+    said = network([local.graph] * 2, local.features)
+    assert said.shape == (n, TASK.classes)
+    assert torch.isfinite(said).all()
+    network.zero_grad()
+    said.sum().backward()
+    assert network([local.graph, block], local.features).shape == (0, TASK.classes)
+
+
+def test_gcn_over_samples_is_right_in_expectation():
+    edges = np.array([[u, v] for u in range(6) for v in range(6) if (u + 2 * v) % 3])
+    local = local_of(6, edges)
+    network = network_of("gcn", layers=1)
+    sampler = dgl.dataloading.NeighborSampler([2])
+    dgl.seed(1)
+    total, samples = torch.zeros(6, TASK.classes, dtype=torch.float64), 1500
+    squares = total.clone()
+    with torch.no_grad():
+        for _ in range(samples):
+            inputs, _, (block,) = sampler.sample_blocks(local.graph, torch.arange(6))
+            block.srcdata["degree"] = local.graph.ndata["degree"][block.srcdata[dgl.NID]]
+            block.dstdata["degree"] = local.graph.ndata["degree"][block.dstdata[dgl.NID]]
+            said = network([block], local.features[inputs])
+            total, squares = total + said, squares + said**2
+        whole = network([local.graph], local.features)
+    mean = total / samples
+    error = ((squares / samples - mean**2).clamp(min=0) / samples).sqrt()
+    assert (error > 0).any()
+    assert ((mean - whole).abs() <= 5 * error + 1e-9).all()
+
+
+def test_attention_remembers_no_graph_that_is_gone():
+    import gc
+
+    from fastpart.train.models import gat as module
+
+    local = local_of(3, np.array([[0, 1]]))
+    network_of("gat")([local.graph] * 2, local.features)
+    gc.collect()
+    before = len(module._looped)
+    del local
+    gc.collect()
+    assert len(module._looped) == before - 1
+
+
+# Which models there are.
+
+
+def test_sampling_of_models():
+    kinds = {name: sampling(name) for name in MODELS}
+    assert kinds.pop("clustergcn") == "cluster"
+    assert kinds.pop("graphsaint") == "saint"
+    assert set(kinds.values()) == {"neighbour"}
+    assert sampling(lambda task, options: None) == "neighbour"
+
+
+@pytest.mark.parametrize("name", ["clustergcn", "graphsaint"])
+def test_dgl_refuses_models_with_batches_of_their_own(name):
+    with pytest.raises(fp.ParameterError, match=f"model: '{name}' learns from batches that are no samples"):
+        fp.train.distdgl("parts", model=name)
+
+
+def test_unknown_kinds_of_batches_are_refused():
+    class Other(torch.nn.Module):
+        sampling = "snowball"
+
+    with pytest.raises(
+        fp.ParameterError, match="sampling 'snowball'; valid are 'neighbour', 'cluster', 'saint'"
+    ):
+        sampling(Other)
