@@ -38,13 +38,14 @@ POINTS = 0.01
 """What the methods may differ by in their mean accuracy."""
 
 EPOCHS = {
-    "amazon-computers": {"full": 100, "sdt": 100, "distdgl": 12},
-    "coauthor-cs": {"full": 20, "sdt": 20, "distdgl": 3},
+    "amazon-computers": {"full": 60, "sdt": 60, "distdgl": 12},
+    "coauthor-cs": {"full": 12, "sdt": 12, "distdgl": 3},
 }
 """After which all of them hardly learn more. An epoch of distdgl has as many steps as batches, the others have one."""
 
 FANOUTS = {"amazon-computers": [10, 10], "coauthor-cs": [5, 5]}
-BATCH = 1000
+BATCH = 250
+"""Of each of the 4 trainers."""
 
 PARTITIONERS: dict[str, Callable[..., Any]] = {"spring": fp.spring, "sigma": fp.sigma, "random": fp.random}
 BALANCED = ("spring",)
@@ -120,6 +121,8 @@ def row(name: str, method: str, folder: Path, options: argparse.Namespace) -> di
     given: dict[str, Any] = {"epochs": epochs}
     if method == "distdgl":
         given |= {"batch_size": BATCH, "fanouts": FANOUTS[name]}
+    elif method == "sdt":
+        given["workers"] = K
     start = time.perf_counter()
     runs: list[Trained] = [
         getattr(fp.train, method)(folder, **given, seed=seed) for seed in range(options.seeds)
