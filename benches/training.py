@@ -37,7 +37,7 @@ K = 4
 POINTS = 0.01
 """What the methods may differ by in their mean accuracy."""
 
-EPOCHS = {"amazon-computers": 15, "coauthor-cs": 4}
+EPOCHS = {"amazon-computers": 30, "coauthor-cs": 4}
 """After which none of them learns much more."""
 
 FANOUTS = {"amazon-computers": [10, 10], "coauthor-cs": [5, 5]}
