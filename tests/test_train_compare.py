@@ -98,11 +98,15 @@ def test_sdt_with_its_processes(given):
     assert row["cut_ratio"] > 0
 
 
-def test_batches_are_for_distdgl_alone(given, recorded):
-    compare(given, methods=["distdgl", "full"], partitioners=["hash"], seeds=1, batch_size=50, fanouts=[3, 3])
-    sizes = {name: (options.get("batch_size"), options.get("fanouts")) for name, _, options, _ in recorded}
-    assert sizes == {"distdgl": (50, [3, 3]), "full": (None, None)}
-    assert all(options["lr"] == 0.05 for _, _, options, _ in recorded)
+@pytest.mark.parametrize(
+    ("training", "of_a_part", "of_all"),
+    [({}, 1000, 2000), ({"batch_size": 50}, 50, 100), ({"batch_size": None}, None, None)],
+)
+def test_all_methods_make_as_many_steps(given, recorded, training, of_a_part, of_all):
+    compare(given, methods=["distdgl", "full"], partitioners=["hash"], seeds=1, fanouts=[3, 3], **training)
+    sizes = {name: options["batch_size"] for name, _, options, _ in recorded}
+    assert sizes == {"distdgl": of_a_part, "full": of_all}
+    assert all((options["fanouts"], options["lr"]) == ([3, 3], 0.05) for _, _, options, _ in recorded)
 
 
 def test_full_alone_trains_once_per_seed(given, recorded):
@@ -121,6 +125,7 @@ def test_full_alone_trains_once_per_seed(given, recorded):
         ({"workers": 2}, fp.ParameterError, "workers: not a parameter that all methods take"),
         ({"seed": 3}, fp.ParameterError, "seed: not a parameter that all methods take"),
         ({"epochs": 0}, fp.ParameterError, "epochs: 0"),
+        ({"batch_size": 0}, fp.ParameterError, "batch_size: 0 is not between 1 and"),
         ({"labels": np.zeros(3, int)}, fp.ParameterError, "labels: 3 rows for 600 vertices"),
     ],
 )

@@ -19,7 +19,7 @@ from ..errors import CapacityWarning, ParameterError
 from ..forks import before_polars_threads
 from ..parameters import Progress
 from .centralized import full
-from .config import Options
+from .config import MOST, Options
 from .distributed import distdgl
 from .model_averaging import sdt
 from .trained import Trained
@@ -28,6 +28,9 @@ METHODS: dict[str, Callable[..., Trained]] = {"full": full, "distdgl": distdgl, 
 """What trains over parts of the vertices, and the reference."""
 
 PARTITIONERS = ("spring", "sigma", "grem", "random")
+
+BATCH = 1000
+"""Training vertices of a part in a step, unless told otherwise."""
 
 COLUMNS = {
     "method": pl.String,
@@ -81,8 +84,9 @@ def compare(
     progress : callable, optional
         Called as ``progress("training", done, total)``; an exception in it ends the comparison.
     **training
-        Other parameters of :func:`fastpart.train.full`, for all methods; ``batch_size`` and ``fanouts`` are for
-        ``"distdgl"`` alone, whose steps are mini-batches; the others are then full-batch.
+        Other parameters of :func:`fastpart.train.full`, for all methods. ``batch_size`` (1000) counts the training
+        vertices of a part in a step; ``"full"`` takes k times as many, so that all make as many steps. None: all at
+        once; then the same number of epochs is far fewer steps.
 
     Returns
     -------
@@ -113,7 +117,7 @@ def compare(
     """
     chosen = [parameters.choice("methods", name, METHODS) for name in methods]
     parts_by = [_vertex_partitioner(name) for name in partitioners]
-    count = parameters.integer("seeds", seeds, 1, 1000)
+    parts, count = parameters.parts(k), parameters.integer("seeds", seeds, 1, 1000)
     if unknown := sorted(set(training) - set(Options.__dataclass_fields__) | set(training) & {"seed"}):
         raise ParameterError(f"{unknown[0]}: not a parameter that all methods take")
     opened = open_edges(edges, threads=threads)
@@ -127,7 +131,7 @@ def compare(
         nonlocal done
         found = []
         for seed in range(count):
-            given = {**_for_method(method, training), "seed": seed, "threads": threads}
+            given = {**_for_method(method, parts, training), "seed": seed, "threads": threads}
             found.append(METHODS[method](folder, **given))
             done += 1
             if progress is not None:
@@ -137,8 +141,8 @@ def compare(
     with tempfile.TemporaryDirectory(prefix="fastpart-") as base:
         for name in parts_by if over_parts else parts_by[:1]:
             folder = Path(base) / name
-            measured = _save(opened, name, parameters.parts(k), folder, saved)
-            rows += [_row(method, name, k, measured, trainings(method, folder)) for method in over_parts]
+            measured = _save(opened, name, parts, folder, saved)
+            rows += [_row(method, name, parts, measured, trainings(method, folder)) for method in over_parts]
         if "full" in chosen:
             rows.append(_row("full", None, None, {}, trainings("full", folder)))
     before_polars_threads("train")
@@ -155,10 +159,12 @@ def _vertex_partitioner(name: object) -> str:
     return chosen
 
 
-def _for_method(method: str, training: Mapping[str, Any]) -> dict[str, Any]:
-    if method == "distdgl":
-        return dict(training)
-    return {name: value for name, value in training.items() if name not in ("batch_size", "fanouts")}
+def _for_method(method: str, k: int, training: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a method: with steps of full batches, centralized training would seem to learn less."""
+    size = training.get("batch_size", BATCH)
+    if method == "full" and size is not None:
+        size = k * parameters.integer("batch_size", size, 1, MOST // k)
+    return {**training, "batch_size": size}
 
 
 def _save(edges: Edges, name: str, k: int, folder: Path, saved: Mapping[str, Any]) -> Mapping[str, Any]:

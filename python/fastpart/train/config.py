@@ -13,6 +13,9 @@ from ..errors import ParameterError
 ModelSource = str | Callable[..., Any]
 """A name, an import path, or what makes a network; see :func:`fastpart.train.models.build`."""
 
+MOST = 2**31 - 1
+"""What counts may be."""
+
 FANOUT = 10
 """Neighbours sampled of each vertex per layer, unless told otherwise."""
 
@@ -59,13 +62,12 @@ class Options:
     @classmethod
     def of(cls, given: dict[str, Any]) -> Options:
         """Check what a user gave."""
-        most = 2**31 - 1
         values = dict(given)
         for name in ("hidden", "layers", "heads", "epochs"):
-            values[name] = parameters.integer(name, given[name], 1, most)
+            values[name] = parameters.integer(name, given[name], 1, MOST)
         for name in ("batch_size", "patience"):
             if given[name] is not None:
-                values[name] = parameters.integer(name, given[name], 1, most)
+                values[name] = parameters.integer(name, given[name], 1, MOST)
         values["dropout"] = parameters.number("dropout", given["dropout"])
         if not 0 <= values["dropout"] < 1:
             raise ParameterError(f"dropout: {values['dropout']} is not a share from 0 to below 1")
@@ -109,7 +111,7 @@ def _fanouts(given: Sequence[int] | None, layers: int) -> tuple[int, ...]:
         return (FANOUT,) * layers
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
         raise TypeError(f"fanouts: expected one integer per layer, got {type(given).__name__}")
-    fanouts = tuple(parameters.integer("fanouts", fanout, -1, 2**31 - 1) for fanout in given)
+    fanouts = tuple(parameters.integer("fanouts", fanout, -1, MOST) for fanout in given)
     if len(fanouts) != layers:
         raise ParameterError(f"fanouts: {len(fanouts)} numbers for {layers} layers")
     return fanouts
