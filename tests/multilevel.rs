@@ -91,14 +91,14 @@ proptest! {
         let weighted = graph::Graph::of(&csr, |v| [1, u64::from(csr.degree(v))], &run(1)).unwrap();
         let caps = vec![[graph.n / 2, 50]; k];
         let start = Array::zeroed(graph.n as usize, "parts").unwrap();
-        let mut state = State::new(&weighted, start, &caps).unwrap();
+        let mut state = State::new(&weighted, start, &caps, &run(1)).unwrap();
         let mut random = Random::new(seed, 0);
         for _ in 0..if graph.n > 0 { 50 } else { 0 } {
             state.shift(random.below(graph.n) as u32, random.below(k as u64) as usize);
         }
         let parts: Vec<i32> = state.part_of.iter().map(|&part| part as i32).collect();
         prop_assert_eq!(state.cut as usize, cut(&graph, &parts));
-        prop_assert_eq!(state.quality(), Quality::of(&weighted, &state.part_of, &caps));
+        prop_assert_eq!(state.quality(), Quality::of(&weighted, &state.part_of, &caps, &run(1)).unwrap());
         for v in 0..graph.n as u32 {
             let mut ties = vec![0; k];
             csr.neighbours(v).iter().for_each(|&u| ties[parts[u as usize] as usize] += 1);
@@ -174,7 +174,10 @@ fn blocks_of_parts_and_shares() {
         Scheme::default().partition(&weighted, &[[3400, u64::MAX], [1700, u64::MAX]], &run(2)).unwrap();
     let second = sides.iter().filter(|&&side| side == 1).count();
     assert!((1600..=1700).contains(&second) && quality.excess == 0.0);
-    assert_eq!(quality, Quality::of(&weighted, &sides, &[[3400, u64::MAX], [1700, u64::MAX]]));
+    assert_eq!(
+        quality,
+        Quality::of(&weighted, &sides, &[[3400, u64::MAX], [1700, u64::MAX]], &run(1)).unwrap()
+    );
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub fn partition(
         return Ok(part_of);
     }
     let caps: Vec<Weight> = caps.iter().map(|&cap| [cap, 0]).collect();
-    let mut state = State::new(&graph, part_of, &caps)?;
+    let mut state = State::new(&graph, part_of, &caps, run)?;
     if !balance(&mut state, run)? && of == Use::Whole {
         return Err(Error::Internal("grem: the seed partitioner found no room for some vertex".into()));
     }

@@ -144,17 +144,20 @@ impl Graph {
     }
 
     /// The graph of the vertices that `part_of` puts into `part`, and their ids here.
-    pub fn induced(&self, part_of: &[u32], part: u32) -> Result<(Graph, Vec<u32>)> {
+    pub fn induced(&self, part_of: &[u32], part: u32, run: &Run) -> Result<(Graph, Vec<u32>)> {
         let ids: Vec<u32> = (0..self.len() as u32).filter(|&v| part_of[v as usize] == part).collect();
         let mut place: Array<u32> = Array::zeroed(self.len(), "induced graph")?;
         ids.iter().zip(0..).for_each(|(&v, new)| place[v as usize] = new);
         let entries = ids.iter().map(|&v| self.degree(v)).sum();
         let mut builder = Builder::new(ids.len(), entries)?;
-        for &v in &ids {
+        for (&v, index) in ids.iter().zip(0_u32..) {
             for &[u, w] in self.edges(v).iter().filter(|[u, _]| part_of[*u as usize] == part) {
                 builder.entry(place[u as usize], w);
             }
             builder.vertex(self.weight(v));
+            if index % 4096 == 0 {
+                run.advance(0)?;
+            }
         }
         Ok((builder.finish(), ids))
     }

@@ -58,7 +58,7 @@ fn split(
     let sides = shares(graph.total(), &[left, right]);
     let (side_of, _) = scheme.cycle(graph, &sides, scheme.first()?, seed, run)?;
     for (side, (caps, first)) in (0..).zip([(left, first), (right, first + left.len() as u32)]) {
-        let (half, places) = graph.induced(&side_of, side)?;
+        let (half, places) = graph.induced(&side_of, side, run)?;
         let ids: Vec<u32> = places.iter().map(|&v| ids[v as usize]).collect();
         split(scheme, &half, caps, (first, &ids), part_of, splitmix64(seed ^ (u64::from(side) + 1)), run)?;
     }
@@ -95,8 +95,8 @@ fn bisect(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Array<
     let mut best: Option<(Quality, Array<u32>)> = None;
     for attempt in 0..TRIES[usize::from(graph.total()[1] > 0)] {
         let mut random = Random::new(seed, attempt);
-        let grown = grow(graph, &caps, &mut random)?;
-        let mut state = State::new(graph, grown, &caps)?;
+        let grown = grow(graph, &caps, &mut random, run)?;
+        let mut state = State::new(graph, grown, &caps, run)?;
         balance(&mut state, run)?;
         refine(&mut state, PATIENCE, random.next_u64(), run)?;
         let quality = state.quality();
@@ -111,7 +111,7 @@ fn bisect(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Array<
 }
 
 /// Side 0 grown from a random vertex until it has its share of the weight.
-fn grow(graph: &Graph, caps: &[Weight], random: &mut Random) -> Result<Array<u32>> {
+fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Result<Array<u32>> {
     let n = graph.len() as u64;
     let mut side_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
     side_of.iter_mut().for_each(|side| *side = 1);
@@ -125,7 +125,7 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random) -> Result<Array<u32
     let mut queue: BinaryHeap<(i64, u32)> = BinaryHeap::new();
     let mut load = [0; 2];
     let mut next_seed = if n > 0 { random.below(n) } else { 0 };
-    let mut unseen = 0;
+    let (mut unseen, mut work) = (0, 0);
     while (load[0] as f64) < target[0] && (total[1] == 0 || (load[1] as f64) < target[1].max(1.0)) {
         let v = match queue.pop() {
             Some((gain, v)) => {
@@ -150,6 +150,11 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random) -> Result<Array<u32
         };
         side_of[v as usize] = 0;
         load = plus(load, graph.weight(v));
+        work += graph.degree(v) + 1;
+        if work > 1 << 16 {
+            work = 0;
+            run.advance(0)?;
+        }
         for &[u, w] in graph.edges(v) {
             if side_of[u as usize] == 1 {
                 inside[u as usize] += w;

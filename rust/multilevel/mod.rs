@@ -4,7 +4,8 @@
 //! of every edge.
 //!
 //! **Memory.** Beside the adjacency, [`Multilevel::memory`]: 16 bytes per entry (the graph with weights, 8, and as much
-//! for all coarser ones), 96 per vertex and 4 per vertex and part, of at most 64 parts at a time.
+//! for all coarser ones; 32 for more than 64 parts, whose blocks are copied, and 40 for two bounds, under which graphs
+//! shrink slowly), 96 per vertex and 4 per vertex and part, of at most 64 parts at a time.
 //!
 //! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph is
 //! small; [`initial`] partitions that by recursive bisection; on the way back to the given graph every level is
@@ -84,8 +85,13 @@ impl Multilevel {
     /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
     pub fn memory(&self, n: u64, entries: u64) -> u64 {
         let at_once = u64::from(self.k).min(scheme::MOST_PARTS as u64);
+        let per_entry = match &self.second {
+            Some(_) => 40,
+            None if u64::from(self.k) > at_once => 32,
+            None => 16,
+        };
         entries
-            .saturating_mul(16)
+            .saturating_mul(per_entry)
             .saturating_add(n * (96 + 4 * at_once))
             .saturating_add(96 * u64::from(self.k))
     }

@@ -28,6 +28,8 @@ use crate::run::Run;
 pub const MOST_PARTS: usize = 64;
 /// The part of the entries below which several attempts are made.
 const FEW: usize = 12;
+/// Attempts on a graph that could not be coarsened so far.
+const LEAST_ATTEMPTS: usize = 2;
 /// Rounds of label propagation on the finest levels, and on those of the attempts and under two bounds.
 const ROUNDS: [u32; 2] = [2, 1];
 /// Clusters that a part has room for, at least, in a bisection, by weight, and else.
@@ -100,7 +102,9 @@ impl Scheme {
         let levels =
             self.coarsen(graph, caps, Descent { rating, entries, seed: self.seed, cells: None }, run)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
-        let best = self.best(middle, caps, run)?;
+        // A graph that did not get small is not worth as many attempts.
+        let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(LEAST_ATTEMPTS);
+        let best = self.best(middle, caps, affordable, run)?;
         if levels.is_empty() { Ok(best) } else { self.uncoarsen(graph, levels, best.0, true, caps, run) }
     }
 
@@ -110,12 +114,13 @@ impl Scheme {
         self.ratings.first().copied().ok_or_else(missing)
     }
 
-    /// The best of several attempts, crossed with each of the others.
-    fn best(&self, graph: &Graph, caps: &[Weight], run: &Run) -> Result<Found> {
+    /// The best of several attempts, at most so many, crossed with each of the others.
+    fn best(&self, graph: &Graph, caps: &[Weight], affordable: usize, run: &Run) -> Result<Found> {
         let seed = |index: usize| splitmix64(self.seed ^ splitmix64(index as u64 + 1));
         let attempt = |(index, &rating): (usize, &Rating)| self.cycle(graph, caps, rating, seed(index), run);
+        let ratings = &self.ratings[..self.ratings.len().min(affordable)];
         let mut attempts: Vec<Found> =
-            run.install(|| self.ratings.par_iter().enumerate().map(attempt).collect::<Result<_>>())?;
+            run.install(|| ratings.par_iter().enumerate().map(attempt).collect::<Result<_>>())?;
         attempts.sort_by(|a, b| a.1.excess.total_cmp(&b.1.excess).then(a.1.cut.cmp(&b.1.cut)));
         let mut attempts = attempts.into_iter();
         let Some(mut best) = attempts.next() else {
@@ -162,12 +167,12 @@ impl Scheme {
         let (block_of, _) = self.partition(graph, &initial::shares(graph.total(), &blocks), run)?;
         let mut part_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
         for (block, (caps, &first)) in (0..).zip(blocks.iter().zip(&bounds)) {
-            let (inner, ids) = graph.induced(&block_of, block)?;
+            let (inner, ids) = graph.induced(&block_of, block, run)?;
             let scheme = Scheme { seed: splitmix64(self.seed ^ (u64::from(block) + 1)), ..self.clone() };
             let (inner_of, _) = scheme.partition(&inner, caps, run)?;
             ids.iter().zip(&*inner_of).for_each(|(&v, &part)| part_of[v as usize] = first as u32 + part);
         }
-        let quality = Quality::of(graph, &part_of, caps);
+        let quality = Quality::of(graph, &part_of, caps, run)?;
         Ok((part_of, quality))
     }
 
@@ -230,7 +235,7 @@ impl Scheme {
             let here = levels.last().map_or(graph, |level| &level.1);
             if !std::mem::take(&mut refined) {
                 let caps = if levels.is_empty() { caps.to_vec() } else { loosened(here, caps) };
-                let mut state = State::new(here, part_of, &caps)?;
+                let mut state = State::new(here, part_of, &caps, run)?;
                 balance(&mut state, run)?;
                 refine(&mut state, Patience::of(here), self.seed ^ levels.len() as u64, run)?;
                 let quality = state.quality();

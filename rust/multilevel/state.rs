@@ -3,6 +3,7 @@
 use super::array::Array;
 use super::graph::{Graph, Weight, fits, minus, plus};
 use crate::error::Result;
+use crate::run::Run;
 
 /// Parts of all vertices, their loads, and the ties of every vertex to every part.
 pub struct State<'a> {
@@ -37,22 +38,25 @@ pub struct Quality {
 
 impl Quality {
     /// That of the given parts.
-    pub fn of(graph: &Graph, part_of: &[u32], caps: &[Weight]) -> Self {
+    pub fn of(graph: &Graph, part_of: &[u32], caps: &[Weight], run: &Run) -> Result<Self> {
         let (mut loads, mut ends) = (vec![[0; 2]; caps.len()], 0);
         for v in 0..graph.len() as u32 {
             let own = part_of[v as usize];
             loads[own as usize] = plus(loads[own as usize], graph.weight(v));
             let cut = graph.edges(v).iter().filter(|&&[u, _]| part_of[u as usize] != own);
             ends += cut.map(|&[_, w]| u64::from(w)).sum::<u64>();
+            if v % 4096 == 0 {
+                run.advance(0)?;
+            }
         }
         let excess = loads.iter().zip(caps).map(|(load, cap)| excess(*load, *cap)).sum();
-        Self { excess, cut: ends / 2 }
+        Ok(Self { excess, cut: ends / 2 })
     }
 }
 
 impl<'a> State<'a> {
     /// The state of a given partition.
-    pub fn new(graph: &'a Graph, part_of: Array<u32>, caps: &'a [Weight]) -> Result<Self> {
+    pub fn new(graph: &'a Graph, part_of: Array<u32>, caps: &'a [Weight], run: &Run) -> Result<Self> {
         let k = caps.len();
         let mut ties: Array<u32> = Array::zeroed(graph.len() * k, "ties of vertices to parts")?;
         let mut loads = vec![[0; 2]; k];
@@ -65,6 +69,9 @@ impl<'a> State<'a> {
                 let part = part_of[u as usize] as usize;
                 row[part] += w;
                 ends += u64::from(w) * u64::from(part != own);
+            }
+            if v % 4096 == 0 {
+                run.advance(0)?;
             }
         }
         let over = loads.iter().zip(caps).filter(|(load, cap)| !fits(**load, **cap)).count();

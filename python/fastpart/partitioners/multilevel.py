@@ -32,8 +32,9 @@ def multilevel(
     """Partition the vertices with a multilevel scheme: few cut edges, for graphs that fit into memory.
 
     Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
-    Takes, beside the adjacency (8 bytes per edge), 32 bytes per edge, 96 per vertex and 4 per vertex and part, for at
-    most 64 parts; for larger graphs there are :func:`spring` and the other streaming partitioners.
+    Takes, beside the adjacency (8 bytes per edge), 32 bytes per edge (80 with a second bound, 64 for more than 64
+    parts), 96 per vertex and 4 per vertex and part, for at most 64 parts; for larger graphs there are :func:`spring` and
+    the other streaming partitioners.
 
     Parameters
     ----------

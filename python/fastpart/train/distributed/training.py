@@ -19,6 +19,7 @@ from ..models import build
 from ..ranks import from_first, is_first
 from ..reporting import Reports
 from ..scores import Task, score
+from ..usage import anonymous_bytes
 from ..seeds import mixed
 
 STEPS = ("sampling", "fetching", "compute", "synchronising")
@@ -178,6 +179,7 @@ class Trainer:
                 f"{step}_seconds": total / dist.get_world_size()
                 for step, total in zip(STEPS, sums[len(counted) :], strict=True)
             },
+            "worker_bytes": int(_sum(torch.tensor(anonymous_bytes()), dist.ReduceOp.MAX)),
             "local_bytes": int(vertices - remote) * row_bytes,
             "remote_bytes": int(remote) * row_bytes,
             "remote_seeds": remote_seeds / max(seeds, 1),
