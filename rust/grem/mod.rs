@@ -17,7 +17,7 @@
 //! 0.424 (0.608); R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.896). There the parts with the core hold most
 //! of the edges: only vertices are bounded.
 //!
-//! **Memory.** [`Grem::memory`]: 16 bytes per vertex, result included, and 4 MB; for each worker 32 bytes per record of a
+//! **Memory.** [`Grem::memory`]: 16 bytes per vertex, result included, and 4 MB; for each worker 36 bytes per record of a
 //! chunk, and 104 bytes for each vertex that the multilevel partitioner sees: of a first chunk of half a million records
 //! or more it sees clusters, at most one for four vertices; a sub-problem that fits one chunk has at most two vertices
 //! per record, each with 4 bytes more for each part beyond two, up to 64.
@@ -59,8 +59,8 @@ use sides::Rule;
 
 /// Bytes per vertex, result included.
 pub const BYTES_PER_VERTEX: u64 = 16;
-/// Bytes per record of a chunk: twice two entries of 8 bytes.
-pub const BYTES_PER_RECORD: u64 = 32;
+/// Bytes per record of a chunk: twice two entries of 8 bytes, and an eighth for what the estimate cannot know.
+pub const BYTES_PER_RECORD: u64 = 36;
 /// Bytes per vertex that the multilevel partitioner sees, beside 4 for each of its parts.
 const BYTES_PER_MEMBER: u64 = 96;
 /// Of a large chunk it sees clusters, at most one for so many vertices.

@@ -42,7 +42,7 @@ def grem(
     The first chunk of each bisection is partitioned in memory. In every later one each vertex counts its neighbours on
     either side, adds four fifths of what it counted before, and goes to the side with more of them; after each chunk
     the vertices that lose least by it leave a side that exceeds its cap. Takes 16 bytes per vertex and 4 MB; for each
-    sub-problem at work, at most ``threads``, 32 bytes per record of a chunk and 104 bytes per vertex that is
+    sub-problem at work, at most ``threads``, 36 bytes per record of a chunk and 104 bytes per vertex that is
     partitioned in memory: a fourth of the vertices that a chunk shows or, if a chunk is small, all.
 
     Parameters
