@@ -33,8 +33,8 @@ def multilevel(
 
     Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
     Takes, beside the adjacency (8 bytes per edge), 32 bytes per edge (80 with a second bound, 64 for more than 64
-    parts), 96 per vertex and 4 per vertex and part, for at most 64 parts; for larger graphs there are :func:`spring` and
-    the other streaming partitioners.
+    parts), 96 per vertex and 4 per vertex and part, for at most 64 parts; for larger graphs there are :func:`spring`
+    and the other streaming partitioners.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ from ..models import build
 from ..ranks import from_first, is_first
 from ..reporting import Reports
 from ..scores import Task, score
-from ..usage import anonymous_bytes
 from ..seeds import mixed
+from ..usage import anonymous_bytes
 
 STEPS = ("sampling", "fetching", "compute", "synchronising")
 """What the seconds of an epoch are split into."""
