@@ -9,8 +9,9 @@ use common::{Graph, graphs, run};
 use fastpart::balance::BalanceOn;
 use fastpart::csr::Csr;
 use fastpart::error::Error;
-use fastpart::generate::{Generator, Rmat, records};
+use fastpart::generate::{Generator, Grid, Rmat, records};
 use fastpart::multilevel::array::Array;
+use fastpart::multilevel::coarsening::{Coarsening, Rating};
 use fastpart::multilevel::state::{Quality, State};
 use fastpart::multilevel::{Multilevel, Scheme, Second, graph};
 use fastpart::partition::{AdjacencyPartitioner, VertexPartition};
@@ -201,4 +202,26 @@ fn refusals() {
     let run = run(1);
     run.cancel();
     assert!(matches!(Multilevel::new(2).partition(&csr, &run), Err(Error::Cancelled)));
+}
+
+#[test]
+fn meshes_are_matched_by_edges() {
+    let grid = Grid::new(30, 40).unwrap();
+    let edges = Graph::new(grid.num_vertices(), records(&grid, 0..grid.num_edges(), &run(1)).unwrap());
+    let csr = Csr::build(&edges, false, &run(1)).unwrap();
+    let graph = graph::Graph::of(&csr, |_| [1, 0], &run(1)).unwrap();
+    let how = Coarsening { rating: Rating::Density, cap: [2, 0], rounds: 2, seed: 7 };
+    let half: Vec<u32> = (0..1200).map(|v| v / 600).collect();
+    for cells in [None, Some(&half[..])] {
+        let clustered = how.cluster(&graph, cells, &run(1)).unwrap();
+        assert!(clustered.count < 1200 * 6 / 10, "{} of 1200 are left", clustered.count);
+        for v in 0..1200_u32 {
+            let mates: Vec<u32> = (0..1200)
+                .filter(|&u| u != v && clustered.cluster_of[u as usize] == clustered.cluster_of[v as usize])
+                .collect();
+            assert!(mates.len() <= 1);
+            assert!(mates.iter().all(|&u| csr.neighbours(v).contains(&u)));
+            assert!(cells.is_none_or(|cells| mates.iter().all(|&u| cells[u as usize] == cells[v as usize])));
+        }
+    }
 }
