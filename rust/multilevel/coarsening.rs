@@ -78,6 +78,8 @@ impl Clustered {
 
 /// Most neighbours of a vertex of a mesh.
 const MESH_DEGREE: usize = 8;
+/// On smaller graphs time does not matter.
+const MESH_VERTICES: usize = 4096;
 
 const NONE: u32 = u32::MAX;
 
@@ -299,9 +301,9 @@ impl State<'_> {
     }
 }
 
-/// Whether no vertex has more than a few neighbours, as on roads and grids.
+/// Whether no vertex of a large graph has more than a few neighbours, as on roads and grids.
 fn is_mesh(graph: &Graph) -> bool {
-    (0..graph.len() as u32).all(|v| graph.degree(v) <= MESH_DEGREE)
+    graph.len() >= MESH_VERTICES && (0..graph.len() as u32).all(|v| graph.degree(v) <= MESH_DEGREE)
 }
 
 /// The vertices by degree (ties: id), in linear time.
