@@ -3,6 +3,7 @@
 import importlib
 import math
 import re
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -10,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
-from conftest import ROOT
 from fastpart.comparing.peers import PEERS
 
 
 @pytest.fixture(scope="module")
 def quality():
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "benches")  # where the processes that it starts find it, too
+        patch.syspath_prepend(
+            Path(__file__).parents[1] / "benches"
+        )  # where the processes that it starts find it, too
         yield importlib.import_module("quality")
 
 
@@ -165,7 +167,7 @@ def test_wrong_command_lines_are_refused(quality, arguments, capsys):
 
 def test_the_documents_show_the_same_means():
     texts = [
-        (ROOT / name).read_text()
+        (Path(__file__).parents[1] / name).read_text()
         for name in ("README.md", "docs/quality.md", "docs/choosing-an-algorithm.md")
     ]
     shown = {re.search(r"geometric means .*?(?=\n```)", text, re.DOTALL)[0] for text in texts}
