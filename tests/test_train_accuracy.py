@@ -32,7 +32,7 @@ def parts(datasets, tmp_path_factory):
 
 
 def mean(train, parts, **given):
-    runs = [train(parts, **TRAINING, **given, seed=seed) for seed in range(SEEDS)]
+    runs = [train(parts, **{**TRAINING, **given}, seed=seed) for seed in range(SEEDS)]
     return statistics.fmean(run.totals["test_accuracy"] for run in runs)
 
 
@@ -50,3 +50,8 @@ def test_centralized_training_learns(centralized):
 @pytest.mark.parametrize("given", [{}, {"average_every": 3}])
 def test_model_averaging_is_as_accurate(parts, centralized, given):
     assert abs(mean(fp.train.sdt, parts, workers=1, **given) - centralized) < POINTS
+
+
+@pytest.mark.timeout(300)
+def test_the_distributed_engine_is_as_accurate(parts, centralized):
+    assert abs(mean(fp.train.distdgl, parts, batch_size=64, epochs=12) - centralized) < POINTS
