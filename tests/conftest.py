@@ -39,3 +39,13 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"{path} does not exist")
     return path
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """Let torch compute with one thread, since tests run beside one another."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

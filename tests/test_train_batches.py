@@ -14,13 +14,7 @@ from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
 
 KINDS = {"neighbour": "graphsage", "cluster": "clustergcn", "saint": "graphsaint"}
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -25,13 +25,7 @@ from fastpart.train.scores import Task, score  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "heads": 2}
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -20,13 +20,7 @@ from fastpart.train.scores import Task  # noqa: E402
 
 TASK = Task(features=3, classes=4, multilabel=False)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def network_of(name, task=TASK, dtype=torch.float64, **options):

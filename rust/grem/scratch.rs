@@ -5,12 +5,12 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::edges::{EdgeStream, Record};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::output::unnamed;
+use crate::reorder::{read_at, write_at};
 
 /// A file of records, 8 bytes each. Whoever reads checks the ids, since each sub-problem has its own.
 pub struct Scratch {
@@ -29,8 +29,7 @@ impl Scratch {
 
     /// Writes `records` from record number `first` on.
     pub fn write(&self, first: u64, records: &[Record]) -> Result<()> {
-        let written = self.file.write_all_at(bytemuck::cast_slice(records), offset(first));
-        written.map_err(|error| Error::io(&self.path, error))
+        write_at(&self.file, &self.path, first, records)
     }
 }
 
@@ -44,15 +43,7 @@ impl EdgeStream for Scratch {
     }
 
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
-        let end = range.end.min(self.m);
-        let start = range.start.min(end);
-        buf.resize((end - start) as usize, [0; 2]);
-        let read = self.file.read_exact_at(bytemuck::cast_slice_mut(buf), offset(start));
-        read.map_err(|error| Error::io(&self.path, error))?;
+        read_at(&self.file, &self.path, range.start..range.end.min(self.m), buf)?;
         Ok(buf)
     }
-}
-
-fn offset(record: u64) -> u64 {
-    record * size_of::<Record>() as u64
 }

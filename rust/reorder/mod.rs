@@ -13,7 +13,7 @@ mod temp;
 
 pub use dedup::dedup;
 pub use shuffle::{key, shuffle};
-pub use temp::TempRecords;
+pub use temp::{TempRecords, read_at, write_at};
 
 use crate::error::{Error, Result};
 use crate::store::spill::ID_BITS;

@@ -31,8 +31,7 @@ impl TempRecords {
         if records.is_empty() {
             return Ok(());
         }
-        let written = self.file.write_all_at(bytemuck::cast_slice(records), offset(self.m));
-        written.map_err(|error| Error::io(&self.path, error))?;
+        write_at(&self.file, &self.path, self.m, records)?;
         self.n = self.n.max(u64::from(largest(records)) + 1);
         self.m += records.len() as u64;
         Ok(())
@@ -49,11 +48,7 @@ impl EdgeStream for TempRecords {
     }
 
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
-        let end = range.end.min(self.m);
-        let start = range.start.min(end);
-        buf.resize((end - start) as usize, [0; 2]);
-        let read = self.file.read_exact_at(bytemuck::cast_slice_mut(buf), offset(start));
-        read.map_err(|error| Error::io(&self.path, error))?;
+        read_at(&self.file, &self.path, range.start..range.end.min(self.m), buf)?;
         // A disk may fail; an id beyond `n` must not get further.
         if !buf.is_empty() && u64::from(largest(buf)) >= self.n {
             let what = "a temporary file came back changed; check the disk, or choose another folder";
@@ -61,6 +56,20 @@ impl EdgeStream for TempRecords {
         }
         Ok(buf)
     }
+}
+
+/// Writes `records` from record number `first` on.
+pub fn write_at(file: &File, path: &Path, first: u64, records: &[Record]) -> Result<()> {
+    let written = file.write_all_at(bytemuck::cast_slice(records), offset(first));
+    written.map_err(|error| Error::io(path, error))
+}
+
+/// Reads the records `range`, none if it ends before it begins.
+pub fn read_at(file: &File, path: &Path, range: Range<u64>, buf: &mut Vec<Record>) -> Result<()> {
+    let start = range.start.min(range.end);
+    buf.resize((range.end - start) as usize, [0; 2]);
+    let read = file.read_exact_at(bytemuck::cast_slice_mut(buf), offset(start));
+    read.map_err(|error| Error::io(path, error))
 }
 
 fn offset(record: u64) -> u64 {
