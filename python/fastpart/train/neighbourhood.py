@@ -1,0 +1,119 @@
+"""What a layer of a graph neural network may ask of a graph, wherever the graph lies.
+
+The layers of :mod:`fastpart.train.models` are written against :class:`Neighbourhood` alone, so that the same network is
+trained on DGL's graphs (:mod:`.dgl_graphs`), over parts of the edges (:mod:`.edge_parts`) and over blocks of rows
+(:mod:`.row_blocks`), with or without DGL.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+class Neighbourhood(ABC):
+    """The in-edges of some vertices (the targets) and the vertices that these come from (the sources), for one layer.
+
+    The first sources are the targets. Rows of sources are what a layer is given, rows of targets what it returns.
+
+    Attributes
+    ----------
+    num_targets : int
+        Number of targets.
+    source_degree, target_degree : torch.Tensor
+        In-degrees in the whole graph, int64, whatever was cut or sampled.
+    vertices : torch.Tensor or None
+        Global id of each source, int64; None where they have no identity, as in a sample.
+    remembers : bool
+        Whether sums are kept from epoch to epoch, since the rows of the sources are always the same (the features).
+        Then it is cheaper to take sums first and linear maps afterwards.
+    """
+
+    num_targets: int
+    source_degree: Tensor
+    target_degree: Tensor
+    vertices: Tensor | None = None
+    remembers = False
+
+    def targets(self, x: Tensor) -> Tensor:
+        """Return the rows of the targets among those of the sources."""
+        return x[: self.num_targets]
+
+    @abstractmethod
+    def mean(self, x: Tensor) -> Tensor:
+        """Return the mean of the rows ``x`` over the in-edges of each target; 0 where there are none."""
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Return the sum over all in-edges of the whole graph; with only some of them here, its expectation."""
+        return self.mean(x) * self.target_degree.to(x.dtype).unsqueeze(1)
+
+    @abstractmethod
+    def attend(
+        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
+    ) -> Tensor:
+        """Return the sum of the values of the sources, weighted by attention, over in-edges and a loop at each target.
+
+        Parameters
+        ----------
+        values : torch.Tensor
+            Rows of the sources, of shape (sources, heads, width).
+        source, target : torch.Tensor
+            Rows of the sources and of the targets, of shape (sources, heads, ...) and (targets, heads, ...).
+        score : callable
+            Makes of the sum of both ends, for each edge, of shape (edges, heads, ...), the scores, (edges, heads, 1).
+            Their softmax over the edges of a target are the weights.
+        drop : float
+            Share of the weights that is dropped; 0 outside training.
+
+        Returns
+        -------
+        torch.Tensor
+            Of shape (targets, heads, width).
+        """
+
+
+def around(graph: Any) -> Neighbourhood:
+    """Return the neighbourhood that a graph is, or that a graph of DGL makes."""
+    if isinstance(graph, Neighbourhood):
+        return graph
+    from .dgl_graphs import OfGraph
+
+    return OfGraph(graph)
+
+
+def dropped(h: Tensor, share: float, graph: Neighbourhood) -> Tensor:
+    """Return the rows of the targets with a share of their numbers dropped, and the others scaled up.
+
+    Which ones depends on the random numbers of torch and on the vertex, if it has an identity; but not on where it lies
+    and who else is there. So copies of a vertex in several processes with the same random numbers drop the same.
+    """
+    if graph.vertices is None:
+        return F.dropout(h, share)
+    keys = torch.randint(-(2**63), 2**63 - 1, (2,))
+    rows = _mixed(graph.targets(graph.vertices) + keys[0])
+    columns = _mixed(torch.arange(h.shape[1]) + keys[1]) | 1
+    # The high bits of a product of two random numbers, one of them odd, are random, too.
+    kept = rows.unsqueeze(1) * columns >= _threshold(share)
+    return h * kept * (1 / (1 - share))
+
+
+def _threshold(share: float) -> int:
+    """Return the number that a share of all int64 are below."""
+    return max(-(2**63), min(2**63 - 1, int((share - 0.5) * 2**64)))
+
+
+def _mixed(x: Tensor) -> Tensor:
+    """Return numbers that look random, by the finalizer of SplitMix64."""
+    x = (x ^ _shifted(x, 30)) * -0x40A7B892E31B1A47
+    x = (x ^ _shifted(x, 27)) * -0x6B2FB644ECCEEE15
+    return x ^ _shifted(x, 31)
+
+
+def _shifted(x: Tensor, bits: int) -> Tensor:
+    """Shift to the right as if unsigned."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
