@@ -23,7 +23,7 @@ def backend(local_workers: int) -> str:
 
 
 def join_group(method: str, **where: Any) -> None:
-    """Become what the environment says of the group of a method's workers."""
+    """Be one of the workers of a method, with the rank on this machine that the environment says."""
     local_rank, local_workers = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
     name = backend(local_workers) if METHODS[method].gpus else "gloo"
     if name == "nccl":
