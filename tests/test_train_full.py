@@ -271,12 +271,6 @@ def test_directories_that_are_refused(tmp_path, saved, text):
 
 
 def test_other_sources_that_are_refused(tmp_path):
-    edges = np.array([[0, 1], [1, 2]])
-    fp.EdgePartition([0, 1], 2).save(tmp_path / "edges", edges=edges, features=np.eye(3), labels=[0, 1, 0])
-    with pytest.raises(
-        fp.ParameterError, match="is an edge partition; this method trains over parts of the vertices"
-    ):
-        fp.train.full(tmp_path / "edges")
     fp.VertexPartition([0, 1, 0], 2).save(tmp_path / "bare")
     with pytest.raises(
         fp.ParameterError, match=r"holds no edges, no features, no labels, no splits; .*edges=\.\.\."

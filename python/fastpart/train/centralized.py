@@ -13,7 +13,8 @@ from .. import parameters
 from ..parameters import Progress, StrPath
 from . import predict
 from .config import ModelSource, Options
-from .data import Dataset, LocalGraph
+from .data import LocalGraph
+from .edge_data import open_dataset
 from .history import History
 from .models import build
 from .scores import Task
@@ -50,8 +51,8 @@ def full(
     Parameters
     ----------
     src : path
-        A partition directory of vertices, saved with ``edges=``, ``features=``, ``labels=`` and ``splits=``; where the
-        parts lie does not matter.
+        A partition directory of vertices or of edges, saved with ``edges=``, ``features=``, ``labels=`` and
+        ``splits=``; what the parts are does not matter.
     model : str or callable
         A name in :data:`fastpart.train.models.MODELS`, an import path ``module:Class`` or ``file.py:Class``, or a class
         that makes a ``torch.nn.Module`` of ``(task, options)``.
@@ -115,7 +116,7 @@ def full(
     given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
     options = Options.of(given)
     run = parameters.run_options(threads=threads, progress=progress)
-    dataset = Dataset(src)
+    dataset = open_dataset(src)
     history = History("full", options, output, parameters.flag("resume", resume), dataset.manifest)
     with torch_settings(run.threads, options.seed):
         trainer = _Trainer(dataset.task, options, dataset.whole())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-import dgl
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -15,10 +15,16 @@ from torch import Tensor
 from .. import parameters
 from ..errors import GraphFormatError, ParameterError
 from ..parameters import StrPath, shown
-from ..partition import VertexPartition
-from ..parts import VertexPart
+from ..partition import Partition
+from ..parts import Part, VertexPart
 from ..store import load
 from .scores import Task
+
+if TYPE_CHECKING:  # half of the methods train without DGL
+    import dgl
+
+Ids = npt.NDArray[np.int64]
+AnyPart = TypeVar("AnyPart", bound=Part)
 
 SPLITS = ("train", "val", "test")
 
@@ -30,8 +36,8 @@ class LocalGraph:
     Attributes
     ----------
     graph : dgl.DGLGraph
-        Directed edges that end at vertices whose neighbours are known; ``ndata["degree"]`` is the in-degree in the
-        whole graph, int64.
+        Directed edges that end at vertices whose neighbours are known. In ``ndata``, int64: ``"degree"`` is the
+        in-degree in the whole graph, ``"vertex"`` the global id.
     features : torch.Tensor
         float32, one row per vertex.
     labels : torch.Tensor
@@ -48,47 +54,115 @@ class LocalGraph:
     features: Tensor
     labels: Tensor
     splits: dict[str, Tensor]
-    vertices: npt.NDArray[np.int64]
+    vertices: Ids
     num_inner: int
     remembered: dict[Any, Any] = field(default_factory=dict)
 
     def block(self) -> dgl.DGLGraph:
         """Return the in-edges of the inner vertices, which are its destinations, as a block."""
+        import dgl
+
         indptr, indices, _ = self.graph.adj_tensors("csc")
         edges = int(indptr[self.num_inner])
         csc = (indptr[: self.num_inner + 1], indices[:edges], torch.empty(0, dtype=torch.int64))
         block = dgl.create_block(("csc", csc), len(self.vertices), self.num_inner)
-        block.srcdata["degree"] = self.graph.ndata["degree"]
-        block.dstdata["degree"] = self.graph.ndata["degree"][: self.num_inner]
+        for name, values in self.graph.ndata.items():
+            block.srcdata[name], block.dstdata[name] = values, values[: self.num_inner]
         return block
 
 
-class Dataset:
-    """A partition directory to train on.
+class AnyDataset(ABC, Generic[AnyPart]):
+    """A partition directory to train on, of vertices or of edges.
 
     Attributes
     ----------
+    path : pathlib.Path
+        The directory.
+    partition : Partition
+        Its parts.
+    manifest : dict
+        Its ``manifest.json``.
     task : Task
         What is learned.
-    partition : VertexPartition
-        The parts.
     """
+
+    kind: ClassVar[str]
+    other_kind: ClassVar[str]
+    """What is said of a partition of the other kind."""
 
     def __init__(self, src: StrPath) -> None:
         self.path = parameters.path("src", src)
-        partition = load(self.path)
-        if not isinstance(partition, VertexPartition):
-            raise ParameterError(
-                f"src: {shown(self.path)} is an edge partition; this method trains over parts of the vertices, as "
-                "spring makes them"
-            )
-        self.partition = partition
-        self._remembered: dict[int, dict[Any, Any]] = {}
-        self.manifest: dict[str, Any] = partition.manifest or {}
+        self.partition: Partition = load(self.path)
+        if self.partition.kind != self.kind:
+            raise ParameterError(f"src: {shown(self.path)} is {self.other_kind}")
+        self.manifest: dict[str, Any] = self.partition.manifest or {}
         self._refuse_incomplete()
         self.task = self._task()
         if not self.num_train:
             raise ParameterError(f"src: {shown(self.path)} has no labelled vertex to train on")
+
+    @abstractmethod
+    def own(self, part: AnyPart) -> npt.NDArray[np.bool_]:
+        """Return which of the inner vertices the part learns about: those that no other part learns about."""
+
+    @abstractmethod
+    def _rows(self) -> tuple[Ids, Ids]:
+        """Return the in-edges of the whole graph, by ascending vertex: where each row begins, and the sources."""
+
+    @cached_property
+    def train_counts(self) -> list[int]:
+        """Labelled training vertices of each part."""
+        return [len(self.splits(part)["train"]) for part in self.partition.parts]
+
+    @property
+    def num_train(self) -> int:
+        """Labelled training vertices."""
+        return sum(self.train_counts)
+
+    def labels(self, part: AnyPart) -> Tensor:
+        """Return the labels of the inner vertices, as the task's losses take them."""
+        labels = torch.from_numpy(np.array(part.labels))
+        return labels.float() if self.task.multilabel else labels
+
+    def splits(self, part: AnyPart) -> dict[str, Tensor]:
+        """Return the local ids of the part's own labelled vertices of each split, int64, ascending."""
+        assert part.labels is not None
+        own = self.own(part)
+        known = own & (part.labels >= 0) if part.labels.ndim == 1 else own
+        masks = {name: getattr(part, name) for name in SPLITS}
+        return {
+            name: torch.from_numpy(np.flatnonzero(known & mask) if mask is not None else np.empty(0, int))
+            for name, mask in masks.items()
+        }
+
+    def whole(self) -> LocalGraph:
+        """Return the graph that knows no parts; local ids are global ids."""
+        n = int(self.manifest["n"])
+        features = np.empty((n, self.task.features), np.float32)
+        degree = np.zeros(n, np.int64)
+        classes = (n, self.task.classes) if self.task.multilabel else (n,)
+        labels = torch.empty(classes, dtype=torch.float32 if self.task.multilabel else torch.int64)
+        times = np.zeros(n, np.int64)
+        splits: dict[str, list[Ids]] = {name: [] for name in SPLITS}
+        for part in self.partition.parts:
+            own = np.flatnonzero(self.own(part))
+            ids = part.vertices[own]
+            times[ids] += 1
+            features[ids], degree[ids] = part.features[own], part.degree[own]
+            labels[ids] = self.labels(part)[own]
+            for name, chosen in self.splits(part).items():
+                splits[name].append(part.vertices[chosen.numpy()])
+        if np.any(times != 1):
+            vertex = int(np.flatnonzero(times != 1)[0])
+            raise GraphFormatError(
+                f"{shown(self.path)}: vertex {vertex} is an own vertex of {times[vertex]} parts; expected 1"
+            )
+        chosen_ids = {
+            name: torch.from_numpy(np.sort(np.concatenate(found))) for name, found in splits.items()
+        }
+        vertices = np.arange(n)
+        graph = _graph(*self._rows(), degree, vertices)
+        return LocalGraph(graph, torch.from_numpy(features), labels, chosen_ids, vertices, n)
 
     def _refuse_incomplete(self) -> None:
         missing = [name for name in ("features", "labels") if name not in self.manifest]
@@ -102,10 +176,6 @@ class Dataset:
                 f"src: {shown(self.path)} holds no {', no '.join(missing)}; save the partition with "
                 f"part.save(DIR, {given})"
             )
-        if self.manifest.get("halo_hops", 0) < 1:
-            raise ParameterError(
-                f"src: {shown(self.path)} lacks the edges between parts; save the partition with halo_hops=1"
-            )
 
     def _task(self) -> Task:
         first = self.partition.parts[0]
@@ -118,68 +188,59 @@ class Dataset:
             )
         if labels.ndim == 2:
             return Task(features.shape[1], labels.shape[1], multilabel=True)
-        classes = 1 + max((int(part.labels.max()) for part in self._labelled()), default=-1)
+        classes = 1 + max((int(part.labels.max(initial=-1)) for part in self.partition.parts), default=-1)
         return Task(features.shape[1], classes, multilabel=False)
 
-    def _labelled(self) -> Any:
-        return (part for part in self.partition.parts if part.labels is not None and len(part.labels))
 
-    @cached_property
-    def train_counts(self) -> list[int]:
-        """Labelled training vertices of each part."""
-        return [len(_splits(part)["train"]) for part in self.partition.parts]
+class Dataset(AnyDataset[VertexPart]):
+    """A partition of the vertices to train on; attributes as of :class:`AnyDataset`."""
 
-    @property
-    def num_train(self) -> int:
-        """Labelled training vertices."""
-        return sum(self.train_counts)
+    kind = "vertex"
+    other_kind = (
+        "an edge partition; this method trains over parts of the vertices: make them with fastpart.spring, or any "
+        "partitioner of vertices, or train over these with distgnn"
+    )
+
+    def __init__(self, src: StrPath) -> None:
+        super().__init__(src)
+        self._remembered: dict[int, dict[Any, Any]] = {}
+
+    def own(self, part: VertexPart) -> npt.NDArray[np.bool_]:
+        """Return that all inner vertices are the part's own."""
+        return np.ones(part.num_inner, bool)
 
     def part(self, index: int) -> LocalGraph:
         """Return a part with its halo and the halo's features."""
         part = self.partition.parts[index]
         features = np.empty((len(part.vertices), self.task.features), np.float32)
         features[: part.num_inner] = part.features
-        features[part.num_inner :] = self._features_of_halo(part)
+        features[part.num_inner :] = self.features_of_halo(part)
         return LocalGraph(
-            _graph(part.indptr, part.indices, part.degree),
+            _graph(part.indptr, part.indices, part.degree, part.vertices),
             torch.from_numpy(features),
-            self._labels(part),
-            _splits(part),
+            self.labels(part),
+            self.splits(part),
             part.vertices,
             part.num_inner,
             self._remembered.setdefault(index, {}),
         )
 
-    def whole(self) -> LocalGraph:
-        """Return the graph that knows no parts; local ids are global ids."""
-        n = len(self.partition)
-        features = np.empty((n, self.task.features), np.float32)
-        degree = np.zeros(n, np.int64)
-        labels: list[Tensor] = []
-        splits: dict[str, list[Any]] = {name: [] for name in SPLITS}
+    def _refuse_incomplete(self) -> None:
+        super()._refuse_incomplete()
+        if self.manifest.get("halo_hops", 0) < 1:
+            raise ParameterError(
+                f"src: {shown(self.path)} lacks the edges between parts; save the partition with halo_hops=1"
+            )
+
+    def _rows(self) -> tuple[Ids, Ids]:
         pieces = []
         for part in self.partition.parts:
-            features[part.inner] = part.features
-            degree[part.inner] = part.degree[: part.num_inner]
-            labels.append(self._labels(part))
-            for name, ids in _splits(part).items():
-                splits[name].append(part.inner[ids.numpy()])
             edges = int(part.indptr[part.num_inner])
             pieces.append((np.diff(part.indptr[: part.num_inner + 1]), part.vertices[part.indices[:edges]]))
-        order = np.concatenate([part.inner for part in self.partition.parts])
-        indptr, indices = _in_order(order, pieces)
-        ordered = torch.cat(labels)
-        ordered[order] = ordered.clone()
-        ids = {name: torch.from_numpy(np.sort(np.concatenate(found))) for name, found in splits.items()}
-        graph = _graph(indptr, indices, degree)
-        return LocalGraph(graph, torch.from_numpy(features), ordered, ids, np.arange(n), n)
+        return _in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
 
-    def _labels(self, part: VertexPart) -> Tensor:
-        labels = torch.from_numpy(np.array(part.labels))
-        return labels.float() if self.task.multilabel else labels
-
-    def _features_of_halo(self, part: VertexPart) -> npt.NDArray[Any]:
-        """Return those that were saved, or the owners'."""
+    def features_of_halo(self, part: VertexPart) -> npt.NDArray[Any]:
+        """Return the features of the halo: those that were saved, or the owners'."""
         if part.halo_features is not None:
             return part.halo_features
         rows = np.empty((part.num_halo, self.task.features), np.float32)
@@ -196,21 +257,7 @@ class Dataset:
         return rows
 
 
-def _splits(part: VertexPart) -> dict[str, Tensor]:
-    """Local ids of the labelled vertices of each split."""
-    assert part.labels is not None
-    known = part.labels >= 0 if part.labels.ndim == 1 else np.ones(part.num_inner, bool)
-    masks = {name: getattr(part, name) for name in SPLITS}
-    empty = np.zeros(part.num_inner, bool)
-    return {
-        name: torch.from_numpy(np.flatnonzero((empty if mask is None else mask) & known))
-        for name, mask in masks.items()
-    }
-
-
-def _in_order(
-    order: npt.NDArray[np.int64], pieces: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
     """Return the rows of all pieces, which are those of the vertices ``order``, by ascending vertex."""
     counts = np.concatenate([counts for counts, _ in pieces])
     starts = np.concatenate(([0], np.cumsum(counts)))
@@ -220,13 +267,16 @@ def _in_order(
     return indptr, np.concatenate([indices for _, indices in pieces])[places]
 
 
-def _graph(indptr: npt.NDArray[Any], indices: npt.NDArray[Any], degree: npt.NDArray[Any]) -> dgl.DGLGraph:
+def _graph(indptr: Ids, indices: npt.NDArray[Any], degree: Ids, vertices: Ids) -> dgl.DGLGraph:
     """Return the graph of the rows given; vertices beyond them have no in-edges."""
-    n = len(degree)
+    import dgl
+
+    n = len(vertices)
     padded = np.full(n + 1, indptr[-1], np.int64)
     padded[: len(indptr)] = indptr
     sources = np.array(indices, np.int64)
     csc = (torch.from_numpy(padded), torch.from_numpy(sources), torch.empty(0, dtype=torch.int64))
     graph = dgl.graph(("csc", csc), num_nodes=n)
     graph.ndata["degree"] = torch.from_numpy(np.array(degree))
+    graph.ndata["vertex"] = torch.from_numpy(np.array(vertices))
     return graph

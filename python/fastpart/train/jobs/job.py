@@ -43,8 +43,8 @@ class Graph(Protocol):
 class Worker(Protocol):
     """What a method makes of each process. The process group is there when it is made, and all act in step.
 
-    States and best weights are kept, and come back, as tensors on the CPU. A worker that must let go of something, as of
-    messages that nobody waits for, has a method ``close`` without arguments, called after all have finished.
+    States and best weights are kept, and come back, as tensors on the CPU. A worker that must let go of something, as
+    of messages that nobody waits for, has a method ``close`` without arguments, called after all have finished.
 
     Attributes
     ----------
