@@ -37,8 +37,8 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
             raise
         except Exception as error:  # whatever a model of the user's raises
             raise ParameterError(
-                f"model: {options.model!r} cannot be trained over divided neighbourhoods: {describe(error)}; its layers "
-                "may call what fastpart.train.neighbourhood.Neighbourhood has, and nothing of DGL's"
+                f"model: {options.model!r} cannot be trained over divided neighbourhoods: {describe(error)}; its "
+                "layers may call what fastpart.train.neighbourhood.Neighbourhood has, and nothing of DGL's"
             ) from None
     expected = (layers[-1].num_targets, task.classes)
     if said.shape != expected:
