@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import warnings
 
 
-def import_libraries() -> None:
-    """Import torch and dgl, or say what to install."""
+def import_libraries(dgl: bool = True) -> None:
+    """Import torch, and dgl unless it is not needed, or say what to install."""
     # Else dgl asks for its backend, and answers itself by writing to the home directory.
     os.environ.setdefault("DGLBACKEND", "pytorch")
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
-            import dgl  # noqa: F401
             import torch  # noqa: F401
+
+            if dgl:
+                importlib.import_module("dgl")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"training needs {error.name}, which is not installed: pip install 'fastpart[train]'",
