@@ -69,13 +69,19 @@ def graphsage(a, x, w, last):
     return x @ w["fc_self.weight"].T + w["fc_self.bias"] + mean @ x @ w["fc_neigh.weight"].T
 
 
-def of_convolution(a, x, w, last):
-    inside = {name.removeprefix("convolution."): value for name, value in w.items()}
-    return graphsage(a, x, inside, last)
+def graphsage_gcn(a, x, w, last):
+    looped = a + np.eye(len(a))
+    return looped / looped.sum(1, keepdims=True) @ x @ w["fc_neigh.weight"].T + w["bias"]
 
 
 def ngnn(a, x, w, last):
-    return relu(of_convolution(a, x, w, last)) @ w["linear.weight"].T + w["linear.bias"]
+    inside = {name.removeprefix("convolution."): value for name, value in w.items()}
+    return relu(graphsage(a, x, inside, last)) @ w["linear.weight"].T + w["linear.bias"]
+
+
+def gin(a, x, w, last):
+    h = ((1 + w["epsilon"]) * x + a @ x) @ w["inner.weight"].T + w["inner.bias"]
+    return relu(h) @ w["outer.weight"].T + w["outer.bias"]
 
 
 def gcn(a, x, w, last):
@@ -98,21 +104,19 @@ def leaky(x):
 
 
 def gat(a, x, w, last):
-    values = (x @ w["heads.fc.weight"].T).reshape(len(a), *w["heads.attn_l"].shape[1:])
-    left, right = ((values * w[f"heads.attn_{side}"]).sum(-1) for side in "lr")
+    values = (x @ w["fc.weight"].T).reshape(len(a), *w["attn_l"].shape[1:])
+    left, right = ((values * w[f"attn_{side}"]).sum(-1) for side in "lr")
     h = attention(a, values, leaky(left[None] + right[:, None]), last)
-    bias = w["heads.bias"].reshape(w["heads.attn_l"].shape[1:])
+    bias = w["bias"].reshape(w["attn_l"].shape[1:])
     return h + (bias.mean(0) if last else bias.reshape(-1))
 
 
 def gatv2(a, x, w, last):
     left, right = (
-        (x @ w[f"heads.fc_{end}.weight"].T + w[f"heads.fc_{end}.bias"]).reshape(
-            len(a), *w["heads.attn"].shape[1:]
-        )
+        (x @ w[f"fc_{end}.weight"].T + w[f"fc_{end}.bias"]).reshape(len(a), *w["attn"].shape[1:])
         for end in ("src", "dst")
     )
-    scores = (leaky(left[None] + right[:, None]) * w["heads.attn"]).sum(-1)
+    scores = (leaky(left[None] + right[:, None]) * w["attn"]).sum(-1)
     return attention(a, left, scores, last)
 
 
@@ -123,7 +127,9 @@ def elu(x):
 ORACLES = {
     "graphsage": (graphsage, relu),
     "clustergcn": (graphsage, relu),
-    "graphsaint": (of_convolution, relu),
+    "graphsaint": (graphsage, relu),
+    "graphsage-gcn": (graphsage_gcn, relu),
+    "gin": (gin, relu),
     "ngnn": (ngnn, relu),
     "gcn": (gcn, relu),
     "sgc": (sgc, lambda x: x),
@@ -238,7 +244,7 @@ def test_gcn_over_samples_is_right_in_expectation():
 def test_attention_remembers_no_graph_that_is_gone():
     import gc
 
-    from fastpart.train.models import gat as module
+    from fastpart.train import dgl_graphs as module
 
     local = local_of(3, np.array([[0, 1]]))
     network_of("gat")([local.graph] * 2, local.features)

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import io
 import os
 import warnings
 
 
+def has_dgl() -> bool:
+    """Return whether DGL is installed."""
+    return importlib.util.find_spec("dgl") is not None
+
+
 def import_libraries(dgl: bool = True) -> None:
-    """Import torch, and dgl unless it is not needed, or say what to install."""
+    """Import torch and, for what needs it, dgl, or say what to install."""
     # Else dgl asks for its backend, and answers itself by writing to the home directory.
     os.environ.setdefault("DGLBACKEND", "pytorch")
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
-            import torch  # noqa: F401
-
+            importlib.import_module("torch")
             if dgl:
                 importlib.import_module("dgl")
     except ModuleNotFoundError as error:

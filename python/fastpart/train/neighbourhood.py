@@ -15,6 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+_BLOCK = 4096
+"""Rows whose random numbers stay in the cache."""
+
 
 class Neighbourhood(ABC):
     """The in-edges of some vertices (the targets) and the vertices that these come from (the sources), for one layer.
@@ -30,8 +33,8 @@ class Neighbourhood(ABC):
     vertices : torch.Tensor or None
         Global id of each source, int64; None where they have no identity, as in a sample.
     remembers : bool
-        Whether sums are kept from epoch to epoch, since the rows of the sources are always the same (the features).
-        Then it is cheaper to take sums first and linear maps afterwards.
+        Whether the rows of the sources are always the same (the features), so that sums of them are made once. Then it
+        is cheaper to take sums first and linear maps afterwards.
     """
 
     num_targets: int
@@ -40,9 +43,24 @@ class Neighbourhood(ABC):
     vertices: Tensor | None = None
     remembers = False
 
+    def __init__(self) -> None:
+        self._kept: Tensor | None = None
+
     def targets(self, x: Tensor) -> Tensor:
         """Return the rows of the targets among those of the sources."""
         return x[: self.num_targets]
+
+    def ends(self, x: Tensor) -> Tensor:
+        """Return the rows of the vertices here that in-edges lead to: the targets, and copies of others' targets."""
+        return self.targets(x)
+
+    def kept(self, make: Callable[[], Tensor]) -> Tensor:
+        """Return what is made of the rows of the sources without any weights; once, if they are always the same."""
+        if not self.remembers:
+            return make()
+        if self._kept is None:
+            self._kept = make().detach()
+        return self._kept
 
     @abstractmethod
     def mean(self, x: Tensor) -> Tensor:
@@ -63,7 +81,7 @@ class Neighbourhood(ABC):
         values : torch.Tensor
             Rows of the sources, of shape (sources, heads, width).
         source, target : torch.Tensor
-            Rows of the sources and of the targets, of shape (sources, heads, ...) and (targets, heads, ...).
+            Rows of the sources and of :meth:`ends`, of shape (sources, heads, ...) and (ends, heads, ...).
         score : callable
             Makes of the sum of both ends, for each edge, of shape (edges, heads, ...), the scores, (edges, heads, 1).
             Their softmax over the edges of a target are the weights.
@@ -92,14 +110,16 @@ def dropped(h: Tensor, share: float, graph: Neighbourhood) -> Tensor:
     Which ones depends on the random numbers of torch and on the vertex, if it has an identity; but not on where it lies
     and who else is there. So copies of a vertex in several processes with the same random numbers drop the same.
     """
-    if graph.vertices is None:
+    if not share or graph.vertices is None:
         return F.dropout(h, share)
     keys = torch.randint(-(2**63), 2**63 - 1, (2,))
     rows = _mixed(graph.targets(graph.vertices) + keys[0])
-    columns = _mixed(torch.arange(h.shape[1]) + keys[1]) | 1
-    # The high bits of a product of two random numbers, one of them odd, are random, too.
-    kept = rows.unsqueeze(1) * columns >= _threshold(share)
-    return h * kept * (1 / (1 - share))
+    columns = _mixed(torch.arange(h.shape[1], device=h.device) + keys[1]) | 1
+    scales = torch.empty_like(h)
+    for some, into in zip(rows.split(_BLOCK), scales.split(_BLOCK), strict=True):
+        # The high bits of a product of two random numbers, one of them odd, are random, too.
+        into.copy_(some.unsqueeze(1) * columns >= _threshold(share))
+    return h * scales.mul_(1 / (1 - share))
 
 
 def _threshold(share: float) -> int:

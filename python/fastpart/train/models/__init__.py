@@ -18,7 +18,8 @@ from ..scores import Task
 from .clustergcn import ClusterGCN
 from .gat import GAT, GATv2
 from .gcn import GCN
-from .graphsage import GraphSAGE
+from .gin import GIN
+from .graphsage import GraphSAGE, GraphSAGEWithLoops
 from .graphsaint import GraphSAINT
 from .network import CLUSTER, NEIGHBOUR, SAINT, Network
 from .ngnn import NGNN
@@ -28,7 +29,9 @@ __all__ = ["CLUSTER", "MODELS", "NEIGHBOUR", "SAINT", "Network", "build", "impor
 
 MODELS: dict[str, type[Network]] = {
     "graphsage": GraphSAGE,
+    "graphsage-gcn": GraphSAGEWithLoops,
     "gcn": GCN,
+    "gin": GIN,
     "gat": GAT,
     "gatv2": GATv2,
     "sgc": SGC,

@@ -2,65 +2,96 @@
 
 from __future__ import annotations
 
-from typing import Any
-from weakref import WeakKeyDictionary
-
-import dgl
-import dgl.nn.pytorch as layers
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..config import Options
+from ..neighbourhood import Neighbourhood, dropped
 from ..scores import Task
+from .layer import Layer
 from .network import Network
 
-_looped: WeakKeyDictionary[dgl.DGLGraph, dgl.DGLGraph] = WeakKeyDictionary()
+SLOPE = 0.2
+"""Of the leaky ReLU of the scores."""
 
 
-def with_loops(graph: dgl.DGLGraph) -> dgl.DGLGraph:
-    """Return a block with an edge more from each destination to itself."""
-    if graph not in _looped:
-        sources, destinations = graph.edges()
-        own = torch.arange(graph.num_dst_nodes())
-        ends = (torch.cat([sources, own]), torch.cat([destinations, own]))
-        _looped[graph] = dgl.create_block(ends, graph.num_src_nodes(), graph.num_dst_nodes())
-    return _looped[graph]
-
-
-class Attention(nn.Module):
+class Attention(Layer):
     """Attention of a vertex to its neighbours and itself, by several heads."""
 
-    def __init__(self, layer: Any, width: int, out: int, last: bool, options: Options) -> None:
+    def __init__(self, width: int, out: int, last: bool, options: Options) -> None:
         super().__init__()
-        self._last = last
-        self.heads = layer(width, out, options.heads, attn_drop=options.dropout, allow_zero_in_degree=True)
+        self._last, self._drop = last, options.dropout
+        self.shape = (options.heads, out)
+        self.fc = nn.Linear(width, options.heads * out, bias=False)
+        self.attn_l = nn.Parameter(torch.empty(1, *self.shape))
+        self.attn_r = nn.Parameter(torch.empty(1, *self.shape))
+        self.bias = nn.Parameter(torch.zeros(options.heads * out))
+        gain = nn.init.calculate_gain("relu")
+        for weight in (self.fc.weight, self.attn_l, self.attn_r):
+            nn.init.xavier_normal_(weight, gain=gain)
 
-    def forward(self, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
-        """Return one row for each destination: the heads side by side, in the last layer their mean."""
-        h: Tensor = self.heads(with_loops(graph), x)
+    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Return one row for each target: the heads side by side, in the last layer their mean."""
+        values = self.fc(x).unflatten(1, self.shape)
+        source = (values * self.attn_l).sum(-1, keepdim=True)
+        target = (graph.ends(values) * self.attn_r).sum(-1, keepdim=True)
+        h = graph.attend(values, source, target, self._score, self._drop if self.training else 0.0)
+        return self._joined(h + self.bias.view(1, *self.shape))
+
+    def _score(self, both: Tensor) -> Tensor:
+        return F.leaky_relu(both, SLOPE)
+
+    def _joined(self, h: Tensor) -> Tensor:
         return h.mean(1) if self._last else h.flatten(1)
+
+
+class AttentionV2(Layer):
+    """Attention whose ranking of the neighbours depends on the vertex that asks."""
+
+    def __init__(self, width: int, out: int, last: bool, options: Options) -> None:
+        super().__init__()
+        self._last, self._drop = last, options.dropout
+        self.shape = (options.heads, out)
+        self.fc_src = nn.Linear(width, options.heads * out)
+        self.fc_dst = nn.Linear(width, options.heads * out)
+        self.attn = nn.Parameter(torch.empty(1, *self.shape))
+        gain = nn.init.calculate_gain("relu")
+        for linear in (self.fc_src, self.fc_dst):
+            nn.init.xavier_normal_(linear.weight, gain=gain)
+            nn.init.zeros_(linear.bias)
+        nn.init.xavier_normal_(self.attn, gain=gain)
+
+    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Return one row for each target: the heads side by side, in the last layer their mean."""
+        source = self.fc_src(x).unflatten(1, self.shape)
+        target = self.fc_dst(graph.ends(x)).unflatten(1, self.shape)
+        h = graph.attend(source, source, target, self._score, self._drop if self.training else 0.0)
+        return h.mean(1) if self._last else h.flatten(1)
+
+    def _score(self, both: Tensor) -> Tensor:
+        return (F.leaky_relu(both, SLOPE) * self.attn).sum(-1, keepdim=True)
 
 
 class GAT(Network):
     """Neighbours weighted by attention; ``hidden`` is the width of each head."""
 
-    layer_class: Any = layers.GATConv
-
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one layer."""
-        return Attention(self.layer_class, width, out, index == options.layers - 1, options)
+        return Attention(width, out, index == options.layers - 1, options)
 
     def width_of(self, out: int, last: bool, options: Options) -> int:
         """Return the width of all heads."""
         return out if last else out * options.heads
 
-    def between(self, h: Tensor) -> Tensor:
+    def between(self, h: Tensor, graph: Neighbourhood) -> Tensor:
         """Return the rows after ELU and dropout."""
-        return F.dropout(F.elu(h), self.dropout, self.training)
+        return dropped(F.elu(h), self.dropout, graph) if self.training else F.elu(h)
 
 
 class GATv2(GAT):
     """Attention whose ranking of the neighbours depends on the vertex that asks."""
 
-    layer_class: Any = layers.GATv2Conv
+    def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
+        """Return one layer."""
+        return AttentionV2(width, out, index == options.layers - 1, options)

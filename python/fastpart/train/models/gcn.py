@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import dgl
-import dgl.nn.pytorch as layers
 from torch import Tensor, nn
 
 from ..config import Options
+from ..neighbourhood import Neighbourhood
 from ..scores import Task
+from .layer import Layer
 from .network import Network
 
 
-class Propagation(nn.Module):
+class Propagation(Layer):
     """Rows times D^-1/2 (A + I) D^-1/2, where D holds the in-degrees in the whole graph, plus 1.
 
-    The sum over the neighbours is their mean times the in-degree: right in expectation with a sample of them, exact
-    with all of them, wherever their own edges lie.
+    With a sample of the neighbours it is right in expectation; with all of them it is exact, wherever their own edges
+    lie.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._mean = layers.GraphConv(1, 1, norm="right", weight=False, bias=False, allow_zero_in_degree=True)
+    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Return one row for each target."""
+        return graph.kept(lambda: self._propagated(graph, x))
 
-    def forward(self, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
-        """Return one row for each destination."""
-        degree = graph.dstdata["degree"].to(x.dtype).unsqueeze(1)
-        scaled = x * (graph.srcdata["degree"].to(x.dtype).unsqueeze(1) + 1) ** -0.5
-        neighbours = self._mean(graph, scaled) * degree
-        return (neighbours + scaled[: graph.num_dst_nodes()]) * (degree + 1) ** -0.5
+    def _propagated(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        scaled = x * (graph.source_degree.to(x.dtype).unsqueeze(1) + 1) ** -0.5
+        root = (graph.target_degree.to(x.dtype).unsqueeze(1) + 1) ** -0.5
+        return (graph.sum(scaled) + graph.targets(scaled)) * root
 
 
-class Convolution(nn.Module):
-    """A linear map, then a propagation."""
+class Convolution(Layer):
+    """A linear map and a propagation: first what makes rows shorter."""
 
     def __init__(self, width: int, out: int) -> None:
         super().__init__()
@@ -40,8 +38,10 @@ class Convolution(nn.Module):
         self.bias = nn.Parameter(self.linear.weight.new_zeros(out))
         nn.init.xavier_uniform_(self.linear.weight)
 
-    def forward(self, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
-        """Return one row for each destination."""
+    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Return one row for each target."""
+        if graph.remembers or self.linear.in_features <= self.linear.out_features:
+            return self.linear(self.propagation(graph, x)) + self.bias
         return self.propagation(graph, self.linear(x)) + self.bias
 
 

@@ -1,13 +1,55 @@
-"""GraphSAGE with the mean aggregator (Hamilton, Ying and Leskovec, NeurIPS 2017)."""
+"""GraphSAGE (Hamilton, Ying and Leskovec, NeurIPS 2017, section 3.3)."""
 
 from __future__ import annotations
 
-import dgl.nn.pytorch as layers
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from ..config import Options
+from ..neighbourhood import Neighbourhood
 from ..scores import Task
+from .layer import Layer
 from .network import Network
+
+
+class SAGE(Layer):
+    """The mean of the neighbours and the vertex itself, through one linear map each."""
+
+    def __init__(self, width: int, out: int) -> None:
+        super().__init__()
+        self.fc_neigh = nn.Linear(width, out, bias=False)
+        self.fc_self = nn.Linear(width, out)
+        gain = nn.init.calculate_gain("relu")
+        nn.init.xavier_uniform_(self.fc_self.weight, gain=gain)
+        nn.init.xavier_uniform_(self.fc_neigh.weight, gain=gain)
+
+    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Return one row for each target."""
+        return self.fc_self(graph.targets(x)) + mapped_mean(self.fc_neigh, graph, x)
+
+
+class SAGEWithLoop(Layer):
+    """The mean of the neighbours with the vertex among them, through one linear map: the paper's GCN aggregator."""
+
+    def __init__(self, width: int, out: int) -> None:
+        super().__init__()
+        self.fc_neigh = nn.Linear(width, out, bias=False)
+        self.bias = nn.Parameter(torch.zeros(out))
+        nn.init.xavier_uniform_(self.fc_neigh.weight, gain=nn.init.calculate_gain("relu"))
+
+    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Return one row for each target."""
+        degree = graph.target_degree.to(x.dtype).unsqueeze(1)
+        own = self.fc_neigh(graph.targets(x))
+        return (mapped_mean(self.fc_neigh, graph, x) * degree + own) / (degree + 1) + self.bias
+
+
+def mapped_mean(linear: nn.Linear, graph: Neighbourhood, x: Tensor) -> Tensor:
+    """Return the mean over the neighbours, through a linear map without bias: first what makes rows shorter."""
+    if graph.remembers or linear.in_features <= linear.out_features:
+        mean: Tensor = linear(graph.kept(lambda: graph.mean(x)))
+        return mean
+    return graph.mean(linear(x))
 
 
 class GraphSAGE(Network):
@@ -15,4 +57,12 @@ class GraphSAGE(Network):
 
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one layer."""
-        return layers.SAGEConv(width, out, "mean")
+        return SAGE(width, out)
+
+
+class GraphSAGEWithLoops(Network):
+    """The mean of the neighbours and the vertex itself, through one linear map for both."""
+
+    def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
+        """Return one layer."""
+        return SAGEWithLoop(width, out)

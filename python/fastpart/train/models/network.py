@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import dgl
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..config import Options
+from ..neighbourhood import Neighbourhood, around, dropped
 from ..scores import Task
 
 NEIGHBOUR, CLUSTER, SAINT = "neighbour", "cluster", "saint"
@@ -19,8 +20,9 @@ class Network(nn.Module):
     """A stack of graph layers with ReLU and dropout between them.
 
     Subclasses say what a layer is. ``forward`` takes one graph for each layer: a DGL block of a mini-batch, whose first
-    source vertices are its destinations, or the same graph each time. Graphs have ``srcdata["degree"]`` and
-    ``dstdata["degree"]``, the in-degrees in the whole graph.
+    source vertices are its destinations; the same graph each time; or a
+    :class:`~fastpart.train.neighbourhood.Neighbourhood` of a method without DGL. Graphs of DGL have
+    ``srcdata["degree"]`` and ``dstdata["degree"]``, the in-degrees in the whole graph.
 
     A model of your own may be any ``nn.Module`` with this ``forward``; with ``layers`` and ``layer`` it can be
     evaluated one layer, and one part, at a time.
@@ -53,16 +55,16 @@ class Network(nn.Module):
         """Return how wide the rows are that a layer gives."""
         return out
 
-    def layer(self, index: int, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
+    def layer(self, index: int, graph: Any, x: Tensor) -> Tensor:
         """Return what the layer ``index`` makes of the rows of the sources: one row for each destination."""
         h: Tensor = self.layers[index](graph, x)
-        return h if index == len(self.layers) - 1 else self.between(h)
+        return h if index == len(self.layers) - 1 else self.between(h, around(graph))
 
-    def between(self, h: Tensor) -> Tensor:
-        """Return what the next layer gets of the rows that a layer gave."""
-        return F.dropout(F.relu(h), self.dropout, self.training)
+    def between(self, h: Tensor, graph: Neighbourhood) -> Tensor:
+        """Return what the next layer gets of the rows that a layer gave over a graph."""
+        return dropped(F.relu(h), self.dropout, graph) if self.training else F.relu(h)
 
-    def forward(self, graphs: Sequence[dgl.DGLGraph], x: Tensor) -> Tensor:
+    def forward(self, graphs: Sequence[Any], x: Tensor) -> Tensor:
         """Return the logits of the destinations of the last graph."""
         for index, graph in enumerate(graphs):
             x = self.layer(index, graph, x)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import dgl
-import dgl.nn.pytorch as layers
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..config import Options
+from ..neighbourhood import Neighbourhood
 from ..scores import Task
+from .graphsage import SAGE
+from .layer import Layer
 from .network import Network
 
 
-class Deepened(nn.Module):
+class Deepened(Layer):
     """A layer of GraphSAGE with a nonlinear layer more inside."""
 
     def __init__(self, width: int, hidden: int, out: int) -> None:
         super().__init__()
-        self.convolution = layers.SAGEConv(width, hidden, "mean")
+        self.convolution = SAGE(width, hidden)
         self.linear = nn.Linear(hidden, out)
 
-    def forward(self, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
-        """Return one row for each destination."""
+    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Return one row for each target."""
         return self.linear(F.relu(self.convolution(graph, x)))
 
 

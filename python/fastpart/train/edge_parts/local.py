@@ -1,0 +1,100 @@
+"""A part of the edges in memory: copies of vertices, roots first, the edges between them, and who has other copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...parts import EdgePart, Ids, LocalIds
+from ..edge_data import EdgeDataset
+
+
+@dataclass
+class Copies:
+    """The vertices of a part; those whose root is here come first.
+
+    Attributes
+    ----------
+    num_roots : int
+        Vertices whose root is here.
+    vertices, degree : torch.Tensor
+        Global id, and in-degree in the whole graph, int64.
+    indptr, indices : numpy.ndarray
+        In-edges that are here, int64.
+    features : torch.Tensor
+        float32, of all copies.
+    labels : torch.Tensor
+        Of the roots.
+    splits : dict of torch.Tensor
+        Labelled roots of each split.
+    up, down : dict of torch.Tensor
+        By peer, never empty: leaves here whose root is there; roots here that have a leaf there. Both ascend by vertex.
+    """
+
+    num_roots: int
+    vertices: Tensor
+    degree: Tensor
+    indptr: Ids
+    indices: Ids
+    features: Tensor
+    labels: Tensor
+    splits: dict[str, Tensor]
+    up: dict[int, Tensor]
+    down: dict[int, Tensor]
+
+    @property
+    def local_degree(self) -> Tensor:
+        """In-edges that are here, of each copy, int64."""
+        return torch.from_numpy(np.diff(self.indptr)).to(self.degree.device)
+
+    def to(self, device: torch.device) -> Copies:
+        """Return the same with all tensors on a device."""
+
+        def moved(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: moved(item) for key, item in value.items()}
+            return value.to(device) if isinstance(value, Tensor) else value
+
+        return Copies(**{item.name: moved(getattr(self, item.name)) for item in fields(self)})
+
+
+def load(dataset: EdgeDataset, index: int) -> Copies:
+    """Return a part of the dataset."""
+    part: EdgePart = dataset.partition.parts[index]
+    k = dataset.partition.k
+    is_root = np.asarray(part.root) == index
+    order = np.argsort(~is_root, kind="stable")
+    new = np.empty(len(order), np.int64)
+    new[order] = np.arange(len(order))
+    indptr, indices = _reordered(part, order, new)
+    assert part.features is not None
+    return Copies(
+        part.num_roots,
+        torch.from_numpy(part.vertices[order]),
+        torch.from_numpy(part.degree[order]),
+        indptr,
+        indices,
+        torch.from_numpy(np.asarray(part.features[order], np.float32)),
+        dataset.labels(part)[torch.from_numpy(order[: part.num_roots])],
+        {name: torch.from_numpy(np.sort(new[ids])) for name, ids in dataset.splits(part).items()},
+        _of_peers(k, new, part.send),
+        _of_peers(k, new, part.recv),
+    )
+
+
+def _of_peers(k: int, new: Ids, ids_of: Callable[[int], LocalIds]) -> dict[int, Tensor]:
+    lists = {peer: torch.from_numpy(new[ids_of(peer)]) for peer in range(k)}
+    return {peer: ids for peer, ids in lists.items() if len(ids)}
+
+
+def _reordered(part: EdgePart, order: Ids, new: Ids) -> tuple[Ids, Ids]:
+    """Return the rows in the new order, with the new ids."""
+    counts = np.diff(part.indptr)[order]
+    indptr = np.concatenate(([0], np.cumsum(counts)))
+    places = np.arange(indptr[-1]) + np.repeat(part.indptr[:-1][order] - indptr[:-1], counts)
+    return indptr, new[part.indices[places]]

@@ -1,0 +1,172 @@
+"""Messages between the processes, counted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+MESSAGE_BYTES = 16 << 20
+"""What a single message holds at most: what is larger goes in pieces, so that buffers stay small."""
+
+
+class Pending(Protocol):
+    """Messages under way."""
+
+    def wait(self) -> None:
+        """Wait until all have come, and all have gone."""
+
+
+class Wire(Protocol):
+    """What a process says to the others. Two processes have the messages between them in the same order.
+
+    Attributes
+    ----------
+    rank, size : int
+        Which process this is, of how many.
+    sent, received : int
+        Bytes of vertices and their gradients since they were last set to 0.
+    """
+
+    rank: int
+    size: int
+    sent: int
+    received: int
+
+    def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> Pending:
+        """Begin to send and to receive a tensor for each peer; both must be contiguous and not empty."""
+
+    def subgroups(self, members: Sequence[Sequence[int]]) -> None:
+        """Make the groups that are going to broadcast and reduce. All processes must name the same ones."""
+
+    def broadcast(self, x: Tensor, source: int, readers: Sequence[int]) -> None:
+        """Give ``x`` of ``source`` to the readers, which get it in their ``x``; others need not call."""
+
+    def reduce(self, x: Tensor, root: int, writers: Sequence[int]) -> None:
+        """Add ``x`` of all writers to that of ``root``; others need not call."""
+
+    def total(self, x: Tensor) -> Tensor:
+        """Sum up over all processes, in place; not counted."""
+
+
+class _Works:
+    def __init__(self, works: list[dist.Work], tensors: list[Tensor]) -> None:
+        self._works, self._tensors = works, tensors  # which must live until they are sent
+
+    def wait(self) -> None:
+        for work in self._works:
+            work.wait()
+
+
+class Group:
+    """The processes of ``torch.distributed``."""
+
+    def __init__(self) -> None:
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self.sent = self.received = 0
+        self._told: defaultdict[tuple[str, int], int] = defaultdict(int)
+        self._groups: dict[tuple[int, ...], dist.ProcessGroup] = {}
+
+    def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> _Works:
+        """Begin to send and to receive: receivers first, so that nobody waits for room."""
+        self.sent += sum(map(_bytes, out.values()))
+        self.received += sum(map(_bytes, into.values()))
+        if dist.get_backend() == "nccl":
+            pairs = [(dist.irecv, x, peer) for peer, x in into.items()]
+            pairs += [(dist.isend, x, peer) for peer, x in out.items()]
+            works = dist.batch_isend_irecv([dist.P2POp(*pair) for pair in pairs]) if pairs else []
+        else:
+            works = [dist.irecv(x, peer, tag=self._tag("from", peer)) for peer, x in into.items()]
+            works += [dist.isend(x, peer, tag=self._tag("to", peer)) for peer, x in out.items()]
+        return _Works(works, [*out.values(), *into.values()])
+
+    def _tag(self, way: str, peer: int) -> int:
+        """Return the number of a message between two processes, which both ends count alike."""
+        self._told[way, peer] = (self._told[way, peer] + 1) % (1 << 20)
+        return self._told[way, peer]
+
+    def subgroups(self, members: Sequence[Sequence[int]]) -> None:
+        """Make the groups that are going to broadcast and reduce. All processes must name the same ones."""
+        for group in members:
+            key = tuple(sorted(group))
+            if len(key) > 1 and key not in self._groups:
+                self._groups[key] = dist.new_group(list(key))
+
+    def broadcast(self, x: Tensor, source: int, readers: Sequence[int]) -> None:
+        """Give ``x`` of ``source`` to the readers."""
+        others = set(readers) - {source}
+        if not others or not x.numel():
+            return
+        if self.rank == source:
+            self.sent += len(others) * _bytes(x)
+        else:
+            self.received += _bytes(x)
+        dist.broadcast(x, source, group=self._groups[tuple(sorted({source, *others}))])
+
+    def reduce(self, x: Tensor, root: int, writers: Sequence[int]) -> None:
+        """Add up at ``root``."""
+        others = set(writers) - {root}
+        if not others or not x.numel():
+            return
+        if self.rank == root:
+            self.received += len(others) * _bytes(x)
+        else:
+            self.sent += _bytes(x)
+        dist.reduce(x, root, group=self._groups[tuple(sorted({root, *others}))])
+
+    def total(self, x: Tensor) -> Tensor:
+        """Sum up over all processes, in place."""
+        if self.size > 1:
+            dist.all_reduce(x)
+        return x
+
+
+def _bytes(x: Tensor) -> int:
+    return x.numel() * x.element_size()
+
+
+def rows_of_messages(x: Tensor) -> int:
+    """Return how many rows of a tensor one message holds."""
+    return max(1, MESSAGE_BYTES // max(1, x[:1].numel() * x.element_size()))
+
+
+def like_rows(x: Tensor, rows: int) -> Tensor:
+    """Return room for so many rows."""
+    return torch.empty((rows, *x.shape[1:]), dtype=x.dtype, device=x.device)
+
+
+def device() -> torch.device:
+    """Return where the tensors of this process are: messages of NCCL are between GPUs."""
+    return (
+        torch.device("cuda", torch.cuda.current_device())
+        if dist.get_backend() == "nccl"
+        else torch.device("cpu")
+    )
+
+
+class NoWire:
+    """A process without others."""
+
+    rank, size = 0, 1
+    sent = received = 0
+
+    def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> Pending:
+        """Do nothing: there is nobody."""
+        return _Works([], [])
+
+    def subgroups(self, members: Sequence[Sequence[int]]) -> None:
+        """Do nothing."""
+
+    def broadcast(self, x: Tensor, source: int, readers: Sequence[int]) -> None:
+        """Do nothing."""
+
+    def reduce(self, x: Tensor, root: int, writers: Sequence[int]) -> None:
+        """Do nothing."""
+
+    def total(self, x: Tensor) -> Tensor:
+        """Return ``x``."""
+        return x

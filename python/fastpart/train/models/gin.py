@@ -1,0 +1,37 @@
+"""GIN (Xu, Hu, Leskovec and Jegelka, "How Powerful are Graph Neural Networks?", ICLR 2019, section 4.1)."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..config import Options
+from ..neighbourhood import Neighbourhood
+from ..scores import Task
+from .layer import Layer
+from .network import Network
+
+
+class Isomorphism(Layer):
+    """The sum of the neighbours, and the vertex itself with a weight that is learned, through two linear maps."""
+
+    def __init__(self, width: int, hidden: int, out: int) -> None:
+        super().__init__()
+        self.epsilon = nn.Parameter(torch.zeros(()))
+        self.inner = nn.Linear(width, hidden)
+        self.outer = nn.Linear(hidden, out)
+
+    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Return one row for each target."""
+        neighbours = graph.kept(lambda: graph.sum(x))
+        h = self.inner((1 + self.epsilon) * graph.targets(x) + neighbours)
+        return self.outer(F.relu(h))
+
+
+class GIN(Network):
+    """Sums of neighbours. Features should be scaled down where degrees are large: nothing else does it."""
+
+    def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
+        """Return one layer."""
+        return Isomorphism(width, options.hidden, out)
