@@ -97,8 +97,8 @@ def compare(
         label_skew``, then the mean of ``test_accuracy`` and ``test_f1`` over the seeds, ``spread`` (largest less
         smallest test accuracy), the medians of ``seconds_per_epoch``, ``remote_bytes`` (per epoch, of all processes:
         features fetched from other parts, weights that are averaged, or rows and sums that others need),
-        ``worker_bytes`` (largest anonymous memory of a process) and ``peak_bytes`` (at its peak). What does not apply
-        is null.
+        ``worker_bytes`` (largest anonymous memory of a process) and ``peak_bytes`` (the most memory that a process ever
+        had, with mapped files). What does not apply is null.
 
     Raises
     ------
