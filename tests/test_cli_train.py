@@ -324,6 +324,16 @@ def test_compare_says_what_is_missing(run, without):
     assert refused(run, 1, *COMPARE, "--splits", "s.npz") == REMEDY
 
 
+@needs_torch
+@pytest.mark.timeout(120)
+def test_methods_of_our_own_are_compared_without_dgl(run, without):
+    without("dgl")
+    given = ("--splits", "s.npz", "--methods", "distgnn", "--partitioners", "dbh", "--seeds", "1", *QUICK)
+    code, out, err = run(*COMPARE, *given, "--json")
+    assert (code, err) == (0, "")
+    assert [row["method"] for row in json.loads(out)] == ["distgnn"]
+
+
 def test_functions_say_what_is_missing(without):
     without("dgl")
     for name in NEED_DGL:

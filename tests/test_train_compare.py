@@ -107,6 +107,23 @@ def test_sdt_with_its_processes(given):
     assert row["cut_ratio"] > 0
 
 
+@pytest.mark.timeout(120)
+def test_distgnn_with_its_processes_is_as_the_reference(given):
+    options = {
+        "methods": ["distgnn", "full"],
+        "partitioners": ["hdrf"],
+        "seeds": 1,
+        "batch_size": None,
+        "epochs": 8,
+    }
+    row, reference = compare(given, **options).rows(named=True)
+    assert row["test_accuracy"] == pytest.approx(reference["test_accuracy"], abs=0.01)  # the same steps
+    assert row["replication_factor"] > 1
+    assert row["remote_bytes"] > 0
+    assert row["peak_bytes"] >= row["worker_bytes"] > 0
+    assert reference["peak_bytes"] is None
+
+
 @pytest.mark.parametrize(
     ("training", "of_a_part", "of_all"),
     [({}, 1000, 2000), ({"batch_size": 50}, 50, 100), ({"batch_size": None}, None, None)],
