@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -24,6 +25,8 @@ needs_torch = pytest.mark.skipif(not INSTALLED, reason="needs torch and dgl")
 
 QUICK = ("--epochs", "3", "--hidden", "8", "--threads", "1")
 METHODS = ("full", "distdgl", "sdt")
+NEED_DGL = METHODS
+ALL_METHODS = (*METHODS, "distgnn", "sancus")
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +154,32 @@ def test_compare_prints_one_table_and_saves_it(run):
 
 
 @needs_torch
+@pytest.mark.timeout(120)
+def test_compare_draws_seconds_and_memory_by_partitioner(run):
+    given = (
+        "--splits",
+        "s.npz",
+        "--methods",
+        "sdt,full",
+        "--partitioners",
+        "spring,random",
+        "--seeds",
+        "1",
+        *QUICK,
+    )
+    code, _, err = run(*COMPARE, *given, "-o", "report.html")
+    assert (code, err) == (0, "")
+    page = Path("report.html").read_text()
+    assert "<h1>Training over partitions of g.bin</h1>" in page
+    assert page.count("<tr>") == 4
+    for words in ("sdt: seconds per epoch", "sdt: memory of a worker, MiB"):
+        (plot,) = re.findall(rf'<svg[^>]*aria-label="{words} \(less is better\)".*?</svg>', page)
+        assert "spring, k = 2: " in plot
+        assert "random, k = 2: " in plot
+    assert "full: seconds" not in page
+
+
+@needs_torch
 def test_the_progress_bar_counts_epochs():
     code, out, shown = on_a_terminal("train", "full", "parts", *QUICK)
     assert code == 0
@@ -205,7 +234,7 @@ def test_wrong_command_lines_exit_with_2(run, words, text):
     assert sorted(os.listdir()) == before
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALL_METHODS)
 def test_a_memory_limit_is_refused_with_the_remedy(run, method):
     said = refused(run, 2, method, "parts", "--memory-limit", "4G")
     assert said == "--memory-limit: not for training; sdt takes --memory-per-worker"
@@ -221,10 +250,24 @@ def test_compare_refuses_a_memory_limit_too(run):
     ("words", "code", "text"),
     [
         (["--methods", "sdt,gossip"], 2, "methods: unknown value 'gossip'"),
-        (["--partitioners", "dbh"], 2, "partitioners: dbh makes parts of edges"),
+        (
+            ["--partitioners", "dbh"],
+            2,
+            "partitioners: dbh makes parts of edges, over which none of the methods",
+        ),
+        (
+            ["--methods", "distgnn", "--partitioners", "spring"],
+            2,
+            "spring makes parts of vertices, over which none",
+        ),
         (["--partitioners", "metis"], 2, "partitioners: unknown value 'metis'"),
         (["--seeds", "0"], 2, "seeds: 0"),
-        (["--workers", "2"], 2, "unknown argument '--workers'"),
+        (
+            ["--workers", "2"],
+            2,
+            "unknown argument '--workers'; compare also takes --model, --hidden, .*--fanouts",
+        ),
+        (["--fanouts", "5,some"], 2, "fanouts: 'some' is not a number"),
         (["-o", "table.csv"], 2, r"unknown suffix '\.csv'"),
         (["-o", "absent/table.parquet"], 1, "absent: the folder of the output does not exist; make it first"),
         (["--features", "absent.npy"], 1, "absent.npy: No such file or directory"),
@@ -270,7 +313,7 @@ def without(monkeypatch):
 REMEDY = "training needs dgl, which is not installed: pip install 'fastpart[train]'"
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", NEED_DGL)
 def test_a_missing_library_is_one_line_with_the_remedy(run, without, method):
     without("dgl")
     assert refused(run, 1, method, "parts") == REMEDY
@@ -281,16 +324,30 @@ def test_compare_says_what_is_missing(run, without):
     assert refused(run, 1, *COMPARE, "--splits", "s.npz") == REMEDY
 
 
+@needs_torch
+@pytest.mark.timeout(120)
+def test_methods_of_our_own_are_compared_without_dgl(run, without):
+    without("dgl")
+    given = ("--splits", "s.npz", "--methods", "distgnn", "--partitioners", "dbh", "--seeds", "1", *QUICK)
+    code, out, err = run(*COMPARE, *given, "--json")
+    assert (code, err) == (0, "")
+    assert [row["method"] for row in json.loads(out)] == ["distgnn"]
+
+
 def test_functions_say_what_is_missing(without):
     without("dgl")
-    for name in fp.train.__all__:
+    for name in NEED_DGL:
         with pytest.raises(ModuleNotFoundError, match=re.escape(REMEDY)):
+            getattr(fp.train, name)
+    without("torch")
+    for name in fp.train.__all__:
+        with pytest.raises(ModuleNotFoundError, match=re.escape(REMEDY.replace("dgl", "torch"))):
             getattr(fp.train, name)
     with pytest.raises(AttributeError, match="no attribute 'quarter'"):
         fp.train.quarter  # noqa: B018
 
 
-@pytest.mark.parametrize("command", [[], ["full"], ["distdgl"], ["sdt"], ["compare"]])
+@pytest.mark.parametrize("command", [[], *([name] for name in (*ALL_METHODS, "compare"))])
 def test_help_needs_no_torch(capsys, without, command):
     without("dgl")
     without("torch")
@@ -301,7 +358,7 @@ def test_help_needs_no_torch(capsys, without, command):
     if command:
         assert f"\nexamples:\n  fastpart train {command[0]} " in text
     else:
-        assert all(f"    {name}" in text for name in (*METHODS, "compare"))
+        assert all(f"    {name}" in text for name in (*ALL_METHODS, "compare"))
 
 
 # Who only partitions pays neither the seconds nor the memory of torch.

@@ -10,7 +10,12 @@ import fastpart
 
 MODULES = ["fastpart", *(module.name for module in pkgutil.walk_packages(fastpart.__path__, "fastpart."))]
 EXTRAS = ("dgl", "matplotlib", "torch", "torch_geometric")
-NEEDS = {"fastpart.export.dgl": "dgl", "fastpart.export.pyg": "torch_geometric"}
+NEEDS = {
+    "fastpart.export.dgl": "dgl",
+    "fastpart.export.pyg": "torch_geometric",
+    "fastpart.train.comparing": "dgl",
+    "fastpart.train.model_averaging.launch": "dgl",
+}
 """What examples import, though their module does not."""
 
 

@@ -1,5 +1,6 @@
 """``fp.train.compare``: one row per method and partitioner, from the single trainings."""
 
+import functools
 import json
 import statistics
 
@@ -14,6 +15,7 @@ pytest.importorskip("torch")
 pytest.importorskip("dgl")
 
 from fastpart.train import comparing
+from fastpart.train.pairing import planned
 
 TRAINING = {"epochs": 4, "hidden": 8, "lr": 0.05}
 
@@ -31,10 +33,11 @@ def given(tmp_path_factory):
 
 @pytest.fixture
 def recorded(monkeypatch):
-    """Return a list of all trainings: the method, what it was given, and what it made; distdgl is stood in for."""
+    """Return a list of all trainings: method, manifest, parameters, and what came out; some methods are stand-ins."""
     runs = []
 
     def recording(name, function):
+        @functools.wraps(function)
         def train(src, **options):
             manifest = json.loads((src / "manifest.json").read_bytes())
             made = function(src, **options)
@@ -43,11 +46,16 @@ def recorded(monkeypatch):
 
         return train
 
-    def stand_in(src, **options):
-        return fp.train.full(src, **options)
+    full, sdt = fp.train.full, fp.train.sdt
 
-    methods = {"full": fp.train.full, "sdt": fp.train.sdt, "distdgl": stand_in}
-    monkeypatch.setattr(comparing, "METHODS", {name: recording(name, f) for name, f in methods.items()})
+    def full_batches(src, *, hidden=64, lr=0.01, epochs=100, seed=0, threads=None):
+        trained = full(src, hidden=hidden, lr=lr, epochs=epochs, seed=seed, threads=threads)
+        trained.totals["peak_bytes"] = 1000 + seed
+        return trained
+
+    methods = {"full": full, "sdt": sdt, "distdgl": full, "distgnn": full_batches, "sancus": full_batches}
+    for name, function in methods.items():
+        monkeypatch.setitem(vars(fp.train), name, recording(name, function))
     return runs
 
 
@@ -86,6 +94,7 @@ def test_rows_are_those_of_the_single_runs(given, recorded):
         for name in ("cut_ratio", "halo_rf", "label_skew"):
             expected = None if row["partitioner"] is None else manifest["metrics"][name]
             assert row[name] == expected
+        assert row["replication_factor"] is row["peak_bytes"] is None
         assert row["k"] == (None if row["partitioner"] is None else 2)
 
 
@@ -96,6 +105,23 @@ def test_sdt_with_its_processes(given):
     assert row["remote_bytes"] > 0
     assert row["worker_bytes"] > 0
     assert row["cut_ratio"] > 0
+
+
+@pytest.mark.timeout(120)
+def test_distgnn_with_its_processes_is_as_the_reference(given):
+    options = {
+        "methods": ["distgnn", "full"],
+        "partitioners": ["hdrf"],
+        "seeds": 1,
+        "batch_size": None,
+        "epochs": 8,
+    }
+    row, reference = compare(given, **options).rows(named=True)
+    assert row["test_accuracy"] == pytest.approx(reference["test_accuracy"], abs=0.01)  # the same steps
+    assert row["replication_factor"] > 1
+    assert row["remote_bytes"] > 0
+    assert row["peak_bytes"] >= row["worker_bytes"] > 0
+    assert reference["peak_bytes"] is None
 
 
 @pytest.mark.parametrize(
@@ -115,12 +141,115 @@ def test_full_alone_trains_once_per_seed(given, recorded):
     assert [name for name, *_ in recorded] == ["full", "full"]
 
 
+def trained_over(runs):
+    """Return what trained over which parts, in order, once each."""
+    return list(dict.fromkeys((name, made["algorithm"], made["kind"]) for name, made, _, _ in runs))
+
+
+@pytest.mark.timeout(120)
+def test_methods_train_over_the_kind_of_parts_that_they_need(given, recorded):
+    table = compare(
+        given, methods=["distgnn", "sancus", "full"], partitioners=["sigma", "hdrf", "dbh", "random"], seeds=2
+    )
+    expected = [
+        ("sancus", "sigma", "vertex"),
+        ("distgnn", "sigma", "edge"),
+        ("distgnn", "hdrf", "edge"),
+        ("distgnn", "dbh", "edge"),
+        ("sancus", "random", "vertex"),
+        ("distgnn", "random", "edge"),
+    ]
+    assert trained_over(recorded)[:6] == expected
+    assert table.select("method", "partitioner").rows() == [each[:2] for each in expected] + [("full", None)]
+    for row in table.head(6).iter_rows(named=True):
+        measured = next(
+            made["metrics"]
+            for name, made, *_ in recorded
+            if (name, made["algorithm"]) == (row["method"], row["partitioner"])
+        )
+        assert row["replication_factor"] == measured.get("rf")
+        assert row["cut_ratio"] == measured.get("cut_ratio")
+        assert (row["replication_factor"] is None) == (row["method"] == "sancus")
+        assert (row["cut_ratio"] is None) == (row["method"] == "distgnn")
+        assert row["peak_bytes"] == 1000
+
+
+@pytest.mark.parametrize(
+    ("methods", "expected"),
+    [
+        (["distgnn"], [("distgnn", name, "edge") for name in ("sigma", "hdrf", "dbh", "random")]),
+        (["sancus"], [("sancus", name, "vertex") for name in ("spring", "sigma", "grem", "random")]),
+        (
+            ["sdt", "distgnn", "full"],
+            [
+                ("sdt", "spring", "vertex"),
+                ("sdt", "sigma", "vertex"),
+                ("distgnn", "sigma", "edge"),
+                ("sdt", "grem", "vertex"),
+                ("sdt", "random", "vertex"),
+                ("distgnn", "random", "edge"),
+                ("distgnn", "hdrf", "edge"),
+                ("distgnn", "dbh", "edge"),
+            ],
+        ),
+    ],
+)
+def test_partitioners_that_are_not_named(methods, expected):
+    found = [
+        (method, each.partitioner, each.kind) for each in planned(methods, None) for method in each.methods
+    ]
+    assert found == expected
+
+
+def test_partitioners_and_methods_of_both_kinds_pair_up(given, recorded):
+    compare(given, methods=["distdgl", "distgnn"], partitioners=["spring", "hdrf"], seeds=1, epochs=1)
+    assert trained_over(recorded) == [("distdgl", "spring", "vertex"), ("distgnn", "hdrf", "edge")]
+
+
+def test_full_alone_takes_parts_of_either_kind(given, recorded):
+    table = compare(given, methods=["full"], partitioners=["hdrf"], seeds=1)
+    assert trained_over(recorded) == [("full", "hdrf", "edge")]
+    assert table["partitioner"].to_list() == [None]
+
+
+def test_methods_are_given_what_they_take(given, recorded):
+    compare(given, methods=["distgnn", "distdgl"], partitioners=["random"], seeds=1, batch_size=50, layers=1)
+    options = {name: options for name, _, options, _ in recorded}
+    assert options["distgnn"] == {"epochs": 4, "hidden": 8, "lr": 0.05, "seed": 0, "threads": 1}
+    assert options["distdgl"] == {**options["distgnn"], "batch_size": 50, "layers": 1}
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"methods": ["sdt", "gossip"]}, fp.ParameterError, "methods: unknown value 'gossip'"),
         ({"partitioners": ["metis"]}, fp.ParameterError, "partitioners: unknown value 'metis'"),
-        ({"partitioners": ["hdrf"]}, fp.ParameterError, "partitioners: hdrf makes parts of edges"),
+        (
+            {"partitioners": ["hdrf", "spring"]},
+            fp.ParameterError,
+            r"partitioners: hdrf makes parts of edges, over which none of the methods trains; .*\(distgnn\)",
+        ),
+        (
+            {"methods": ["distgnn", "full"], "partitioners": ["spring"]},
+            fp.ParameterError,
+            "partitioners: spring makes parts of vertices, over .*distdgl, sdt, sancus",
+        ),
+        (
+            {"methods": ["distgnn", "sdt"], "partitioners": ["spring", "grem"]},
+            fp.ParameterError,
+            "methods: distgnn trains over parts of edges, which none of the partitioners makes; .*sigma, random, dbh",
+        ),
+        (
+            {"methods": ["distgnn", "sdt"], "partitioners": ["dbh"]},
+            fp.ParameterError,
+            "methods: sdt trains over parts of vertices, which .*spring, sigma, grem",
+        ),
+        ({"methods": ["full"], "partitioners": []}, fp.ParameterError, "partitioners: none is given"),
+        (
+            {"methods": ["distgnn"], "fanouts": [3, 3]},
+            fp.ParameterError,
+            "fanouts: none of the methods takes it",
+        ),
         ({"seeds": 0}, fp.ParameterError, "seeds: 0 is not between 1 and"),
         ({"workers": 2}, fp.ParameterError, "workers: not a parameter that all methods take"),
         ({"seed": 3}, fp.ParameterError, "seed: not a parameter that all methods take"),

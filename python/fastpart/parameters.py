@@ -164,7 +164,7 @@ def from_text(name: str, text: str, annotation: str) -> Any:
         if text.lower() not in ("true", "false"):
             raise ParameterError(f"{name}: {text!r}; write true or false")
         return text.lower() == "true"
-    if "Sequence[int]" in annotation:
+    if "Sequence[int]" in annotation or "tuple[int" in annotation:
         return [from_text(name, word, "int") for word in text.split(",")]
     kinds = [kind for kind in (int, float) if kind.__name__ in annotation]
     for kind in kinds:

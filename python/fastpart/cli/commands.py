@@ -192,8 +192,10 @@ def _refuse_rest(rest: list[str]) -> None:
         raise ParameterError(f"unknown argument {rest[0]!r}")
 
 
-def function_parameters(function: Any, rest: list[str], common: Collection[str] = _COMMON) -> dict[str, Any]:
-    """Read ``--name value`` or ``--name=value`` as parameters of the function."""
+def function_parameters(
+    function: Any, rest: list[str], common: Collection[str] = _COMMON, called: str | None = None
+) -> dict[str, Any]:
+    """Read ``--name value`` or ``--name=value`` as parameters of the function, which refusals call ``called``."""
     known = {
         name: parameter
         for name, parameter in inspect.signature(function, eval_str=True).parameters.items()
@@ -206,7 +208,9 @@ def function_parameters(function: Any, rest: list[str], common: Collection[str] 
         name = flag.removeprefix("--").replace("-", "_")
         if not flag.startswith("--") or name not in known:
             valid = ", ".join("--" + name.replace("_", "-") for name in known)
-            raise ParameterError(f"unknown argument {word!r}; {function.__name__} also takes {valid}")
+            raise ParameterError(
+                f"unknown argument {word!r}; {called or function.__name__} also takes {valid}"
+            )
         value = value if equals else next(words, "")
         given[name] = from_text(flag, value, str(known[name].annotation))
     return given

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from .. import __version__
 from .. import generate as generators
@@ -12,17 +11,10 @@ from ..clustering import METHODS
 from ..comparing.peers import PEERS
 from ..converting import FORMATS
 from ..edges import KINDS, LAYOUTS
-from ..errors import ParameterError
 from ..partitioners import PARTITIONERS
-from . import clustering, commands, comparing, exporting, training
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that refuses with an exception, so that every refusal looks the same."""
-
-    def error(self, message: str) -> NoReturn:
-        """Refuse a command line."""
-        raise ParameterError(f"{message} (see `{self.prog} --help`)")
+from . import clustering, commands, comparing, exporting
+from .arguments import Parser, add_input, add_verb, count
+from .train_parser import add_train
 
 
 def make_parser() -> Parser:
@@ -49,60 +41,8 @@ def make_parser() -> Parser:
     _add_compare(verbs)
     _add_report(verbs)
     _add_export(verbs)
-    _add_train(verbs)
+    add_train(verbs)
     return parser
-
-
-def _verb(verbs: Any, name: str, run: Callable[..., None], summary: str, examples: str) -> Parser:
-    verb: Parser = verbs.add_parser(
-        name,
-        help=summary[0].lower() + summary[1:].rstrip("."),
-        description=summary,
-        epilog="examples:\n" + "\n".join(f"  {line}" for line in examples.split("\n")),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    verb.set_defaults(run=run)
-    common = verb.add_argument_group("common options")
-    common.add_argument("--threads", type=int, metavar="T", help="number of threads (default: all CPUs)")
-    common.add_argument(
-        "--memory-limit", metavar="SIZE", help="as 4G or 512M (default: 80%% of what is available)"
-    )
-    common.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    common.add_argument("-q", "--quiet", action="store_true", help="no progress bar, no notes")
-    common.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    return verb
-
-
-def _count(text: str) -> int:
-    """Read an integer, also as 1_000_000 or 1e9."""
-    try:
-        return int(text)
-    except ValueError:
-        number = float(text)
-        if not number.is_integer():
-            raise
-        return int(number)
-
-
-_count.__name__ = "integer"
-
-
-def _add_input(verb: Parser) -> None:
-    verb.add_argument("file", metavar="FILE", help="edges: raw u32 or u64 pairs, or .npy")
-    group = verb.add_argument_group("how to read FILE")
-    group.add_argument(
-        "--dtype", metavar="TYPE", help="u32 or u64, for raw files (default: the sidecar's, or u32)"
-    )
-    group.add_argument(
-        "--num-vertices", type=_count, metavar="N", help="n (default: the sidecar's, or max id + 1)"
-    )
-    group.add_argument("--kind", choices=KINDS, help="what a record means for training (default: undirected)")
-    group.add_argument("--io", choices=("mmap", "read"), default="mmap", help="'read' never maps the file")
-    group.add_argument("--layout", choices=LAYOUTS, help="which axis of a .npy counts the records")
-    group.add_argument(
-        "--max-vertices", type=_count, metavar="N", help="the largest n to accept from the ids"
-    )
 
 
 def _add_measures(verb: Parser) -> None:
@@ -115,7 +55,7 @@ def _add_measures(verb: Parser) -> None:
 
 
 def _add_generate(verbs: Any) -> None:
-    verb = _verb(
+    verb = add_verb(
         verbs,
         "generate",
         commands.generate,
@@ -131,21 +71,19 @@ def _add_generate(verbs: Any) -> None:
         help="preferential attachment (Barabasi-Albert); a grid; communities with labels; or R-MAT's skewed degrees",
     )
     verb.add_argument("out", metavar="OUT.bin", help="edges; the sidecar OUT.bin.json goes beside it")
-    verb.add_argument("--n", type=_count, help="number of vertices (ba, planted, rmat)")
-    verb.add_argument("--m", type=_count, help="number of edge records (ba, planted, rmat)")
-    verb.add_argument("--rows", type=_count, metavar="R", help="grid: number of rows")
-    verb.add_argument("--columns", type=_count, metavar="C", help="grid: number of columns")
+    verb.add_argument("--n", type=count, help="number of vertices (ba, planted, rmat)")
+    verb.add_argument("--m", type=count, help="number of edge records (ba, planted, rmat)")
+    verb.add_argument("--rows", type=count, metavar="R", help="grid: number of rows")
+    verb.add_argument("--columns", type=count, metavar="C", help="grid: number of columns")
+    verb.add_argument("--classes", type=count, metavar="C", help="planted: number of communities (default 8)")
     verb.add_argument(
-        "--classes", type=_count, metavar="C", help="planted: number of communities (default 8)"
+        "--features", type=count, metavar="F", help="planted: width of OUT.features.npy (default 0: none)"
     )
-    verb.add_argument(
-        "--features", type=_count, metavar="F", help="planted: width of OUT.features.npy (default 0: none)"
-    )
-    verb.add_argument("--seed", type=_count, help="ba, planted, rmat: default 0")
+    verb.add_argument("--seed", type=count, help="ba, planted, rmat: default 0")
 
 
 def _add_convert(verbs: Any) -> None:
-    verb = _verb(
+    verb = add_verb(
         verbs,
         "convert",
         commands.convert,
@@ -178,13 +116,13 @@ def _add_convert(verbs: Any) -> None:
         help="keep the first record of each undirected pair, in the order of IN",
     )
     verb.add_argument("--shuffle", action="store_true", help="random order of the records that are left")
-    verb.add_argument("--seed", type=_count, default=0, help="for --shuffle (default 0)")
+    verb.add_argument("--seed", type=count, default=0, help="for --shuffle (default 0)")
     verb.add_argument("--swap", action="store_true", help="IN is raw and big-endian")
     verb.add_argument("--dtype", metavar="TYPE", help="IN is raw pairs of u32 or u64")
     verb.add_argument("--layout", choices=LAYOUTS, help="which axis of a .npy counts the records")
     verb.add_argument(
         "--num-vertices",
-        type=_count,
+        type=count,
         metavar="N",
         help="n, if there are isolated vertices behind the largest id",
     )
@@ -194,18 +132,18 @@ def _add_convert(verbs: Any) -> None:
 
 
 def _add_info(verbs: Any) -> None:
-    verb = _verb(
+    verb = add_verb(
         verbs,
         "info",
         commands.info,
         "Say what a graph is: n, m, loops, degrees, isolated vertices, and the memory each algorithm would take.",
         "fastpart info g.bin\nfastpart info edges.npy --json",
     )
-    _add_input(verb)
+    add_input(verb)
 
 
 def _add_partition(verbs: Any) -> None:
-    verb = _verb(
+    verb = add_verb(
         verbs,
         "partition",
         commands.partition,
@@ -216,7 +154,7 @@ def _add_partition(verbs: Any) -> None:
         "fastpart partition g.bin -k 8 --algorithm spring --passes 2 -o part.npy\n"
         "fastpart partition g.bin -k 8 --algorithm spring -o parts/ --features x.npy --labels y.npy --splits split.npz",
     )
-    _add_input(verb)
+    add_input(verb)
     verb.add_argument("-k", type=int, required=True, help="number of parts")
     names = ", ".join(PARTITIONERS)
     verb.add_argument(
@@ -240,7 +178,7 @@ def _add_partition(verbs: Any) -> None:
         metavar="R",
         help="largest weight of a part relative to the mean, at least 1 (default 1.05)",
     )
-    verb.add_argument("--seed", type=_count, default=0, help="default 0")
+    verb.add_argument("--seed", type=count, default=0, help="default 0")
     verb.add_argument(
         "-o", dest="out", metavar="OUT", help=".npy, .txt, .parquet, or no suffix for a partition directory"
     )
@@ -263,14 +201,14 @@ def _add_contents(verb: Parser) -> None:
 
 
 def _add_evaluate(verbs: Any) -> None:
-    verb = _verb(
+    verb = add_verb(
         verbs,
         "evaluate",
         commands.evaluate,
         "Measure a saved partition.",
         "fastpart evaluate g.bin parts/\nfastpart evaluate g.bin part.npy -k 8 --labels y.npy --splits split.npz",
     )
-    _add_input(verb)
+    add_input(verb)
     verb.add_argument("partition", metavar="PARTITION", help=".npy, .txt, .parquet or a partition directory")
     verb.add_argument("-k", type=int, help="number of parts, for .npy and .txt (default: largest part + 1)")
     verb.add_argument(
@@ -280,7 +218,7 @@ def _add_evaluate(verbs: Any) -> None:
 
 
 def _add_cluster(verbs: Any) -> None:
-    verb = _verb(
+    verb = add_verb(
         verbs,
         "cluster",
         clustering.cluster,
@@ -288,16 +226,16 @@ def _add_cluster(verbs: Any) -> None:
         "fastpart cluster g.bin -o clusters.npy\n"
         "fastpart cluster g.bin --method hollocou --max-volume 100000",
     )
-    _add_input(verb)
+    add_input(verb)
     verb.add_argument("--method", choices=METHODS, default="modularity", help="default: modularity")
-    verb.add_argument("--max-size", type=_count, metavar="N", help="vertices that a cluster may have")
-    verb.add_argument("--max-volume", type=_count, metavar="V", help="bound on the degrees of a cluster")
-    verb.add_argument("--batch", type=_count, metavar="B", help="1 is the sequential rule")
+    verb.add_argument("--max-size", type=count, metavar="N", help="vertices that a cluster may have")
+    verb.add_argument("--max-volume", type=count, metavar="V", help="bound on the degrees of a cluster")
+    verb.add_argument("--batch", type=count, metavar="B", help="1 is the sequential rule")
     verb.add_argument("-o", dest="out", metavar="OUT.npy", help="where to save the cluster of each vertex")
 
 
 def _add_compare(verbs: Any) -> None:
-    verb = _verb(
+    verb = add_verb(
         verbs,
         "compare",
         comparing.compare,
@@ -306,7 +244,7 @@ def _add_compare(verbs: Any) -> None:
         "fastpart compare g.bin -k 4,8,32 --algorithms spring,spring:passes=2,metis -o comparison.json\n"
         "fastpart compare g.bin -k 8 --labels y.npy --splits split.npz -o report.html",
     )
-    _add_input(verb)
+    add_input(verb)
     verb.add_argument("-k", required=True, metavar="K,...", help="numbers of parts, as 8 or 4,8,32")
     names = ", ".join([*PARTITIONERS, *PEERS])
     verb.add_argument(
@@ -328,7 +266,7 @@ def _add_compare(verbs: Any) -> None:
         help="seconds for a run of a peer (default 600)",
     )
     verb.add_argument("--tmp-dir", metavar="DIR", help="where temporary files go")
-    verb.add_argument("--seed", type=_count, default=0, help="default 0")
+    verb.add_argument("--seed", type=count, default=0, help="default 0")
     verb.add_argument(
         "-o",
         dest="out",
@@ -340,7 +278,7 @@ def _add_compare(verbs: Any) -> None:
 
 
 def _add_report(verbs: Any) -> None:
-    verb = _verb(
+    verb = add_verb(
         verbs,
         "report",
         comparing.report,
@@ -349,7 +287,7 @@ def _add_report(verbs: Any) -> None:
         "fastpart report g.bin parts/ other.npy -o report.html\n"
         "fastpart report comparison.json -o plots.svg",
     )
-    _add_input(verb)
+    add_input(verb)
     verb.add_argument(
         "partitions",
         nargs="*",
@@ -371,7 +309,7 @@ def _add_report(verbs: Any) -> None:
 
 
 def _add_export(verbs: Any) -> None:
-    verb = _verb(
+    verb = add_verb(
         verbs,
         "export",
         exporting.export,
@@ -387,74 +325,3 @@ def _add_export(verbs: Any) -> None:
     verb.add_argument("src", metavar="SRC", help="a partition directory of vertices, saved with its edges")
     verb.add_argument("dst", metavar="DST", help="the directory to write, or an earlier export to replace")
     verb.add_argument("--graph-name", metavar="NAME", help="dgl: name of the graph (default: graph)")
-
-
-def _add_train(verbs: Any) -> None:
-    train = verbs.add_parser(
-        "train",
-        help="train a graph neural network over a partition directory",
-        description="Train a graph neural network over a partition directory (pip install 'fastpart[train]').",
-        allow_abbrev=False,
-    )
-    methods = train.add_subparsers(title="methods", metavar="METHOD", required=True)
-    for name, summary in (
-        ("full", "Train on the whole graph in one process: the reference."),
-        (
-            "distdgl",
-            "Train with DGL's distributed engine: sampled mini-batches, servers that hold the parts.",
-        ),
-        ("sdt", "Train a copy of the model on every part with its halo, and average the copies."),
-    ):
-        _add_method(methods, name, summary)
-    _add_train_compare(methods)
-
-
-def _add_method(methods: Any, name: str, summary: str) -> None:
-    more = {"distdgl": " --trainers-per-part 2", "sdt": " --workers 2 --average-every 5"}.get(name, "")
-    method = _verb(
-        methods,
-        name,
-        training.train_over,
-        summary,
-        f"fastpart train {name} parts/\n"
-        f"fastpart train {name} parts/ --model gat --hidden 32 --epochs 200 --patience 20{more} -o run/",
-    )
-    method.set_defaults(method=name)
-    method.add_argument("src", metavar="PARTS", help="a partition directory with features, labels and splits")
-    method.add_argument("--seed", type=_count, default=0, help="default 0")
-    method.add_argument(
-        "-o", dest="out", metavar="DIR", help="folder for the checkpoint, the best weights and the metrics"
-    )
-    method.add_argument("--resume", action="store_true", help="go on from the checkpoint in DIR")
-
-
-def _add_train_compare(methods: Any) -> None:
-    compare = _verb(
-        methods,
-        "compare",
-        training.compare,
-        "Train by several methods over the parts of several partitioners, and print one table.",
-        "fastpart train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
-        "      --methods distdgl,sdt,full --partitioners spring,sigma,random --epochs 50",
-    )
-    _add_input(compare)
-    compare.add_argument("-k", type=int, required=True, help="number of parts")
-    compare.add_argument("--features", metavar="FILE", required=True, help="one row per vertex")
-    compare.add_argument("--labels", metavar="NPY", required=True, help="class of each vertex")
-    compare.add_argument("--splits", metavar="NPZ", required=True, help="train, val, test")
-    compare.add_argument("--split", type=int, metavar="I", help="row of train_masks, val_masks, test_masks")
-    compare.add_argument(
-        "--methods",
-        "--method",
-        metavar="NAME,...",
-        default="distdgl,sdt,full",
-        help="default: distdgl,sdt,full",
-    )
-    compare.add_argument(
-        "--partitioners",
-        metavar="NAME,...",
-        default="spring,sigma,grem,random",
-        help="default: spring,sigma,grem,random",
-    )
-    compare.add_argument("--seeds", type=int, default=3, help="trainings of each kind (default 3)")
-    compare.add_argument("-o", dest="out", metavar="OUT.parquet", help="where to save the table")

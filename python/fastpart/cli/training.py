@@ -6,24 +6,29 @@ import io
 import json
 import math
 import os
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .. import _core, train
+from ..comparing.comparison import PICTURES
 from ..errors import ParameterError
 from ..parameters import shown
 from ..report.text import table
+from ..report.training import write_training
+from ..train.config import Options as TrainingOptions
 from .commands import Options, function_parameters, open_input
 from .comparing import output_file
 from .progress import progress_bar
 
-METHODS = ("full", "distdgl", "sdt")
+if TYPE_CHECKING:
+    import polars as pl
 
 _OWN = frozenset({"src", "output", "resume", "seed", "threads", "progress"})
 """Parameters of the methods that have options of their own."""
 
 
 def train_over(options: Options, rest: list[str]) -> None:
-    """``fastpart train full``, ``distdgl`` or ``sdt``."""
+    """``fastpart train METHOD``."""
     _refuse_memory_limit(options)
     function = getattr(train, options.method)
     given = function_parameters(function, rest, _OWN)
@@ -45,8 +50,8 @@ def train_over(options: Options, rest: list[str]) -> None:
 def compare(options: Options, rest: list[str]) -> None:
     """``fastpart train compare``."""
     _refuse_memory_limit(options)
-    given = function_parameters(train.full, rest, _OWN)
-    target = output_file(options.out, (".parquet",)) if options.out else None
+    given = function_parameters(TrainingOptions, rest, _OWN, "compare")
+    target = output_file(options.out, (".parquet", *PICTURES)) if options.out else None
     with progress_bar(options) as running:
         edges = open_input(options, running)
         del running["memory_limit"]
@@ -58,18 +63,25 @@ def compare(options: Options, rest: list[str]) -> None:
             splits=options.splits,
             split=options.split,
             methods=_names(options.methods),
-            partitioners=_names(options.partitioners),
+            partitioners=None if options.partitioners is None else _names(options.partitioners),
             seeds=options.seeds,
             **given,
             **running,
         )
         if target is not None:
-            buffer = io.BytesIO()
-            compared.write_parquet(buffer)
-            _core.write_file(target, buffer.getvalue())
+            _save(compared, target, options)
     print(_json(compared.rows(named=True)) if options.json else table(compared))
     if target is not None and not (options.json or options.quiet):
         print(f"\nsaved to {shown(target)}")
+
+
+def _save(compared: pl.DataFrame, target: Path, options: Options) -> None:
+    if target.suffix in PICTURES:
+        write_training(compared, target, Path(options.file).name)
+        return
+    buffer = io.BytesIO()
+    compared.write_parquet(buffer)
+    _core.write_file(target, buffer.getvalue())
 
 
 def _refuse_memory_limit(options: Options) -> None:

@@ -71,16 +71,18 @@ def _measures(kind: str, made: Sequence[Outcome], numbers: Sequence[int]) -> Ite
             if outcome.row.get(measure) is not None
         }
         if values:
-            yield _bars(measure, values, numbers)
+            yield bars(WORDS[measure], values, numbers, 0.0 if measure == "cut_ratio" else 1.0)
 
 
-def _bars(measure: str, values: dict[tuple[str, int], float], numbers: Sequence[int]) -> Plot:
+def bars(
+    words: str, values: dict[tuple[str, int], float], numbers: Sequence[int], origin: float, digits: int = 3
+) -> Plot:
+    """Plot one bar per name and number of parts, from the origin to the value."""
     names = list(dict.fromkeys(name for name, _ in values))
     pitch, gap = SIZE + 2, 8.0
     row = pitch * len(numbers) + gap
-    title = f"{WORDS[measure]} (less is better)"
+    title = f"{words} (less is better)"
     plot = Plot(HALF, HEAD + row * len(names) + 4, title)
-    origin = 0.0 if measure == "cut_ratio" else 1.0
     left, right = _left(names), HALF - text_width("000.000")
     at = _axis(plot, title, left, right, origin, max(values.values()))
     if len(numbers) > 1:
@@ -93,9 +95,9 @@ def _bars(measure: str, values: dict[tuple[str, int], float], numbers: Sequence[
             if value is None:
                 continue
             y, end = top + j * pitch, max(at(value), left + 1)
-            told = f"{name}, k = {k}: {WORDS[measure]} {value:.4f}"
+            told = f"{name}, k = {k}: {words} {value:.{digits + 1}f}"
             plot.add(Rect(left, y + 1, end - left, pitch - 2, _series(j), told))
-            plot.add(Text(end + 4, y + SIZE - 1, f"{value:.3f}", colour="faint"))
+            plot.add(Text(end + 4, y + SIZE - 1, f"{value:.{digits}f}", colour="faint"))
     return plot
 
 

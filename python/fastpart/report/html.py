@@ -53,18 +53,23 @@ _MEANING = {
 def page(comparison: Comparison) -> str:
     """Return the page."""
     graph = comparison.graph
-    name = escape(graph["name"])
     facts = f"{graph['n']:,} vertices, {graph['m']:,} records, {graph['loops']:,} loops, threads={graph['threads']}"
     plots = "".join(
         f'<h2>{escape(heading)}</h2>\n<div class="plots">{"".join(map(inline, group))}</div>\n'
         for heading, group in charts_of(comparison)
     )
+    body = f"<p>{facts}</p>\n{_tables(comparison)}{_refused(comparison)}{plots}"
+    return page_of(f"Partitions of {graph['name']}", body)
+
+
+def page_of(title: str, body: str) -> str:
+    """Return a page with a heading."""
+    name = escape(title)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Partitions of {name}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>Partitions of {name}</h1>\n<p>{facts}</p>\n{_tables(comparison)}{_refused(comparison)}{plots}"
-        f"</body>\n</html>\n"
+        f"<title>{name}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{name}</h1>\n{body}</body>\n</html>\n"
     )
 
 
@@ -104,10 +109,11 @@ def _best(name: str, values: list[float]) -> float | None:
 
 def _td(name: str, value: Any, best: float | None) -> str:
     stress = " class=best" if value is not None and value == best else ""
-    return f"<td{stress}>{escape(_cell(name, value))}</td>"
+    return f"<td{stress}>{escape(cell(name, value))}</td>"
 
 
-def _cell(name: str, value: Any) -> str:
+def cell(name: str, value: Any) -> str:
+    """Return a value as a table shows it, by the name of its column."""
     if value is None:
         return "\N{EN DASH}"
     if name == "seconds":

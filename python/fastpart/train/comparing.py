@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import statistics
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from .. import parameters
+from .. import parameters, train
 from .. import partitioners as known_partitioners
 from ..edges import Edges, open_edges
 from ..errors import CapacityWarning, ParameterError
 from ..forks import before_polars_threads
 from ..parameters import Progress
-from .centralized import full
 from .config import MOST, Options
-from .distributed import distdgl
-from .model_averaging import sdt
-from .trained import Trained
+from .pairing import METHODS, Partitioned, planned
 
-METHODS: dict[str, Callable[..., Trained]] = {"full": full, "distdgl": distdgl, "sdt": sdt}
-"""What trains over parts of the vertices, and the reference."""
-
-PARTITIONERS = ("spring", "sigma", "grem", "random")
+if TYPE_CHECKING:
+    from .trained import Trained
 
 BATCH = 1000
 """Training vertices of a part in a step, unless told otherwise."""
@@ -37,6 +33,7 @@ COLUMNS = {
     "partitioner": pl.String,
     "k": pl.Int64,
     "cut_ratio": pl.Float64,
+    "replication_factor": pl.Float64,
     "halo_rf": pl.Float64,
     "label_skew": pl.Float64,
     "test_accuracy": pl.Float64,
@@ -45,6 +42,7 @@ COLUMNS = {
     "seconds_per_epoch": pl.Float64,
     "remote_bytes": pl.Int64,
     "worker_bytes": pl.Int64,
+    "peak_bytes": pl.Int64,
 }
 
 
@@ -57,7 +55,7 @@ def compare(
     splits: Any,
     split: int | None = None,
     methods: Sequence[str] = ("distdgl", "sdt", "full"),
-    partitioners: Sequence[str] = PARTITIONERS,
+    partitioners: Sequence[str] | None = None,
     seeds: int = 3,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -74,9 +72,12 @@ def compare(
     features, labels, splits, split
         As :meth:`fastpart.VertexPartition.save` takes them.
     methods : sequence of str
-        Some of ``"distdgl"``, ``"sdt"`` and ``"full"``; the last knows no parts and runs once per seed.
-    partitioners : sequence of str
-        Names of partitioners of vertices.
+        Some of ``"distdgl"``, ``"sdt"``, ``"sancus"``, which train over parts of vertices, ``"distgnn"``, over parts of
+        edges, and ``"full"``, which knows no parts and runs once per seed.
+    partitioners : sequence of str, optional
+        Names of partitioners. Each method trains over those that make what it needs; ``"sigma"`` and ``"random"`` make
+        parts of either kind. Default: ``"spring"``, ``"sigma"``, ``"grem"`` and ``"random"``; for ``"distgnn"``
+        ``"sigma"``, ``"hdrf"``, ``"dbh"`` and ``"random"``.
     seeds : int
         Trainings of each kind, with the seeds 0, 1, ...
     threads : int, optional
@@ -84,23 +85,26 @@ def compare(
     progress : callable, optional
         Called as ``progress("training", done, total)``; an exception in it ends the comparison.
     **training
-        Other parameters of :func:`fastpart.train.full`, for all methods. ``batch_size`` (1000) counts the training
-        vertices of a part in a step; ``"full"`` takes k times as many, so that all make as many steps. None: all at
-        once; then the same number of epochs is far fewer steps.
+        Other parameters of :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (1000) counts
+        the training vertices of a part in a step; ``"full"`` takes k times as many, so that all make as many steps.
+        None: all at once; then the same number of epochs is far fewer steps. ``"distgnn"`` and ``"sancus"`` always make
+        one step per epoch: give them more epochs, or ``batch_size=None``, so that all make as many steps.
 
     Returns
     -------
     polars.DataFrame
-        One row per method and partitioner: ``method, partitioner, k, cut_ratio, halo_rf, label_skew``, then the mean of
-        ``test_accuracy`` and ``test_f1`` over the seeds, ``spread`` (largest less smallest test accuracy), the medians
-        of ``seconds_per_epoch``, ``remote_bytes`` (per epoch, of all processes: features fetched from other parts, or
-        weights that are averaged) and ``worker_bytes`` (largest anonymous memory of a process). What does not apply is
-        null.
+        One row per method and partitioner: ``method, partitioner, k, cut_ratio, replication_factor, halo_rf,
+        label_skew``, then the mean of ``test_accuracy`` and ``test_f1`` over the seeds, ``spread`` (largest less
+        smallest test accuracy), the medians of ``seconds_per_epoch``, ``remote_bytes`` (per epoch, of all processes:
+        features fetched from other parts, weights that are averaged, or rows and sums that others need),
+        ``worker_bytes`` (largest anonymous memory of a process) and ``peak_bytes`` (the most memory that a process ever
+        had, with mapped files). What does not apply is null.
 
     Raises
     ------
     ParameterError
-        An unknown method or partitioner, or one of edges.
+        An unknown method or partitioner; one that makes parts for none of the methods, or a method that none makes
+        parts for.
 
     Examples
     --------
@@ -116,13 +120,14 @@ def compare(
     [1.0]
     """
     chosen = [parameters.choice("methods", name, METHODS) for name in methods]
-    parts_by = [_vertex_partitioner(name) for name in partitioners]
+    plan = planned(chosen, partitioners)
     parts, count = parameters.parts(k), parameters.integer("seeds", seeds, 1, 1000)
     if unknown := sorted(set(training) - set(Options.__dataclass_fields__) | set(training) & {"seed"}):
         raise ParameterError(f"{unknown[0]}: not a parameter that all methods take")
+    functions: dict[str, Callable[..., Trained]] = {method: getattr(train, method) for method in chosen}
+    given = _for_methods(functions, parts, training)
     opened = open_edges(edges, threads=threads)
-    over_parts = [method for method in chosen if method != "full"]
-    total = count * (len(over_parts) * len(parts_by) + ("full" in chosen))
+    total = count * (sum(len(each.methods) for each in plan) + ("full" in chosen))
     done = 0
     rows = []
     saved = {"features": features, "labels": labels, "splits": splits, "split": split}
@@ -131,47 +136,54 @@ def compare(
         nonlocal done
         found = []
         for seed in range(count):
-            given = {**_for_method(method, parts, training), "seed": seed, "threads": threads}
-            found.append(METHODS[method](folder, **given))
+            found.append(functions[method](folder, **given[method], seed=seed, threads=threads))
             done += 1
             if progress is not None:
                 progress("training", done, total)
         return found
 
     with tempfile.TemporaryDirectory(prefix="fastpart-") as base:
-        for name in parts_by if over_parts else parts_by[:1]:
-            folder = Path(base) / name
-            measured = _save(opened, name, parts, folder, saved)
-            rows += [_row(method, name, parts, measured, trainings(method, folder)) for method in over_parts]
+        for each in plan:
+            folder = Path(base) / f"{each.kind}-{each.partitioner}"
+            measured = _save(opened, each, parts, folder, saved)
+            for method in each.methods:
+                rows.append(_row(method, each.partitioner, parts, measured, trainings(method, folder)))
         if "full" in chosen:
             rows.append(_row("full", None, None, {}, trainings("full", folder)))
     before_polars_threads("train")
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 
 
-def _vertex_partitioner(name: object) -> str:
-    known = tuple(known_partitioners.PARTITIONERS)
-    chosen = parameters.choice("partitioners", name, known)
-    if known_partitioners.kind_of(chosen, {}) != "vertex":
-        raise ParameterError(
-            f"partitioners: {chosen} makes parts of edges; these methods train over parts of vertices"
-        )
-    return chosen
+def _for_methods(
+    functions: Mapping[str, Callable[..., Trained]], k: int, training: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each method: those that it takes.
 
-
-def _for_method(method: str, k: int, training: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a method: with steps of full batches, centralized training would seem to learn less."""
+    With steps of full batches, centralized training would seem to learn less than in as many epochs of mini-batches.
+    """
+    taken = {method: set(inspect.signature(function).parameters) for method, function in functions.items()}
+    if useless := sorted(set(training) - set().union(*taken.values())):
+        raise ParameterError(f"{useless[0]}: none of the methods takes it ({', '.join(functions)})")
     size = training.get("batch_size", BATCH)
-    if method == "full" and size is not None:
-        size = k * parameters.integer("batch_size", size, 1, MOST // k)
-    return {**training, "batch_size": size}
+    of_all = None if size is None else k * parameters.integer("batch_size", size, 1, MOST // k)
+    return {
+        method: {
+            name: value
+            for name, value in {**training, "batch_size": of_all if method == "full" else size}.items()
+            if name in names
+        }
+        for method, names in taken.items()
+    }
 
 
-def _save(edges: Edges, name: str, k: int, folder: Path, saved: Mapping[str, Any]) -> Mapping[str, Any]:
+def _save(
+    edges: Edges, made: Partitioned, k: int, folder: Path, saved: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """Save a partition; return what was measured of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
-        known_partitioners.PARTITIONERS[name](edges, k=k).save(folder, edges=edges, **saved)
+        partitioner = known_partitioners.PARTITIONERS[made.partitioner]
+        partitioner(edges, k=k, **made.parameters).save(folder, edges=edges, **saved)
     metrics: Mapping[str, Any] = json.loads((folder / "manifest.json").read_bytes())["metrics"]
     return metrics
 
@@ -185,11 +197,12 @@ def _row(
         values: list[Any] = [run.totals.get(name) for run in runs]
         return None if None in values else statistics.median(values)
 
-    whole = {name: median(name) for name in ("remote_bytes", "worker_bytes")}
+    whole = {name: median(name) for name in ("remote_bytes", "worker_bytes", "peak_bytes")}
     return {
         "method": method,
         "partitioner": partitioner,
         "k": k,
+        "replication_factor": measured.get("rf"),
         **{name: measured.get(name) for name in ("cut_ratio", "halo_rf", "label_skew")},
         "test_accuracy": statistics.fmean(accuracies),
         "spread": max(accuracies) - min(accuracies),
