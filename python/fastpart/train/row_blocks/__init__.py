@@ -1,0 +1,1 @@
+"""Full batches over blocks of rows, SANCUS-style: rows of parts are broadcast, unless old copies are good enough."""
