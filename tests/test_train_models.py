@@ -113,9 +113,7 @@ def gat(a, x, w, last):
 
 def gatv2(a, x, w, last):
     left, right = (
-        (x @ w[f"fc_{end}.weight"].T + w[f"fc_{end}.bias"]).reshape(
-            len(a), *w["attn"].shape[1:]
-        )
+        (x @ w[f"fc_{end}.weight"].T + w[f"fc_{end}.bias"]).reshape(len(a), *w["attn"].shape[1:])
         for end in ("src", "dst")
     )
     scores = (leaky(left[None] + right[:, None]) * w["attn"]).sum(-1)

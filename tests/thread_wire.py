@@ -2,19 +2,19 @@
 
 import queue
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
 PATIENCE = 60.0
 
 
 class Posted:
-    def __init__(self, wire, into, tag):
-        self._wire, self._into, self._tag = wire, into, tag
+    def __init__(self, wire, into, tags):
+        self._wire, self._into, self._tags = wire, into, tags
 
     def wait(self):
         for peer, x in self._into.items():
-            x.copy_(self._wire.take(peer, self._tag))
+            x.copy_(self._wire.take(peer, self._tags[peer]))
 
 
 class ThreadWire:
@@ -23,7 +23,7 @@ class ThreadWire:
     def __init__(self, rank, size, boxes):
         self.rank, self.size, self._boxes = rank, size, boxes
         self.sent = self.received = 0
-        self._calls = 0
+        self._told = Counter()
 
     def take(self, peer, tag):
         return self._boxes[peer, self.rank, tag].get(timeout=PATIENCE)
@@ -32,14 +32,15 @@ class ThreadWire:
         self._boxes[self.rank, peer, tag].put(x.detach().clone())
 
     def post(self, out, into):
-        self._calls += 1
         for peer, x in out.items():
             assert x.numel()
             assert x.is_contiguous()
             self.sent += x.numel() * x.element_size()
-            self._put(peer, self._calls, x)
+            self._told["to", peer] += 1
+            self._put(peer, self._told["to", peer], x)
+        self._told.update(("from", peer) for peer in into)
         self.received += sum(x.numel() * x.element_size() for x in into.values())
-        return Posted(self, into, self._calls)
+        return Posted(self, into, {peer: self._told["from", peer] for peer in into})
 
     def subgroups(self, members):
         pass

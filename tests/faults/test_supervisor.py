@@ -1,5 +1,6 @@
 """Processes that are supervised end together, with the cause, and leave nothing."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -121,6 +122,26 @@ def test_the_stubborn_and_the_orphans_end_too():
         follow(group, *workers("is stubborn", "has children"), told=told)
     assert time.monotonic() - end[0] < 10
     assert gone(*pids, seconds=1)
+
+
+def test_orphans_that_nobody_reaps_do_not_delay_the_end():
+    orphans, end = [], []
+
+    def told(message):
+        if message[1] == "child":
+            orphans.append(message[2])
+            end.append(time.monotonic())
+            raise ZeroDivisionError
+
+    adopt_orphans, prctl = 36, ctypes.CDLL(None).prctl
+    prctl(adopt_orphans, 1, 0, 0, 0)
+    try:
+        with pytest.raises(ZeroDivisionError), Supervisor() as group:
+            follow(group, *workers("has children"), told=told)
+        assert time.monotonic() - end[0] < 1
+        os.waitpid(orphans[0], 0)
+    finally:
+        prctl(adopt_orphans, 0, 0, 0, 0)
 
 
 # Prints what its children are, then waits for ever.

@@ -40,7 +40,9 @@ class OfGraph(Neighbourhood):
     def mean(self, x: Tensor) -> Tensor:
         """Return the mean over the in-edges of each target."""
         if not self._graph.num_edges():
-            return x.new_zeros(self.num_targets, *x.shape[1:]) + 0 * x.sum()  # keeps the weights in the gradient
+            return (
+                x.new_zeros(self.num_targets, *x.shape[1:]) + 0 * x.sum()
+            )  # keeps the weights in the gradient
         if "weight" in self._graph.edata:
             total: Tensor = dgl.ops.u_mul_e_sum(self._graph, x, self._graph.edata["weight"].to(x.dtype))
             return total / self._graph.in_degrees().clamp(min=1).unsqueeze(1)

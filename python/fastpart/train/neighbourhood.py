@@ -15,7 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-
 _BLOCK = 4096
 """Rows whose random numbers stay in the cache."""
 
@@ -115,7 +114,7 @@ def dropped(h: Tensor, share: float, graph: Neighbourhood) -> Tensor:
         return F.dropout(h, share)
     keys = torch.randint(-(2**63), 2**63 - 1, (2,))
     rows = _mixed(graph.targets(graph.vertices) + keys[0])
-    columns = _mixed(torch.arange(h.shape[1]) + keys[1]) | 1
+    columns = _mixed(torch.arange(h.shape[1], device=h.device) + keys[1]) | 1
     scales = torch.empty_like(h)
     for some, into in zip(rows.split(_BLOCK), scales.split(_BLOCK), strict=True):
         # The high bits of a product of two random numbers, one of them odd, are random, too.

@@ -102,12 +102,12 @@ class Child:
         self.process.stderr.close()
 
     def has_orphans(self) -> bool:
-        """Return whether the reaped process has left children behind."""
+        """Return whether the reaped process has left children behind that run."""
         try:
             os.killpg(self.process.pid, 0)
         except OSError:
             return False
-        return True
+        return _group_runs(self.process.pid)
 
     def last_words(self) -> str:
         """Return the last lines of stderr."""
@@ -281,7 +281,7 @@ class Supervisor:
         for child in self._children:
             child.close()
         self._selector.close()
-        # Whoever adopts the orphans reaps them soon; their files must not be removed under them.
+        # Orphans take a moment to end; their files must not be removed under them.
         deadline = time.monotonic() + TERM_SECONDS
         while any(child.has_orphans() for child in self._children) and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -293,6 +293,17 @@ class Supervisor:
             for child in self._children:
                 child.read_stderr()
             time.sleep(0.005)
+
+
+def _group_runs(group: int) -> bool:
+    """Return whether a process of a group runs; zombies do not, and whoever adopted them may reap them late."""
+    for file in Path("/proc").glob("[1-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = file.read_text().rpartition(")")[2].split()
+            state, its_group, threads = fields[0], int(fields[2]), int(fields[17])
+            if its_group == group and (state not in "ZX" or threads > 1):
+                return True
+    return False
 
 
 @contextlib.contextmanager

@@ -1,20 +1,17 @@
-"""A part of the edges in memory: copies of vertices, roots first, the edges between them, and who holds other copies."""
+"""A part of the edges in memory: copies of vertices, roots first, the edges between them, and who has other copies."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...parts import EdgePart
+from ...parts import EdgePart, Ids, LocalIds
 from ..edge_data import EdgeDataset
-from ..data import SPLITS
-
-Ids = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -52,8 +49,18 @@ class Copies:
 
     @property
     def local_degree(self) -> Tensor:
-        """In-edges that are here, of each copy."""
-        return torch.from_numpy(np.diff(self.indptr))
+        """In-edges that are here, of each copy, int64."""
+        return torch.from_numpy(np.diff(self.indptr)).to(self.degree.device)
+
+    def to(self, device: torch.device) -> Copies:
+        """Return the same with all tensors on a device."""
+
+        def moved(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: moved(item) for key, item in value.items()}
+            return value.to(device) if isinstance(value, Tensor) else value
+
+        return Copies(**{item.name: moved(getattr(self, item.name)) for item in fields(self)})
 
 
 def load(dataset: EdgeDataset, index: int) -> Copies:
@@ -65,24 +72,24 @@ def load(dataset: EdgeDataset, index: int) -> Copies:
     new = np.empty(len(order), np.int64)
     new[order] = np.arange(len(order))
     indptr, indices = _reordered(part, order, new)
-    roots = order[: part.num_roots]
-    labels, splits = dataset.labels(part)
-    up = {peer: new[part.send(peer)] for peer in range(k)}
-    down = {peer: new[part.recv(peer)] for peer in range(k)}
     assert part.features is not None
-    features = np.asarray(part.features, np.float32)[order]
     return Copies(
         part.num_roots,
         torch.from_numpy(part.vertices[order]),
         torch.from_numpy(part.degree[order]),
         indptr,
         indices,
-        torch.from_numpy(features),
-        labels[torch.from_numpy(roots)],
-        {name: _among(splits[name].numpy(), new, part.num_roots) for name in SPLITS},
-        {peer: torch.from_numpy(ids) for peer, ids in up.items() if len(ids)},
-        {peer: torch.from_numpy(ids) for peer, ids in down.items() if len(ids)},
+        torch.from_numpy(np.asarray(part.features[order], np.float32)),
+        dataset.labels(part)[torch.from_numpy(order[: part.num_roots])],
+        {name: torch.from_numpy(np.sort(new[ids])) for name, ids in dataset.splits(part).items()},
+        _of_peers(k, new, part.send),
+        _of_peers(k, new, part.recv),
     )
+
+
+def _of_peers(k: int, new: Ids, ids_of: Callable[[int], LocalIds]) -> dict[int, Tensor]:
+    lists = {peer: torch.from_numpy(new[ids_of(peer)]) for peer in range(k)}
+    return {peer: ids for peer, ids in lists.items() if len(ids)}
 
 
 def _reordered(part: EdgePart, order: Ids, new: Ids) -> tuple[Ids, Ids]:
@@ -91,9 +98,3 @@ def _reordered(part: EdgePart, order: Ids, new: Ids) -> tuple[Ids, Ids]:
     indptr = np.concatenate(([0], np.cumsum(counts)))
     places = np.arange(indptr[-1]) + np.repeat(part.indptr[:-1][order] - indptr[:-1], counts)
     return indptr, new[part.indices[places]]
-
-
-def _among(ids: npt.NDArray[Any], new: Ids, roots: int) -> Tensor:
-    """Return the new ids of those that are roots."""
-    renumbered = np.sort(new[ids])
-    return torch.from_numpy(renumbered[renumbered < roots])

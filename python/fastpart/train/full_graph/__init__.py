@@ -1,1 +1,1 @@
-"""What the methods that train with full batches over a divided graph share: sums, messages, clocks, and the training."""
+"""What the methods that train with full batches over a divided graph share: sums, messages, and the training."""

@@ -25,7 +25,9 @@ AGGREGATIONS = ("auto", "dgl", "torch")
 with warnings.catch_warnings():
     # torch says once per process that its CSR tensors are new.
     warnings.simplefilter("ignore")
-    torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.tensor([], dtype=torch.int64), torch.tensor([]), (1, 1))
+    torch.sparse_csr_tensor(
+        torch.tensor([0, 0]), torch.tensor([], dtype=torch.int64), torch.tensor([]), (1, 1)
+    )
 
 
 class Kernel(ABC):
@@ -84,9 +86,7 @@ def kernel(aggregation: str, device: torch.device) -> Callable[[Ids, Ids, int], 
 class WithTorch(Kernel):
     """Products with sparse matrices, and scattered sums."""
 
-    def __init__(
-        self, indptr: Ids, indices: Ids, sources: int, device: torch.device | None = None
-    ) -> None:
+    def __init__(self, indptr: Ids, indices: Ids, sources: int, device: torch.device | None = None) -> None:
         super().__init__(indptr, indices, sources)
         self._device = device or torch.device("cpu")
         ends = np.repeat(np.arange(self.num_ends), np.diff(indptr))
@@ -112,26 +112,33 @@ class WithTorch(Kernel):
         return self._matrices[way, dtype]
 
     def sum(self, x: Tensor) -> Tensor:
+        """Return the sums at the ends."""
         return self._matrix("forth", x.dtype) @ x
 
     def back(self, y: Tensor) -> Tensor:
+        """Return the sums at the sources."""
         return self._matrix("back", y.dtype) @ y
 
     def both(self, source: Tensor, end: Tensor) -> Tensor:
+        """Return the sums of both rows of each edge."""
         return source[self._indices] + end[self._ends]
 
     def at(self, end: Tensor) -> Tensor:
+        """Return the row of the end of each edge."""
         return end[self._ends]
 
     def total(self, of_edges: Tensor) -> Tensor:
+        """Return the sums of the rows of the edges."""
         return of_edges.new_zeros(self.num_ends, *of_edges.shape[1:]).index_add(0, self._ends, of_edges)
 
     def largest(self, of_edges: Tensor) -> Tensor:
+        """Return the largest of the rows of the edges."""
         found = of_edges.new_full((self.num_ends, *of_edges.shape[1:]), -torch.inf)
         ends = self._ends.view(-1, *[1] * (of_edges.dim() - 1)).expand_as(of_edges)
         return found.scatter_reduce_(0, ends, of_edges.detach(), "amax")
 
     def weighted(self, x: Tensor, weights: Tensor) -> Tensor:
+        """Return the weighted sums at the ends."""
         return self.total(x[self._indices] * weights)
 
 
@@ -151,23 +158,27 @@ class WithDgl(Kernel):
         self._ops = dgl.ops
 
     def sum(self, x: Tensor) -> Tensor:
+        """Return the sums at the ends."""
         return self._or_zeros(self.num_ends, x, lambda: self._ops.copy_u_sum(self._graph, x))
 
     def back(self, y: Tensor) -> Tensor:
+        """Return the sums at the sources."""
         return self._or_zeros(self.num_sources, y, lambda: self._ops.copy_u_sum(self._turned, y))
 
     def both(self, source: Tensor, end: Tensor) -> Tensor:
-        return self._ops.u_add_v(self._graph, source, end)  # type: ignore[no-any-return]
+        """Return the sums of both rows of each edge."""
+        return self._ops.u_add_v(self._graph, source, end)
 
     def at(self, end: Tensor) -> Tensor:
-        return self._ops.copy_v(self._graph, end)  # type: ignore[no-any-return]
+        """Return the row of the end of each edge."""
+        return self._ops.copy_v(self._graph, end)
 
     def total(self, of_edges: Tensor) -> Tensor:
-        return self._or_zeros(
-            self.num_ends, of_edges, lambda: self._ops.copy_e_sum(self._graph, of_edges)
-        )
+        """Return the sums of the rows of the edges."""
+        return self._or_zeros(self.num_ends, of_edges, lambda: self._ops.copy_e_sum(self._graph, of_edges))
 
     def largest(self, of_edges: Tensor) -> Tensor:
+        """Return the largest of the rows of the edges."""
         if not self.num_edges:
             return of_edges.new_full((self.num_ends, *of_edges.shape[1:]), -torch.inf)
         found: Tensor = self._ops.copy_e_max(self._graph, of_edges.detach())  # 0 without in-edges
@@ -176,9 +187,8 @@ class WithDgl(Kernel):
         return found
 
     def weighted(self, x: Tensor, weights: Tensor) -> Tensor:
-        return self._or_zeros(
-            self.num_ends, x, lambda: self._ops.u_mul_e_sum(self._graph, x, weights)
-        )
+        """Return the weighted sums at the ends."""
+        return self._or_zeros(self.num_ends, x, lambda: self._ops.u_mul_e_sum(self._graph, x, weights))
 
     def _or_zeros(self, rows: int, x: Tensor, make: Callable[[], Tensor]) -> Tensor:
         """Do without DGL where there are no edges: its kernels do not take such graphs."""

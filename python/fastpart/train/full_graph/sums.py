@@ -13,7 +13,7 @@ from .kernels import Kernel
 
 def summed(x: Tensor, kernel: Kernel, clock: Clock) -> Tensor:
     """Return the sum of the rows of the sources at each end."""
-    total: Tensor = _Sum.apply(x, kernel, clock)  # type: ignore[no-untyped-call]
+    total: Tensor = _Sum.apply(x, kernel, clock)
     return total
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -21,7 +22,7 @@ class Pending(Protocol):
 
 
 class Wire(Protocol):
-    """What a process says to the others. All processes make the same calls in the same order.
+    """What a process says to the others. Two processes have the messages between them in the same order.
 
     Attributes
     ----------
@@ -38,6 +39,9 @@ class Wire(Protocol):
 
     def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> Pending:
         """Begin to send and to receive a tensor for each peer; both must be contiguous and not empty."""
+
+    def subgroups(self, members: Sequence[Sequence[int]]) -> None:
+        """Make the groups that are going to broadcast and reduce. All processes must name the same ones."""
 
     def broadcast(self, x: Tensor, source: int, readers: Sequence[int]) -> None:
         """Give ``x`` of ``source`` to the readers, which get it in their ``x``; others need not call."""
@@ -64,12 +68,11 @@ class Group:
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.sent = self.received = 0
-        self._posted = 0
+        self._told: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._groups: dict[tuple[int, ...], dist.ProcessGroup] = {}
 
     def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> _Works:
         """Begin to send and to receive: receivers first, so that nobody waits for room."""
-        self._posted = (self._posted + 1) % (1 << 20)
         self.sent += sum(map(_bytes, out.values()))
         self.received += sum(map(_bytes, into.values()))
         if dist.get_backend() == "nccl":
@@ -77,9 +80,14 @@ class Group:
             pairs += [(dist.isend, x, peer) for peer, x in out.items()]
             works = dist.batch_isend_irecv([dist.P2POp(*pair) for pair in pairs]) if pairs else []
         else:
-            works = [dist.irecv(x, peer, tag=self._posted) for peer, x in into.items()]
-            works += [dist.isend(x, peer, tag=self._posted) for peer, x in out.items()]
+            works = [dist.irecv(x, peer, tag=self._tag("from", peer)) for peer, x in into.items()]
+            works += [dist.isend(x, peer, tag=self._tag("to", peer)) for peer, x in out.items()]
         return _Works(works, [*out.values(), *into.values()])
+
+    def _tag(self, way: str, peer: int) -> int:
+        """Return the number of a message between two processes, which both ends count alike."""
+        self._told[way, peer] = (self._told[way, peer] + 1) % (1 << 20)
+        return self._told[way, peer]
 
     def subgroups(self, members: Sequence[Sequence[int]]) -> None:
         """Make the groups that are going to broadcast and reduce. All processes must name the same ones."""
@@ -129,3 +137,36 @@ def rows_of_messages(x: Tensor) -> int:
 def like_rows(x: Tensor, rows: int) -> Tensor:
     """Return room for so many rows."""
     return torch.empty((rows, *x.shape[1:]), dtype=x.dtype, device=x.device)
+
+
+def device() -> torch.device:
+    """Return where the tensors of this process are: messages of NCCL are between GPUs."""
+    return (
+        torch.device("cuda", torch.cuda.current_device())
+        if dist.get_backend() == "nccl"
+        else torch.device("cpu")
+    )
+
+
+class NoWire:
+    """A process without others."""
+
+    rank, size = 0, 1
+    sent = received = 0
+
+    def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> Pending:
+        """Do nothing: there is nobody."""
+        return _Works([], [])
+
+    def subgroups(self, members: Sequence[Sequence[int]]) -> None:
+        """Do nothing."""
+
+    def broadcast(self, x: Tensor, source: int, readers: Sequence[int]) -> None:
+        """Do nothing."""
+
+    def reduce(self, x: Tensor, root: int, writers: Sequence[int]) -> None:
+        """Do nothing."""
+
+    def total(self, x: Tensor) -> Tensor:
+        """Return ``x``."""
+        return x

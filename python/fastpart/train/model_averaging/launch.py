@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import torch.distributed as dist
 
 from ... import _core, parameters
 from ...errors import ParameterError
 from ...parameters import Progress, RunOptions, StrPath
 from ..config import ModelSource, Options
 from ..data import Dataset
-from ..following import follow
+from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
+from ..jobs.job import Job
+from ..jobs.launch import NewJob, joined, supervised
 from ..ranks import from_first, is_first
-from ..settings import torch_settings
 from ..supervisor import Supervisor
 from ..trained import Trained
-from .job import Job
 from .regroup import regrouped
 from .sizing import Sizes, parts_for
 
@@ -142,19 +141,10 @@ def sdt(
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
     wanted = _Parts(parts, parameters.memory_size(memory_per_worker))
     dataset = Dataset(src)
-    job = Job("", "", "", options, how, resume, 1)
-    if UNDER_TORCHRUN in os.environ:
-        if asked is not None or output is None:
-            raise ParameterError(
-                "under torchrun, --nproc-per-node and --nnodes say how many workers there are, and output= is needed: "
-                "a folder that all of them see"
-            )
-        return _joined(dataset, wanted, job, parameters.path("output", output), run)
-    return _supervised(dataset, wanted, job, output, asked or run.threads or _core.default_threads(), run)
-
-
-UNDER_TORCHRUN = "TORCHELASTIC_RUN_ID"
-"""In the environment of processes that torchrun started."""
+    new = partial(Job, "sdt", options=options, how=how, resume=resume)
+    if under_torchrun():
+        return _joined(dataset, wanted, new, shared_output(output, asked), run)
+    return _supervised(dataset, wanted, new, output, asked or run.threads or _core.default_threads(), run)
 
 
 @dataclass(frozen=True)
@@ -183,59 +173,27 @@ class _Parts:
 
 
 def _supervised(
-    dataset: Dataset, wanted: _Parts, job: Job, output: StrPath | None, workers: int, run: RunOptions
+    dataset: Dataset, wanted: _Parts, new: NewJob, output: StrPath | None, workers: int, run: RunOptions
 ) -> Trained:
-    """Start all workers on this machine."""
+    """Start all workers on this machine, at most one per part."""
     with Supervisor() as group:
         kept = group.folder / "output" if output is None else parameters.path("output", output)
         sizes = wanted.of(dataset, workers)
         dataset = wanted.made(dataset, sizes, kept, run)
         workers = min(workers, dataset.partition.k)
-        each = max(1, (run.threads or _core.default_threads()) // workers)
-        job = replace(job, src=os.path.abspath(dataset.path), output=os.path.abspath(kept), threads=each)
-        history = job.history(dataset, job.resume)
-        file = group.folder / "job.json"
-        file.write_text(job.at(group.folder).to_json())
-        common = {"WORLD_SIZE": str(workers), "OMP_NUM_THREADS": str(each), "GLOO_SOCKET_IFNAME": "lo"}
-        for rank in range(workers):
-            group.start(
-                f"worker {rank}",
-                "fastpart.train.model_averaging.worker",
-                str(file),
-                environment=common | {"RANK": str(rank)},
-            )
-        return follow(group, history, run.progress, _facts(dataset, sizes, workers))
+        return supervised(group, new, dataset, kept, workers, run, _facts(dataset, sizes, workers))
 
 
-def _joined(dataset: Dataset, wanted: _Parts, job: Job, output: Path, run: RunOptions) -> Trained:
-    """Be one of the workers that torchrun started, perhaps on several machines."""
-    dist.init_process_group("gloo", init_method="env://")
-    try:
-        workers = dist.get_world_size()
+def _joined(dataset: Dataset, wanted: _Parts, new: NewJob, output: Path, run: RunOptions) -> Trained:
+    """Be one of the workers that torchrun started; the first of them makes the parts."""
+    with torchrun_group("sdt"):
+        workers = world_size()
         sizes = from_first(wanted.of(dataset, workers) if is_first() else None)
         made = from_first(
             os.path.abspath(wanted.made(dataset, sizes, output, run).path) if is_first() else None
         )
-        job = replace(job, src=made, output=os.path.abspath(output))
-
-        def told(row: dict[str, Any]) -> None:
-            if run.progress is not None:
-                run.progress("epoch", row["epoch"] + 1, job.options.epochs)
-
         dataset = Dataset(made)
-        if is_first():
-            job.history(dataset, resume=False)  # makes the folder
-        dist.barrier()
-        with torch_settings(run.threads, job.options.seed):
-            _, scores = job.at(output).work(told)
-        return Trained.of(
-            "sdt",
-            dataset.task,
-            job.history(dataset, resume=True),
-            {**scores, **_facts(dataset, sizes, workers)},
-        )
-    finally:
-        dist.destroy_process_group()
+        return joined(new, dataset, output, run, _facts(dataset, sizes, workers))
 
 
 def _facts(dataset: Dataset, sizes: Sizes, workers: int) -> dict[str, Any]:

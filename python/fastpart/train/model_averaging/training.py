@@ -33,6 +33,8 @@ class Worker:
         With the weights that all workers agree on after each round.
     """
 
+    open = Dataset
+
     def __init__(
         self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
     ) -> None:

@@ -17,7 +17,6 @@ class SGC(Network):
         """Return one propagation, the last with the linear map."""
         return Convolution(task.features, out) if index == options.layers - 1 else Propagation()
 
-
     def between(self, h: Tensor, graph: object) -> Tensor:
         """Return what it is given: nothing but the linear map is learned."""
         return h

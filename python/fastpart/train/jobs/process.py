@@ -1,7 +1,8 @@
-"""The process of a worker: ``python -m fastpart.train.model_averaging.worker JOB.json``, started by a supervisor."""
+"""The process that trains: ``python -m fastpart.train.jobs.process JOB.json``, started by a supervisor."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from datetime import timedelta
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from ..libraries import import_libraries
 from ..reporting import Reports, run
+from .methods import METHODS
 
 _PATIENCE = timedelta(days=7)
 """Of workers with each other: it is for the supervisor to say when one has failed."""
@@ -16,23 +18,24 @@ _PATIENCE = timedelta(days=7)
 
 def main(reports: Reports) -> None:
     """Train, and tell the supervisor of every round."""
-    import_libraries()
+    file = Path(sys.argv[1])
+    told = file.read_text()
+    import_libraries(METHODS[json.loads(told)["method"]].dgl)
     import torch
-    import torch.distributed as dist
 
+    from .group import join_group
     from .job import Job
 
-    file = Path(sys.argv[1])
-    job = Job.from_json(file.read_text())
+    job = Job.from_json(told)
     torch.set_num_threads(job.threads)
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     # torch's own rendezvous would listen on all interfaces.
     rendezvous = f"file://{file.parent}/rendezvous"
-    dist.init_process_group("gloo", init_method=rendezvous, rank=rank, world_size=world, timeout=_PATIENCE)
+    join_group(job.method, init_method=rendezvous, rank=rank, world_size=world, timeout=_PATIENCE)
     reports.ready()
-    task, scores = job.work(lambda row: reports.send("epoch", row))
+    task, totals = job.work(lambda row: reports.send("epoch", row))
     if rank == 0:
-        reports.send("result", {"task": vars(task), "totals": scores})
+        reports.send("result", {"task": vars(task), "totals": totals})
     reports.done()
 
 

@@ -1,0 +1,106 @@
+"""A part of the edges as a neighbourhood: sums over the edges here, and totals over the copies elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..full_graph.clock import Clock
+from ..full_graph.kernels import Ids, Kernel
+from ..full_graph.sums import summed
+from ..neighbourhood import Neighbourhood
+from .exchange import Totals
+from .local import Copies
+
+MakeKernel = Callable[[Ids, Ids, int], Kernel]
+
+
+class Edges:
+    """The edges of a part, for all layers."""
+
+    def __init__(self, copies: Copies, make: MakeKernel) -> None:
+        self.copies, self._make = copies, make
+        self.kernel = make(copies.indptr, copies.indices, len(copies.vertices))
+
+    @cached_property
+    def looped(self) -> Kernel:
+        """The edges, and a loop at each root: once for each vertex of the whole graph."""
+        return self._with_loops(self.copies.num_roots)
+
+    @cached_property
+    def looped_everywhere(self) -> Kernel:
+        """The edges, and a loop at each copy."""
+        return self._with_loops(len(self.copies.vertices))
+
+    def _with_loops(self, count: int) -> Kernel:
+        indptr, indices = self.copies.indptr, self.copies.indices
+        more = np.minimum(np.arange(len(indptr)), count)
+        return self._make(
+            indptr + more, np.insert(indices, indptr[1 : count + 1], np.arange(count)), len(indptr) - 1
+        )
+
+
+class EdgeLayer(Neighbourhood):
+    """The copies of vertices in one part, for one layer. Targets of the last layer are the roots, else all copies."""
+
+    def __init__(
+        self,
+        edges: Edges,
+        totals: Totals,
+        clock: Clock,
+        *,
+        last: bool,
+        remembers: bool,
+        random: torch.Generator,
+    ) -> None:
+        super().__init__()
+        copies = edges.copies
+        self._edges, self._totals, self._clock, self._last = edges, totals, clock, last
+        self._random = random
+        self.remembers = remembers
+        self.num_targets = copies.num_roots if last else len(copies.vertices)
+        self.vertices = copies.vertices
+        self.source_degree, self.target_degree = copies.degree, copies.degree[: self.num_targets]
+
+    def ends(self, x: Tensor) -> Tensor:
+        """Return all rows: in-edges lead to leaves, too."""
+        return x
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Return the mean over the in-edges that are known."""
+        included = self._totals.degree[: self.num_targets].clamp(min=1).to(x.dtype)
+        return self._total(x) / included.unsqueeze(1)
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Return the sum over all in-edges, or its expectation by those that are known."""
+        return self._total(x) if self._totals.complete else super().sum(x)
+
+    def _total(self, x: Tensor) -> Tensor:
+        total = self._totals.total(summed(x, self._edges.kernel, self._clock), self._last)
+        return total[: self.num_targets]
+
+    def attend(
+        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
+    ) -> Tensor:
+        """Return the sums that attention weighs: numerators and denominators of the softmax are totals of their own."""
+        kernel = self._edges.looped if self._totals.complete else self._edges.looped_everywhere
+        scores = score(kernel.both(source, target))
+        largest = self._totals.largest(kernel.largest(scores))
+        weights = torch.exp(scores - kernel.at(largest))
+        below = kernel.total(weights)
+        above = kernel.weighted(values, self._dropped(weights, drop))
+        heads, width = values.shape[1:]
+        both = self._totals.total(torch.cat([above, below], 2).flatten(1), self._last)[: self.num_targets]
+        above, below = both.view(-1, heads, width + 1).split([width, 1], 2)
+        return above / below
+
+    def _dropped(self, weights: Tensor, share: float) -> Tensor:
+        # Every edge is in one process only, so that its random numbers are nobody else's.
+        if not share:
+            return weights
+        kept = torch.empty_like(weights).bernoulli_(1 - share, generator=self._random)
+        return weights * kept / (1 - share)

@@ -1,0 +1,119 @@
+"""What a worker over a part of the edges holds, by the mode of the exchange."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from ...errors import ParameterError
+from ..edge_data import EdgeDataset
+from ..full_graph.clock import Clock
+from ..full_graph.share import Share
+from ..full_graph.wire import Wire
+from ..seeds import mixed
+from .delayed import Delayed
+from .exchange import Alone, Exact, Totals
+from .graph import EdgeLayer, Edges, MakeKernel
+from .local import Copies, load
+
+MAX_DELAY = 1000
+
+
+def delay_of(mode: object) -> int | None:
+    """Return r of ``"cd-r"``; None of ``"0c"``.
+
+    Raises
+    ------
+    ParameterError
+        Another mode.
+    """
+    if mode == "0c":
+        return None
+    found = re.fullmatch(r"cd-(\d{1,4})", mode) if isinstance(mode, str) else None
+    if found is None or int(found[1]) > MAX_DELAY:
+        raise ParameterError(
+            f"mode: unknown value {mode!r}; valid are 'cd-0' (exact), 'cd-R' with a delay of R epochs (1 to "
+            f"{MAX_DELAY}), and '0c' (no communication)"
+        )
+    return int(found[1])
+
+
+@dataclass
+class EdgeShare(Share):
+    """A part of the edges."""
+
+    seed: int = 0
+    delayed: list[Delayed] = field(default_factory=list)
+    random: torch.Generator = field(default_factory=torch.Generator)
+    first: int | None = None
+
+    def begin(self, epoch: int) -> None:
+        """Tell late sums the epoch. After a resume nothing is under way: they begin anew."""
+        self.first = epoch if self.first is None else self.first
+        self.random.manual_seed(mixed(self.seed, epoch, self.wire.rank))
+        for totals in self.delayed:
+            totals.begin(epoch, self.first)
+
+    def close(self) -> None:
+        """Receive what is still under way."""
+        for totals in self.delayed:
+            totals.drain()
+
+
+def share(
+    dataset: EdgeDataset,
+    mode: str,
+    layers: int,
+    seed: int,
+    wire: Wire,
+    clock: Clock,
+    make: MakeKernel,
+    device: Any,
+) -> EdgeShare:
+    """Return the share of this process."""
+    copies = load(dataset, wire.rank).to(device)
+    return share_of(copies, dataset.task, dataset.num_train, mode, layers, seed, wire, clock, make)
+
+
+def share_of(
+    copies: Copies,
+    task: Any,
+    num_train: int,
+    mode: str,
+    layers: int,
+    seed: int,
+    wire: Wire,
+    clock: Clock,
+    make: MakeKernel,
+) -> EdgeShare:
+    """Return the share that some copies of vertices make."""
+    delay = delay_of(mode)
+    edges, random = Edges(copies, make), torch.Generator(copies.features.device)
+    at_once = Exact(copies, wire, clock)
+
+    def layer(index: int, totals: Totals, remembers: bool) -> EdgeLayer:
+        last = index == layers - 1
+        return EdgeLayer(edges, totals, clock, last=last, remembers=remembers, random=random)
+
+    # Features never change: their sums are exchanged once, at once. Without communication they are not exchanged at
+    # all, and scores, which are always exact, do not keep a second copy of what they are made of.
+    exact = [layer(index, at_once, remembers=index == 0 and delay is not None) for index in range(layers)]
+    late = [Delayed(copies, delay, wire, clock) for _ in range(layers)] if delay else []
+    if delay is None:
+        trained = [layer(index, Alone(copies), remembers=index == 0) for index in range(layers)]
+    elif delay:
+        trained = [exact[0], *(layer(index, late[index], False) for index in range(1, layers))]
+    else:
+        trained = exact
+    facts = {
+        "vertices": len(copies.vertices),
+        "roots": copies.num_roots,
+        "edges": len(copies.indices),
+    }
+    return EdgeShare(
+        task, copies.features, copies.labels, copies.splits, num_train, trained, exact, wire, clock, facts,
+        seed, late, random,
+    )  # fmt: skip

@@ -1,0 +1,47 @@
+"""From a partition directory to one worker for each part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import torch.distributed as dist
+
+from ... import parameters
+from ...errors import ParameterError
+from ...parameters import RunOptions, StrPath
+from ..config import Options
+from ..data import AnyDataset
+from ..jobs.group import shared_output, torchrun_group, under_torchrun
+from ..jobs.job import Job
+from ..jobs.launch import joined, supervised
+from ..supervisor import Supervisor
+from ..trained import Trained
+
+
+def train(
+    method: str,
+    dataset: AnyDataset[Any],
+    options: Options,
+    how: Mapping[str, Any],
+    output: StrPath | None,
+    resume: bool,
+    run: RunOptions,
+    totals: Mapping[str, Any],
+) -> Trained:
+    """Train by a method with as many workers as parts; ``how`` is what it was told, and ``totals`` are added."""
+    new = partial(Job, method=method, options=options, how=dict(how), resume=resume)
+    k = dataset.partition.k
+    if under_torchrun():
+        kept = shared_output(output)
+        with torchrun_group(method):
+            if dist.get_world_size() != k:
+                raise ParameterError(
+                    f"src: {k} parts for {dist.get_world_size()} processes; start one for each part, with "
+                    "--nnodes times --nproc-per-node of torchrun"
+                )
+            return joined(new, dataset, kept, run, totals)
+    with Supervisor() as group:
+        kept = group.folder / "output" if output is None else parameters.path("output", output)
+        return supervised(group, new, dataset, kept, k, run, totals)

@@ -1,0 +1,177 @@
+"""Training with full batches, every process on its share of the graph: one step per epoch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..config import Options
+from ..models import build
+from ..scores import score
+from ..usage import anonymous_bytes, peak_bytes
+from .clock import STEPS, SYNCHRONISING
+from .share import Share
+
+MEASURED = (*(f"{step}_seconds" for step in STEPS), "dense_seconds", "sent_bytes", "received_bytes")
+"""What is known of each worker in each epoch."""
+
+
+class FullBatch:
+    """One of the workers. All have the same weights and the same random numbers.
+
+    The loss of a worker is that of its own training vertices, divided by the number of all of them. So the gradients of
+    all workers add up to that of the whole graph.
+
+    Attributes
+    ----------
+    network : torch.nn.Module
+        With the weights that all workers have.
+    """
+
+    def __init__(self, share: Share, options: Options, state: dict[str, Any]) -> None:
+        self._share, self._options = share, options
+        self._device = share.features.device
+        torch.manual_seed(options.seed)
+        self.network: nn.Module = build(share.task, options).to(self._device)
+        self._adam = torch.optim.Adam(
+            self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
+        )
+        self._epoch = self._epochs_here = 0
+        self._memory = 0
+        self._sums = torch.zeros(share.wire.size, len(MEASURED), dtype=torch.float64)
+        if state:
+            self.network.load_state_dict(state["network"])
+            self._adam.load_state_dict(state["adam"])
+            torch.set_rng_state(state["random"])
+            self._epoch = state["epoch"]
+
+    def round(self, epochs: int) -> dict[str, Any]:
+        """Train an epoch, and return its row; ``epochs`` is 1."""
+        share = self._share
+        self._begin()
+        start = time.perf_counter()
+        loss = self._step()
+        seconds = time.perf_counter() - start
+        spent = share.clock.read()
+        self._epoch += 1
+        dense = seconds - sum(spent.values())
+        mine = [*spent.values(), dense, share.wire.sent, share.wire.received]
+        table = self._gathered([seconds, self._memory, *mine])
+        self._sums += table[:, 2:]
+        self._epochs_here += 1
+        means = table[:, 2:].mean(0)
+        scores, sent = self._scored(("val",))
+        return {
+            "loss": loss,
+            **scores,
+            "seconds": table[:, 0].max().item(),
+            **{
+                name: value
+                for name, value in zip(MEASURED, means.tolist(), strict=True)
+                if name.endswith("_seconds")
+            },
+            "remote_bytes": int(table[:, 2 + MEASURED.index("sent_bytes")].sum()),
+            "evaluation_bytes": sent,
+            "worker_bytes": int(table[:, 1].max()),
+            **share.row(),
+        }
+
+    def _begin(self) -> None:
+        share = self._share
+        share.begin(self._epoch)
+        share.wire.total(torch.zeros(1, device=self._device))  # nobody's seconds are those of a late start
+        share.wire.sent = share.wire.received = 0
+        share.clock.read()
+
+    def _step(self) -> float:
+        """Take a step; return the mean loss over all training vertices."""
+        share = self._share
+        self.network.train()
+        self._adam.zero_grad()
+        said = self.network(share.layers, share.features)
+        ids = share.splits["train"]
+        loss = share.task.losses(said[ids], share.labels[ids]).sum() / share.num_train
+        self._memory = max(self._memory, anonymous_bytes())
+        loss.backward()
+        with share.clock.timed(SYNCHRONISING):
+            total = self._summed(loss.detach())
+        self._adam.step()
+        self._memory = max(self._memory, anonymous_bytes())
+        return total
+
+    def _summed(self, loss: Tensor) -> float:
+        """Add up the gradients of all workers, and the loss with them."""
+        if self._share.wire.size == 1:
+            return loss.item()
+        trained = [weight for weight in self.network.parameters() if weight.requires_grad]
+        found = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in trained]
+        flat = self._share.wire.total(
+            torch.cat([loss.view(1), *(gradient.reshape(-1) for gradient in found)])
+        )
+        pieces = flat[1:].split([weight.numel() for weight in trained])
+        for weight, piece in zip(trained, pieces, strict=True):
+            weight.grad = piece.view_as(weight)
+        return flat[0].item()
+
+    def _gathered(self, mine: Iterable[float]) -> Tensor:
+        """Return the numbers of all workers, a row for each."""
+        row = torch.tensor(list(mine), dtype=torch.float64)
+        table = torch.zeros(self._share.wire.size, len(row), dtype=torch.float64)
+        table[self._share.wire.rank] = row
+        return self._share.wire.total(table.to(self._device)).cpu()
+
+    @torch.no_grad()
+    def _scored(self, splits: tuple[str, ...]) -> tuple[dict[str, float], int]:
+        """Return the scores of some splits in one pass over the whole graph, and the bytes that it sent."""
+        share = self._share
+        share.wire.sent = 0
+        self.network.eval()
+        said = self.network(share.exact, share.features)
+        tallies = [share.task.tally(said[ids], share.labels[ids]) for ids in map(share.splits.get, splits)]
+        sent = torch.tensor([share.wire.sent], dtype=torch.float64, device=self._device)
+        found = share.wire.total(torch.cat([*tallies, sent])).cpu()
+        scores = {
+            f"{split}_{name}": value
+            for split, tally in zip(splits, found[:-1].view(len(splits), -1), strict=True)
+            for name, value in score(tally).items()
+        }
+        share.clock.read()
+        return scores, int(found[-1])
+
+    def state(self) -> dict[str, Any]:
+        """Return what is needed to go on from here."""
+        return {
+            "network": self.network.state_dict(),
+            "adam": self._adam.state_dict(),
+            "random": torch.get_rng_state(),
+            "epoch": self._epoch,
+        }
+
+    def final(self, best: dict[str, Tensor]) -> dict[str, Any]:
+        """Return the scores of the best weights, and a row about each worker."""
+        self.network.load_state_dict(best)
+        scores, _ = self._scored(("val", "test"))
+        facts = self._share.facts
+        peaks = self._gathered([peak_bytes(), *facts.values()])
+        means = self._sums / max(self._epochs_here, 1)
+        workers = [
+            {
+                "worker": rank,
+                **dict(zip(facts, map(int, counts), strict=True)),
+                **{
+                    name: int(value) if name.endswith("bytes") else value
+                    for name, value in zip(MEASURED, values.tolist(), strict=True)
+                },
+                "peak_bytes": int(peak),
+            }
+            for rank, ((peak, *counts), values) in enumerate(zip(peaks.tolist(), means, strict=True))
+        ]
+        return {**scores, "peak_bytes": int(peaks[:, 0].max()), "per_worker": workers}
+
+    def close(self) -> None:
+        """Receive what is still under way."""
+        self._share.close()

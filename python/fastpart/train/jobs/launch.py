@@ -1,0 +1,76 @@
+"""From a job to its workers: as many as there are to be on this machine, or this process as one of torchrun's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch.distributed as dist
+
+from ... import _core
+from ...parameters import RunOptions
+from ..following import follow
+from ..ranks import is_first
+from ..settings import torch_settings
+from ..supervisor import Supervisor
+from ..trained import Trained
+from .job import Graph, Job
+
+
+class NewJob(Protocol):
+    """Makes the job, once it is known where and by how many: a :class:`functools.partial` of :class:`.job.Job`."""
+
+    def __call__(self, *, src: str, output: str, scratch: str, threads: int) -> Job: ...  # noqa: D102
+
+
+def supervised(
+    group: Supervisor,
+    new: NewJob,
+    dataset: Graph,
+    output: Path,
+    workers: int,
+    run: RunOptions,
+    totals: Mapping[str, Any],
+) -> Trained:
+    """Start all workers on this machine, and return what they came to; ``totals`` are added."""
+    each = max(1, (run.threads or _core.default_threads()) // workers)
+    job = new(
+        src=os.path.abspath(dataset.path),
+        output=os.path.abspath(output),
+        scratch=str(group.folder),
+        threads=each,
+    )
+    history = job.history(dataset, job.resume)
+    file = group.folder / "job.json"
+    file.write_text(job.to_json())
+    common = {
+        "WORLD_SIZE": str(workers),
+        "LOCAL_WORLD_SIZE": str(workers),
+        "OMP_NUM_THREADS": str(each),
+        "GLOO_SOCKET_IFNAME": "lo",
+        "NCCL_SOCKET_IFNAME": "lo",
+    }
+    for rank in range(workers):
+        ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        group.start(f"worker {rank}", "fastpart.train.jobs.process", str(file), environment=common | ranks)
+    return follow(group, history, run.progress, totals)
+
+
+def joined(new: NewJob, dataset: Graph, output: Path, run: RunOptions, totals: Mapping[str, Any]) -> Trained:
+    """Be one of the workers, in a group that is there, and return what all came to; ``totals`` are added."""
+    folder = os.path.abspath(output)
+    job = new(src=os.path.abspath(dataset.path), output=folder, scratch=folder, threads=run.threads or 1)
+
+    def told(row: dict[str, Any]) -> None:
+        if run.progress is not None:
+            run.progress("epoch", row["epoch"] + 1, job.options.epochs)
+
+    if is_first():
+        job.history(dataset, resume=False)  # makes the folder
+    dist.barrier()
+    with torch_settings(run.threads, job.options.seed):
+        task, found = job.work(told)
+    history = job.history(dataset, resume=True)
+    return Trained.of(job.method, task, history, {**found, **totals})

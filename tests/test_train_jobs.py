@@ -1,0 +1,160 @@
+"""Training by workers, whatever the method: what is asked of a worker, and in which order."""
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import fastpart as fp
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("dgl")
+
+from fastpart.parameters import RunOptions  # noqa: E402
+from fastpart.train import history  # noqa: E402
+from fastpart.train.config import Options  # noqa: E402
+from fastpart.train.jobs import group, launch  # noqa: E402
+from fastpart.train.jobs.job import Job  # noqa: E402
+from fastpart.train.jobs.methods import METHODS, Method  # noqa: E402
+from fastpart.train.scores import Task  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("_one_process")
+
+
+@pytest.fixture
+def _one_process(tmp_path, monkeypatch):
+    """Be the only worker."""
+    ranks = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "LOCAL_WORLD_SIZE": 1}
+    for name, value in ranks.items():
+        monkeypatch.setenv(name, str(value))
+    rendezvous = f"file://{tmp_path / 'rendezvous'}"
+    group.join_group("sdt", init_method=rendezvous, rank=0, world_size=1)
+    yield
+    torch.distributed.destroy_process_group()
+
+
+class Counting:
+    """A worker whose weight is the number of epochs, and which is best in the fourth."""
+
+    def __init__(self, dataset, options, how, scratch, state):
+        self.calls = dataset.calls
+        self.calls.append(("begin", how, state))
+        self.network = torch.nn.Linear(1, 1, bias=False)
+        self._epochs = state.get("epochs", 0)
+
+    @staticmethod
+    def open(src):
+        return SimpleNamespace(path=Path(src), manifest={"n": 7}, task=Task(1, 2, False), calls=CALLS)
+
+    def round(self, epochs):
+        self.calls.append(epochs)
+        self._epochs += epochs
+        torch.nn.init.constant_(self.network.weight, self._epochs)
+        return {"loss": 0.0, "seconds": 0.1, "val_f1": float(self._epochs <= 4) * self._epochs}
+
+    def state(self):
+        return {"epochs": self._epochs}
+
+    def final(self, best):
+        self.calls.append(("final", best["weight"].item()))
+        return {"test_accuracy": 0.5, "of the method": ["anything"]}
+
+
+class Closing(Counting):
+    def close(self):
+        self.calls.append("close")
+
+
+CALLS = []
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    def of(worker):
+        CALLS.clear()
+        monkeypatch.setitem(sys.modules, "fastpart.train.counting", SimpleNamespace(Worker=worker))
+        monkeypatch.setitem(METHODS, "counting", Method("counting", dgl=False, gpus=False))
+        return worker.open("parts")
+
+    return of
+
+
+def joined(dataset, output, how, resume=False, epochs=5, progress=None):
+    new = partial(Job, "counting", options=Options(epochs=epochs), how=how, resume=resume)
+    return launch.joined(new, dataset, output, RunOptions(progress=progress), {"added": 1})
+
+
+@pytest.mark.parametrize("worker", [Counting, Closing])
+@pytest.mark.parametrize(("how", "rounds"), [({}, [1] * 5), ({"average_every": 2}, [2, 2, 1])])
+def test_the_course_of_a_training(counting, tmp_path, worker, how, rounds):
+    told = []
+    trained = joined(counting(worker), tmp_path / "out", how, progress=lambda *said: told.append(said))
+    end = ["close"] if worker is Closing else []
+    assert [("begin", how, {}), *rounds, ("final", 4.0), *end] == CALLS
+    ends = [sum(rounds[: i + 1]) for i in range(len(rounds))]
+    assert told == [("epoch", done, 5) for done in ends]
+    assert trained.metrics["epoch"].to_list() == [done - 1 for done in ends]
+    assert (trained.method, trained.weights["weight"].item()) == ("counting", 4.0)
+    expected = {"test_accuracy": 0.5, "of the method": ["anything"], "added": 1, "best_epoch": 3}
+    assert expected.items() <= trained.totals.items()
+
+
+def test_a_worker_goes_on_from_its_state(counting, tmp_path, monkeypatch):
+    monkeypatch.setattr(history, "SAVE_SECONDS", 0.0)
+
+    def stop(_, done, __):
+        if done == 3:
+            raise InterruptedError
+
+    dataset = counting(Counting)
+    with pytest.raises(InterruptedError):
+        joined(dataset, tmp_path / "out", {}, progress=stop)
+    went_on = joined(dataset, tmp_path / "out", {}, resume=True)
+    assert CALLS[4:] == [("begin", {}, {"epochs": 3}), 1, 1, ("final", 4.0)]
+    assert went_on.metrics["epoch"].to_list() == list(range(5))
+
+
+def test_a_job_is_the_same_in_another_process():
+    job = Job("sdt", "a", "b", "c", Options(fanouts=(1, 2)), {"average_every": 3}, True, 2)
+    assert Job.from_json(job.to_json()) == job
+
+
+@pytest.mark.parametrize(("gpus", "workers", "expected"), [(0, 1, "gloo"), (2, 2, "nccl"), (2, 3, "gloo")])
+def test_gpus_are_used_if_there_is_one_for_each(monkeypatch, gpus, workers, expected):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    assert group.backend(workers) == expected
+
+
+def test_what_torchrun_leaves_to_say(tmp_path):
+    assert group.shared_output(tmp_path / "out") == tmp_path / "out"
+    for output, workers in ((None, None), (tmp_path / "out", 2)):
+        with pytest.raises(fp.ParameterError, match=r"--nproc-per-node .* and output= is needed"):
+            group.shared_output(output, workers)
+
+
+WITHOUT_DGL = """
+import sys
+sys.modules["dgl"] = None
+from fastpart.train.libraries import import_libraries
+import_libraries(dgl=False)
+import fastpart.train.jobs.job, fastpart.train.jobs.group
+try:
+    import_libraries()
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+
+def test_methods_that_take_no_dgl_run_without_it():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_DGL], capture_output=True, text=True)
+    assert done.stdout.startswith("training needs dgl, which is not installed"), done.stderr
+
+
+def test_the_worker_of_model_averaging_opens_a_directory(tmp_path):
+    dataset = METHODS["sdt"].worker().open(planted(tmp_path, k=2))
+    assert dataset.partition.k == 2
