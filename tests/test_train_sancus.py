@@ -25,13 +25,15 @@ from fastpart.train.models import MODELS, build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
 from fastpart.train.row_blocks import blocks as row_blocks  # noqa: E402
 from fastpart.train.row_blocks import staleness  # noqa: E402
-from fastpart.train.row_blocks.graph import refuse_attention  # noqa: E402
+from fastpart.train.row_blocks.launch import refuse  # noqa: E402
 from fastpart.train.row_blocks.share import share_of  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 TASK = Task(features=3, classes=4, multilabel=False)
 CPU = torch.device("cpu")
-WITH_ATTENTION = ("gat", "gatv2")
+REFUSED = dict.fromkeys(("gat", "gatv2"), "product of matrices") | dict.fromkeys(
+    ("clustergcn", "graphsaint"), "learns from sampled graphs"
+)
 TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-10}
 KERNELS = ["torch", pytest.param("dgl", marks=pytest.mark.skipif(not has_dgl(), reason="needs dgl"))]
 
@@ -385,7 +387,7 @@ def test_bytes_are_those_counted_by_hand(case, eps):
     graphs, expected = simulated(case, network, is_fresh("eps_a", eps, case.k))
     sent = {}
     for rows in ("all", "boundary"):
-        how = {"rows": rows, **staleness.checked({"eps_e": None, "eps_a": eps, "eps_h": None})}
+        how = {"rows": rows, **staleness.checked(None, eps, None)}
         sent[rows] = epochs_of(case, network, how, epochs=4)
     for epoch in range(4):
         for graph in graphs:
@@ -444,23 +446,25 @@ def test_blocks_of_a_directory_are_those_of_the_graph(tmp_path, hops):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_attention_is_refused_before_anything_starts(name):
-    if name in WITH_ATTENTION:
-        with pytest.raises(fp.ParameterError, match="product of matrices"):
-            refuse_attention(TASK, Options(model=name))
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_models_that_cannot_be_trained_so_are_refused_before_anything_starts(name, multilabel):
+    task, options = Task(3, 4, multilabel), Options(model=name, layers=3)
+    if name in REFUSED:
+        with pytest.raises(fp.ParameterError, match=REFUSED[name]):
+            refuse(task, options)
     else:
-        refuse_attention(TASK, Options(model=name, layers=3))
+        refuse(task, options)
 
 
 def bounds(**given):
-    return staleness.checked({"eps_e": None, "eps_a": None, "eps_h": None, **given})
+    return staleness.checked(**{"eps_e": None, "eps_a": None, "eps_h": None, **given})
 
 
 def test_there_is_one_bound():
     assert bounds() == bounds(eps_e=0) == bounds(eps_a=0) == bounds(eps_h=0.0) == {}
     assert bounds(eps_e=3) == {"eps_e": 3}
     assert bounds(eps_h=0.5) == {"eps_h": 0.5}
-    with pytest.raises(fp.ParameterError, match="eps_e and eps_h: staleness has one bound"):
+    with pytest.raises(fp.ParameterError, match="eps_e and eps_h: more than one bound"):
         bounds(eps_e=0, eps_h=0.1)
 
 
@@ -472,3 +476,63 @@ def test_bounds_below_zero_are_refused(name):
         bounds(**{name: "2"})
     with pytest.raises(fp.ParameterError if name == "eps_h" else TypeError, match=name):
         bounds(**{name: float("nan")})
+
+
+# In processes of their own.
+
+
+@pytest.mark.skipif(not has_dgl(), reason="the whole graph is DGL's")
+@pytest.mark.parametrize(("model", "rows"), [("graphsage", "all"), ("gcn", "boundary")])
+def test_losses_are_those_of_full(tmp_path, model, rows):
+    path = planted(tmp_path, k=3)
+    given = {"model": model, "epochs": 10, "dropout": 0.5, "threads": 1, "seed": 3}
+    found, expected = fp.train.sancus(path, rows=rows, **given), fp.train.full(path, **given)
+    np.testing.assert_allclose(found.metrics["loss"], expected.metrics["loss"], rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found.metrics["val_f1"], expected.metrics["val_f1"], atol=0.02)
+    assert found.totals["parts"] == 3
+    assert found.metrics["broadcasts"].to_list() == [3] * 10
+    workers = found.totals["per_worker"]
+    assert sum(worker["vertices"] for worker in workers) == 600
+    assert sum(worker["edges"] for worker in workers) == 2 * Dataset(path).manifest["m"]
+    # Features are sent once.
+    first, *later = found.metrics["remote_bytes"]
+    assert first > later[0] == min(later) == max(later)
+
+
+@pytest.mark.parametrize(("bound", "eps"), [("eps_e", 2), ("eps_a", 2), ("eps_h", 0.1)])
+def test_skipped_broadcasts_save_bytes_and_keep_accuracy(tmp_path, bound, eps):
+    path = planted(tmp_path, k=2)
+    trained = fp.train.sancus(path, epochs=15, dropout=0.0, threads=1, **{bound: eps})
+    assert trained.totals["test_accuracy"] > 0.8
+    rows = trained.metrics
+    assert rows["broadcasts"][0] == 2
+    assert (rows["broadcasts"] + rows["skipped"] == 2).all()
+    assert rows["skipped"].sum() > 0
+    # A broadcast and its gradients take the same in each epoch, of parts of about the same size, and nothing else.
+    later = rows[1:]
+    assert (later.filter(later["broadcasts"] == 0)["remote_bytes"] == 0).all()
+    each = (later["remote_bytes"] / later["broadcasts"]).drop_nans()
+    assert each.max() < 1.1 * each.min()
+
+
+def test_resume_goes_on_where_it_was(tmp_path):
+    path, output = planted(tmp_path, k=2), tmp_path / "run"
+    given = {"threads": 1, "output": output, "rows": "boundary"}
+    whole = fp.train.sancus(path, epochs=6, threads=1, rows="boundary")
+    stopped = 3
+
+    def stop(_, done, __):
+        if done == stopped:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fp.train.sancus(path, epochs=6, progress=stop, **given)
+    resumed = fp.train.sancus(path, epochs=6, resume=True, **given)
+    np.testing.assert_allclose(resumed.metrics["loss"], whole.metrics["loss"], rtol=0, atol=1e-5)
+    with pytest.raises(fp.ParameterError, match="resume"):
+        fp.train.sancus(path, epochs=6, resume=True, eps_e=1, **given)
+
+
+def test_attention_is_refused(tmp_path):
+    with pytest.raises(fp.ParameterError, match="product of matrices"):
+        fp.train.sancus(planted(tmp_path, k=2), model="gat")

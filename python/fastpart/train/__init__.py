@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from .comparing import compare
     from .distributed import distdgl
     from .model_averaging import sdt
+    from .row_blocks import sancus
     from .trained import Trained
 
-__all__ = ["Trained", "compare", "distdgl", "full", "sdt"]
+__all__ = ["Trained", "compare", "distdgl", "full", "sancus", "sdt"]
 
 # Modules have other names than what they hold: importing one would put it in place of the function.
 _MODULES = {
@@ -24,6 +25,7 @@ _MODULES = {
     "compare": "comparing",
     "distdgl": "distributed",
     "full": "centralized",
+    "sancus": "row_blocks",
     "sdt": "model_averaging",
 }
 

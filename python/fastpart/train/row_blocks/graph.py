@@ -5,38 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...errors import ParameterError
-from ..config import Options
-from ..models import build
 from ..neighbourhood import Neighbourhood
-from ..scores import Task
 from .blocks import Blocks
 from .product import Matrix
 from .staleness import Staleness
 
 
-class Products(Neighbourhood):
-    """A neighbourhood whose sums are products with a matrix that never changes, and that knows nothing else."""
-
-    def mean(self, x: Tensor) -> Tensor:
-        """Return the mean over the in-edges of each target."""
-        return self.sum(x) / self.target_degree.clamp(min=1).to(x.dtype).unsqueeze(1)
-
-    def attend(
-        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
-    ) -> NoReturn:
-        """Refuse: weights of edges are not the same in each epoch."""
-        raise ParameterError(
-            "model: sancus takes a layer as a product of matrices, of which that of the edges never changes. Attention "
-            "gives every edge a new weight in each epoch, which depends on both of its ends, so that old rows of a "
-            "block would also be weighed in an old way. Take a model without attention, or train with distgnn or sdt"
-        )
-
-
-class RowBlocks(Products):
+class RowBlocks(Neighbourhood):
     """The in-edges of the inner vertices of one part, for one layer.
 
     Parameters
@@ -66,29 +44,16 @@ class RowBlocks(Products):
             return self._matrix.times(x, self._all)
         return self._matrix.times(x, *self._staleness.decide(x))
 
+    def mean(self, x: Tensor) -> Tensor:
+        """Return the mean over the in-edges of each target."""
+        return self.sum(x) / self.target_degree.clamp(min=1).to(x.dtype).unsqueeze(1)
 
-class _Loops(Products):
-    """Some vertices, each with an edge to itself."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self.num_targets = count
-        self.vertices = torch.arange(count)
-        self.source_degree = self.target_degree = torch.ones(count, dtype=torch.int64)
-
-    def sum(self, x: Tensor) -> Tensor:
-        """Return the rows."""
-        return x
-
-
-def refuse_attention(task: Task, options: Options) -> None:
-    """Try the model on next to nothing, so that it is refused before any process starts.
-
-    Raises
-    ------
-    ParameterError
-        It asks for attention.
-    """
-    network: nn.Module = build(task, options).eval()
-    with torch.no_grad():
-        network([_Loops(2)] * options.layers, torch.zeros(2, task.features))
+    def attend(
+        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
+    ) -> NoReturn:
+        """Refuse: weights of edges are not the same in each epoch."""
+        raise ParameterError(
+            "model: sancus takes a layer as a product of matrices, of which that of the edges never changes. Attention "
+            "gives every edge a new weight in each epoch, which depends on both of its ends, so that old rows of a "
+            "block would also be weighed in an old way. Take a model without attention, or train with distgnn or sdt"
+        )

@@ -52,7 +52,7 @@ class Matrix:
         copies : dict of torch.Tensor, optional
             The others, and where those that come are kept.
         """
-        total: Tensor = _Product.apply(x, self, fresh, copies)  # type: ignore[no-untyped-call]
+        total: Tensor = _Product.apply(x, self, fresh, copies)
         return total
 
     def forth(self, x: Tensor, fresh: Sequence[bool], copies: dict[int, Tensor] | None) -> Tensor:

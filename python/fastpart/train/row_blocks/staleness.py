@@ -15,10 +15,9 @@ from ...errors import ParameterError
 from ..full_graph.wire import Wire
 
 MOST_EPOCHS = 2**31 - 1
-BOUNDS = ("eps_e", "eps_a", "eps_h")
 
 
-def checked(given: dict[str, Any]) -> dict[str, Any]:
+def checked(eps_e: int | None, eps_a: int | None, eps_h: float | None) -> dict[str, Any]:
     """Return the one bound that was given, by its name; nothing if there is none, or if it is 0.
 
     Raises
@@ -26,12 +25,10 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
     ParameterError
         More than one, or one below 0.
     """
-    named = {name: given[name] for name in BOUNDS if given[name] is not None}
-    if len(named) > 1:
-        raise ParameterError(
-            f"{' and '.join(named)}: staleness has one bound; give one of {', '.join(BOUNDS)}"
-        )
-    values = {name: _checked(name, value) for name, value in named.items()}
+    given = {"eps_e": eps_e, "eps_a": eps_a, "eps_h": eps_h}
+    values = {name: _checked(name, value) for name, value in given.items() if value is not None}
+    if len(values) > 1:
+        raise ParameterError(f"{' and '.join(values)}: more than one bound on staleness; give one of them")
     return {name: value for name, value in values.items() if value}
 
 
@@ -120,7 +117,7 @@ _KINDS: dict[str, Callable[[Any, Wire], Bound]] = {"eps_e": Fixed, "eps_a": Aged
 
 def bound(given: dict[str, Any], wire: Wire) -> Bound | None:
     """Return the bound that :func:`checked` let through; None without any."""
-    return next((_KINDS[name](given[name], wire) for name in BOUNDS if name in given), None)
+    return next((kind(given[name], wire) for name, kind in _KINDS.items() if name in given), None)
 
 
 @dataclass
