@@ -5,7 +5,7 @@ import threading
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
-PATIENCE = 60.0
+PATIENCE = 20.0
 
 
 class Posted:

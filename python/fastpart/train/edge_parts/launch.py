@@ -126,7 +126,11 @@ def distgnn(
     dataset = EdgeDataset(src)
     _try(dataset.task, options, mode)
     measured = dataset.manifest.get("metrics", {})
-    totals = {"mode": mode, "parts": dataset.partition.k, "replication_factor": measured.get("replication_factor")}
+    totals = {
+        "mode": mode,
+        "parts": dataset.partition.k,
+        "replication_factor": measured.get("replication_factor"),
+    }
     return train("distgnn", dataset, options, how, output, resume, run, totals)
 
 

@@ -81,7 +81,7 @@ def load(dataset: EdgeDataset, index: int) -> Copies:
         indices,
         torch.from_numpy(np.asarray(part.features[order], np.float32)),
         dataset.labels(part)[torch.from_numpy(order[: part.num_roots])],
-        {name: torch.from_numpy(np.sort(new[ids])) for name, ids in dataset.splits(part).items()},
+        {name: torch.from_numpy(np.sort(new[ids.numpy()])) for name, ids in dataset.splits(part).items()},
         _of_peers(k, new, part.send),
         _of_peers(k, new, part.recv),
     )

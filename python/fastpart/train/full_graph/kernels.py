@@ -83,18 +83,26 @@ def kernel(aggregation: str, device: torch.device) -> Callable[[Ids, Ids, int], 
     return WithDgl
 
 
+def _ends(indptr: Ids) -> Ids:
+    """Return the end of each edge."""
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+
+
+def _turned(indptr: Ids, indices: Ids, sources: int) -> tuple[Ids, Ids]:
+    """Return the out-edges: where those of each source begin, and the end of each."""
+    starts = np.concatenate(([0], np.cumsum(np.bincount(indices, minlength=sources))))
+    return starts, _ends(indptr)[np.argsort(indices, kind="stable")]
+
+
 class WithTorch(Kernel):
     """Products with sparse matrices, and scattered sums."""
 
     def __init__(self, indptr: Ids, indices: Ids, sources: int, device: torch.device | None = None) -> None:
         super().__init__(indptr, indices, sources)
         self._device = device or torch.device("cpu")
-        ends = np.repeat(np.arange(self.num_ends), np.diff(indptr))
-        order = np.argsort(indices, kind="stable")
-        turned = np.concatenate(([0], np.cumsum(np.bincount(indices, minlength=sources))))
         self._indptr, self._indices = self._tensor(indptr), self._tensor(indices)
-        self._turned = (self._tensor(turned), self._tensor(ends[order]))
-        self._ends = self._tensor(ends)
+        self._turned = tuple(map(self._tensor, _turned(indptr, indices, sources)))
+        self._ends = self._tensor(_ends(indptr))
         self._matrices: dict[tuple[str, torch.dtype], Tensor] = {}
 
     def _tensor(self, ids: Ids) -> Tensor:
@@ -150,11 +158,13 @@ class WithDgl(Kernel):
         import dgl
         import dgl.ops
 
-        # The ids of the edges are said, as they come: else rows of edges would have an order of DGL's own.
-        edges = torch.arange(self.num_edges)
-        csc = (torch.from_numpy(np.array(indptr)), torch.from_numpy(np.array(indices)), edges)
-        self._graph = dgl.create_block(("csc", csc), sources, self.num_ends)
-        self._turned = dgl.reverse(self._graph, copy_ndata=False, copy_edata=False)
+        def block(indptr: Ids, indices: Ids, sources: int) -> Any:
+            # The ids of the edges are said, as they come: else rows of edges would have an order of DGL's own.
+            csc = (*map(torch.from_numpy, (indptr.copy(), indices.copy())), torch.arange(len(indices)))
+            return dgl.create_block(("csc", csc), sources, len(indptr) - 1)
+
+        self._graph = block(indptr, indices, sources)
+        self._turned = block(*_turned(indptr, indices, sources), len(indptr) - 1)
         self._ops = dgl.ops
 
     def sum(self, x: Tensor) -> Tensor:
