@@ -81,6 +81,8 @@ def ngnn(a, x, w, last):
 
 def gin(a, x, w, last):
     h = ((1 + w["epsilon"]) * x + a @ x) @ w["inner.weight"].T + w["inner.bias"]
+    spread = np.sqrt(h.var(1, keepdims=True) + 1e-5)
+    h = (h - h.mean(1, keepdims=True)) / spread * w["norm.weight"] + w["norm.bias"]
     return relu(h) @ w["outer.weight"].T + w["outer.bias"]
 
 

@@ -243,17 +243,28 @@ class Dataset(AnyDataset[VertexPart]):
         """Return the features of the halo: those that were saved, or the owners'."""
         if part.halo_features is not None:
             return part.halo_features
-        rows = np.empty((part.num_halo, self.task.features), np.float32)
+        features = np.empty((part.num_halo, self.task.features), np.float32)
+        rows = self.rows_of_halo(part)
         for owner in np.unique(part.halo_parts):
             those = np.flatnonzero(part.halo_parts == owner)
             other = self.partition.parts[int(owner)]
-            place = np.searchsorted(other.inner, part.halo[those])
-            if np.any(other.inner[np.minimum(place, other.num_inner - 1)] != part.halo[those]):
+            assert other.features is not None
+            features[those] = other.features[rows[those]]
+        return features
+
+    def rows_of_halo(self, part: VertexPart) -> Ids:
+        """Return which inner vertex of its own part each vertex of the halo is."""
+        rows = np.empty(part.num_halo, np.int64)
+        none = np.empty(0, np.int64)
+        for owner in np.unique(part.halo_parts):
+            those = np.flatnonzero(part.halo_parts == owner)
+            inner = self.partition.parts[int(owner)].inner if 0 <= owner < self.partition.k else none
+            place = np.searchsorted(inner, part.halo[those])
+            if not len(inner) or np.any(inner[np.minimum(place, len(inner) - 1)] != part.halo[those]):
                 raise GraphFormatError(
                     f"{shown(self.path)}: part {part.index} has halo vertices that part {owner} does not hold"
                 )
-            assert other.features is not None
-            rows[those] = other.features[place]
+            rows[those] = place
         return rows
 
 

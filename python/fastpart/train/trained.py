@@ -52,6 +52,16 @@ class Trained:
     weights: dict[str, Tensor]
     output: Path | None
 
+    @property
+    def workers(self) -> pl.DataFrame | None:
+        """One row per worker, of methods that look at them one by one: what it holds, and what an epoch takes there.
+
+        ``worker``; what it holds, as ``vertices`` and ``edges``; medians over the epochs of the seconds by what they
+        went into, and of ``sent_bytes`` and ``received_bytes``; ``peak_bytes``, its largest resident memory.
+        """
+        rows = self.totals.get("per_worker")
+        return None if rows is None else pl.DataFrame(rows)
+
     @classmethod
     def of(cls, method: str, task: Task, history: History, totals: dict[str, Any]) -> Trained:
         """Return what a history came to; with an output folder, the plot of it goes there."""
@@ -78,8 +88,11 @@ class Trained:
     def __str__(self) -> str:
         from ..report.text import table
 
-        lines = [f"{name:18} {_shown(value)}" for name, value in self.totals.items() if value is not None]
-        return "\n".join([table(self.metrics.tail(_SHOWN)), "", *lines])
+        known = {name: value for name, value in self.totals.items() if value is not None}
+        known.pop("per_worker", None)
+        lines = [f"{name:18} {_shown(value)}" for name, value in known.items()]
+        workers = [] if self.workers is None else [table(self.workers), ""]
+        return "\n".join([table(self.metrics.tail(_SHOWN)), "", *workers, *lines])
 
     def draw(self, out: StrPath) -> None:
         """Draw loss and validation scores by epoch into an SVG, PNG or PDF.

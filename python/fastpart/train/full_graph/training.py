@@ -40,9 +40,9 @@ class FullBatch:
         self._adam = torch.optim.Adam(
             self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
         )
-        self._epoch = self._epochs_here = 0
+        self._epoch = 0
         self._memory = 0
-        self._sums = torch.zeros(share.wire.size, len(MEASURED), dtype=torch.float64)
+        self._measured: list[Tensor] = []
         if state:
             self.network.load_state_dict(state["network"])
             self._adam.load_state_dict(state["adam"])
@@ -61,8 +61,7 @@ class FullBatch:
         dense = seconds - sum(spent.values())
         mine = [*spent.values(), dense, share.wire.sent, share.wire.received]
         table = self._gathered([seconds, self._memory, *mine])
-        self._sums += table[:, 2:]
-        self._epochs_here += 1
+        self._measured.append(table[:, 2:])
         means = table[:, 2:].mean(0)
         scores, sent = self._scored(("val",))
         return {
@@ -157,7 +156,7 @@ class FullBatch:
         scores, _ = self._scored(("val", "test"))
         facts = self._share.facts
         peaks = self._gathered([peak_bytes(), *facts.values()])
-        means = self._sums / max(self._epochs_here, 1)
+        typical = self._typical()
         workers = [
             {
                 "worker": rank,
@@ -168,9 +167,15 @@ class FullBatch:
                 },
                 "peak_bytes": int(peak),
             }
-            for rank, ((peak, *counts), values) in enumerate(zip(peaks.tolist(), means, strict=True))
+            for rank, ((peak, *counts), values) in enumerate(zip(peaks.tolist(), typical, strict=True))
         ]
         return {**scores, "peak_bytes": int(peaks[:, 0].max()), "per_worker": workers}
+
+    def _typical(self) -> Tensor:
+        """Return the medians over the epochs that were trained here, a row for each worker."""
+        if not self._measured:
+            return torch.zeros(self._share.wire.size, len(MEASURED), dtype=torch.float64)
+        return torch.stack(self._measured).median(0).values
 
     def close(self) -> None:
         """Receive what is still under way."""

@@ -14,23 +14,28 @@ from .network import Network
 
 
 class Isomorphism(Layer):
-    """The sum of the neighbours, and the vertex itself with a weight that is learned, through two linear maps."""
+    """The sum of the neighbours, and the vertex itself with a weight that is learned, through two linear maps.
+
+    Between these each row is normalised, where the paper normalises the batch: sums grow with the degree, and what is
+    made of a vertex is not to depend on who else is in the process.
+    """
 
     def __init__(self, width: int, hidden: int, out: int) -> None:
         super().__init__()
         self.epsilon = nn.Parameter(torch.zeros(()))
         self.inner = nn.Linear(width, hidden)
+        self.norm = nn.LayerNorm(hidden)
         self.outer = nn.Linear(hidden, out)
 
     def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
         neighbours = graph.kept(lambda: graph.sum(x))
         h = self.inner((1 + self.epsilon) * graph.targets(x) + neighbours)
-        return self.outer(F.relu(h))
+        return self.outer(F.relu(self.norm(h)))
 
 
 class GIN(Network):
-    """Sums of neighbours. Features should be scaled down where degrees are large: nothing else does it."""
+    """Sums of neighbours."""
 
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one layer."""

@@ -1,0 +1,200 @@
+"""What full batches over parts cost: accuracy, seconds, bytes and memory, by mode and partitioner.
+
+``.venv-train/bin/python benches/full_graph.py [GRAPH ...] [--epochs 100] [--model graphsage]`` trains over 4 parts of
+amazon-computers and coauthor-cs (``../shared/data``; splits and features as in ``benches/training.py``): ``distgnn``
+over the edge partitions of four partitioners in three modes, ``sancus`` over the vertex partitions of two with all and
+with boundary rows, and ``full``. Then it times one part against a plain loop with DGL's own layers, both in turn.
+Prints a table for each graph, and whether the figures that were aimed at are reached; writes the rows to
+target/full_graph.parquet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import dgl.nn
+import numpy as np
+import polars as pl
+import torch
+from training import ROOT, load, said
+
+import fastpart as fp
+from fastpart.report.text import table
+from fastpart.train import Trained
+from fastpart.train.edge_data import EdgeDataset
+
+OUT = ROOT / "target" / "full_graph.parquet"
+
+K = 4
+GRAPHS = ("amazon-computers", "coauthor-cs")
+EDGES: dict[str, Callable[..., Any]] = {
+    "sigma": lambda edges, k: fp.sigma(edges, k, mode="edge"),
+    "hdrf": fp.hdrf,
+    "dbh": fp.dbh,
+    "random": lambda edges, k: fp.random(edges, k, mode="edge"),
+}
+VERTICES: dict[str, Callable[..., Any]] = {"sigma": fp.sigma, "random": fp.random}
+MODES = ("cd-0", "cd-5", "0c")
+SANCUS: dict[str, dict[str, Any]] = {
+    "all rows": {},
+    "all rows, eps_e = 4": {"eps_e": 4},
+    "all rows, eps_h = 0.05": {"eps_h": 0.05},
+    "boundary": {"rows": "boundary"},
+    "boundary, eps_e = 4": {"rows": "boundary", "eps_e": 4},
+}
+
+COLUMNS = (
+    "graph", "method", "mode", "partitioner", "rf", "cut_ratio", "test_accuracy", "loss_difference",
+    "seconds_per_epoch", "mb_per_epoch", "mb_in_all", "worker_mb", "peak_mb",
+)  # fmt: skip
+
+COMPARED = 20
+"""Epochs whose losses are compared with those of ``full``."""
+
+ROUNDS, STEPS = 7, 5
+"""Of the comparison with DGL: so many times so many epochs each, in turn."""
+
+
+def main() -> None:
+    """Train everything and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("graphs", nargs="*", default=list(GRAPHS), metavar="GRAPH")
+    parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--model", default="graphsage")
+    options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    for name in options.graphs:
+        with tempfile.TemporaryDirectory(prefix="fastpart-bench-") as folder:
+            found = [row | {"graph": name} for row in rows_of(name, Path(folder), options)]
+            print(f"\n{table(frame(found).drop('graph'))}\n", flush=True)
+            for line in verdicts(found):
+                print(line, flush=True)
+            print(overhead(Path(folder) / "one"), flush=True)
+        rows += found
+    OUT.parent.mkdir(exist_ok=True)
+    frame(rows).write_parquet(OUT)
+
+
+def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in rows], schema=COLUMNS, orient="row")
+
+
+def rows_of(name: str, folder: Path, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Train over all parts in all ways, and once over none."""
+    edges, content = load(name)
+    print(
+        f"{name}: n = {edges.num_vertices:,}, m = {edges.num_edges:,}, k = {K}, {options.model}", flush=True
+    )
+    given = {"epochs": options.epochs, "model": options.model}
+    EDGES["sigma"](edges, 1).save(folder / "one", edges=edges, **content)
+    full = fp.train.full(folder / "one", **given)
+    yield row(full, full)
+    for partitioner, function in EDGES.items():
+        part = function(edges, K)
+        part.save(folder / f"edges-{partitioner}", edges=edges, **content)
+        facts = {"partitioner": partitioner, "rf": fp.evaluate(edges, part).totals["rf"][0]}
+        for mode in MODES:
+            trained = fp.train.distgnn(folder / f"edges-{partitioner}", mode=mode, **given)
+            yield row(trained, full) | facts | {"mode": mode}
+    for partitioner, function in VERTICES.items():
+        part = function(edges, K)
+        part.save(folder / f"vertices-{partitioner}", edges=edges, **content)
+        facts = {"partitioner": partitioner, "cut_ratio": fp.evaluate(edges, part).totals["cut_ratio"][0]}
+        for mode, more in SANCUS.items():
+            trained = fp.train.sancus(folder / f"vertices-{partitioner}", **more, **given)
+            yield row(trained, full) | facts | {"mode": mode}
+
+
+def row(trained: Trained, full: Trained) -> dict[str, Any]:
+    losses = trained.metrics["loss"].head(COMPARED) - full.metrics["loss"].head(COMPARED)
+    found = {
+        "method": trained.method,
+        "test_accuracy": trained.totals["test_accuracy"],
+        "loss_difference": losses.abs().max(),
+        "seconds_per_epoch": trained.totals["seconds_per_epoch"],
+        "mb_per_epoch": trained.totals["remote_bytes"] / 1e6,
+        "mb_in_all": trained.metrics["remote_bytes"].sum() / 1e6,
+        "worker_mb": trained.totals["worker_bytes"] / 1e6,
+        "peak_mb": trained.totals.get("peak_bytes", 0) / 1e6 or None,
+    }
+    print(
+        {name: round(value, 5) if isinstance(value, float) else value for name, value in found.items()},
+        flush=True,
+    )
+    return found
+
+
+def verdicts(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Say which of the figures that were aimed at are reached."""
+    full, *others = rows
+    exact = [row for row in others if row["mode"] == "cd-0"]
+    worst = max(row["loss_difference"] for row in exact)
+    yield f"cd-0: losses of {COMPARED} epochs differ by at most {worst:.1e} from full: {said(worst <= 1e-4)}"
+    for mode, points in (("cd-0", 0.3), ("cd-5", 1.0)):
+        apart = [
+            100 * (full["test_accuracy"] - row["test_accuracy"]) for row in others if row["mode"] == mode
+        ]
+        yield f"{mode}: accuracy is at most {max(apart):.2f} points below full: {said(max(apart) <= points)}"
+    late = [row for row in others if row["mode"] == "cd-5"]
+    for what in ("mb_per_epoch", "mb_in_all"):
+        share = max(row[what] / at_once[what] for row, at_once in zip(late, exact, strict=True))
+        yield f"cd-5: {what} is {share:.2f} of that of cd-0: {said(share <= 0.25)}"
+    ordered = sorted((row["rf"], row["mb_per_epoch"]) for row in exact)
+    yield f"cd-0: bytes rise with the replication factor: {said(all(a[1] < b[1] for a, b in pairwise(ordered)))}"
+    for what in ("mb_per_epoch", "worker_mb", "peak_mb", "seconds_per_epoch"):
+        sigma, *rest = (row[what] for row in exact)
+        yield (
+            f"cd-0: {what} of sigma {sigma:.3g}, of the others {', '.join(f'{value:.3g}' for value in rest)}: "
+            + said(sigma <= min(rest))
+        )
+
+
+class Plain(torch.nn.Module):
+    """GraphSAGE as one writes it with DGL."""
+
+    def __init__(self, width: int, classes: int) -> None:
+        super().__init__()
+        self.first = dgl.nn.SAGEConv(width, 64, "mean")
+        self.second = dgl.nn.SAGEConv(64, classes, "mean")
+
+    def forward(self, graph: Any, x: torch.Tensor) -> torch.Tensor:
+        h = torch.nn.functional.dropout(torch.relu(self.first(graph, x)), 0.5, self.training)
+        logits: torch.Tensor = self.second(graph, h)
+        return logits
+
+
+def overhead(folder: Path) -> str:
+    """Compare the seconds of an epoch over one part with those of plain DGL, on all CPUs."""
+    dataset = EdgeDataset(folder)
+    local = dataset.whole()
+    network = Plain(dataset.task.features, dataset.task.classes)
+    adam = torch.optim.Adam(network.parameters(), lr=0.01, weight_decay=5e-4)
+    ids = local.splits["train"]
+
+    def plain() -> float:
+        start = time.perf_counter()
+        said = network(local.graph, local.features)[ids]
+        adam.zero_grad()
+        torch.nn.functional.cross_entropy(said, local.labels[ids]).backward()
+        adam.step()
+        return time.perf_counter() - start
+
+    plain()
+    ratios = []
+    for _ in range(ROUNDS):
+        ours = fp.train.distgnn(folder, epochs=STEPS + 1).metrics["seconds"][1:].median()
+        ratios.append(ours / statistics.median(plain() for _ in range(STEPS)))
+    ratio = statistics.median(ratios)
+    spread = f"{np.min(ratios):.2f} to {np.max(ratios):.2f}"
+    return f"one part: {ratio:.2f} of the time of plain DGL ({spread}): {said(ratio <= 1.1)}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Row blocks as a neighbourhood: sources and targets are the inner vertices of the part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from torch import Tensor
+
+from ...errors import ParameterError
+from ..neighbourhood import Neighbourhood
+from .blocks import Blocks
+from .product import Matrix
+from .staleness import Staleness
+
+
+class RowBlocks(Neighbourhood):
+    """The in-edges of the inner vertices of one part, for one layer.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The part.
+    matrix : Matrix
+        Its products.
+    staleness : Staleness or None
+        What is broadcast in training; None: always everything.
+    """
+
+    def __init__(
+        self, blocks: Blocks, matrix: Matrix, staleness: Staleness | None = None, remembers: bool = False
+    ) -> None:
+        super().__init__()
+        self._matrix, self._staleness = matrix, staleness
+        self._all = [True] * len(blocks.sizes)
+        self.remembers = remembers
+        self.num_targets = len(blocks.vertices)
+        self.vertices = blocks.vertices
+        self.source_degree = self.target_degree = blocks.degree
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Return the sum over all in-edges of the whole graph."""
+        if self._staleness is None:
+            return self._matrix.times(x, self._all)
+        return self._matrix.times(x, *self._staleness.decide(x))
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Return the mean over the in-edges of each target."""
+        return self.sum(x) / self.target_degree.clamp(min=1).to(x.dtype).unsqueeze(1)
+
+    def attend(
+        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
+    ) -> NoReturn:
+        """Refuse: weights of edges are not the same in each epoch."""
+        raise ParameterError(
+            "model: sancus takes a layer as a product of matrices, of which that of the edges never changes. Attention "
+            "gives every edge a new weight in each epoch, which depends on both of its ends, so that old rows of a "
+            "block would also be weighed in an old way. Take a model without attention, or train with distgnn or sdt"
+        )

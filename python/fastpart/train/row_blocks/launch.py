@@ -1,0 +1,176 @@
+"""From the directory of a vertex partition to workers with a block of rows each."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ... import parameters
+from ...parameters import Progress, StrPath
+from ..config import ModelSource, Options
+from ..data import Dataset
+from ..full_graph.clock import Clock
+from ..full_graph.kernels import AGGREGATIONS, kernel
+from ..full_graph.launch import train
+from ..full_graph.trial import try_model
+from ..full_graph.wire import NoWire
+from ..scores import Task
+from ..trained import Trained
+from .blocks import Blocks
+from .rows import ROWS
+from .share import share_of
+from .staleness import checked
+
+
+def sancus(
+    src: StrPath,
+    *,
+    model: ModelSource = "graphsage",
+    hidden: int = 64,
+    layers: int = 2,
+    heads: int = 4,
+    dropout: float = 0.5,
+    lr: float = 0.01,
+    weight_decay: float = 5e-4,
+    epochs: int = 100,
+    patience: int | None = None,
+    seed: int | None = 0,
+    eps_e: int | None = None,
+    eps_a: int | None = None,
+    eps_h: float | None = None,
+    rows: str = "all",
+    aggregation: str = "auto",
+    output: StrPath | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
+
+    Every process has the rows of the vertices of its part. In each layer the processes broadcast their rows in turn,
+    and all others add what their edges ask of them. Rows that have changed little, or not for long, need not be
+    broadcast: the others take the copies that they have. Without a bound on what little or long means, loss and
+    gradients are those of the whole graph in one process, dropout included, up to rounding.
+
+    Parameters
+    ----------
+    src : path
+        A partition directory of vertices, saved with ``edges=``, ``features=``, ``labels=`` and ``splits=``.
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed
+        As in :func:`fastpart.train.full`. Every epoch is one step. Models with attention are refused: SANCUS takes
+        layers as products of matrices, of which that of the edges never changes. ``clustergcn`` and ``graphsaint``
+        learn from samples, and are refused, too.
+    eps_e : int, optional
+        Bound on the age of copies, in epochs: all rows are broadcast in every epoch that ``eps_e + 1`` divides.
+    eps_a : int, optional
+        Bound on the age of copies, in epochs, for each part by itself: parts take turns, so that copies are of
+        different ages and about 1 / (``eps_a`` + 1) of the parts are broadcast in each epoch.
+    eps_h : float, optional
+        Bound on how far copies may be from the rows, ``norm(rows - copies) / norm(copies)``: what is farther is
+        broadcast, for each part and layer by itself. Dropout alone comes to ``sqrt(2 * dropout)``, which is 1 by
+        default. At most one of the three bounds may be given; 0 is exact.
+    rows : {"all", "boundary"}
+        What others get of a part. ``"all"``: everything, if they have any edge from it; bytes depend on the number of
+        parts, and hardly on the partition. ``"boundary"``: each the rows that it has edges from, so that a good cut
+        pays. Both come to the same numbers.
+    aggregation : {"auto", "dgl", "torch"}
+        Who sums over the edges of a process. ``"auto"``: DGL if it is installed, which is faster on CPUs, else torch.
+    output, resume
+        As in :func:`fastpart.train.full`. Copies are no part of the checkpoint: after a resume all rows are broadcast.
+    threads : int, optional
+        Of all processes together; default: all CPUs.
+    progress : callable, optional
+        Called as ``progress("epoch", done, epochs)``; an exception in it ends the training.
+
+    Returns
+    -------
+    Trained
+        ``metrics`` has for each epoch ``broadcasts`` and ``skipped``, the numbers of parts that were broadcast and that
+        were not, in all layers but the first, of parts that others have edges from; ``seconds`` of the slowest worker
+        and, in the mean over the workers, ``aggregation_seconds`` (sums over edges), ``exchange_seconds`` (messages
+        about vertices, with waiting), ``synchronising_seconds`` (gradients of weights, with waiting) and
+        ``dense_seconds`` (all else); ``remote_bytes`` that all workers sent to each other in the step, without the
+        gradients of the weights, and ``evaluation_bytes`` for the scores; and ``worker_bytes``, the largest anonymous
+        memory of a worker. ``totals`` adds ``halo_rf``, ``peak_bytes`` (largest resident memory of a worker), and
+        ``per_worker``, a row for each, which :attr:`Trained.workers` has as a table.
+
+    Raises
+    ------
+    ParameterError
+        A parameter that cannot be, a model that cannot be trained so, or a directory without features, labels, splits.
+    TrainingError
+        A worker died; the text says which, how, and what it said last.
+
+    Notes
+    -----
+    Features never change: the first layer's sums are made once, from one broadcast, which the first epoch includes.
+    Gradients go the same way back, but not to rows that were not broadcast: copies are constants.
+
+    A worker holds the rows of its part in all layers and, with ``rows="all"``, those of one other part at a time; with
+    ``"boundary"``, the rows of its halo. With a bound it also keeps the copies: in each layer but the first, those of
+    all parts that it has edges from, or of its halo.
+
+    Scores are exact: one pass over the whole graph after each epoch, with everything broadcast.
+
+    Under ``torchrun`` the calling process is the worker of the part of its rank, also on several machines that see the
+    same ``src`` and ``output``: ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train sancus parts/ -o
+    run/`` on each of them. That traffic is neither encrypted nor authenticated: it belongs on a private network.
+
+    References
+    ----------
+    Peng et al., "SANCUS: Staleness-Aware Communication-Avoiding Full-Graph Decentralized Training in Large-Scale Graph
+    Neural Networks", VLDB 2022, and section 4.3 of its extended version, where the bounds are definitions 1 to 3. There
+    ``eps_h`` bounds the difference itself, and gradients are clipped; here it is relative, and they are not.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp() + "/parts"
+    >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
+    >>> labels = np.arange(12) // 6
+    >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
+    >>> fp.VertexPartition(labels, k=2).save(
+    ...     folder, edges=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ... )
+    >>> trained = fp.train.sancus(folder, eps_a=1, epochs=20)
+    >>> trained.totals["test_accuracy"]
+    1.0
+    >>> sum(trained.metrics["broadcasts"]), sum(trained.metrics["skipped"])
+    (21, 19)
+    """
+    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
+    options = Options.of({**given, "batch_size": None, "fanouts": None})
+    run = parameters.run_options(threads=threads, progress=progress)
+    how = {
+        "rows": parameters.choice("rows", rows, ROWS),
+        "aggregation": parameters.choice("aggregation", aggregation, AGGREGATIONS),
+        **checked(eps_e, eps_a, eps_h),
+    }
+    resume = parameters.flag("resume", resume)
+    kernel(aggregation, torch.device("cpu"))  # says what is not installed
+    dataset = Dataset(src)
+    refuse(dataset.task, options)
+    measured = dataset.manifest.get("metrics", {})
+    totals = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
+    return train("sancus", dataset, options, how, output, resume, run, totals)
+
+
+def refuse(task: Task, options: Options) -> None:
+    """Refuse a model that cannot be trained, by trying it on two vertices and the edges between them."""
+    none = torch.empty(0, dtype=torch.int64)
+    shape = (2, task.classes) if task.multilabel else (2,)
+    two = Blocks(
+        index=0,
+        sizes=[2],
+        vertices=torch.arange(2),
+        degree=torch.ones(2, dtype=torch.int64),
+        edges={0: (np.arange(3), np.array([1, 0]))},
+        halo=0,
+        features=torch.ones(2, task.features),
+        labels=torch.zeros(shape),
+        splits={"train": none, "val": none, "test": none},
+    )
+    make = kernel("torch", torch.device("cpu"))
+    share = share_of(two, task, 1, {"rows": "all"}, options.layers, NoWire(), Clock(), make)
+    share.begin(0)
+    try_model(task, options, share.layers)

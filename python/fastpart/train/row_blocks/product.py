@@ -1,0 +1,95 @@
+"""The product of the rows of the matrix of the edges with the rows of all parts: T_p = sum_q A[p, q] H_q.
+
+Its gradient is dH_q = sum_p A[p, q]^T G_p: every reader of a block sends the owner its summand. Copies are no variables
+of this epoch, so that nothing is sent back for blocks that were not broadcast. What a part reads of itself is always
+fresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..full_graph.clock import AGGREGATION, Clock
+from ..full_graph.kernels import Ids, Kernel
+from .rows import Rows
+
+MakeKernel = Callable[[Ids, Ids, int], Kernel]
+
+
+class Matrix:
+    """The blocks A[p, q] of a process p, and how it gets H_q.
+
+    Parameters
+    ----------
+    rank : int
+        p.
+    rows : Rows
+        What is sent.
+    make : callable
+        Makes the kernel of a block.
+    """
+
+    def __init__(self, rank: int, rows: Rows, clock: Clock, make: MakeKernel) -> None:
+        self.rows = rows
+        self._clock = clock
+        kernels = {q: make(*edges) for q, edges in sorted(rows.edges.items())}
+        self._own = kernels.pop(rank, None)
+        self._others = kernels
+
+    def times(self, x: Tensor, fresh: Sequence[bool], copies: dict[int, Tensor] | None = None) -> Tensor:
+        """Return the product.
+
+        Parameters
+        ----------
+        x : torch.Tensor
+            The own rows.
+        fresh : sequence of bool
+            Which blocks are broadcast; the same in all processes.
+        copies : dict of torch.Tensor, optional
+            The others, and where those that come are kept.
+        """
+        total: Tensor = _Product.apply(x, self, fresh, copies)
+        return total
+
+    def forth(self, x: Tensor, fresh: Sequence[bool], copies: dict[int, Tensor] | None) -> Tensor:
+        """Return T_p, with one block in memory at a time if none are kept."""
+        total = self._timed(self._own.sum, x) if self._own else torch.zeros_like(x)
+
+        def take(q: int, rows: Tensor) -> None:
+            total.add_(self._timed(self._others[q].sum, rows))
+            if copies is not None:
+                copies[q] = rows
+
+        self.rows.forth(x, fresh, take)
+        for q, kernel in self._others.items():
+            if not fresh[q]:
+                assert copies is not None
+                total.add_(self._timed(kernel.sum, copies[q]))
+        return total
+
+    def back(self, gradient: Tensor, fresh: Sequence[bool]) -> Tensor:
+        """Return dH_p."""
+        total = self._timed(self._own.back, gradient) if self._own else torch.zeros_like(gradient)
+        self.rows.back(total, fresh, lambda q: self._timed(self._others[q].back, gradient))
+        return total
+
+    def _timed(self, way: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        with self._clock.timed(AGGREGATION):
+            return way(x)
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, matrix: Matrix, fresh: Sequence[bool], copies: dict[int, Tensor] | None
+    ) -> Tensor:
+        ctx.matrix, ctx.fresh = matrix, fresh
+        return matrix.forth(x.detach().contiguous(), fresh, copies)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        return ctx.matrix.back(gradient.contiguous(), ctx.fresh), None, None, None

@@ -1,0 +1,83 @@
+"""What a worker over row blocks holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from ..data import Dataset
+from ..full_graph.clock import Clock
+from ..full_graph.share import Share
+from ..full_graph.wire import Wire
+from ..scores import Task
+from .blocks import Blocks, load
+from .graph import RowBlocks
+from .product import MakeKernel, Matrix
+from .rows import ROWS
+from .staleness import Epoch, Staleness, bound
+
+
+@dataclass
+class RowShare(Share):
+    """The rows of a part."""
+
+    epoch: Epoch = field(default_factory=Epoch)
+
+    def begin(self, epoch: int) -> None:
+        """Tell the layers the epoch, and count broadcasts anew."""
+        self.epoch.begin(epoch)
+
+    def row(self) -> dict[str, Any]:
+        """Return how many blocks were broadcast, and how many were not since copies were good enough."""
+        return {"broadcasts": self.epoch.broadcasts, "skipped": self.epoch.skipped}
+
+
+def share(
+    dataset: Dataset,
+    how: dict[str, Any],
+    layers: int,
+    wire: Wire,
+    clock: Clock,
+    make: MakeKernel,
+    device: torch.device,
+) -> RowShare:
+    """Return the share of this process; ``how`` has ``rows``, and perhaps a bound by its name."""
+    blocks = load(dataset, wire.rank, device)
+    return share_of(blocks, dataset.task, dataset.num_train, how, layers, wire, clock, make)
+
+
+def share_of(
+    blocks: Blocks,
+    task: Task,
+    num_train: int,
+    how: dict[str, Any],
+    layers: int,
+    wire: Wire,
+    clock: Clock,
+    make: MakeKernel,
+) -> RowShare:
+    """Return the share that blocks make."""
+    rows = ROWS[how["rows"]](blocks, wire, clock)
+    matrix = Matrix(wire.rank, rows, clock, make)
+    epoch, limit = Epoch(), bound(how, wire)
+    read = [bool(readers) for readers in rows.readers]
+    # Features never change: their sums are made once, of all blocks as they are.
+    first = RowBlocks(blocks, matrix, remembers=True)
+    trained = [RowBlocks(blocks, matrix, Staleness(limit, epoch, read, wire.rank)) for _ in range(1, layers)]
+    exact = [RowBlocks(blocks, matrix)] * (layers - 1)
+    facts = {"vertices": len(blocks.vertices), "halo": blocks.halo, "edges": blocks.num_edges}
+    return RowShare(
+        task,
+        blocks.features,
+        blocks.labels,
+        blocks.splits,
+        num_train,
+        [first, *trained],
+        [first, *exact],
+        wire,
+        clock,
+        facts,
+        epoch,
+    )
