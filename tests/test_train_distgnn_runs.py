@@ -206,6 +206,34 @@ def test_a_model_written_against_neighbourhoods(parts, mine):
     assert_close(*both(parts, **FEW, model=mine(MINE)))
 
 
+OF_ITS_OWN = """
+import os
+import torch
+from fastpart.train.models import GraphSAGE
+
+class Mine(GraphSAGE):
+    def __init__(self, task, options):
+        super().__init__(task, options)
+        mine = torch.Generator().manual_seed(1 + int(os.environ.get("RANK", "0")))
+        for weight in self.parameters():
+            weight.data = torch.randn(weight.shape, generator=mine)
+        self.register_buffer("shift", torch.zeros(task.classes))
+
+    def forward(self, graphs, x):
+        said = super().forward(graphs, x)
+        if self.training:
+            self.shift += int(os.environ.get("RANK", "0"))
+        return said + (0 if self.training else self.shift * torch.arange(len(self.shift)))
+"""
+
+
+def test_workers_agree_on_what_a_model_makes_up(parts, mine):
+    """Weights and buffers that differ at each worker are those of worker 0."""
+    trained, full = both(parts, **FEW, model=mine(OF_ITS_OWN))
+    assert_close(trained, full)
+    assert (trained.weights["shift"] == 0).all()
+
+
 WITHOUT_DGL = """
 import sys, warnings
 warnings.simplefilter("error")
