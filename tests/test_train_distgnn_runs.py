@@ -461,11 +461,11 @@ NAMESPACE = ["unshare", "--map-root-user", "--net", "--kill-child", "--fork", "s
 """torchrun listens on all interfaces; here there is only the loopback."""
 
 
-def under_torchrun(processes, *words):
+def under_torchrun(*words):
     if subprocess.run([*NAMESPACE, "ip link set lo up"], capture_output=True).returncode:
         pytest.skip("no network namespaces, or no `ip`")
     run = (
-        f"{sys.executable} -m torch.distributed.run --nproc-per-node {processes} --master-addr 127.0.0.1 "
+        f"{sys.executable} -m torch.distributed.run --nproc-per-node 2 --master-addr 127.0.0.1 "
         f"--master-port 29500 -m fastpart train distgnn {' '.join(map(str, words))}"
     )
     return subprocess.run(
@@ -482,7 +482,7 @@ def under_torchrun(processes, *words):
 
 
 def test_workers_that_torchrun_starts(parts, tmp_path, late):
-    done = under_torchrun(2, parts, "-o", tmp_path / "run", "--mode", "cd-2", "--json", *WORDS)
+    done = under_torchrun(parts, "-o", tmp_path / "run", "--mode", "cd-2", "--json", *WORDS)
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     expected, _ = late
@@ -493,9 +493,23 @@ def test_workers_that_torchrun_starts(parts, tmp_path, late):
         assert content["totals"][name] == expected["totals"][name]
 
 
-def test_torchrun_with_too_few_processes(parts, tmp_path):
-    done = under_torchrun(1, parts, "-o", tmp_path / "run", *WORDS)
-    assert done.returncode != 0
-    refusal = "fastpart: error: src: 2 parts for 1 processes; start one for each part, with --nnodes times"
-    assert done.stderr.startswith(refusal)
-    assert not (tmp_path / "run").exists()
+@pytest.mark.usefixtures("no_processes")
+@pytest.mark.parametrize(
+    ("processes", "output", "message"),
+    [
+        (
+            3,
+            "out",
+            "src: 2 parts for 3 processes; start one for each part, with --nnodes times --nproc-per-node",
+        ),
+        (1, "out", "src: 2 parts for 1 processes; start one for each part"),
+        (2, None, "under torchrun, .* output= is needed: a folder that all of them see"),
+    ],
+)
+def test_refusals_under_torchrun(parts, tmp_path, monkeypatch, processes, output, message):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    monkeypatch.setenv("WORLD_SIZE", str(processes))
+    folder = output and tmp_path / output
+    with pytest.raises(fp.ParameterError, match=f"^{message}"):
+        fp.train.distgnn(parts, **FEW, output=folder)
+    assert list(tmp_path.iterdir()) == []

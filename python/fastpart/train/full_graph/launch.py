@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import torch.distributed as dist
-
 from ...errors import ParameterError
 from ...parameters import RunOptions, StrPath
 from ..config import Options
 from ..data import AnyDataset
 from ..following import output_of
-from ..jobs.group import shared_output, torchrun_group, under_torchrun
+from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
 from ..jobs.job import Job
 from ..jobs.launch import joined, supervised
 from ..supervisor import Supervisor
@@ -35,12 +33,12 @@ def train(
     k = dataset.partition.k
     if under_torchrun():
         kept = shared_output(output)
+        if world_size() != k:
+            raise ParameterError(
+                f"src: {k} parts for {world_size()} processes; start one for each part, with --nnodes times "
+                "--nproc-per-node of torchrun"
+            )
         with torchrun_group(method):
-            if dist.get_world_size() != k:
-                raise ParameterError(
-                    f"src: {k} parts for {dist.get_world_size()} processes; start one for each part, with "
-                    "--nnodes times --nproc-per-node of torchrun"
-                )
             return joined(new, dataset, kept, run, totals)
     with Supervisor() as group:
         return supervised(group, new, dataset, output_of(group, output, resume), k, run, totals)
