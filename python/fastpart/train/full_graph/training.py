@@ -172,10 +172,13 @@ class FullBatch:
         return {**scores, "peak_bytes": int(peaks[:, 0].max()), "per_worker": workers}
 
     def _typical(self) -> Tensor:
-        """Return the medians over the epochs that were trained here, a row for each worker."""
+        """Return medians of seconds and means of bytes, over the epochs here after the first; a row per worker."""
         if not self._measured:
             return torch.zeros(self._share.wire.size, len(MEASURED), dtype=torch.float64)
-        return torch.stack(self._measured).median(0).values
+        times, counts = torch.stack(self._measured[1:] or self._measured).split(
+            [len(STEPS) + 1, len(MEASURED) - len(STEPS) - 1], 2
+        )
+        return torch.cat([times.median(0).values, counts.mean(0)], 1)
 
     def close(self) -> None:
         """Receive what is still under way."""
