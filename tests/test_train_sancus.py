@@ -340,6 +340,17 @@ def test_scores_take_no_copies_and_leave_them_alone():
         torch.testing.assert_close(rows, expected[vertices], rtol=0, atol=1e-10)
 
 
+def test_blocks_are_compared_with_what_was_sent_whatever_becomes_of_them():
+    epoch = staleness.Epoch()
+    layer = staleness.Staleness(staleness.Changed(0.5, wires.NoWire()), epoch, [True], 0)
+    x, fresh = torch.ones(2, 3), []
+    for number, factor in enumerate((1.4, 1.4, 1.0, torch.nan, 1.0)):
+        epoch.begin(number)
+        fresh += layer.decide(x)[0]
+        x.mul_(factor)  # as a model may do after the product
+    assert fresh == [True, False, True, False, True]
+
+
 def test_several_products_in_a_layer_have_copies_of_their_own():
     class Two(torch.nn.Module):
         def __init__(self, *_):
@@ -536,3 +547,14 @@ def test_resume_goes_on_where_it_was(tmp_path):
 def test_attention_is_refused(tmp_path):
     with pytest.raises(fp.ParameterError, match="product of matrices"):
         fp.train.sancus(planted(tmp_path, k=2), model="gat")
+
+
+@pytest.mark.parametrize("owner", [-1, 1, 2])
+def test_halo_of_parts_that_do_not_hold_it_is_refused(tmp_path, owner):
+    path = planted(tmp_path, k=2)
+    file = next(path.glob("*1*/halo_parts.npy"))
+    np.save(file, np.full_like(np.load(file), owner))
+    with pytest.raises(
+        fp.GraphFormatError, match=f"part 1 has halo vertices that part {owner} does not hold"
+    ):
+        row_blocks.load(Dataset(path), 1, CPU)
