@@ -129,7 +129,7 @@ def distgnn(
     totals = {
         "mode": mode,
         "parts": dataset.partition.k,
-        "replication_factor": measured.get("replication_factor"),
+        "replication_factor": measured.get("rf"),
     }
     return train("distgnn", dataset, options, how, output, resume, run, totals)
 

@@ -1,0 +1,463 @@
+"""Full batches over parts of the edges, with real processes: what one process computes, and whatever the parts hold."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from edge_partitioned import edge_parts_of, planted_edges
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("dgl")
+
+pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("one_thread")]
+
+QUICK = {"hidden": 8, "heads": 2, "epochs": 5, "threads": 1}
+FEW = {**QUICK, "aggregation": "torch"}
+"""Processes that import no DGL start sooner."""
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted_edges(tmp_path_factory.mktemp("two"), k=2)
+
+
+def assert_close(one, other, tolerance=1e-4):
+    """Assert that two trainings had the same losses and scores, and came to the same weights."""
+    for name in ("loss", "val_f1", "val_accuracy"):
+        np.testing.assert_allclose(one.metrics[name], other.metrics[name], atol=tolerance)
+    for name in ("best_epoch", "val_f1", "test_f1", "test_accuracy"):
+        np.testing.assert_allclose(one.totals[name], other.totals[name], atol=tolerance, err_msg=name)
+    assert one.weights.keys() == other.weights.keys()
+    for name, weight in one.weights.items():
+        torch.testing.assert_close(weight, other.weights[name], atol=tolerance, rtol=0)
+
+
+def both(parts, **given):
+    """Return what the processes came to, and what one process came to that knows no parts."""
+    options = {name: value for name, value in given.items() if name not in ("mode", "aggregation")}
+    return fp.train.distgnn(parts, **given), fp.train.full(parts, **options)
+
+
+# The same as in one process.
+
+
+@pytest.mark.parametrize(
+    ("model", "dropout", "aggregation"),
+    [("graphsage", 0.5, "auto"), ("gcn", 0.5, "torch"), ("gat", 0.0, "torch")],
+)
+def test_training_is_that_of_one_process(tmp_path, model, dropout, aggregation):
+    parts = planted_edges(tmp_path, k=3)
+    given = {**QUICK, "epochs": 10, "model": model, "dropout": dropout, "aggregation": aggregation}
+    trained, full = both(parts, **given)
+    assert_close(trained, full)
+    metrics = json.loads((parts / "manifest.json").read_text())["metrics"]
+    expected = {"method": "distgnn", "mode": "cd-0", "parts": 3, "replication_factor": metrics["rf"]}
+    assert expected.items() <= trained.totals.items()
+    assert [row["worker"] for row in trained.totals["per_worker"]] == [0, 1, 2]
+    assert sum(row["roots"] for row in trained.totals["per_worker"]) == metrics["n"]
+    assert (trained.metrics["remote_bytes"] > 0).all()
+    assert (trained.metrics["worker_bytes"] > 0).all()
+    assert trained.totals["peak_bytes"] > trained.metrics["worker_bytes"].max() / 2
+
+
+def test_several_labels(tmp_path):
+    labels = np.random.default_rng(0).integers(0, 2, (300, 5))
+    trained, full = both(planted_edges(tmp_path, k=2, labels=labels), **FEW)
+    assert_close(trained, full)
+    assert trained.totals["val_f1"] != trained.totals["val_accuracy"]
+
+
+def test_one_part(tmp_path):
+    trained, full = both(planted_edges(tmp_path, k=1), **FEW)
+    assert_close(trained, full, 1e-6)
+    assert (trained.metrics["remote_bytes"] == 0).all()
+
+
+def test_parts_that_hold_little(tmp_path):
+    """Part 1 has no training vertex, part 2 no edge; a third of the vertices have no label, and some no neighbour."""
+    random = np.random.default_rng(0)
+    edges = np.concatenate([random.integers(0, 30, (90, 2)), random.integers(30, 60, (90, 2))])
+    labels = random.integers(0, 3, 70)
+    labels[::3] = -1
+    splits = {
+        "train": np.r_[0:20, 60:62],
+        "val": np.r_[20:40, 62:64],
+        "test": np.r_[40:60, 64:66],
+    }
+    assignment = np.repeat([0, 1], 90)
+    folder = edge_parts_of(tmp_path / "parts", 70, edges, assignment, 3, labels=labels, splits=splits)
+    trained, full = both(folder, **FEW, dropout=0.2)
+    assert_close(trained, full)
+    assert [row["edges"] for row in trained.totals["per_worker"]][2] == 0
+
+
+@pytest.mark.parametrize("without", [("train",), ("train", "test")])
+def test_splits_that_were_not_given(tmp_path, without):
+    splits = {name: np.arange(10 * i, 10 * i + 10) for i, name in enumerate(without)}
+    trained, full = both(planted_edges(tmp_path, k=2, splits=splits), **{**FEW, "epochs": 2, "patience": 1})
+    assert_close(trained, full)
+    assert np.isnan(trained.totals["val_f1"])
+    assert trained.totals["best_epoch"] == 1  # the last one
+
+
+def test_labels_that_teach_nothing(tmp_path):
+    trained, full = both(planted_edges(tmp_path, k=2, labels=np.zeros(300, int)), **FEW)
+    assert_close(trained, full)
+    assert (trained.metrics["loss"] == 0).all()
+    assert trained.totals["test_accuracy"] == 1
+
+
+def test_features_that_are_no_numbers(tmp_path):
+    features = np.ones((300, 4), np.float32)
+    features[17] = np.nan
+    trained, full = both(planted_edges(tmp_path, k=2, features=features), **FEW)
+    assert np.isnan(trained.metrics["loss"]).all()
+    assert np.isnan(full.metrics["loss"]).all()
+    assert "nan" in str(trained).lower()
+
+
+# Checkpoints.
+
+
+def stop_after(epochs):
+    def progress(_, done, __):
+        if done == epochs:
+            raise InterruptedError
+
+    return progress
+
+
+@pytest.mark.parametrize("mode", ["cd-0", "cd-2"])
+def test_resuming_is_going_on(parts, tmp_path, mode):
+    given = {**FEW, "mode": mode, "epochs": 8}
+    with pytest.raises(InterruptedError):
+        fp.train.distgnn(parts, **given, output=tmp_path / "out", progress=stop_after(3))
+    checkpoint = torch.load(tmp_path / "out" / "checkpoint.pt", weights_only=True)
+    assert 0 < len(json.loads(checkpoint["rows"])) < 8
+    went_on = fp.train.distgnn(parts, **given, output=tmp_path / "out", resume=True)
+    assert went_on.metrics["epoch"].to_list() == list(range(8))
+    assert went_on.metrics["loss"].is_finite().all()
+    files = {file.name for file in (tmp_path / "out").iterdir()}
+    assert files == {"best.pt", "checkpoint.pt", "metrics.parquet", "metrics.svg"}
+    if mode == "cd-0":
+        at_once = fp.train.distgnn(parts, **given)
+        for name in ("loss", "val_f1", "val_accuracy", "evaluation_bytes"):
+            assert went_on.metrics[name].to_list() == at_once.metrics[name].to_list()
+        assert went_on.weights.keys() == at_once.weights.keys()
+        assert all(torch.equal(weight, at_once.weights[name]) for name, weight in went_on.weights.items())
+    others = {"mode": "cd-1"}, {"aggregation": "auto"}, {"lr": 0.5}
+    for other in others:
+        with pytest.raises(fp.ParameterError, match=r"checkpoint.pt is of another method, graph or options"):
+            fp.train.distgnn(parts, **{**given, **other}, output=tmp_path / "out", resume=True)
+
+
+def test_patience_ends_all_workers(parts):
+    trained = fp.train.distgnn(parts, **{**FEW, "epochs": 1000}, patience=3)
+    assert trained.totals["epochs"] == trained.totals["best_epoch"] + 4 < 1000
+    assert (trained.metrics["val_f1"][-4:] <= trained.totals["val_f1"]).all()
+
+
+# Models of the user, and without DGL.
+
+MINE = """
+import sys
+from torch import nn
+from fastpart.train.models.layer import Layer
+from fastpart.train.models.network import Network
+
+class Mean(Layer):
+    def __init__(self, width, out):
+        super().__init__()
+        self.linear = nn.Linear(width, out)
+
+    def over(self, graph, x):
+        return self.linear(graph.mean(x) + graph.targets(x))
+
+class Mine(Network):
+    def make_layer(self, index, width, out, task, options):
+        return Mean(width, out)
+
+def Without(task, options):
+    assert "dgl" in sys.modules and sys.modules["dgl"] is None
+    return Mine(task, options)
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """Return a function that writes a model to a file, and says where it is."""
+
+    def write(code, name="Mine"):
+        file = tmp_path / "mine.py"
+        file.write_text(code)
+        return f"{file}:{name}"
+
+    return write
+
+
+def test_a_model_written_against_neighbourhoods(parts, mine):
+    assert_close(*both(parts, **FEW, model=mine(MINE)))
+
+
+WITHOUT_DGL = """
+import sys, warnings
+warnings.simplefilter("error")
+import fastpart as fp
+parts, model, out = sys.argv[1:]
+given = dict(hidden=8, epochs=3, threads=1)
+for aggregation in ("auto", "torch"):
+    trained = fp.train.distgnn(parts, **given, model=model, aggregation=aggregation, output=out)
+    print(trained.totals["test_f1"])
+    trained.network()
+    print(str(trained).count("\\n") > 3)
+try:
+    fp.train.distgnn(parts, **given, aggregation="dgl")
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+
+def test_training_where_there_is_no_dgl(parts, tmp_path, mine):
+    model = mine(MINE, "Without")
+    (tmp_path / "site").mkdir()
+    # Read by our process and by the workers, which have its path.
+    (tmp_path / "site" / "sitecustomize.py").write_text("import sys\nsys.modules['dgl'] = None\n")
+    path = os.pathsep.join([str(tmp_path / "site"), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_DGL, parts, model, tmp_path / "out"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    *said, refusal = done.stdout.splitlines()
+    expected = fp.train.full(parts, hidden=8, epochs=3, threads=1, model=mine(MINE)).totals["test_f1"]
+    assert said == [str(expected), "True"] * 2
+    assert refusal == "training needs dgl, which is not installed: pip install 'fastpart[train]'"
+
+
+# Refusals, before any process starts.
+
+
+@pytest.fixture
+def no_processes(monkeypatch):
+    monkeypatch.setattr("fastpart.train.supervisor.Supervisor.start", lambda *_, **__: pytest.fail("started"))
+
+
+@pytest.mark.usefixtures("no_processes")
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"mode": "cd-x"}, r"mode: unknown value 'cd-x'; valid are 'cd-0' \(exact\), 'cd-R' .* and '0c'"),
+        ({"mode": "cd-1001"}, "mode: unknown value 'cd-1001'"),
+        ({"mode": None}, "mode: unknown value None"),
+        ({"aggregation": "numpy"}, "aggregation: unknown value 'numpy'; valid are 'auto', 'dgl', 'torch'"),
+        ({"model": "gat", "mode": "cd-2"}, r"mode: attention .*; use mode='cd-0' or '0c'"),
+        ({"model": "gatv2", "mode": "cd-1"}, r"mode: attention .*; use mode='cd-0' or '0c'"),
+        ({"model": "clustergcn"}, "model: 'clustergcn' learns from sampled graphs, .*; train it with sdt"),
+        ({"model": "graphsaint"}, "model: 'graphsaint' learns from sampled graphs, .*; train it with sdt"),
+        ({"model": "perceptron"}, "model: unknown value 'perceptron'; valid are 'graphsage'"),
+        ({"epochs": 0}, "epochs: 0 is not between"),
+        ({"threads": 0}, "threads: 0"),
+        ({"resume": True}, "resume: there is no output= to resume from"),
+        ({"output": "absent/out"}, "absent"),
+    ],
+)
+def test_refusals(parts, given, message):
+    with pytest.raises((fp.FastpartError, OSError), match=f"(?s){message}"):
+        fp.train.distgnn(parts, **{**FEW, **given})
+
+
+def test_one_layer_of_attention_waits_for_nobody(parts):
+    """Refusals are of what the first layer does late, which it never does."""
+
+
+MODELS = {
+    "DGL's layers": (
+        """
+import torch, dgl.nn
+class Mine(torch.nn.Module):
+    def __init__(self, task, options):
+        super().__init__()
+        self.layer = dgl.nn.GraphConv(task.features, task.classes)
+    def forward(self, graphs, x):
+        return self.layer(graphs[0], x)
+""",
+        r"model: .*mine.py:Mine' cannot be trained over divided neighbourhoods: AttributeError: .*"
+        r"what fastpart.train.neighbourhood.Neighbourhood has",
+    ),
+    "rows too many": (
+        """
+import torch
+class Mine(torch.nn.Linear):
+    def __init__(self, task, options):
+        super().__init__(task.features, task.classes)
+    def forward(self, graphs, x):
+        return super().forward(torch.cat([x, x]))
+""",
+        r"model: .*mine.py:Mine' returned rows of shape \(4, 4\); expected \(2, 4\), one row for each vertex",
+    ),
+    "several tensors": (
+        """
+import torch
+class Mine(torch.nn.Linear):
+    def __init__(self, task, options):
+        super().__init__(task.features, task.classes)
+    def forward(self, graphs, x):
+        return super().forward(x), x
+""",
+        r"model: .*mine.py:Mine' returned a tuple; expected one tensor of shape \(2, 4\)",
+    ),
+    "no weights": (
+        """
+import torch
+class Mine(torch.nn.Module):
+    def __init__(self, task, options):
+        super().__init__()
+        self.classes = task.classes
+    def forward(self, graphs, x):
+        return x[:, :self.classes]
+""",
+        r"model: .*mine.py:Mine' has no weights to train",
+    ),
+    "no module": (
+        "def Mine(task, options):\n    return 3\n",
+        r"model: .*mine.py:Mine makes a int, not a torch.nn.Module",
+    ),
+    "an error": (
+        "def Mine(task, options):\n    raise ValueError('too late')\n",
+        r"model: .*mine.py:Mine' cannot be made: ValueError: too late \(in Mine, .*mine.py, line 2\)",
+    ),
+}
+
+
+@pytest.mark.usefixtures("no_processes")
+@pytest.mark.parametrize("what", MODELS)
+def test_models_that_cannot_be_trained_so(parts, mine, what):
+    code, message = MODELS[what]
+    with pytest.raises(fp.ParameterError, match=f"(?s)^{message}"):
+        fp.train.distgnn(parts, **FEW, model=mine(code))
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_a_model_that_no_other_process_finds(parts):
+    class Local:
+        pass
+
+    with pytest.raises(fp.ParameterError, match="model: other processes cannot import it; put the class at the"):
+        fp.train.distgnn(parts, **FEW, model=lambda task, options: fp.train.models.build(task, options))
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_directories_that_lack_something(tmp_path):
+    edges = np.array([[0, 1], [1, 2], [2, 0]], np.uint32)
+    given = {
+        "edges": edges,
+        "features": np.ones((3, 2), np.float32),
+        "labels": np.arange(3),
+        "splits": {"train": [0]},
+    }
+    for missing in given:
+        kept = {name: value for name, value in given.items() if name != missing}
+        if missing == "edges":
+            kept = {}
+        if missing == "labels":
+            del kept["splits"]
+        fp.hdrf(edges, k=2).save(tmp_path / missing, **kept)
+        with pytest.raises(fp.ParameterError, match=rf"holds no {missing}.*; save the partition with part.save\("):
+            fp.train.distgnn(tmp_path / missing)
+    fp.hdrf(edges, k=2).save(tmp_path / "unlabelled", **{**given, "labels": np.array([-1, 0, 0])})
+    with pytest.raises(fp.ParameterError, match="has no labelled vertex to train on"):
+        fp.train.distgnn(tmp_path / "unlabelled")
+    fp.random(edges, k=2).save(tmp_path / "vertex", **given)
+    with pytest.raises(fp.ParameterError, match=r"is a vertex partition; .*over parts of the edges: make .*hdrf"):
+        fp.train.distgnn(tmp_path / "vertex")
+
+
+# From the command line.
+
+
+def command(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "fastpart", "train", "distgnn", *map(str, words)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+WORDS = ("--hidden", "8", "--epochs", "5", "--threads", "1", "--aggregation", "torch")
+
+
+@pytest.fixture(scope="module")
+def late(parts):
+    return fp.train.distgnn(parts, **FEW, mode="cd-2")
+
+
+def test_the_command_prints_json(parts, tmp_path, late):
+    done = command(parts, "-o", tmp_path / "run", "--mode", "cd-2", "--json", *WORDS)
+    assert (done.returncode, done.stderr) == (0, "")
+    content = json.loads(done.stdout)
+    assert [row["loss"] for row in content["epochs"]] == late.metrics["loss"].to_list()
+    assert content["totals"]["mode"] == "cd-2"
+    assert content["totals"]["test_f1"] == late.totals["test_f1"]
+    assert {"best.pt", "checkpoint.pt", "metrics.parquet"} <= set(os.listdir(tmp_path / "run"))
+
+
+def test_the_command_prints_a_table(parts, tmp_path):
+    done = command(parts, "-o", tmp_path / "run", "--mode", "cd-2", *WORDS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split("\n")[0].split()[:4] == ["epoch", "loss", "val_accuracy", "val_f1"]
+    assert re.search(r"^method +distgnn$", done.stdout, re.MULTILINE)
+    assert re.search(r"^mode +cd-2$", done.stdout, re.MULTILINE)
+    assert re.search(r"^replication_factor +1\.\d{4}$", done.stdout, re.MULTILINE)
+    assert done.stdout.endswith(f"saved to {tmp_path / 'run'}\n")
+
+
+NAMESPACE = ["unshare", "--map-root-user", "--net", "--kill-child", "--fork", "sh", "-c"]
+"""torchrun listens on all interfaces; here there is only the loopback."""
+
+
+def under_torchrun(processes, *words):
+    if subprocess.run([*NAMESPACE, "ip link set lo up"], capture_output=True).returncode:
+        pytest.skip("no network namespaces, or no `ip`")
+    run = (
+        f"{sys.executable} -m torch.distributed.run --nproc-per-node {processes} --master-addr 127.0.0.1 "
+        f"--master-port 29500 -m fastpart train distgnn {' '.join(map(str, words))}"
+    )
+    return subprocess.run(
+        [*NAMESPACE, f"ip link set lo up && {run}"],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "GLOO_SOCKET_IFNAME": "lo",
+            "OMP_NUM_THREADS": "1",
+        },
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_workers_that_torchrun_starts(parts, tmp_path, late):
+    done = under_torchrun(2, parts, "-o", tmp_path / "run", "--mode", "cd-2", "--json", *WORDS)
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    np.testing.assert_allclose(
+        [row["loss"] for row in content["epochs"]], late.metrics["loss"].to_numpy(), atol=1e-6
+    )
+    assert content["totals"]["test_f1"] == late.totals["test_f1"]
+    assert content["totals"]["replication_factor"] == late.totals["replication_factor"]
+
+
+def test_torchrun_with_too_few_processes(parts, tmp_path):
+    done = under_torchrun(1, parts, "-o", tmp_path / "run", *WORDS)
+    assert done.returncode != 0
+    assert re.search("src: 2 parts for 1 processes; start one for each part, with --nnodes times", done.stderr)
+    assert "Traceback" not in done.stderr.partition("torch/distributed")[0]
+    assert not (tmp_path / "run").exists()
