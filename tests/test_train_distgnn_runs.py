@@ -350,7 +350,9 @@ def test_a_model_that_no_other_process_finds(parts):
     class Local:
         pass
 
-    with pytest.raises(fp.ParameterError, match="model: other processes cannot import it; put the class at the"):
+    with pytest.raises(
+        fp.ParameterError, match="model: other processes cannot import it; put the class at the"
+    ):
         fp.train.distgnn(parts, **FEW, model=lambda task, options: fp.train.models.build(task, options))
 
 
@@ -370,13 +372,17 @@ def test_directories_that_lack_something(tmp_path):
         if missing == "labels":
             del kept["splits"]
         fp.hdrf(edges, k=2).save(tmp_path / missing, **kept)
-        with pytest.raises(fp.ParameterError, match=rf"holds no {missing}.*; save the partition with part.save\("):
+        with pytest.raises(
+            fp.ParameterError, match=rf"holds no {missing}.*; save the partition with part.save\("
+        ):
             fp.train.distgnn(tmp_path / missing)
     fp.hdrf(edges, k=2).save(tmp_path / "unlabelled", **{**given, "labels": np.array([-1, 0, 0])})
     with pytest.raises(fp.ParameterError, match="has no labelled vertex to train on"):
         fp.train.distgnn(tmp_path / "unlabelled")
     fp.random(edges, k=2).save(tmp_path / "vertex", **given)
-    with pytest.raises(fp.ParameterError, match=r"is a vertex partition; .*over parts of the edges: make .*hdrf"):
+    with pytest.raises(
+        fp.ParameterError, match=r"is a vertex partition; .*over parts of the edges: make .*hdrf"
+    ):
         fp.train.distgnn(tmp_path / "vertex")
 
 
@@ -458,6 +464,8 @@ def test_workers_that_torchrun_starts(parts, tmp_path, late):
 def test_torchrun_with_too_few_processes(parts, tmp_path):
     done = under_torchrun(1, parts, "-o", tmp_path / "run", *WORDS)
     assert done.returncode != 0
-    assert re.search("src: 2 parts for 1 processes; start one for each part, with --nnodes times", done.stderr)
+    assert re.search(
+        "src: 2 parts for 1 processes; start one for each part, with --nnodes times", done.stderr
+    )
     assert "Traceback" not in done.stderr.partition("torch/distributed")[0]
     assert not (tmp_path / "run").exists()

@@ -18,8 +18,8 @@ torch = pytest.importorskip("torch")
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.full_graph import wire as wires  # noqa: E402
-from fastpart.train.full_graph.clock import Clock  # noqa: E402
 from fastpart.train.full_graph.kernels import kernel  # noqa: E402
+from fastpart.train.full_graph.share import Tools  # noqa: E402
 from fastpart.train.libraries import has_dgl  # noqa: E402
 from fastpart.train.models import MODELS, build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
@@ -142,8 +142,9 @@ def epochs_of(case, network, how, epochs=1, aggregation="torch", watch=lambda sh
 
     def work(wire):
         blocks = case.blocks(wire.rank, dtype)
-        make = kernel(aggregation, CPU)
-        share = share_of(blocks, TASK, case.num_train, how, len(network.layers), wire, Clock(), make)
+        tools = Tools(wire, kernel(aggregation, CPU), CPU)
+        options = Options(layers=len(network.layers))
+        share = share_of(blocks, TASK, case.num_train, options, how, tools)
         told = []
         for epoch in range(epochs):
             wire.sent = wire.received = 0
