@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from ..parameters import Progress
+from .. import parameters
+from ..errors import ParameterError
+from ..parameters import Progress, StrPath
 from .history import History
 from .scores import Task
 from .supervisor import Supervisor
 from .trained import Trained
+
+
+def output_of(group: Supervisor, output: StrPath | None, resume: bool) -> Path:
+    """Return where the history is kept: the folder of the user, or one that goes with the processes."""
+    if output is not None:
+        return parameters.path("output", output)
+    if resume:
+        raise ParameterError("resume: there is no output= to resume from")
+    return group.folder / "output"
 
 
 def follow(
@@ -23,4 +36,6 @@ def follow(
         elif kind == "result":
             result = content
     task, scores = Task(**result["task"]), result["totals"]
-    return Trained.of(history.method, task, history.reread(), {**scores, **(totals or {})})
+    trained = Trained.of(history.method, task, history.reread(), {**scores, **(totals or {})})
+    passing = history.output is not None and history.output.is_relative_to(group.folder)
+    return replace(trained, output=None) if passing else trained

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
 import signal
 import sys
 import sysconfig
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -17,7 +19,7 @@ from ..errors import FastpartError
 PIPE, PARENT, RUN = "FASTPART_REPORTS", "FASTPART_SUPERVISOR", "FASTPART_RUN"
 """Variables of the environment: descriptor of the pipe, process id of the supervisor, and name of the run."""
 
-READY, DONE = "ready", "done"
+READY, DONE, FAILED = "ready", "done", "failed"
 """Messages that the supervisor itself understands."""
 
 
@@ -39,6 +41,11 @@ class Reports:
         """Say that nothing is left to do, so that it does not matter how the process ends."""
         self.send(DONE, True)
 
+    def failed(self) -> None:
+        """Say when the process failed, so that others that fail because of it are not taken for the cause."""
+        with contextlib.suppress(OSError):
+            self.send(FAILED, time.monotonic())
+
     def send(self, kind: str, content: Any) -> None:
         """Send a message."""
         if self._pipe is None:
@@ -53,13 +60,14 @@ def run(main: Callable[[Reports], None]) -> NoReturn:
 
     At once: exit handlers of libraries would wait for peers that are gone.
     """
-    code = 1
+    code, reports = 1, Reports()
     try:
-        main(Reports())
+        main(reports)
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1
     except BaseException as error:
+        reports.failed()
         print(describe(error), file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -39,10 +39,10 @@ class Task:
         if self.multilabel:
             said, true = logits > 0, labels > 0.5
             right = (said == true).all(1).sum()
-            counts = [right, torch.tensor(len(true)), (said & true).sum(), (said != true).sum()]
+            counts = [right, right.new_tensor(len(true)), (said & true).sum(), (said != true).sum()]
         else:
             right = (logits.argmax(1) == labels).sum()
-            vertices = torch.tensor(len(labels))
+            vertices = right.new_tensor(len(labels))
             counts = [right, vertices, right, 2 * (vertices - right)]
         return torch.stack(counts).double()
 

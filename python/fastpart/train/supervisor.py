@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import selectors
 import signal
@@ -17,12 +18,15 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import TrainingError
-from .reporting import DONE, PARENT, PIPE, READY, RUN
+from .reporting import DONE, FAILED, PARENT, PIPE, READY, RUN
 from .tether import Tether
 from .traces import SHARED_MEMORY, Traces
 
 START_SECONDS = 120.0
 """What a process may take until it says that it is ready."""
+
+TOGETHER_SECONDS = 5.0
+"""Between the starts of processes that wait for each other."""
 
 LEAVE_SECONDS = 5.0
 """What processes may take to end by themselves once all work is done."""
@@ -56,6 +60,7 @@ class Child:
         os.set_blocking(self.stderr, False)
         self.ready = self.done = False
         self.ended = False
+        self.failed_at = math.inf
         self._line = b""
         self._tail = b""
 
@@ -71,6 +76,8 @@ class Child:
             kind, content = json.loads(line)
             self.ready = self.ready or kind == READY
             self.done = self.done or kind == DONE
+            if kind == FAILED:
+                self.failed_at = content
             found.append((self.name, kind, content))
         return found
 
@@ -250,14 +257,17 @@ class Supervisor:
         if not dead:
             return
         self._wait(dead, TERM_SECONDS)  # the pipe closes a moment before the process ends
-        # One that was killed may have been the reason for others to fail, not the other way round.
-        dead.sort(key=lambda child: (child.status() or 0) >= 0)
+        # One that was killed may have been the reason for others to fail, not the other way round. Of those that failed
+        # by themselves, the first one is: the others may have missed it.
+        dead.sort(key=lambda child: ((child.status() or 0) >= 0, child.failed_at))
         raise TrainingError(_death(dead[0]))
 
     def _refuse_sleepers(self) -> None:
         now = time.monotonic()
-        late = [child for child in self._children if not child.ready and child.deadline < now]
-        if late:
+        waiting = [child for child in self._children if not child.ready]
+        if any(child.deadline < now for child in waiting):
+            # Which one keeps the others waiting, nobody knows: all that were to be ready about now are named.
+            late = [child for child in waiting if child.deadline < now + TOGETHER_SECONDS]
             names = ", ".join(child.name for child in late)
             said = _said(late[0])
             raise TrainingError(f"{names}: not ready after {late[0].ready_within:g} s{said}")

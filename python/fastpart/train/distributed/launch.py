@@ -8,7 +8,7 @@ from ... import parameters
 from ...errors import ParameterError
 from ...parameters import Progress, StrPath
 from ..config import ModelSource, Options
-from ..following import follow
+from ..following import follow, output_of
 from ..history import History
 from ..models import NEIGHBOUR, sampling
 from ..supervisor import Supervisor
@@ -123,8 +123,7 @@ def distdgl(
             graph.refuse_empty_parts()
             machines = Machines.listed(ip_config, graph.parts, group)
         graph.refuse_small_memory(machines.here)
-        kept = group.folder / "output" if output is None else output
-        history = History("distdgl", options, kept, resume, graph.identity)
+        history = History("distdgl", options, output_of(group, output, resume), resume, graph.identity)
         plan = Plan(graph, machines, trainers_per_part, samplers, run.threads)
         plan.start(group, history, resume)
         return follow(group, history, run.progress)

@@ -89,7 +89,7 @@ class Delayed:
             (way, up): _Pipe(wire, clock) for way in ("values", "gradients") for up in (True, False)
         }
         self._all, self._here = copies.degree, copies.local_degree
-        self._is_root = torch.arange(len(copies.vertices)) < copies.num_roots
+        self._is_root = torch.arange(len(bins), device=bins.device) < copies.num_roots
         self._epoch = self._first = 0
 
     def begin(self, epoch: int, first: int) -> None:

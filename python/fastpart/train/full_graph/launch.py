@@ -8,11 +8,11 @@ from typing import Any
 
 import torch.distributed as dist
 
-from ... import parameters
 from ...errors import ParameterError
 from ...parameters import RunOptions, StrPath
 from ..config import Options
 from ..data import AnyDataset
+from ..following import output_of
 from ..jobs.group import shared_output, torchrun_group, under_torchrun
 from ..jobs.job import Job
 from ..jobs.launch import joined, supervised
@@ -43,5 +43,4 @@ def train(
                 )
             return joined(new, dataset, kept, run, totals)
     with Supervisor() as group:
-        kept = group.folder / "output" if output is None else parameters.path("output", output)
-        return supervised(group, new, dataset, kept, k, run, totals)
+        return supervised(group, new, dataset, output_of(group, output, resume), k, run, totals)

@@ -42,6 +42,7 @@ class FullBatch(ABC):
         self._share = share = self.share(dataset, options, how, tools)
         torch.manual_seed(options.seed)
         self.network: nn.Module = build(share.task, options).to(self._device)
+        self._agree(self.network.state_dict().values())
         self._adam = torch.optim.Adam(
             self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
         )
@@ -73,6 +74,7 @@ class FullBatch(ABC):
         table = self._gathered([seconds, self._memory, *mine])
         self._measured.append(table[:, 2:])
         means = table[:, 2:].mean(0)
+        self._agree(self.network.buffers())
         scores, sent = self._scored(("val",))
         return {
             "loss": loss,
@@ -123,6 +125,16 @@ class FullBatch(ABC):
         for weight, piece in zip(trained, pieces, strict=True):
             weight.grad = piece.view_as(weight)
         return flat[0].item()
+
+    @torch.no_grad()
+    def _agree(self, tensors: Iterable[Tensor]) -> None:
+        """Take what rank 0 has: models of users may begin with random numbers of their own, and count batches."""
+        for tensor in tensors:
+            if tensor.dtype == torch.bool:
+                continue  # gloo does not add them up
+            if self._wire.rank != 0:
+                tensor.zero_()
+            self._wire.total(tensor)
 
     def _gathered(self, mine: Iterable[float]) -> Tensor:
         """Return the numbers of all workers, a row for each."""

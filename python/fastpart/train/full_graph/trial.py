@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor, nn
 
 from ...errors import FastpartError, ParameterError
 from ..config import Options
@@ -27,12 +28,15 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
             f"model: {options.model!r} learns from sampled graphs, and full batches have none; train it with sdt or "
             "full, or take graphsage here, which has the same layers"
         )
+    expected = (layers[-1].num_targets, task.classes)
     with torch.random.fork_rng(devices=[]):
-        network = build(task, options)
-        x = torch.ones(len(layers[0].source_degree), task.features)
+        network = _made(task, options)
+        if not any(weight.requires_grad for weight in network.parameters()):
+            raise ParameterError(f"model: {options.model!r} has no weights to train")
         try:
-            said = network(layers, x)
-            said.sum().backward()
+            said = network(layers, torch.ones(len(layers[0].source_degree), task.features))
+            if isinstance(said, Tensor) and said.shape == expected:
+                said.sum().backward()
         except FastpartError:
             raise
         except Exception as error:  # whatever a model of the user's raises
@@ -40,9 +44,19 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
                 f"model: {options.model!r} cannot be trained over divided neighbourhoods: {describe(error)}; its "
                 "layers may call what fastpart.train.neighbourhood.Neighbourhood has, and nothing of DGL's"
             ) from None
-    expected = (layers[-1].num_targets, task.classes)
-    if said.shape != expected:
-        raise ParameterError(
-            f"model: {options.model!r} returned rows of shape {tuple(said.shape)}; expected {expected}, one row for "
-            "each vertex"
+    if not isinstance(said, Tensor) or said.shape != expected:
+        what = (
+            f"rows of shape {tuple(said.shape)}" if isinstance(said, Tensor) else f"a {type(said).__name__}"
         )
+        raise ParameterError(
+            f"model: {options.model!r} returned {what}; expected a tensor of shape {expected}, one row for each vertex"
+        )
+
+
+def _made(task: Task, options: Options) -> nn.Module:
+    try:
+        return build(task, options)
+    except FastpartError:
+        raise
+    except Exception as error:  # whatever a model of the user's raises
+        raise ParameterError(f"model: {options.model!r} cannot be made: {describe(error)}") from None

@@ -14,6 +14,7 @@ from ...errors import ParameterError
 from ...parameters import Progress, RunOptions, StrPath
 from ..config import ModelSource, Options
 from ..data import Dataset
+from ..following import output_of
 from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
 from ..jobs.job import Job
 from ..jobs.launch import NewJob, joined, supervised
@@ -144,7 +145,9 @@ def sdt(
     new = partial(Job, "sdt", options=options, how=how, resume=resume)
     if under_torchrun():
         return _joined(dataset, wanted, new, shared_output(output, asked), run)
-    return _supervised(dataset, wanted, new, output, asked or run.threads or _core.default_threads(), run)
+    most = asked or run.threads or _core.default_threads()
+    with Supervisor() as group:
+        return _supervised(group, dataset, wanted, new, output_of(group, output, resume), most, run)
 
 
 @dataclass(frozen=True)
@@ -173,15 +176,19 @@ class _Parts:
 
 
 def _supervised(
-    dataset: Dataset, wanted: _Parts, new: NewJob, output: StrPath | None, workers: int, run: RunOptions
+    group: Supervisor,
+    dataset: Dataset,
+    wanted: _Parts,
+    new: NewJob,
+    output: Path,
+    workers: int,
+    run: RunOptions,
 ) -> Trained:
     """Start all workers on this machine, at most one per part."""
-    with Supervisor() as group:
-        kept = group.folder / "output" if output is None else parameters.path("output", output)
-        sizes = wanted.of(dataset, workers)
-        dataset = wanted.made(dataset, sizes, kept, run)
-        workers = min(workers, dataset.partition.k)
-        return supervised(group, new, dataset, kept, workers, run, _facts(dataset, sizes, workers))
+    sizes = wanted.of(dataset, workers)
+    dataset = wanted.made(dataset, sizes, output, run)
+    workers = min(workers, dataset.partition.k)
+    return supervised(group, new, dataset, output, workers, run, _facts(dataset, sizes, workers))
 
 
 def _joined(dataset: Dataset, wanted: _Parts, new: NewJob, output: Path, run: RunOptions) -> Trained:

@@ -1,0 +1,169 @@
+"""Whatever becomes of a process of full-batch training: all end within ten seconds with the cause, nothing is left."""
+
+import os
+import signal
+import tempfile
+import time
+
+import numpy as np
+import pytest
+from child import SignalAt, run_child
+from test_train_deaths import SECONDS, named, sessions_of, tree
+from watched import gone, runs, traces
+
+import fastpart as fp
+
+pytest.importorskip("torch")
+
+pytestmark = pytest.mark.timeout(180)
+
+GIVEN = {"hidden": 8, "threads": 1, "epochs": 100_000, "aggregation": "torch"}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    random = np.random.default_rng(0)
+    edges = random.integers(0, 300, (1500, 2)).astype(np.uint32)
+    features, labels = random.standard_normal((300, 8), np.float32), random.integers(0, 3, 300)
+    splits = {"train": np.arange(150), "val": np.arange(150, 225), "test": np.arange(225, 300)}
+    folder = tmp_path_factory.mktemp("parts") / "parts"
+    fp.hdrf(edges, k=2).save(folder, edges=edges, features=features, labels=labels, splits=splits)
+    return folder
+
+
+@pytest.fixture
+def nothing_left(tmp_path, monkeypatch):
+    """Assert that neither processes nor files outlive the training."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    before = set(tree(os.getpid()))
+    yield
+    assert not [pid for pid in set(tree(os.getpid())) - before if runs(pid)]
+    assert traces(os.getpid(), tmp_path / "tmp") == []
+
+
+def killing(number, at=3):
+    """Return a ``progress`` that signals a worker, and when it did so."""
+    times = []
+
+    def progress(_, done, __):
+        if done == at:
+            os.kill(named("jobs.process", 1), number)
+            times.append(time.monotonic())
+
+    return progress, times
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("mode", ["cd-0", "cd-5", "0c"])
+def test_a_death_ends_all(parts, mode):
+    progress, times = killing(signal.SIGKILL)
+    with pytest.raises(
+        fp.TrainingError, match=r"^worker 1 was killed by SIGKILL \(if nobody killed it, memory ran out"
+    ):
+        fp.train.distgnn(parts, **GIVEN, mode=mode, progress=progress)
+    assert time.monotonic() - times[0] < SECONDS
+
+
+FAILING = """
+import os, time
+from fastpart.train.models import GraphSAGE
+
+class Mine(GraphSAGE):
+    calls = 0
+
+    def forward(self, graphs, x):
+        type(self).calls += 1
+        if os.environ.get("RANK") == "1" and self.calls == 6:
+            raise LookupError("no such thing")
+        return super().forward(graphs, x)
+"""
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("busy", [False, True])
+def test_the_model_of_one_process_fails(parts, tmp_path, busy):
+    """Others fail, too, as they wait for it in vain; whoever listens late still hears the cause."""
+    file = tmp_path / "mine.py"
+    file.write_text(FAILING)
+
+    def progress(_, done, __):
+        if busy and done == 2:
+            time.sleep(2)
+
+    with pytest.raises(fp.TrainingError) as caught:
+        fp.train.distgnn(parts, **GIVEN, model=f"{file}:Mine", progress=progress)
+    text = str(caught.value)
+    assert text.startswith("worker 1 ended with exit code 1 before its work was done; the other processes")
+    assert f"LookupError: no such thing (in forward, {file}, line 11)" in text
+
+
+@pytest.fixture
+def at_start(tmp_path, monkeypatch):
+    """Return a function that lets worker 1 execute some code before all else."""
+
+    def let(code):
+        (tmp_path / "site").mkdir()
+        guarded = f"import os\nif os.environ.get('RANK') == '1':\n    {code}\n"
+        (tmp_path / "site" / "sitecustomize.py").write_text(guarded)
+        monkeypatch.syspath_prepend(tmp_path / "site")
+
+    return let
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_worker_that_ends_before_it_starts(parts, at_start):
+    at_start("os._exit(3)")
+    with pytest.raises(fp.TrainingError, match=r"^worker 1 ended with exit code 3 before its work was done"):
+        fp.train.distgnn(parts, **GIVEN)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_worker_that_never_starts(parts, at_start, monkeypatch):
+    from fastpart.train.supervisor import Supervisor
+
+    monkeypatch.setitem(Supervisor.start.__kwdefaults__, "ready_within", 3.0)
+    at_start("import time; time.sleep(1000)")
+    begin = time.monotonic()
+    with pytest.raises(fp.TrainingError, match=r"^worker 0, worker 1: not ready after 3 s"):
+        fp.train.distgnn(parts, **GIVEN)
+    assert time.monotonic() - begin < 3 + SECONDS
+
+
+TRAIN = """
+import os, sys, tempfile
+tempfile.tempdir = sys.argv[2]
+import fastpart as fp
+def progress(phase, done, total):
+    if done == 3:
+        print(os.getpid(), flush=True)
+        print("ready", flush=True)
+given = dict(hidden=8, threads=1, aggregation="torch", mode=sys.argv[4], output=sys.argv[3])
+try:
+    fp.train.distgnn(sys.argv[1], epochs=100_000, progress=progress, **given)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(("number", "mode"), [(signal.SIGINT, "cd-5"), (signal.SIGKILL, "cd-0")])
+def test_the_end_of_the_process_of_the_user(parts, tmp_path, number, mode):
+    from fastpart.train.traces import remove_stale
+
+    out, tmp = tmp_path / "out", tmp_path / "tmp"
+    tmp.mkdir()
+    at = SignalAt(number, "ready")
+    outcome = run_child(TRAIN, parts, tmp, out, mode, signal_at=at, may_die_of=[signal.SIGKILL], timeout=120)
+    me = int(outcome.out.split()[0])
+    assert outcome.ended - outcome.signalled < SECONDS
+    assert gone(*sessions_of(tmp), seconds=SECONDS)
+    if number == signal.SIGINT:
+        assert (outcome.rc, outcome.out.split()[-1]) == (0, "interrupted"), outcome.err
+        assert {"best.pt", "checkpoint.pt", "metrics.parquet"} <= set(os.listdir(out))
+    else:
+        before, tempfile.tempdir = tempfile.tempdir, str(tmp)
+        try:
+            assert len(remove_stale()) == 1
+        finally:
+            tempfile.tempdir = before
+    assert traces(me, tmp) == []
