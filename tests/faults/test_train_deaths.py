@@ -5,11 +5,10 @@ import signal
 import socket
 import tempfile
 import time
-from pathlib import Path
 
 import pytest
 from child import SignalAt, run_child
-from watched import gone, runs, traces
+from watched import gone, named, runs, sessions_of, traces, tree
 
 import fastpart as fp
 
@@ -26,18 +25,6 @@ def parts(tmp_path_factory):
     from distributed import planted
 
     return planted(tmp_path_factory.mktemp("parts") / "parts", 2)
-
-
-def tree(pid):
-    """Return the descendants of a process."""
-    below = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return below + [descendant for child in below for descendant in tree(child)]
-
-
-def named(text, number=0):
-    """Return a descendant of ours by a part of its command line."""
-    found = [pid for pid in tree(os.getpid()) if text in Path(f"/proc/{pid}/cmdline").read_text()]
-    return sorted(found)[number]
 
 
 VICTIMS = {
@@ -123,17 +110,3 @@ def test_the_end_of_the_process_of_the_user(parts, tmp_path, number):
         finally:
             tempfile.tempdir = monkey
     assert traces(me, tmp_path) == []
-
-
-def sessions_of(folder):
-    """Return the processes whose temporary folder is in a folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                environment = (entry / "environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if any(line.startswith(b"TMPDIR=" + os.fsencode(folder)) for line in environment):
-                found.append(int(entry.name))
-    return found

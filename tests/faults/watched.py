@@ -40,3 +40,29 @@ def traces(supervisor: int, tmp: Path) -> list[str]:
         for entry in folder.iterdir()
         if f"fastpart-{supervisor}-" in entry.name
     ]
+
+
+def tree(pid):
+    """Return the descendants of a process."""
+    below = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return below + [descendant for child in below for descendant in tree(child)]
+
+
+def named(text, number=0):
+    """Return a descendant of ours by a part of its command line."""
+    found = [pid for pid in tree(os.getpid()) if text in Path(f"/proc/{pid}/cmdline").read_text()]
+    return sorted(found)[number]
+
+
+def sessions_of(folder):
+    """Return the processes whose temporary folder is in a folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                environment = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if any(line.startswith(b"TMPDIR=" + os.fsencode(folder)) for line in environment):
+                found.append(int(entry.name))
+    return found
