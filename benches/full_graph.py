@@ -45,7 +45,7 @@ MODES = ("cd-0", "cd-5", "0c")
 SANCUS: dict[str, dict[str, Any]] = {
     "all rows": {},
     "all rows, eps_e = 4": {"eps_e": 4},
-    "all rows, eps_h = 0.05": {"eps_h": 0.05},
+    "all rows, eps_a = 4": {"eps_a": 4},
     "boundary": {"rows": "boundary"},
     "boundary, eps_e = 4": {"rows": "boundary", "eps_e": 4},
 }

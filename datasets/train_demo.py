@@ -1,4 +1,4 @@
-"""Train over the parts of a real graph with DGL's distributed engine. Run it with `make train-demo`."""
+"""Train over the parts of a real graph: mini-batches, then full batches. Run it with `make train-demo`."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,6 @@ import fastpart as fp
 
 HERE = Path(__file__).parent
 NAME, VERTICES = "amazon-computers", 13752
-PARTS = 2
 
 
 def features() -> np.ndarray:
@@ -26,18 +25,15 @@ def splits() -> dict[str, np.ndarray]:
     return {"train": order[:train], "val": order[train:val], "test": order[val:]}
 
 
-def main() -> None:
-    out = HERE.parent / "out"
-    out.mkdir(exist_ok=True)
+def mini_batches(edges: fp.Edges, out: Path, **content) -> Path:
+    """Train with DGL's distributed engine over 2 parts of the vertices; return the directory of the parts."""
     start = time.perf_counter()
-    edges = fp.convert(HERE / f"{NAME}.txt.gz", out / f"{NAME}.bin", num_vertices=VERTICES)
-    chosen = splits()
     mask = np.zeros(VERTICES, bool)
-    mask[chosen["train"]] = True
+    mask[content["splits"]["train"]] = True
     # Every trainer is to have as much to do: the training vertices are balanced, too.
-    part = fp.spring(edges, k=PARTS, balance_on=mask)
+    part = fp.spring(edges, k=2, balance_on=mask)
     folder = out / f"{NAME}-train"
-    part.save(folder, edges=edges, features=features(), labels=HERE / f"{NAME}.labels.npy", splits=chosen)
+    part.save(folder, edges=edges, **content)
     first = None
 
     def progress(phase: str, done: int, total: int) -> None:
@@ -52,8 +48,33 @@ def main() -> None:
     print(f"\n{trained}\n")
     print(f"first epoch after {first:.0f} s, all of it {time.perf_counter() - start:.0f} s")
     print(f"weights, checkpoint and metrics: {out.name}/train-demo/\n")
-    print(f"next: .venv-train/bin/fastpart train sdt out/{folder.name} --epochs 50")
-    print(f"      .venv-train/bin/fastpart train full out/{folder.name} --epochs 50")
+    return folder
+
+
+def full_batches(edges: fp.Edges, out: Path, **content) -> Path:
+    """Train over 4 parts of the edges, by SIGMA, one process each; return the directory of the parts."""
+    start = time.perf_counter()
+    folder = out / f"{NAME}-edges"
+    fp.sigma(edges, k=4, mode="edge").save(folder, edges=edges, **content)
+    trained = fp.train.distgnn(folder, epochs=60, output=out / "train-demo-edges")
+    print(f"\n{trained}\n\nall of it {time.perf_counter() - start:.0f} s\n")
+    return folder
+
+
+def main() -> None:
+    out = HERE.parent / "out"
+    out.mkdir(exist_ok=True)
+    edges = fp.convert(HERE / f"{NAME}.txt.gz", out / f"{NAME}.bin", num_vertices=VERTICES)
+    content = {"features": features(), "labels": HERE / f"{NAME}.labels.npy", "splits": splits()}
+    print("distdgl: sampled mini-batches over 2 parts of the vertices\n")
+    vertices = mini_batches(edges, out, **content)
+    print("distgnn: full batches over 4 parts of the edges")
+    by_edges = full_batches(edges, out, **content)
+    print(f"next: .venv-train/bin/fastpart train sdt out/{vertices.name} --epochs 50")
+    print(f"      .venv-train/bin/fastpart train distgnn out/{by_edges.name} --mode cd-5")
+    print(
+        f"      .venv-train/bin/fastpart train full out/{by_edges.name}     # the same numbers in one process"
+    )
 
 
 if __name__ == "__main__":

@@ -17,22 +17,36 @@ TRAINING = {"epochs": 24, "hidden": 32, "threads": 1}
 
 
 @pytest.fixture(scope="module")
-def parts(datasets, tmp_path_factory):
-    """Return Cora in 4 parts of SPRING, with equally many training vertices."""
+def cora(datasets, tmp_path_factory):
+    """Return a folder, the edges, and what belongs to the vertices."""
     folder = tmp_path_factory.mktemp("cora")
     labels = np.load(datasets / "cora.labels.npy")
     edges = fp.convert(datasets / "cora.txt.gz", folder / "cora.bin", num_vertices=len(labels))
     order = np.random.default_rng(0).permutation(len(labels))
     splits = {"train": order[:1000], "val": order[1000:1500], "test": order[1500:]}
-    mask = np.isin(np.arange(len(labels)), splits["train"])
     features = scipy.sparse.load_npz(datasets / "cora.features.npz").toarray()
-    part = fp.spring(edges, k=4, balance_on=mask)
-    part.save(folder / "parts", edges=edges, features=features, labels=labels, splits=splits)
+    return folder, edges, {"features": features, "labels": labels, "splits": splits}
+
+
+@pytest.fixture(scope="module")
+def parts(cora):
+    """Return Cora in 4 parts of SPRING, with equally many training vertices."""
+    folder, edges, content = cora
+    mask = np.isin(np.arange(edges.num_vertices), content["splits"]["train"])
+    fp.spring(edges, k=4, balance_on=mask).save(folder / "parts", edges=edges, **content)
     return folder / "parts"
 
 
-def mean(train, parts, **given):
-    runs = [train(parts, **{**TRAINING, **given}, seed=seed) for seed in range(SEEDS)]
+@pytest.fixture(scope="module")
+def edge_parts(cora):
+    """Return the edges of Cora in 4 parts of SIGMA."""
+    folder, edges, content = cora
+    fp.sigma(edges, k=4, mode="edge").save(folder / "edges", edges=edges, **content)
+    return folder / "edges"
+
+
+def mean(train, parts, seeds=SEEDS, **given):
+    runs = [train(parts, **{**TRAINING, **given}, seed=seed) for seed in range(seeds)]
     return statistics.fmean(run.totals["test_accuracy"] for run in runs)
 
 
@@ -55,3 +69,17 @@ def test_model_averaging_is_as_accurate(parts, centralized, given):
 @pytest.mark.timeout(300)
 def test_the_distributed_engine_is_as_accurate(parts, centralized):
     assert abs(mean(fp.train.distdgl, parts, batch_size=64, epochs=12) - centralized) < POINTS
+
+
+@pytest.mark.timeout(300)
+def test_full_batches_over_parts_are_those_of_one_process(parts, edge_parts):
+    central = fp.train.full(parts, **TRAINING)
+    for over_parts in (fp.train.distgnn(edge_parts, **TRAINING), fp.train.sancus(parts, **TRAINING)):
+        np.testing.assert_allclose(over_parts.metrics["loss"], central.metrics["loss"], rtol=0, atol=1e-4)
+        assert abs(over_parts.totals["test_accuracy"] - central.totals["test_accuracy"]) < 0.003
+
+
+@pytest.mark.timeout(300)
+def test_late_and_missing_messages_cost_little(parts, edge_parts, centralized):
+    assert abs(mean(fp.train.distgnn, edge_parts, seeds=1, mode="cd-5") - centralized) < POINTS
+    assert abs(mean(fp.train.sancus, parts, seeds=1, rows="boundary", eps_e=4) - centralized) < POINTS

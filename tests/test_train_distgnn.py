@@ -18,8 +18,8 @@ from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
 from fastpart.train.edge_parts.local import load  # noqa: E402
 from fastpart.train.edge_parts.share import share_of  # noqa: E402
-from fastpart.train.full_graph.clock import Clock  # noqa: E402
 from fastpart.train.full_graph.kernels import kernel  # noqa: E402
+from fastpart.train.full_graph.share import Tools  # noqa: E402
 from fastpart.train.models import MODELS, build  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -57,8 +57,10 @@ def gradients(network):
 def shares(dataset, wire, dtype, mode="cd-0", aggregation="torch", layers=2):
     copies = load(dataset, wire.rank)
     copies.features = copies.features.to(dtype)
-    make = kernel(aggregation, torch.device("cpu"))
-    return share_of(copies, dataset.task, dataset.num_train, mode, layers, 0, wire, Clock(), make)
+    cpu = torch.device("cpu")
+    tools = Tools(wire, kernel(aggregation, cpu), cpu)
+    options = Options(layers=layers)
+    return share_of(copies, dataset.task, dataset.num_train, options, {"mode": mode}, tools)
 
 
 def step_of(share, network):

@@ -21,8 +21,8 @@ from fastpart.train.edge_data import EdgeDataset  # noqa: E402
 from fastpart.train.edge_parts.delayed import bins_of  # noqa: E402
 from fastpart.train.edge_parts.local import load  # noqa: E402
 from fastpart.train.edge_parts.share import share_of  # noqa: E402
-from fastpart.train.full_graph.clock import Clock  # noqa: E402
 from fastpart.train.full_graph.kernels import kernel  # noqa: E402
+from fastpart.train.full_graph.share import Tools  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
 
@@ -172,7 +172,14 @@ def moved(network, epochs, step):
     return found
 
 
-@settings(max_examples=10, deadline=None)
+def share_between(wire, dataset, copies, mode, layers):
+    cpu = torch.device("cpu")
+    tools = Tools(wire, kernel("torch", cpu), cpu)
+    options = Options(layers=layers)
+    return share_of(copies, dataset.task, dataset.num_train, options, {"mode": mode}, tools)
+
+
+@settings(max_examples=6, deadline=None)
 @given(graph=edge_lists(7, 16).filter(lambda drawn: drawn[0] > 1), layers=st.integers(1, 3), data=st.data())
 @pytest.mark.parametrize("mode", ["cd-1", "cd-2", "cd-3", "0c"])
 @pytest.mark.parametrize("name", ["graphsage", "graphsage-gcn", "gcn", "gin", "ngnn", "sgc"])
@@ -189,8 +196,7 @@ def test_epochs_are_those_of_the_slow_way(name, mode, graph, layers, data):
         def work(wire):
             copies = load(dataset, wire.rank)
             copies.features = copies.features.to(DTYPE)
-            make = kernel("torch", torch.device("cpu"))
-            share = share_of(copies, dataset.task, dataset.num_train, mode, layers, 0, wire, Clock(), make)
+            share = share_between(wire, dataset, copies, mode, layers)
             network = networks[wire.rank]
 
             def step(epoch):
@@ -228,10 +234,7 @@ def test_late_totals_send_a_share_of_the_bytes(tmp_path):
     def sent(mode, epochs):
         def work(wire):
             torch.manual_seed(0)
-            make = kernel("torch", torch.device("cpu"))
-            share = share_of(
-                load(dataset, wire.rank), dataset.task, dataset.num_train, mode, 2, 0, wire, Clock(), make
-            )
+            share = share_between(wire, dataset, load(dataset, wire.rank), mode, 2)
             network = networks[wire.rank]
             counts = []
             for epoch in range(epochs):

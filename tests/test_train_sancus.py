@@ -18,8 +18,8 @@ torch = pytest.importorskip("torch")
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.full_graph import wire as wires  # noqa: E402
-from fastpart.train.full_graph.clock import Clock  # noqa: E402
 from fastpart.train.full_graph.kernels import kernel  # noqa: E402
+from fastpart.train.full_graph.share import Tools  # noqa: E402
 from fastpart.train.libraries import has_dgl  # noqa: E402
 from fastpart.train.models import MODELS, build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
@@ -142,8 +142,9 @@ def epochs_of(case, network, how, epochs=1, aggregation="torch", watch=lambda sh
 
     def work(wire):
         blocks = case.blocks(wire.rank, dtype)
-        make = kernel(aggregation, CPU)
-        share = share_of(blocks, TASK, case.num_train, how, len(network.layers), wire, Clock(), make)
+        tools = Tools(wire, kernel(aggregation, CPU), CPU)
+        options = Options(layers=len(network.layers))
+        share = share_of(blocks, TASK, case.num_train, options, how, tools)
         told = []
         for epoch in range(epochs):
             wire.sent = wire.received = 0
@@ -340,6 +341,17 @@ def test_scores_take_no_copies_and_leave_them_alone():
         torch.testing.assert_close(rows, expected[vertices], rtol=0, atol=1e-10)
 
 
+def test_blocks_are_compared_with_what_was_sent_whatever_becomes_of_them():
+    epoch = staleness.Epoch()
+    layer = staleness.Staleness(staleness.Changed(0.5, wires.NoWire()), epoch, [True], 0)
+    x, fresh = torch.ones(2, 3), []
+    for number, factor in enumerate((1.4, 1.4, 1.0, torch.nan, 1.0)):
+        epoch.begin(number)
+        fresh += layer.decide(x)[0]
+        x.mul_(factor)  # as a model may do after the product
+    assert fresh == [True, False, True, False, True]
+
+
 def test_several_products_in_a_layer_have_copies_of_their_own():
     class Two(torch.nn.Module):
         def __init__(self, *_):
@@ -442,6 +454,17 @@ def test_blocks_of_a_directory_are_those_of_the_graph(tmp_path, hops):
                 assert sorted(indices[start:stop]) == sorted(expected.edges[q][1][start:stop]), row
 
 
+@pytest.mark.parametrize("owner", [-1, 1, 2])
+def test_halo_of_parts_that_do_not_hold_it_is_refused(tmp_path, owner):
+    path = planted(tmp_path, k=2)
+    file = next(path.glob("*1*/halo_parts.npy"))
+    np.save(file, np.full_like(np.load(file), owner))
+    with pytest.raises(
+        fp.GraphFormatError, match=f"part 1 has halo vertices that part {owner} does not hold"
+    ):
+        row_blocks.load(Dataset(path), 1, CPU)
+
+
 # What is refused.
 
 
@@ -476,63 +499,3 @@ def test_bounds_below_zero_are_refused(name):
         bounds(**{name: "2"})
     with pytest.raises(fp.ParameterError if name == "eps_h" else TypeError, match=name):
         bounds(**{name: float("nan")})
-
-
-# In processes of their own.
-
-
-@pytest.mark.skipif(not has_dgl(), reason="the whole graph is DGL's")
-@pytest.mark.parametrize(("model", "rows"), [("graphsage", "all"), ("gcn", "boundary")])
-def test_losses_are_those_of_full(tmp_path, model, rows):
-    path = planted(tmp_path, k=3)
-    given = {"model": model, "epochs": 10, "dropout": 0.5, "threads": 1, "seed": 3}
-    found, expected = fp.train.sancus(path, rows=rows, **given), fp.train.full(path, **given)
-    np.testing.assert_allclose(found.metrics["loss"], expected.metrics["loss"], rtol=0, atol=1e-4)
-    np.testing.assert_allclose(found.metrics["val_f1"], expected.metrics["val_f1"], atol=0.02)
-    assert found.totals["parts"] == 3
-    assert found.metrics["broadcasts"].to_list() == [3] * 10
-    workers = found.totals["per_worker"]
-    assert sum(worker["vertices"] for worker in workers) == 600
-    assert sum(worker["edges"] for worker in workers) == 2 * Dataset(path).manifest["m"]
-    # Features are sent once.
-    first, *later = found.metrics["remote_bytes"]
-    assert first > later[0] == min(later) == max(later)
-
-
-@pytest.mark.parametrize(("bound", "eps"), [("eps_e", 2), ("eps_a", 2), ("eps_h", 0.1)])
-def test_skipped_broadcasts_save_bytes_and_keep_accuracy(tmp_path, bound, eps):
-    path = planted(tmp_path, k=2)
-    trained = fp.train.sancus(path, epochs=15, dropout=0.0, threads=1, **{bound: eps})
-    assert trained.totals["test_accuracy"] > 0.8
-    rows = trained.metrics
-    assert rows["broadcasts"][0] == 2
-    assert (rows["broadcasts"] + rows["skipped"] == 2).all()
-    assert rows["skipped"].sum() > 0
-    # A broadcast and its gradients take the same in each epoch, of parts of about the same size, and nothing else.
-    later = rows[1:]
-    assert (later.filter(later["broadcasts"] == 0)["remote_bytes"] == 0).all()
-    each = (later["remote_bytes"] / later["broadcasts"]).drop_nans()
-    assert each.max() < 1.1 * each.min()
-
-
-def test_resume_goes_on_where_it_was(tmp_path):
-    path, output = planted(tmp_path, k=2), tmp_path / "run"
-    given = {"threads": 1, "output": output, "rows": "boundary"}
-    whole = fp.train.sancus(path, epochs=6, threads=1, rows="boundary")
-    stopped = 3
-
-    def stop(_, done, __):
-        if done == stopped:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fp.train.sancus(path, epochs=6, progress=stop, **given)
-    resumed = fp.train.sancus(path, epochs=6, resume=True, **given)
-    np.testing.assert_allclose(resumed.metrics["loss"], whole.metrics["loss"], rtol=0, atol=1e-5)
-    with pytest.raises(fp.ParameterError, match="resume"):
-        fp.train.sancus(path, epochs=6, resume=True, eps_e=1, **given)
-
-
-def test_attention_is_refused(tmp_path):
-    with pytest.raises(fp.ParameterError, match="product of matrices"):
-        fp.train.sancus(planted(tmp_path, k=2), model="gat")

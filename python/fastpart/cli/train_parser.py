@@ -46,7 +46,7 @@ def _add_method(methods: Any, name: str, summary: str) -> None:
         training.train_over,
         summary,
         f"fastpart train {name} parts/\n"
-        f"fastpart train {name} parts/ --model gat --hidden 32 --epochs 200 --patience 20{more} -o run/",
+        f"fastpart train {name} parts/ --model gcn --hidden 32 --epochs 200 --patience 20{more} -o run/",
     )
     method.set_defaults(method=name)
     method.add_argument("src", metavar="PARTS", help="a partition directory with features, labels and splits")

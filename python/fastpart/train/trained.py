@@ -17,8 +17,6 @@ from .history import PLOT, History
 from .models import build
 from .scores import Task
 
-_USED = ("remote_bytes", "worker_bytes")
-
 _SHOWN = 10
 """Of the epochs, the last ones."""
 
@@ -36,7 +34,8 @@ class Trained:
         ``seconds``, and what the method adds.
     totals : dict
         ``epochs``, ``best_epoch``, ``val_accuracy``, ``val_f1``, ``test_accuracy``, ``test_f1`` of the best epoch's
-        weights, ``seconds_per_epoch``, ``remote_bytes`` and ``worker_bytes`` (medians over the epochs), and what the
+        weights, ``seconds_per_epoch`` and ``worker_bytes`` (medians over the epochs), ``remote_bytes`` (their mean
+        over the epochs after the first, which may also send what is sent only once), and what the
         method adds.
     weights : dict of torch.Tensor
         Weights of the best epoch.
@@ -56,8 +55,9 @@ class Trained:
     def workers(self) -> pl.DataFrame | None:
         """One row per worker, of methods that look at them one by one: what it holds, and what an epoch takes there.
 
-        ``worker``; what it holds, as ``vertices`` and ``edges``; medians over the epochs of the seconds by what they
-        went into, and of ``sent_bytes`` and ``received_bytes``; ``peak_bytes``, its largest resident memory.
+        ``worker``; what it holds, as ``vertices`` and ``edges``; over the epochs after the first, medians of the
+        seconds by what they went into, and means of ``sent_bytes`` and ``received_bytes``; ``peak_bytes``, its largest
+        resident memory.
         """
         rows = self.totals.get("per_worker")
         return None if rows is None else pl.DataFrame(rows)
@@ -72,7 +72,8 @@ class Trained:
             "best_epoch": history.best_epoch,
             **totals,
             "seconds_per_epoch": metrics["seconds"].median(),
-            **{name: _rounded(metrics[name].median()) for name in _USED if name in metrics.columns},
+            "remote_bytes": _rounded(_after_first(metrics["remote_bytes"]).mean()),
+            "worker_bytes": _rounded(metrics["worker_bytes"].median()),
         }
         trained = cls(method, task, history.options, metrics, of_all, history.best, history.output)
         if history.output is not None:
@@ -123,6 +124,10 @@ class Trained:
             f"<Trained by {self.method}: {totals['epochs']} epochs, the best {totals['best_epoch']}, "
             f"test accuracy {totals['test_accuracy']:.4f}>"
         )
+
+
+def _after_first(column: pl.Series) -> pl.Series:
+    return column[1:] if len(column) > 1 else column
 
 
 def _rounded(value: Any) -> int:

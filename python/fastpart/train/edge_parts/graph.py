@@ -10,13 +10,11 @@ import torch
 from torch import Tensor
 
 from ..full_graph.clock import Clock
-from ..full_graph.kernels import Ids, Kernel
+from ..full_graph.kernels import Kernel, MakeKernel
 from ..full_graph.sums import summed
 from ..neighbourhood import Neighbourhood
 from .exchange import Totals
 from .local import Copies
-
-MakeKernel = Callable[[Ids, Ids, int], Kernel]
 
 
 class Edges:

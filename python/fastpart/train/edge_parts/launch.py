@@ -9,11 +9,10 @@ from ... import parameters
 from ...parameters import Progress, StrPath
 from ..config import ModelSource, Options
 from ..edge_data import EdgeDataset
-from ..full_graph.clock import Clock
 from ..full_graph.kernels import AGGREGATIONS, kernel
 from ..full_graph.launch import train
+from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
-from ..full_graph.wire import NoWire
 from ..scores import Task
 from ..trained import Trained
 from .local import Copies
@@ -150,7 +149,6 @@ def _try(task: Task, options: Options, mode: str) -> None:
         up={},
         down={},
     )
-    make = kernel("torch", torch.device("cpu"))
-    share = share_of(two, task, 1, mode, options.layers, options.seed, NoWire(), Clock(), make)
+    share = share_of(two, task, 1, options, {"mode": mode}, Tools.alone())
     share.begin(0)
     try_model(task, options, share.layers)

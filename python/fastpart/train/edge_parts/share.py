@@ -9,14 +9,14 @@ from typing import Any
 import torch
 
 from ...errors import ParameterError
+from ..config import Options
 from ..edge_data import EdgeDataset
-from ..full_graph.clock import Clock
-from ..full_graph.share import Share
-from ..full_graph.wire import Wire
+from ..full_graph.share import Share, Tools
+from ..scores import Task
 from ..seeds import mixed
 from .delayed import Delayed
 from .exchange import Alone, Exact, Totals
-from .graph import EdgeLayer, Edges, MakeKernel
+from .graph import EdgeLayer, Edges
 from .local import Copies, load
 
 MAX_DELAY = 1000
@@ -53,7 +53,7 @@ class EdgeShare(Share):
     def begin(self, epoch: int) -> None:
         """Tell late sums the epoch. After a resume nothing is under way: they begin anew."""
         self.first = epoch if self.first is None else self.first
-        self.random.manual_seed(mixed(self.seed, epoch, self.wire.rank))
+        self.random.manual_seed(mixed(self.seed, epoch, self.tools.wire.rank))
         for totals in self.delayed:
             totals.begin(epoch, self.first)
 
@@ -63,45 +63,28 @@ class EdgeShare(Share):
             totals.drain()
 
 
-def share(
-    dataset: EdgeDataset,
-    mode: str,
-    layers: int,
-    seed: int,
-    wire: Wire,
-    clock: Clock,
-    make: MakeKernel,
-    device: Any,
-) -> EdgeShare:
-    """Return the share of this process."""
-    copies = load(dataset, wire.rank).to(device)
-    return share_of(copies, dataset.task, dataset.num_train, mode, layers, seed, wire, clock, make)
+def share(dataset: EdgeDataset, options: Options, how: dict[str, Any], tools: Tools) -> EdgeShare:
+    """Return the share of this process; ``how`` has the mode."""
+    copies = load(dataset, tools.wire.rank).to(tools.device)
+    return share_of(copies, dataset.task, dataset.num_train, options, how, tools)
 
 
 def share_of(
-    copies: Copies,
-    task: Any,
-    num_train: int,
-    mode: str,
-    layers: int,
-    seed: int,
-    wire: Wire,
-    clock: Clock,
-    make: MakeKernel,
+    copies: Copies, task: Task, num_train: int, options: Options, how: dict[str, Any], tools: Tools
 ) -> EdgeShare:
     """Return the share that some copies of vertices make."""
-    delay = delay_of(mode)
-    edges, random = Edges(copies, make), torch.Generator(copies.features.device)
-    at_once = Exact(copies, wire, clock)
+    delay, layers = delay_of(how["mode"]), options.layers
+    edges, random = Edges(copies, tools.make), torch.Generator(tools.device)
+    at_once = Exact(copies, tools.wire, tools.clock)
 
     def layer(index: int, totals: Totals, remembers: bool) -> EdgeLayer:
         last = index == layers - 1
-        return EdgeLayer(edges, totals, clock, last=last, remembers=remembers, random=random)
+        return EdgeLayer(edges, totals, tools.clock, last=last, remembers=remembers, random=random)
 
     # Features never change: their sums are exchanged once, at once. Without communication they are not exchanged at
     # all, and scores, which are always exact, do not keep a second copy of what they are made of.
     exact = [layer(index, at_once, remembers=index == 0 and delay is not None) for index in range(layers)]
-    late = [Delayed(copies, delay, wire, clock) for _ in range(layers)] if delay else []
+    late = [Delayed(copies, delay, tools.wire, tools.clock) for _ in range(layers)] if delay else []
     if delay is None:
         trained = [layer(index, Alone(copies), remembers=index == 0) for index in range(layers)]
     elif delay:
@@ -114,6 +97,6 @@ def share_of(
         "edges": len(copies.indices),
     }
     return EdgeShare(
-        task, copies.features, copies.labels, copies.splits, num_train, trained, exact, wire, clock, facts,
-        seed, late, random,
+        task, copies.features, copies.labels, copies.splits, num_train, trained, exact, tools, facts,
+        options.seed, late, random,
     )  # fmt: skip

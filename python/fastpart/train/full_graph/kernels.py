@@ -73,7 +73,11 @@ class Kernel(ABC):
         """Return the sums of (sources, heads, width) at each end, each edge weighted by (edges, heads, 1)."""
 
 
-def kernel(aggregation: str, device: torch.device) -> Callable[[Ids, Ids, int], Kernel]:
+MakeKernel = Callable[[Ids, Ids, int], Kernel]
+"""Takes the parameters of :class:`Kernel`."""
+
+
+def kernel(aggregation: str, device: torch.device) -> MakeKernel:
     """Return what makes kernels: ``"dgl"``, ``"torch"``, or ``"auto"``, the faster one that is there."""
     if aggregation == "torch" or (aggregation == "auto" and (device.type != "cpu" or not has_dgl())):
         return lambda indptr, indices, sources: WithTorch(indptr, indices, sources, device)

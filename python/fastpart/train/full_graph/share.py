@@ -6,12 +6,48 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..neighbourhood import Neighbourhood
 from ..scores import Task
 from .clock import Clock
-from .wire import Wire
+from .kernels import MakeKernel, kernel
+from .wire import Group, NoWire, Wire, device
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What the layers of a process work with.
+
+    Attributes
+    ----------
+    wire : Wire
+        To the other processes.
+    make : callable
+        Makes kernels.
+    device : torch.device
+        Where tensors are.
+    clock : Clock
+        What seconds are counted with.
+    """
+
+    wire: Wire
+    make: MakeKernel
+    device: torch.device
+    clock: Clock = field(default_factory=Clock)
+
+    @classmethod
+    def of_group(cls, aggregation: str) -> Tools:
+        """Return those of a process in a group."""
+        where = device()
+        return cls(Group(), kernel(aggregation, where), where)
+
+    @classmethod
+    def alone(cls) -> Tools:
+        """Return those of a process without others, to try something out."""
+        where = torch.device("cpu")
+        return cls(NoWire(), kernel("torch", where), where)
 
 
 @dataclass
@@ -34,8 +70,8 @@ class Share:
         One for each layer of the network, in training.
     exact : sequence of Neighbourhood
         The same for scores, which take everything into account.
-    wire, clock
-        What all of these talk through, and count their seconds with.
+    tools : Tools
+        What all of these work with.
     facts : dict
         What the table of the workers says of this one.
     """
@@ -47,8 +83,7 @@ class Share:
     num_train: int
     layers: Sequence[Neighbourhood]
     exact: Sequence[Neighbourhood]
-    wire: Wire
-    clock: Clock
+    tools: Tools
     facts: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, epoch: int) -> None:

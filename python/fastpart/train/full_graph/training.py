@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,13 +16,13 @@ from ..models import build
 from ..scores import score
 from ..usage import anonymous_bytes, peak_bytes
 from .clock import STEPS, SYNCHRONISING
-from .share import Share
+from .share import Share, Tools
 
 MEASURED = (*(f"{step}_seconds" for step in STEPS), "dense_seconds", "sent_bytes", "received_bytes")
 """What is known of each worker in each epoch."""
 
 
-class FullBatch:
+class FullBatch(ABC):
     """One of the workers. All have the same weights and the same random numbers.
 
     The loss of a worker is that of its own training vertices, divided by the number of all of them. So the gradients of
@@ -32,9 +34,12 @@ class FullBatch:
         With the weights that all workers have.
     """
 
-    def __init__(self, share: Share, options: Options, state: dict[str, Any]) -> None:
-        self._share, self._options = share, options
-        self._device = share.features.device
+    def __init__(
+        self, dataset: Any, options: Options, how: dict[str, Any], scratch: Path, state: dict[str, Any]
+    ) -> None:
+        tools = Tools.of_group(how["aggregation"])
+        self._wire, self._clock, self._device = tools.wire, tools.clock, tools.device
+        self._share = share = self.share(dataset, options, how, tools)
         torch.manual_seed(options.seed)
         self.network: nn.Module = build(share.task, options).to(self._device)
         self._agree(self.network.state_dict().values())
@@ -50,6 +55,11 @@ class FullBatch:
             torch.set_rng_state(state["random"])
             self._epoch = state["epoch"]
 
+    @staticmethod
+    @abstractmethod
+    def share(dataset: Any, options: Options, how: dict[str, Any], tools: Tools) -> Share:
+        """Return what this process holds of a dataset."""
+
     def round(self, epochs: int) -> dict[str, Any]:
         """Train an epoch, and return its row; ``epochs`` is 1."""
         share = self._share
@@ -57,10 +67,10 @@ class FullBatch:
         start = time.perf_counter()
         loss = self._step()
         seconds = time.perf_counter() - start
-        spent = share.clock.read()
+        spent = self._clock.read()
         self._epoch += 1
         dense = seconds - sum(spent.values())
-        mine = [*spent.values(), dense, share.wire.sent, share.wire.received]
+        mine = [*spent.values(), dense, self._wire.sent, self._wire.received]
         table = self._gathered([seconds, self._memory, *mine])
         self._measured.append(table[:, 2:])
         means = table[:, 2:].mean(0)
@@ -84,9 +94,9 @@ class FullBatch:
     def _begin(self) -> None:
         share = self._share
         share.begin(self._epoch)
-        share.wire.total(torch.zeros(1, device=self._device))  # nobody's seconds are those of a late start
-        share.wire.sent = share.wire.received = 0
-        share.clock.read()
+        self._wire.total(torch.zeros(1, device=self._device))  # nobody's seconds are those of a late start
+        self._wire.sent = self._wire.received = 0
+        self._clock.read()
 
     def _step(self) -> float:
         """Take a step; return the mean loss over all training vertices."""
@@ -98,7 +108,7 @@ class FullBatch:
         loss = share.task.losses(said[ids], share.labels[ids]).sum() / share.num_train
         self._memory = max(self._memory, anonymous_bytes())
         loss.backward()
-        with share.clock.timed(SYNCHRONISING):
+        with self._clock.timed(SYNCHRONISING):
             total = self._summed(loss.detach())
         self._adam.step()
         self._memory = max(self._memory, anonymous_bytes())
@@ -106,13 +116,11 @@ class FullBatch:
 
     def _summed(self, loss: Tensor) -> float:
         """Add up the gradients of all workers, and the loss with them."""
-        if self._share.wire.size == 1:
+        if self._wire.size == 1:
             return loss.item()
         trained = [weight for weight in self.network.parameters() if weight.requires_grad]
         found = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in trained]
-        flat = self._share.wire.total(
-            torch.cat([loss.view(1), *(gradient.reshape(-1) for gradient in found)])
-        )
+        flat = self._wire.total(torch.cat([loss.view(1), *(gradient.reshape(-1) for gradient in found)]))
         pieces = flat[1:].split([weight.numel() for weight in trained])
         for weight, piece in zip(trained, pieces, strict=True):
             weight.grad = piece.view_as(weight)
@@ -124,33 +132,33 @@ class FullBatch:
         for tensor in tensors:
             if tensor.dtype == torch.bool:
                 continue  # gloo does not add them up
-            if self._share.wire.rank != 0:
+            if self._wire.rank != 0:
                 tensor.zero_()
-            self._share.wire.total(tensor)
+            self._wire.total(tensor)
 
     def _gathered(self, mine: Iterable[float]) -> Tensor:
         """Return the numbers of all workers, a row for each."""
         row = torch.tensor(list(mine), dtype=torch.float64)
-        table = torch.zeros(self._share.wire.size, len(row), dtype=torch.float64)
-        table[self._share.wire.rank] = row
-        return self._share.wire.total(table.to(self._device)).cpu()
+        table = torch.zeros(self._wire.size, len(row), dtype=torch.float64)
+        table[self._wire.rank] = row
+        return self._wire.total(table.to(self._device)).cpu()
 
     @torch.no_grad()
     def _scored(self, splits: tuple[str, ...]) -> tuple[dict[str, float], int]:
         """Return the scores of some splits in one pass over the whole graph, and the bytes that it sent."""
         share = self._share
-        share.wire.sent = 0
+        self._wire.sent = 0
         self.network.eval()
         said = self.network(share.exact, share.features)
         tallies = [share.task.tally(said[ids], share.labels[ids]) for ids in map(share.splits.get, splits)]
-        sent = torch.tensor([share.wire.sent], dtype=torch.float64, device=self._device)
-        found = share.wire.total(torch.cat([*tallies, sent])).cpu()
+        sent = torch.tensor([self._wire.sent], dtype=torch.float64, device=self._device)
+        found = self._wire.total(torch.cat([*tallies, sent])).cpu()
         scores = {
             f"{split}_{name}": value
             for split, tally in zip(splits, found[:-1].view(len(splits), -1), strict=True)
             for name, value in score(tally).items()
         }
-        share.clock.read()
+        self._clock.read()
         return scores, int(found[-1])
 
     def state(self) -> dict[str, Any]:
@@ -184,10 +192,13 @@ class FullBatch:
         return {**scores, "peak_bytes": int(peaks[:, 0].max()), "per_worker": workers}
 
     def _typical(self) -> Tensor:
-        """Return the medians over the epochs that were trained here, a row for each worker."""
+        """Return medians of seconds and means of bytes, over the epochs here after the first; a row per worker."""
         if not self._measured:
-            return torch.zeros(self._share.wire.size, len(MEASURED), dtype=torch.float64)
-        return torch.stack(self._measured).median(0).values
+            return torch.zeros(self._wire.size, len(MEASURED), dtype=torch.float64)
+        times, counts = torch.stack(self._measured[1:] or self._measured).split(
+            [len(STEPS) + 1, len(MEASURED) - len(STEPS) - 1], 2
+        )
+        return torch.cat([times.median(0).values, counts.mean(0)], 1)
 
     def close(self) -> None:
         """Receive what is still under way."""

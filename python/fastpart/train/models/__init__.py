@@ -21,11 +21,12 @@ from .gcn import GCN
 from .gin import GIN
 from .graphsage import GraphSAGE, GraphSAGEWithLoops
 from .graphsaint import GraphSAINT
+from .layer import Layer
 from .network import CLUSTER, NEIGHBOUR, SAINT, Network
 from .ngnn import NGNN
 from .sgc import SGC
 
-__all__ = ["CLUSTER", "MODELS", "NEIGHBOUR", "SAINT", "Network", "build", "import_path", "sampling"]
+__all__ = ["CLUSTER", "MODELS", "NEIGHBOUR", "SAINT", "Layer", "Network", "build", "import_path", "sampling"]
 
 MODELS: dict[str, type[Network]] = {
     "graphsage": GraphSAGE,

@@ -9,11 +9,10 @@ from ... import parameters
 from ...parameters import Progress, StrPath
 from ..config import ModelSource, Options
 from ..data import Dataset
-from ..full_graph.clock import Clock
 from ..full_graph.kernels import AGGREGATIONS, kernel
 from ..full_graph.launch import train
+from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
-from ..full_graph.wire import NoWire
 from ..scores import Task
 from ..trained import Trained
 from .blocks import Blocks
@@ -170,7 +169,6 @@ def refuse(task: Task, options: Options) -> None:
         labels=torch.zeros(shape),
         splits={"train": none, "val": none, "test": none},
     )
-    make = kernel("torch", torch.device("cpu"))
-    share = share_of(two, task, 1, {"rows": "all"}, options.layers, NoWire(), Clock(), make)
+    share = share_of(two, task, 1, options, {"rows": "all"}, Tools.alone())
     share.begin(0)
     try_model(task, options, share.layers)

@@ -14,10 +14,8 @@ import torch
 from torch import Tensor
 
 from ..full_graph.clock import AGGREGATION, Clock
-from ..full_graph.kernels import Ids, Kernel
+from ..full_graph.kernels import MakeKernel
 from .rows import Rows
-
-MakeKernel = Callable[[Ids, Ids, int], Kernel]
 
 
 class Matrix:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
+from ..config import Options
 from ..data import Dataset
-from ..full_graph.clock import Clock
-from ..full_graph.share import Share
-from ..full_graph.wire import Wire
+from ..full_graph.share import Share, Tools
 from ..scores import Task
 from .blocks import Blocks, load
 from .graph import RowBlocks
-from .product import MakeKernel, Matrix
+from .product import Matrix
 from .rows import ROWS
 from .staleness import Epoch, Staleness, bound
 
@@ -34,33 +31,19 @@ class RowShare(Share):
         return {"broadcasts": self.epoch.broadcasts, "skipped": self.epoch.skipped}
 
 
-def share(
-    dataset: Dataset,
-    how: dict[str, Any],
-    layers: int,
-    wire: Wire,
-    clock: Clock,
-    make: MakeKernel,
-    device: torch.device,
-) -> RowShare:
+def share(dataset: Dataset, options: Options, how: dict[str, Any], tools: Tools) -> RowShare:
     """Return the share of this process; ``how`` has ``rows``, and perhaps a bound by its name."""
-    blocks = load(dataset, wire.rank, device)
-    return share_of(blocks, dataset.task, dataset.num_train, how, layers, wire, clock, make)
+    blocks = load(dataset, tools.wire.rank, tools.device)
+    return share_of(blocks, dataset.task, dataset.num_train, options, how, tools)
 
 
 def share_of(
-    blocks: Blocks,
-    task: Task,
-    num_train: int,
-    how: dict[str, Any],
-    layers: int,
-    wire: Wire,
-    clock: Clock,
-    make: MakeKernel,
+    blocks: Blocks, task: Task, num_train: int, options: Options, how: dict[str, Any], tools: Tools
 ) -> RowShare:
     """Return the share that blocks make."""
-    rows = ROWS[how["rows"]](blocks, wire, clock)
-    matrix = Matrix(wire.rank, rows, clock, make)
+    wire, layers = tools.wire, options.layers
+    rows = ROWS[how["rows"]](blocks, wire, tools.clock)
+    matrix = Matrix(wire.rank, rows, tools.clock, tools.make)
     epoch, limit = Epoch(), bound(how, wire)
     read = [bool(readers) for readers in rows.readers]
     # Features never change: their sums are made once, of all blocks as they are.
@@ -76,8 +59,7 @@ def share_of(
         num_train,
         [first, *trained],
         [first, *exact],
-        wire,
-        clock,
+        tools,
         facts,
         epoch,
     )
