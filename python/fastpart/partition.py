@@ -13,6 +13,9 @@ from . import parameters
 from .errors import FastpartError, GraphFormatError, ParameterError
 from .parts import EdgePart, Part, Parts, VertexPart
 
+_BLOCK = 1 << 20
+"""Items that are checked at a time."""
+
 
 class Partition:
     """What vertex and edge partitions share; make one of the two.
@@ -59,8 +62,7 @@ class Partition:
 
     def __init__(self, array: npt.ArrayLike, k: int) -> None:
         self.k = parameters.parts(k)
-        self.assignment = self._checked(np.asarray(array))
-        self.loads = _frozen(np.bincount(self.assignment, minlength=self.k).astype(np.int64))
+        self.assignment, self.loads = self._checked(np.asarray(array))
         self.cap: int | None = None
         self.algorithm = "user"
         self.parameters: dict[str, Any] = {}
@@ -88,18 +90,24 @@ class Partition:
                 setattr(made, f"{second}_cap", fields[f"{second}_cap"])
         return made
 
-    def _checked(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _checked(self, array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Return a copy of the array, and the loads; block by block, so that it takes no more memory than the copy."""
         if array.ndim != 1:
             raise TypeError(f"assignment: shape {array.shape}; expected one part per {self.item}")
         if array.dtype.kind not in "iu" and array.size:
             raise TypeError(f"assignment: dtype {array.dtype}; parts are integers")
-        bad = np.flatnonzero((array < 0) | (array >= self.k)) if array.size else array
-        if bad.size:
-            first = int(bad[0])
-            raise ParameterError(
-                f"assignment: {self.item} {first} has part {array[first]}, outside 0..{self.k - 1} (k={self.k})"
-            )
-        return _frozen(array.astype(self._dtype(), copy=True))
+        copy, loads = np.empty(array.size, self._dtype()), np.zeros(self.k, np.int64)
+        for start in range(0, array.size, _BLOCK):
+            block = array[start : start + _BLOCK]
+            bad = np.flatnonzero((block < 0) | (block >= self.k))
+            if bad.size:
+                first = start + int(bad[0])
+                raise ParameterError(
+                    f"assignment: {self.item} {first} has part {array[first]}, outside 0..{self.k - 1} (k={self.k})"
+                )
+            copy[start : start + _BLOCK] = block
+            loads += np.bincount(copy[start : start + _BLOCK], minlength=self.k)
+        return _frozen(copy), _frozen(loads)
 
     def _dtype(self) -> npt.DTypeLike:
         return np.int32

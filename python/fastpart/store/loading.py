@@ -113,9 +113,9 @@ def _refuse_missing(file: Path) -> NoReturn:
 
 
 def _read_npy(file: Path) -> npt.NDArray[Any]:
-    """Read an array, without pickles, and without believing a header that claims more than the file holds."""
+    """Map an array, without pickles, and without believing a header that claims more than the file holds."""
     try:
-        return np.array(np.lib.format.open_memmap(file, mode="r"))
+        return np.asarray(np.lib.format.open_memmap(file, mode="r"))
     except (OSError, MemoryError):
         raise
     except Exception as error:  # numpy's parser raises whatever the bytes provoke
