@@ -214,7 +214,10 @@ def refused(run, code, *arguments):
             "sdt also takes .*--average, --average-every, --average-moments",
         ),
         (["distdgl", "--average", "weights"], "distdgl also takes .*--trainers-per-part, --samplers"),
-        (["distgnn", "--workers", "2"], "unknown argument '--workers'; distgnn also takes .*--mode, --aggregation"),
+        (
+            ["distgnn", "--workers", "2"],
+            "unknown argument '--workers'; distgnn also takes .*--mode, --aggregation",
+        ),
         (["distgnn", "--batch-size", "10"], "unknown argument '--batch-size'"),
         (["distgnn", "--mode", "cd-x"], "mode: unknown value 'cd-x'"),
         (["distgnn"], "src: parts is a vertex partition; this method trains over parts of the edges"),

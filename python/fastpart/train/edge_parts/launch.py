@@ -142,7 +142,7 @@ def _try(task: Task, options: Options, mode: str) -> None:
         vertices=torch.arange(2),
         degree=torch.ones(2, dtype=torch.int64),
         indptr=np.arange(3),
-        indices=np.array([1, 0]),
+        indices=np.array([1, 0], np.int32),
         features=torch.ones(2, task.features),
         labels=torch.zeros(shape),
         splits={"train": none, "val": none, "test": none},

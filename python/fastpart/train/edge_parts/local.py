@@ -25,7 +25,7 @@ class Copies:
     vertices, degree : torch.Tensor
         Global id, and in-degree in the whole graph, int64.
     indptr, indices : numpy.ndarray
-        In-edges that are here, int64.
+        In-edges that are here, int64 and int32.
     features : torch.Tensor
         float32, of all copies.
     labels : torch.Tensor
@@ -40,7 +40,7 @@ class Copies:
     vertices: Tensor
     degree: Tensor
     indptr: Ids
-    indices: Ids
+    indices: LocalIds
     features: Tensor
     labels: Tensor
     splits: dict[str, Tensor]
@@ -69,7 +69,7 @@ def load(dataset: EdgeDataset, index: int) -> Copies:
     k = dataset.partition.k
     is_root = np.asarray(part.root) == index
     order = np.argsort(~is_root, kind="stable")
-    new = np.empty(len(order), np.int64)
+    new = np.empty(len(order), np.int32)
     new[order] = np.arange(len(order))
     indptr, indices = _reordered(part, order, new)
     assert part.features is not None
@@ -81,18 +81,21 @@ def load(dataset: EdgeDataset, index: int) -> Copies:
         indices,
         torch.from_numpy(np.asarray(part.features[order], np.float32)),
         dataset.labels(part)[torch.from_numpy(order[: part.num_roots])],
-        {name: torch.from_numpy(np.sort(new[ids.numpy()])) for name, ids in dataset.splits(part).items()},
+        {
+            name: torch.from_numpy(np.sort(new[ids.numpy()]).astype(np.int64))
+            for name, ids in dataset.splits(part).items()
+        },
         _of_peers(k, new, part.send),
         _of_peers(k, new, part.recv),
     )
 
 
-def _of_peers(k: int, new: Ids, ids_of: Callable[[int], LocalIds]) -> dict[int, Tensor]:
-    lists = {peer: torch.from_numpy(new[ids_of(peer)]) for peer in range(k)}
+def _of_peers(k: int, new: LocalIds, ids_of: Callable[[int], LocalIds]) -> dict[int, Tensor]:
+    lists = {peer: torch.from_numpy(new[ids_of(peer)].astype(np.int64)) for peer in range(k)}
     return {peer: ids for peer, ids in lists.items() if len(ids)}
 
 
-def _reordered(part: EdgePart, order: Ids, new: Ids) -> tuple[Ids, Ids]:
+def _reordered(part: EdgePart, order: Ids, new: LocalIds) -> tuple[Ids, LocalIds]:
     """Return the rows in the new order, with the new ids."""
     counts = np.diff(part.indptr)[order]
     indptr = np.concatenate(([0], np.cumsum(counts)))

@@ -9,16 +9,18 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from ...errors import ParameterError
 from ..libraries import has_dgl, import_libraries
 
-Ids = np.ndarray[Any, np.dtype[np.int64]]
+Ids = npt.NDArray[np.signedinteger[Any]]
 
 AGGREGATIONS = ("auto", "dgl", "torch")
 
@@ -36,7 +38,7 @@ class Kernel(ABC):
     Parameters
     ----------
     indptr, indices : numpy.ndarray
-        Where the in-edges of each end begin, and the source of each, int64.
+        Where the in-edges of each end begin, and the source of each; integers.
     sources : int
         Number of sources.
     """
@@ -89,7 +91,7 @@ def kernel(aggregation: str, device: torch.device) -> MakeKernel:
 
 def _ends(indptr: Ids) -> Ids:
     """Return the end of each edge."""
-    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return np.repeat(np.arange(len(indptr) - 1, dtype=_dtype(indptr)), np.diff(indptr))
 
 
 def _turned(indptr: Ids, indices: Ids, sources: int) -> tuple[Ids, Ids]:
@@ -98,28 +100,43 @@ def _turned(indptr: Ids, indices: Ids, sources: int) -> tuple[Ids, Ids]:
     return starts, _ends(indptr)[np.argsort(indices, kind="stable")]
 
 
+def _dtype(indptr: Ids) -> type[np.signedinteger[Any]]:
+    """Return what ids are kept as: half the memory, if there are less than 2^31 edges (and so, vertices)."""
+    return np.int32 if max(len(indptr), int(indptr[-1])) < 2**31 else np.int64
+
+
+def _ids(ids: Ids, dtype: type[np.signedinteger[Any]]) -> Tensor:
+    return torch.from_numpy(ids.astype(dtype))
+
+
 class WithTorch(Kernel):
     """Products with sparse matrices, and scattered sums."""
 
     def __init__(self, indptr: Ids, indices: Ids, sources: int, device: torch.device | None = None) -> None:
         super().__init__(indptr, indices, sources)
         self._device = device or torch.device("cpu")
-        self._indptr, self._indices = self._tensor(indptr), self._tensor(indices)
-        self._turned = tuple(map(self._tensor, _turned(indptr, indices, sources)))
-        self._ends = self._tensor(_ends(indptr))
+        dtype = _dtype(indptr)
+        self._rows = {
+            "forth": (_ids(indptr, dtype).to(self._device), _ids(indices, dtype).to(self._device)),
+            "back": tuple(_ids(ids, dtype).to(self._device) for ids in _turned(indptr, indices, sources)),
+        }
         self._matrices: dict[tuple[str, torch.dtype], Tensor] = {}
 
-    def _tensor(self, ids: Ids) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(ids, np.int64)).to(self._device)
+    @cached_property
+    def _indices(self) -> Tensor:
+        return self._rows["forth"][1].long()
+
+    @cached_property
+    def _ends(self) -> Tensor:
+        starts = self._rows["forth"][0]
+        return torch.repeat_interleave(torch.arange(self.num_ends, device=self._device), starts.diff().long())
 
     def _matrix(self, way: str, dtype: torch.dtype) -> Tensor:
         if (way, dtype) not in self._matrices:
-            shape = (self.num_ends, self.num_sources)
-            rows, columns = (self._indptr, self._indices) if way == "forth" else self._turned
+            size = (self.num_ends, self.num_sources)
             ones = torch.ones(self.num_edges, dtype=dtype, device=self._device)
-            size = shape if way == "forth" else shape[::-1]
             self._matrices[way, dtype] = torch.sparse_csr_tensor(
-                rows, columns, ones, size, check_invariants=False
+                *self._rows[way], ones, size if way == "forth" else size[::-1], check_invariants=False
             )
         return self._matrices[way, dtype]
 
@@ -164,7 +181,8 @@ class WithDgl(Kernel):
 
         def block(indptr: Ids, indices: Ids, sources: int) -> Any:
             # The ids of the edges are said, as they come: else rows of edges would have an order of DGL's own.
-            csc = (*map(torch.from_numpy, (indptr.copy(), indices.copy())), torch.arange(len(indices)))
+            dtype = _dtype(indptr)
+            csc = (_ids(indptr, dtype), _ids(indices, dtype), _ids(np.arange(len(indices)), dtype))
             return dgl.create_block(("csc", csc), sources, len(indptr) - 1)
 
         self._graph = block(indptr, indices, sources)
