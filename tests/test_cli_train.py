@@ -317,18 +317,24 @@ def without(monkeypatch):
     return without
 
 
-REMEDY = "training needs dgl, which is not installed: pip install 'fastpart[train]'"
+REMEDY = "training needs {}, which is not installed: pip install 'fastpart[train]'"
+LIBRARIES = [
+    "torch",
+    pytest.param("dgl", marks=needs_torch),
+]  # where torch is missing, that is what is said first
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("method", NEED_DGL)
-def test_a_missing_library_is_one_line_with_the_remedy(run, without, method):
-    without("dgl")
-    assert refused(run, 1, method, "parts") == REMEDY
+def test_a_missing_library_is_one_line_with_the_remedy(run, without, method, library):
+    without(library)
+    assert refused(run, 1, method, "parts") == REMEDY.format(library)
 
 
-def test_compare_says_what_is_missing(run, without):
-    without("dgl")
-    assert refused(run, 1, *COMPARE, "--splits", "s.npz") == REMEDY
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_compare_says_what_is_missing(run, without, library):
+    without(library)
+    assert refused(run, 1, *COMPARE, "--splits", "s.npz") == REMEDY.format(library)
 
 
 @needs_torch
@@ -341,14 +347,15 @@ def test_methods_of_our_own_are_compared_without_dgl(run, without):
     assert [row["method"] for row in json.loads(out)] == ["distgnn"]
 
 
-def test_functions_say_what_is_missing(without):
-    without("dgl")
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_functions_say_what_is_missing(without, library):
+    without(library)
     for name in NEED_DGL:
-        with pytest.raises(ModuleNotFoundError, match=re.escape(REMEDY)):
+        with pytest.raises(ModuleNotFoundError, match=re.escape(REMEDY.format(library))):
             getattr(fp.train, name)
     without("torch")
     for name in fp.train.__all__:
-        with pytest.raises(ModuleNotFoundError, match=re.escape(REMEDY.replace("dgl", "torch"))):
+        with pytest.raises(ModuleNotFoundError, match=re.escape(REMEDY.format("torch"))):
             getattr(fp.train, name)
     with pytest.raises(AttributeError, match="no attribute 'quarter'"):
         fp.train.quarter  # noqa: B018

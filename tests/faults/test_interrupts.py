@@ -100,11 +100,12 @@ CALLS = {
 }
 
 
+@pytest.mark.timeout(150)
 @pytest.mark.parametrize("name", CALLS)
 def test_python(name, graph, endless, folder):
     phase, call = CALLS[name]
     code = CALL.format(phase=phase, call=call)
-    outcome = run_child(code, graph, endless, folder, signal_at=SignalAt(signal.SIGINT, "ready"), timeout=40)
+    outcome = run_child(code, graph, endless, folder, signal_at=SignalAt(signal.SIGINT, "ready"), timeout=120)
     assert outcome.rc == 0, outcome.err
     ready, caught, works = outcome.out.splitlines()
     assert (ready, works) == ("ready", "works")
