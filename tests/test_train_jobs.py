@@ -54,7 +54,8 @@ class Counting:
         self.calls.append(epochs)
         self._epochs += epochs
         torch.nn.init.constant_(self.network.weight, self._epochs)
-        return {"loss": 0.0, "seconds": 0.1, "val_f1": float(self._epochs <= 4) * self._epochs}
+        score = float(self._epochs <= 4) * self._epochs
+        return {"loss": 0.0, "seconds": 0.1, "val_f1": score, "remote_bytes": 8, "worker_bytes": 9}
 
     def state(self):
         return {"epochs": self._epochs}

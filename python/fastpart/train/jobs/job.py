@@ -64,7 +64,10 @@ class Worker(Protocol):
         """Return the dataset of a partition directory."""
 
     def round(self, epochs: int) -> dict[str, Any]:
-        """Train so many epochs, and return the row of the metrics, which is rank 0's."""
+        """Train so many epochs, and return the row of the metrics, which is rank 0's.
+
+        It has at least ``loss``, ``seconds``, ``remote_bytes`` and ``worker_bytes``, and scores, if there are any.
+        """
 
     def state(self) -> dict[str, Any]:
         """Return what is needed to go on from here; asked of rank 0 only, so that it must not ask others."""
