@@ -49,3 +49,15 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """Return a function that writes a model to a file, and says where it is."""
+
+    def write(code, name="Mine"):
+        file = tmp_path / "mine.py"
+        file.write_text(code)
+        return f"{file}:{name}"
+
+    return write

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import fastpart as fp
 from strategies import edge_lists
 from thread_wire import together
 from trainable import planted
@@ -21,19 +20,15 @@ from fastpart.train.full_graph import wire as wires  # noqa: E402
 from fastpart.train.full_graph.kernels import kernel  # noqa: E402
 from fastpart.train.full_graph.share import Tools  # noqa: E402
 from fastpart.train.libraries import has_dgl  # noqa: E402
-from fastpart.train.models import MODELS, build  # noqa: E402
+from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
 from fastpart.train.row_blocks import blocks as row_blocks  # noqa: E402
 from fastpart.train.row_blocks import staleness  # noqa: E402
-from fastpart.train.row_blocks.launch import refuse  # noqa: E402
 from fastpart.train.row_blocks.share import share_of  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 TASK = Task(features=3, classes=4, multilabel=False)
 CPU = torch.device("cpu")
-REFUSED = dict.fromkeys(("gat", "gatv2"), "product of matrices") | dict.fromkeys(
-    ("clustergcn", "graphsaint"), "learns from sampled graphs"
-)
 TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-10}
 KERNELS = ["torch", pytest.param("dgl", marks=pytest.mark.skipif(not has_dgl(), reason="needs dgl"))]
 
@@ -432,9 +427,7 @@ def test_blocks_without_edges_send_nothing(rows):
 def test_blocks_of_a_directory_are_those_of_the_graph(tmp_path, hops):
     path = planted(tmp_path, k=3, n=60, m=150, halo_hops=hops)
     dataset = Dataset(path)
-    edges = (
-        fp.edges(tmp_path / "g.bin").array if False else np.fromfile(tmp_path / "g.bin", "<u4").reshape(-1, 2)
-    )
+    edges = np.fromfile(tmp_path / "g.bin", "<u4").reshape(-1, 2)
     both = np.concatenate([edges, edges[:, ::-1]])
     parts = np.empty(60, np.int64)
     for part in dataset.partition.parts:
@@ -452,50 +445,3 @@ def test_blocks_of_a_directory_are_those_of_the_graph(tmp_path, hops):
             np.testing.assert_array_equal(indptr, expected.edges[q][0])
             for row, (start, stop) in enumerate(pairwise(indptr)):
                 assert sorted(indices[start:stop]) == sorted(expected.edges[q][1][start:stop]), row
-
-
-@pytest.mark.parametrize("owner", [-1, 1, 2])
-def test_halo_of_parts_that_do_not_hold_it_is_refused(tmp_path, owner):
-    path = planted(tmp_path, k=2)
-    file = next(path.glob("*1*/halo_parts.npy"))
-    np.save(file, np.full_like(np.load(file), owner))
-    with pytest.raises(
-        fp.GraphFormatError, match=f"part 1 has halo vertices that part {owner} does not hold"
-    ):
-        row_blocks.load(Dataset(path), 1, CPU)
-
-
-# What is refused.
-
-
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("multilabel", [False, True])
-def test_models_that_cannot_be_trained_so_are_refused_before_anything_starts(name, multilabel):
-    task, options = Task(3, 4, multilabel), Options(model=name, layers=3)
-    if name in REFUSED:
-        with pytest.raises(fp.ParameterError, match=REFUSED[name]):
-            refuse(task, options)
-    else:
-        refuse(task, options)
-
-
-def bounds(**given):
-    return staleness.checked(**{"eps_e": None, "eps_a": None, "eps_h": None, **given})
-
-
-def test_there_is_one_bound():
-    assert bounds() == bounds(eps_e=0) == bounds(eps_a=0) == bounds(eps_h=0.0) == {}
-    assert bounds(eps_e=3) == {"eps_e": 3}
-    assert bounds(eps_h=0.5) == {"eps_h": 0.5}
-    with pytest.raises(fp.ParameterError, match="eps_e and eps_h: more than one bound"):
-        bounds(eps_e=0, eps_h=0.1)
-
-
-@pytest.mark.parametrize("name", ["eps_e", "eps_a", "eps_h"])
-def test_bounds_below_zero_are_refused(name):
-    with pytest.raises(fp.ParameterError, match=f"{name}: -1"):
-        bounds(**{name: -1})
-    with pytest.raises(TypeError, match=name):
-        bounds(**{name: "2"})
-    with pytest.raises(fp.ParameterError if name == "eps_h" else TypeError, match=name):
-        bounds(**{name: float("nan")})

@@ -37,7 +37,7 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
             said = network(layers, torch.ones(len(layers[0].source_degree), task.features))
             if isinstance(said, Tensor) and said.shape == expected:
                 said.sum().backward()
-        except FastpartError:
+        except (FastpartError, MemoryError):
             raise
         except Exception as error:  # whatever a model of the user's raises
             raise ParameterError(
@@ -56,7 +56,7 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
 def _made(task: Task, options: Options) -> nn.Module:
     try:
         return build(task, options)
-    except FastpartError:
+    except (FastpartError, MemoryError):
         raise
     except Exception as error:  # whatever a model of the user's raises
         raise ParameterError(f"model: {options.model!r} cannot be made: {describe(error)}") from None

@@ -1,0 +1,175 @@
+"""What distgnn refuses, before any process starts: parameters, models, directories, and processes of torchrun."""
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from edge_partitioned import planted_edges
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("dgl")
+
+pytestmark = pytest.mark.usefixtures("one_thread", "no_processes")
+
+FEW = {"hidden": 8, "heads": 2, "epochs": 5, "threads": 1, "aggregation": "torch"}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted_edges(tmp_path_factory.mktemp("two"), k=2)
+
+
+@pytest.fixture
+def no_processes(monkeypatch):
+    monkeypatch.setattr("fastpart.train.supervisor.Supervisor.start", lambda *_, **__: pytest.fail("started"))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"mode": "cd-x"}, r"mode: unknown value 'cd-x'; valid are 'cd-0' \(exact\), 'cd-R' .* and '0c'"),
+        ({"mode": "cd-1001"}, "mode: unknown value 'cd-1001'"),
+        ({"mode": None}, "mode: unknown value None"),
+        ({"aggregation": "numpy"}, "aggregation: unknown value 'numpy'; valid are 'auto', 'dgl', 'torch'"),
+        ({"model": "gat", "mode": "cd-2"}, r"mode: attention .*; use mode='cd-0' or '0c'"),
+        ({"model": "gatv2", "mode": "cd-1"}, r"mode: attention .*; use mode='cd-0' or '0c'"),
+        ({"model": "clustergcn"}, "model: 'clustergcn' learns from sampled graphs, .*; train it with sdt"),
+        ({"model": "graphsaint"}, "model: 'graphsaint' learns from sampled graphs, .*; train it with sdt"),
+        ({"model": "perceptron"}, "model: unknown value 'perceptron'; valid are 'graphsage'"),
+        ({"epochs": 0}, "epochs: 0 is not between"),
+        ({"threads": -1}, "threads: -1"),
+        ({"resume": True}, "resume: there is no output= to resume from"),
+        ({"output": "absent/out"}, "absent"),
+    ],
+)
+def test_refusals(parts, given, message):
+    with pytest.raises((fp.FastpartError, OSError), match=f"(?s){message}"):
+        fp.train.distgnn(parts, **{**FEW, **given})
+
+
+MODELS = {
+    "DGL's layers": (
+        """
+import torch, dgl.nn
+class Mine(torch.nn.Module):
+    def __init__(self, task, options):
+        super().__init__()
+        self.layer = dgl.nn.GraphConv(task.features, task.classes)
+    def forward(self, graphs, x):
+        return self.layer(graphs[0], x)
+""",
+        r"model: .*mine.py:Mine' cannot be trained over divided neighbourhoods: AttributeError: .*"
+        r"what fastpart.train.neighbourhood.Neighbourhood has",
+    ),
+    "rows too many": (
+        """
+import torch
+class Mine(torch.nn.Linear):
+    def __init__(self, task, options):
+        super().__init__(task.features, task.classes)
+    def forward(self, graphs, x):
+        return super().forward(torch.cat([x, x]))
+""",
+        r"model: .*mine.py:Mine' returned rows of shape \(4, 4\); expected a tensor of shape \(2, 4\)",
+    ),
+    "several tensors": (
+        """
+import torch
+class Mine(torch.nn.Linear):
+    def __init__(self, task, options):
+        super().__init__(task.features, task.classes)
+    def forward(self, graphs, x):
+        return super().forward(x), x
+""",
+        r"model: .*mine.py:Mine' returned a tuple; expected a tensor of shape \(2, 4\)",
+    ),
+    "no weights": (
+        """
+import torch
+class Mine(torch.nn.Module):
+    def __init__(self, task, options):
+        super().__init__()
+        self.classes = task.classes
+    def forward(self, graphs, x):
+        return x[:, :self.classes]
+""",
+        r"model: .*mine.py:Mine' has no weights to train",
+    ),
+    "no module": (
+        "def Mine(task, options):\n    return 3\n",
+        r"model: .*mine.py:Mine makes a int, not a torch.nn.Module",
+    ),
+    "an error": (
+        "def Mine(task, options):\n    raise ValueError('too late')\n",
+        r"model: .*mine.py:Mine' cannot be made: ValueError: too late \(in Mine, .*mine.py, line 2\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MODELS)
+def test_models_that_cannot_be_trained_so(parts, mine, what):
+    code, message = MODELS[what]
+    with pytest.raises(fp.ParameterError, match=f"(?s)^{message}"):
+        fp.train.distgnn(parts, **FEW, model=mine(code))
+
+
+def test_a_model_that_no_other_process_finds(parts):
+    from fastpart.train.models import GraphSAGE
+
+    class Local(GraphSAGE):
+        pass
+
+    with pytest.raises(
+        fp.ParameterError, match="model: other processes cannot import it; put the class at the"
+    ):
+        fp.train.distgnn(parts, **FEW, model=Local)
+
+
+def test_directories_that_lack_something(tmp_path):
+    edges = np.array([[0, 1], [1, 2], [2, 0]], np.uint32)
+    given = {
+        "edges": edges,
+        "features": np.ones((3, 2), np.float32),
+        "labels": np.arange(3),
+        "splits": {"train": [0]},
+    }
+    for missing in given:
+        kept = {name: value for name, value in given.items() if name != missing}
+        if missing == "edges":
+            kept = {}
+        if missing == "labels":
+            del kept["splits"]
+        fp.hdrf(edges, k=2).save(tmp_path / missing, **kept)
+        with pytest.raises(
+            fp.ParameterError, match=rf"holds no {missing}.*; save the partition with part.save\("
+        ):
+            fp.train.distgnn(tmp_path / missing)
+    fp.hdrf(edges, k=2).save(tmp_path / "unlabelled", **{**given, "labels": np.array([-1, 0, 0])})
+    with pytest.raises(fp.ParameterError, match="has no labelled vertex to train on"):
+        fp.train.distgnn(tmp_path / "unlabelled")
+    fp.random(edges, k=2).save(tmp_path / "vertex", **given)
+    with pytest.raises(
+        fp.ParameterError, match=r"is a vertex partition; .*over parts of the edges: make .*hdrf"
+    ):
+        fp.train.distgnn(tmp_path / "vertex")
+
+
+@pytest.mark.parametrize(
+    ("processes", "output", "message"),
+    [
+        (
+            3,
+            "out",
+            "src: 2 parts for 3 processes; start one for each part, with --nnodes times --nproc-per-node",
+        ),
+        (1, "out", "src: 2 parts for 1 processes; start one for each part"),
+        (2, None, "under torchrun, .* output= is needed: a folder that all of them see"),
+    ],
+)
+def test_refusals_under_torchrun(parts, tmp_path, monkeypatch, processes, output, message):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    monkeypatch.setenv("WORLD_SIZE", str(processes))
+    folder = output and tmp_path / output
+    with pytest.raises(fp.ParameterError, match=f"^{message}"):
+        fp.train.distgnn(parts, **FEW, output=folder)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,65 @@
+"""What sancus refuses, before any process starts: models, bounds, and damaged halos."""
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+
+from fastpart.train.config import Options  # noqa: E402
+from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.models import MODELS  # noqa: E402
+from fastpart.train.row_blocks import staleness  # noqa: E402
+from fastpart.train.row_blocks.blocks import load  # noqa: E402
+from fastpart.train.row_blocks.launch import refuse  # noqa: E402
+from fastpart.train.scores import Task  # noqa: E402
+
+REFUSED = dict.fromkeys(("gat", "gatv2"), "product of matrices") | dict.fromkeys(
+    ("clustergcn", "graphsaint"), "learns from sampled graphs"
+)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_models_that_cannot_be_trained_so_are_refused_before_anything_starts(name, multilabel):
+    task, options = Task(3, 4, multilabel), Options(model=name, layers=3)
+    if name in REFUSED:
+        with pytest.raises(fp.ParameterError, match=REFUSED[name]):
+            refuse(task, options)
+    else:
+        refuse(task, options)
+
+
+def bounds(**given):
+    return staleness.checked(**{"eps_e": None, "eps_a": None, "eps_h": None, **given})
+
+
+def test_there_is_one_bound():
+    assert bounds() == bounds(eps_e=0) == bounds(eps_a=0) == bounds(eps_h=0.0) == {}
+    assert bounds(eps_e=3) == {"eps_e": 3}
+    assert bounds(eps_h=0.5) == {"eps_h": 0.5}
+    with pytest.raises(fp.ParameterError, match="eps_e and eps_h: more than one bound"):
+        bounds(eps_e=0, eps_h=0.1)
+
+
+@pytest.mark.parametrize("name", ["eps_e", "eps_a", "eps_h"])
+def test_bounds_below_zero_are_refused(name):
+    with pytest.raises(fp.ParameterError, match=f"{name}: -1"):
+        bounds(**{name: -1})
+    with pytest.raises(TypeError, match=name):
+        bounds(**{name: "2"})
+    with pytest.raises(fp.ParameterError if name == "eps_h" else TypeError, match=name):
+        bounds(**{name: float("nan")})
+
+
+@pytest.mark.parametrize("owner", [-1, 1, 2])
+def test_halo_of_parts_that_do_not_hold_it_is_refused(tmp_path, owner):
+    path = planted(tmp_path, k=2)
+    file = next(path.glob("*1*/halo_parts.npy"))
+    np.save(file, np.full_like(np.load(file), owner))
+    with pytest.raises(
+        fp.GraphFormatError, match=f"part 1 has halo vertices that part {owner} does not hold"
+    ):
+        load(Dataset(path), 1, torch.device("cpu"))
