@@ -36,23 +36,8 @@ from .graph_info import info
 from .homes import home_parts
 from .metrics import Evaluation, evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import (
-    custom,
-    dbh,
-    fennel,
-    greedy,
-    grem,
-    hash,
-    hdrf,
-    ldg,
-    multilevel,
-    random,
-    refennel,
-    reldg,
-    sigma,
-    spring,
-    two_phase,
-)
+from .partitioners import *  # noqa: F403
+from .partitioners import PARTITIONERS, custom
 from .report import draw
 from .store import load
 
@@ -76,28 +61,15 @@ __all__ = [
     "compare",
     "convert",
     "custom",
-    "dbh",
     "draw",
     "evaluate",
     "expected_cut",
     "export",
-    "fennel",
     "generate",
-    "greedy",
-    "grem",
-    "hash",
-    "hdrf",
     "home_parts",
     "info",
-    "ldg",
     "load",
-    "multilevel",
     "open_edges",
-    "random",
-    "refennel",
-    "reldg",
-    "sigma",
-    "spring",
     "train",
-    "two_phase",
+    *PARTITIONERS,
 ]
