@@ -9,11 +9,16 @@ use std::time::{Duration, Instant};
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
-use fastpart::buffer::Buffer;
-use fastpart::edge_streaming::{Affinity, EdgeStreamer, Limit, loads::Balance};
+use fastpart::algorithms::edge_streams::loads::Balance;
+use fastpart::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit};
+use fastpart::base::buffer::Buffer;
+use fastpart::base::run::Run;
+use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::edges::{EdgeStream, pass::blocks, pass::largest_id};
-use fastpart::{degrees, generate, partition, run::Run};
+use fastpart::exec::pass::blocks;
+use fastpart::generate;
+use fastpart::graph::degrees;
+use fastpart::graph::identity::largest_id;
 
 const N: u64 = 1 << 20;
 const M: u64 = 16_000_000;
@@ -40,7 +45,7 @@ fn stream(
 ) -> Duration {
     let mut degrees = Buffer::zeroed(known.len(), "degrees").expect("memory");
     degrees.copy_from_slice(known);
-    let cap = partition::cap(1.1, M, k);
+    let cap = fastpart::capacity::cap(1.1, M, k);
     let mut streamer = EdgeStreamer::new(degrees, k, cap, rule.0, rule.1).expect("memory");
     streamer.begin(M, Limit { cap, start });
     let (mut buf, mut parts) = (Vec::new(), Vec::new());

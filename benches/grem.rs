@@ -6,12 +6,13 @@
 use std::path::PathBuf;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fastpart::algorithms::grem::Grem;
+use fastpart::base::run::Run;
 use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::grem::Grem;
+use fastpart::exec::shuffle::shuffle;
+use fastpart::generate;
 use fastpart::partition::VertexPartitioner;
-use fastpart::reorder::shuffle;
-use fastpart::{generate, run::Run};
 
 const N: u64 = 1 << 20;
 

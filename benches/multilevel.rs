@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::csr::Csr;
+use fastpart::algorithms::multilevel::{Multilevel, Second};
+use fastpart::base::run::Run;
 use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::generate::{self, Generator};
-use fastpart::multilevel::{Multilevel, Second};
+use fastpart::generate;
+use fastpart::generate::Generator;
+use fastpart::graph::csr::Csr;
 use fastpart::partition::AdjacencyPartitioner;
-use fastpart::run::Run;
 
 const N: u64 = 1 << 18;
 

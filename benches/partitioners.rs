@@ -7,14 +7,17 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::baselines::dbh::Dbh;
-use fastpart::baselines::two_phase::{Scoring, TwoPhase};
-use fastpart::csr::Csr;
+use fastpart::algorithms::dbh::Dbh;
+use fastpart::algorithms::spring::Spring;
+use fastpart::algorithms::two_phase::{Scoring, TwoPhase};
+use fastpart::base::run::Run;
+use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::edges::{EdgeStream, pass::largest_id};
+use fastpart::graph::csr::Csr;
+use fastpart::graph::degrees;
+use fastpart::graph::identity::largest_id;
 use fastpart::partition::{EdgePartitioner, VertexPartitioner};
-use fastpart::spring::Spring;
-use fastpart::{counts, degrees, generate, run::Run};
+use fastpart::{generate, measure};
 
 const N: u64 = 1 << 22;
 
@@ -76,8 +79,8 @@ fn passes(criterion: &mut Criterion) {
         let part = spring.partition(&edges, &run).expect("spring");
         group.bench_function(format!("evaluate, {threads} threads"), |bencher| {
             bencher.iter(|| {
-                counts::cut(&edges, &part.assignment, 8, &run).expect("cut");
-                counts::halo_sizes(&edges, &part.assignment, 8, &run).expect("halo");
+                measure::cut(&edges, &part.assignment, 8, &run).expect("cut");
+                measure::halo_sizes(&edges, &part.assignment, 8, &run).expect("halo");
             });
         });
     }

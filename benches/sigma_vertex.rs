@@ -6,14 +6,15 @@
 use std::path::PathBuf;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::buffer::Buffer;
-use fastpart::csr::Csr;
+use fastpart::algorithms::sigma::preference::{Weight, preferred_parts};
+use fastpart::algorithms::sigma::vertex::{Objective, SigmaVertex};
+use fastpart::base::buffer::Buffer;
+use fastpart::base::run::Run;
 use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
+use fastpart::generate;
+use fastpart::graph::csr::Csr;
 use fastpart::partition::AdjacencyPartitioner;
-use fastpart::sigma::preference::{Weight, preferred_parts};
-use fastpart::sigma::vertex::{Objective, SigmaVertex};
-use fastpart::{generate, run::Run};
 
 const N: u64 = 1 << 20;
 const K: u32 = 32;

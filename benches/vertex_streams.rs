@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::baselines::vertex_streams::VertexStream;
-use fastpart::csr::Csr;
+use fastpart::algorithms::vertex_streams::VertexStream;
+use fastpart::base::run::Run;
 use fastpart::edges::file::{EdgeFile, Io};
+use fastpart::generate;
+use fastpart::graph::csr::Csr;
 use fastpart::partition::AdjacencyPartitioner;
-use fastpart::{generate, run::Run};
 
 const N: u64 = 1 << 20;
 

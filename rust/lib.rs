@@ -1,40 +1,36 @@
 //! Streaming graph partitioning for distributed GNN training on graphs larger than memory.
 //!
-//! The way of the data, one module each:
-//! edge file or array → [`edges`] (a stream of checked records) → [`degrees`] → an algorithm ([`spring`]) on the
-//! threads of a [`run::Run`] → [`partition`] → [`counts`] (what measures need), [`store`] (the parts, each with its
-//! edges and halo) → [`output`] (atomic files).
-//! [`homes`] makes an edge partition a vertex partition; [`balance`] is the second cap of vertex partitions;
-//! [`generate`] makes graphs to try it on, [`reorder`] shuffles and thins records out of core. Nothing here knows
+//! The rooms, lowest first; each imports only those above it in this list (`tests/test_layers.py` holds it to that):
+//!
+//! - [`base`]: errors, a run (threads, budget, progress, cancellation), large arrays, randomness, atomic files.
+//! - [`sets`]: bit sets and matrices, rating maps, entries sorted into buckets.
+//! - [`edges`]: a graph as a stream of checked records, from files, arrays and temporary files.
+//! - [`exec`]: the few ways in which work is done in parallel.
+//! - [`graph`]: what identifies a graph, its degrees, its adjacency.
+//! - [`capacity`]: bounds of parts, the least loaded part with room, repair.
+//! - [`partition`]: the results, and the contract of a partitioner.
+//! - [`measure`]: the integers behind every measure of a partition.
+//! - [`clustering`]: clusters of vertices.
+//! - [`algorithms`]: the partitioners.
+//! - [`parts`]: the partition directory.
+//! - [`convert`] and [`generate`]: edge lists from other formats, and from nothing.
+//!
+//! The way of the data: edge file or array → [`edges::EdgeStream`] → [`graph::degrees`] → an algorithm on the threads of a
+//! [`base::run::Run`] → [`partition`] → [`measure`] → [`parts`] → [`base::output`] (atomic files). Nothing here knows
 //! Python except `python`, which is only built with the feature of that name.
 
-pub mod balance;
-pub mod baselines;
-pub mod budget;
-pub mod buffer;
-pub mod checksum;
+pub mod algorithms;
+pub mod base;
+pub mod capacity;
 pub mod clustering;
-pub mod counts;
-pub mod csr;
-pub mod degrees;
-pub mod edge_streaming;
+pub mod convert;
 pub mod edges;
-pub mod error;
+pub mod exec;
 pub mod generate;
-pub mod grem;
-pub mod homes;
-pub mod incidence;
-pub mod multilevel;
-pub mod output;
+pub mod graph;
+pub mod measure;
 pub mod partition;
-mod prefetch;
+pub mod parts;
 #[cfg(feature = "python")]
 mod python;
-pub mod random;
-pub mod reorder;
-pub mod run;
-pub mod schedule;
-pub mod sigma;
-pub mod spring;
-pub mod store;
-pub mod streaming;
+pub mod sets;

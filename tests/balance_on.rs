@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 
 use common::spring::{any_graph, clusters, partition, share};
 use common::{Graph, run};
-use fastpart::balance::{BalanceOn, Placing};
-use fastpart::buffer::Buffer;
-use fastpart::error::Error;
+use fastpart::algorithms::spring::Spring;
+use fastpart::base::buffer::Buffer;
+use fastpart::base::error::Error;
+use fastpart::base::run::Run;
+use fastpart::capacity::{BalanceOn, Placing};
 use fastpart::partition::{VertexPartition, VertexPartitioner};
-use fastpart::run::Run;
-use fastpart::spring::Spring;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -5,12 +5,13 @@
 mod common;
 
 use common::{graphs, run};
-use fastpart::clustering::{self, Clusters, Hollocou, Modularity};
-use fastpart::csr::Csr;
-use fastpart::degrees;
-use fastpart::error::Error;
-use fastpart::generate::{self, Generator, Rmat};
-use fastpart::run::Run;
+use fastpart::base::error::Error;
+use fastpart::base::run::Run;
+use fastpart::clustering::{Clusters, Hollocou, Modularity};
+use fastpart::generate::{Generator, Rmat};
+use fastpart::graph::csr::Csr;
+use fastpart::graph::degrees;
+use fastpart::{clustering, generate};
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -8,14 +8,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use common::text::*;
-use fastpart::checksum;
-use fastpart::edges::convert::{Convert, convert};
+use fastpart::base::error::Error;
+use fastpart::base::run::Run;
+use fastpart::convert::{Convert, convert};
 use fastpart::edges::decode::IdType;
 use fastpart::edges::file::{EdgeFile, Io, Layout};
-use fastpart::edges::pass::{blocks, pass};
 use fastpart::edges::{EdgeStream, MAX_VERTICES, Record, npy};
-use fastpart::error::Error;
-use fastpart::run::Run;
+use fastpart::exec::pass::{blocks, pass};
+use fastpart::graph::checksum;
 use tempfile::TempDir;
 
 /// Forty records, too few and too plain to look like anything else.

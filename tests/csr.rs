@@ -10,13 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{fs, ops::Range, sync::Arc};
 
 use common::{Graph, graphs, run};
-use fastpart::csr::{Csr, Kept};
+use fastpart::base::error::{Error, Result};
+use fastpart::base::random::Random;
+use fastpart::base::run::Run;
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
-use fastpart::error::{Error, Result};
-use fastpart::generate::{self, Rmat};
-use fastpart::run::Run;
-use fastpart::{degrees, random::Random};
+use fastpart::generate;
+use fastpart::generate::Rmat;
+use fastpart::graph::csr::{Csr, Kept};
+use fastpart::graph::degrees;
 use proptest::prelude::*;
 use tempfile::TempDir;
 

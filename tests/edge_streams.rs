@@ -7,13 +7,17 @@ use std::collections::HashSet;
 
 use common::edge_streams::{Oracle, Rule};
 use common::{Graph, graphs, run};
-use fastpart::baselines::{greedy::Greedy, hdrf::Hdrf};
-use fastpart::csr::Csr;
-use fastpart::error::Error;
-use fastpart::generate::{self, Rmat};
-use fastpart::partition::{self, EdgePartition, EdgePartitioner};
-use fastpart::sigma::edge::SigmaEdge;
-use fastpart::{buffer::Buffer, degrees, random::Random};
+use fastpart::algorithms::edge_streams::greedy::Greedy;
+use fastpart::algorithms::edge_streams::hdrf::Hdrf;
+use fastpart::algorithms::sigma::edge::SigmaEdge;
+use fastpart::base::buffer::Buffer;
+use fastpart::base::error::Error;
+use fastpart::base::random::Random;
+use fastpart::generate;
+use fastpart::generate::Rmat;
+use fastpart::graph::csr::Csr;
+use fastpart::graph::degrees;
+use fastpart::partition::{EdgePartition, EdgePartitioner};
 use proptest::prelude::*;
 
 /// Numbers of parts that are searched in every way: all at once, in any number of registers, or by a tree.
@@ -67,7 +71,7 @@ fn check(graph: &Graph, partition: &EdgePartition) -> Result<(), TestCaseError> 
 
 /// SIGMA's edge mode over preferred parts, with sets and lists.
 fn sigma(graph: &Graph, preferred: &[u32], sigma: &SigmaEdge) -> Vec<u32> {
-    let cap = partition::cap(sigma.balance, graph.m(), sigma.k);
+    let cap = fastpart::capacity::cap(sigma.balance, graph.m(), sigma.k);
     let mut oracle = Oracle::new(graph.n, &graph.records, sigma.k, Rule::Sigma(sigma.lambda));
     let mut deferred = Vec::new();
     for (index, &[u, v]) in graph.records.iter().enumerate().filter(|(_, [u, v])| u != v) {
@@ -93,8 +97,12 @@ fn sigma(graph: &Graph, preferred: &[u32], sigma: &SigmaEdge) -> Vec<u32> {
 fn place(sigma: &SigmaEdge, graph: &Graph, preferred: &[u32], threads: usize) -> EdgePartition {
     let run = run(threads);
     let known = degrees::scan(graph, &run).unwrap();
-    let identity =
-        partition::Graph { n: graph.n, m: graph.m(), loops: known.loops, checksum: known.checksum };
+    let identity = fastpart::graph::identity::Graph {
+        n: graph.n,
+        m: graph.m(),
+        loops: known.loops,
+        checksum: known.checksum,
+    };
     sigma.place(graph, preferred, known.degree, identity, None, &run).unwrap()
 }
 
@@ -104,7 +112,7 @@ proptest! {
         graph in graphs(30, 60), k in parts(), balance in balances(), lambda in prop_oneof![Just(0.0), Just(1.0), Just(3.5)],
         threads in 1..3_usize,
     ) {
-        let cap = partition::cap(balance, graph.m(), k);
+        let cap = fastpart::capacity::cap(balance, graph.m(), k);
         let hdrf = Hdrf { k, balance, lambda }.partition(&graph, None, &run(threads)).unwrap();
         prop_assert_eq!(assignment(&hdrf), streamed(&graph, k, cap, Rule::Hdrf(lambda)));
         check(&graph, &hdrf)?;
@@ -182,7 +190,7 @@ fn threads_and_files_change_nothing() {
 fn many_parts_are_searched_as_few_are() {
     let graph = rmat(500, 8000);
     for k in [64, 65, 200] {
-        let cap = partition::cap(1.1, graph.m(), k);
+        let cap = fastpart::capacity::cap(1.1, graph.m(), k);
         let hdrf = Hdrf::new(k).partition(&graph, None, &run(1)).unwrap();
         assert_eq!(assignment(&hdrf), streamed(&graph, k, cap, Rule::Hdrf(1.0)), "k = {k}");
         let preferred: Vec<u32> = (0..500).map(|v| v % 7 * (k / 8)).collect();
@@ -224,7 +232,7 @@ fn stars_and_cliques_meet_the_caps() {
 fn what_cannot_be_is_refused() {
     let graph = Graph::new(3, vec![[0, 1]]);
     let run = run(1);
-    let name = |result: fastpart::error::Result<EdgePartition>| match result {
+    let name = |result: fastpart::base::error::Result<EdgePartition>| match result {
         Err(Error::Parameter { name, .. }) => name,
         other => panic!("{other:?}"),
     };
@@ -243,7 +251,7 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn budgets_and_cancellation_stop_them() {
     let graph = rmat(3000, 70_000);
-    let poor = fastpart::run::Run::new(Some(1), Some(50_000)).unwrap();
+    let poor = fastpart::base::run::Run::new(Some(1), Some(50_000)).unwrap();
     assert!(matches!(Hdrf::new(8).partition(&graph, None, &poor), Err(Error::MemoryBudget { .. })));
     assert!(matches!(Greedy::new(8).partition(&graph, None, &poor), Err(Error::MemoryBudget { .. })));
     let stopped = run(2);
@@ -255,7 +263,8 @@ fn budgets_and_cancellation_stop_them() {
     stopped.cancel();
     assert!(matches!(Hdrf::new(8).partition(&graph, None, &stopped), Err(Error::Cancelled)));
     let known = degrees::scan(&graph, &run(1)).unwrap();
-    let identity = partition::Graph { n: graph.n, m: graph.m(), loops: 0, checksum: String::new() };
+    let identity =
+        fastpart::graph::identity::Graph { n: graph.n, m: graph.m(), loops: 0, checksum: String::new() };
     let preferred: Buffer<u32> = Buffer::zeroed(3000, "").unwrap();
     let sigma = SigmaEdge::new(8).place(&graph, &preferred, known.degree, identity, None, &stopped);
     assert!(matches!(sigma, Err(Error::Cancelled)));

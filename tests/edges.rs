@@ -14,14 +14,13 @@ use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use common::{Graph, graphs, run};
-use fastpart::checksum;
-use fastpart::degrees;
+use fastpart::base::error::{Error, Result};
 use fastpart::edges::decode::IdType;
 use fastpart::edges::file::{EdgeFile, Io, Layout};
-use fastpart::edges::pass::{largest_id, pass};
-use fastpart::edges::plausible::find_num_vertices;
 use fastpart::edges::{BLOCK, EdgeStream, Record};
-use fastpart::error::{Error, Result};
+use fastpart::exec::pass::pass;
+use fastpart::graph::identity::{find_num_vertices, largest_id};
+use fastpart::graph::{checksum, degrees};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

@@ -10,7 +10,7 @@ use std::fs;
 use common::parts::{i64s, named, written};
 use common::run;
 use fastpart::edges::npy;
-use fastpart::store::{Gather, RowGatherer, Rows};
+use fastpart::parts::{Gather, RowGatherer, Rows};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

@@ -5,10 +5,11 @@
 mod common;
 
 use common::{Graph, graphs, run};
-use fastpart::error::Error;
-use fastpart::grem::{Chunk, Grem};
-use fastpart::partition::{VertexPartitioner, cap};
-use fastpart::run::Run;
+use fastpart::algorithms::grem::{Chunk, Grem};
+use fastpart::base::error::Error;
+use fastpart::base::run::Run;
+use fastpart::capacity::cap;
+use fastpart::partition::VertexPartitioner;
 use proptest::prelude::*;
 
 proptest! {

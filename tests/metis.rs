@@ -10,11 +10,11 @@ use std::path::Path;
 
 use common::text::{Case, ONE, gzip, place};
 use common::{Graph, graphs, run};
-use fastpart::edges::convert::{Convert, Format};
+use fastpart::base::error::{Error, Result};
+use fastpart::base::run::Run;
+use fastpart::convert::{Convert, Format, metis, write};
+use fastpart::edges::Record;
 use fastpart::edges::decode::WideRecord;
-use fastpart::edges::{Record, metis, write};
-use fastpart::error::{Error, Result};
-use fastpart::run::Run;
 use proptest::prelude::*;
 use tempfile::TempDir;
 

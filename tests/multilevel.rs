@@ -6,16 +6,16 @@ mod common;
 
 use common::spring::share;
 use common::{Graph, graphs, run};
-use fastpart::balance::BalanceOn;
-use fastpart::csr::Csr;
-use fastpart::error::Error;
+use fastpart::algorithms::multilevel::coarsening::{Coarsening, Rating};
+use fastpart::algorithms::multilevel::state::{Quality, State};
+use fastpart::algorithms::multilevel::{Multilevel, Scheme, Second, graph};
+use fastpart::base::array::Array;
+use fastpart::base::error::Error;
+use fastpart::base::random::Random;
+use fastpart::capacity::BalanceOn;
 use fastpart::generate::{Generator, Grid, Rmat, records};
-use fastpart::multilevel::array::Array;
-use fastpart::multilevel::coarsening::{Coarsening, Rating};
-use fastpart::multilevel::state::{Quality, State};
-use fastpart::multilevel::{Multilevel, Scheme, Second, graph};
+use fastpart::graph::csr::Csr;
 use fastpart::partition::{AdjacencyPartitioner, VertexPartition};
-use fastpart::random::Random;
 use proptest::prelude::*;
 
 fn cut(graph: &Graph, part_of: &[i32]) -> usize {
@@ -197,7 +197,7 @@ fn refusals() {
     let one_way = Csr::build(&graph, true, &run(1)).unwrap();
     let error = Multilevel::new(2).partition(&one_way, &run(1)).unwrap_err();
     assert!(matches!(error, Error::Parameter { name: "kind", .. }));
-    let small = fastpart::run::Run::new(Some(1), Some(100)).unwrap();
+    let small = fastpart::base::run::Run::new(Some(1), Some(100)).unwrap();
     assert!(matches!(Multilevel::new(2).partition(&csr, &small), Err(Error::MemoryBudget { .. })));
     let run = run(1);
     run.cancel();

@@ -9,11 +9,13 @@ use std::path::Path;
 
 use common::text::{Case, THREE};
 use common::{Graph, graphs, run};
-use fastpart::edges::convert::Convert;
+use fastpart::base::error::{Error, Result};
+use fastpart::base::run::Run;
+use fastpart::convert::Convert;
+use fastpart::convert::dedup::dedup;
+use fastpart::edges::temporary::TempRecords;
 use fastpart::edges::{EdgeStream, Record};
-use fastpart::error::{Error, Result};
-use fastpart::reorder::{TempRecords, dedup, key, shuffle};
-use fastpart::run::Run;
+use fastpart::exec::shuffle::{key, shuffle};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

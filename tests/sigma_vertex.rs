@@ -6,13 +6,14 @@ mod common;
 
 use common::sigma::{Oracle, Outcome};
 use common::{Graph, graphs, run};
-use fastpart::buffer::Buffer;
-use fastpart::csr::Csr;
-use fastpart::error::Error;
-use fastpart::generate::{self, Generator, Rmat};
+use fastpart::algorithms::sigma::vertex::{Objective, SigmaVertex};
+use fastpart::base::buffer::Buffer;
+use fastpart::base::error::Error;
+use fastpart::base::run::Run;
+use fastpart::generate;
+use fastpart::generate::{Generator, Rmat};
+use fastpart::graph::csr::Csr;
 use fastpart::partition::{AdjacencyPartitioner, VertexPartition};
-use fastpart::run::Run;
-use fastpart::sigma::vertex::{Objective, SigmaVertex};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -121,7 +122,7 @@ proptest! {
 #[test]
 fn each_end_of_the_repair() {
     let mut ends = [0; 3];
-    let mut random = fastpart::random::Random::new(1, 0);
+    let mut random = fastpart::base::random::Random::new(1, 0);
     for _ in 0..3000 {
         let n = 4 + random.below(12) as u32;
         // Edges between few hubs and many others.

@@ -9,13 +9,14 @@ use std::io::Write;
 
 use common::spring::{Clustering, any_graph, oracle, partition};
 use common::{Graph, run};
+use fastpart::algorithms::spring::Spring;
+use fastpart::base::error::Error;
+use fastpart::base::run::Run;
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
-use fastpart::error::Error;
-use fastpart::generate::{self, Generator, Rmat};
+use fastpart::generate;
+use fastpart::generate::{Generator, Rmat};
 use fastpart::partition::VertexPartitioner;
-use fastpart::run::Run;
-use fastpart::spring::Spring;
 use proptest::prelude::*;
 use proptest::sample::select;
 

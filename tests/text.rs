@@ -8,10 +8,11 @@ use std::io::Read;
 use std::path::Path;
 
 use common::text::*;
+use fastpart::base::error::Error;
+use fastpart::base::run::Run;
+use fastpart::convert::text;
+use fastpart::convert::text::{Cut, LONGEST_LINE};
 use fastpart::edges::MAX_VERTICES;
-use fastpart::edges::text::{self, Cut, LONGEST_LINE};
-use fastpart::error::Error;
-use fastpart::run::Run;
 use flate2::read::MultiGzDecoder;
 
 #[test]

@@ -6,10 +6,10 @@
 mod common;
 
 use common::text::*;
-use fastpart::edges::convert::Convert;
+use fastpart::base::error::Result;
+use fastpart::convert::Convert;
+use fastpart::convert::text::Cut;
 use fastpart::edges::decode::WideRecord;
-use fastpart::edges::text::Cut;
-use fastpart::error::Result;
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 

@@ -5,17 +5,18 @@
 mod common;
 
 use common::{Graph, graphs, run};
-use fastpart::baselines::dbh::Dbh;
-use fastpart::baselines::two_phase::{Scoring, TwoPhase};
+use fastpart::algorithms::dbh::Dbh;
+use fastpart::algorithms::two_phase::{Scoring, TwoPhase};
+use fastpart::base::error::Error;
+use fastpart::base::run::Run;
+use fastpart::capacity::cap;
 use fastpart::clustering::bounded::Bounded;
-use fastpart::counts::replicas;
-use fastpart::degrees;
 use fastpart::edges::Record;
-use fastpart::error::Error;
-use fastpart::homes::home_parts;
+use fastpart::graph::degrees;
+use fastpart::measure::homes::home_parts;
+use fastpart::measure::replicas;
 use fastpart::partition::edge_parts::{DEFERRED, Place, Words};
-use fastpart::partition::{EdgePartition, EdgePartitioner, cap};
-use fastpart::run::Run;
+use fastpart::partition::{EdgePartition, EdgePartitioner};
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -6,13 +6,13 @@ mod common;
 
 use common::spring::{any_graph, share};
 use common::{Graph, run};
-use fastpart::balance::BalanceOn;
-use fastpart::baselines::vertex_streams::{Rule, VertexStream};
-use fastpart::csr::Csr;
-use fastpart::error::Error;
+use fastpart::algorithms::vertex_streams::{Rule, VertexStream};
+use fastpart::base::error::Error;
+use fastpart::base::run::Run;
+use fastpart::capacity::BalanceOn;
 use fastpart::generate::{Generator, Rmat, records};
+use fastpart::graph::csr::Csr;
 use fastpart::partition::{AdjacencyPartitioner, VertexPartition};
-use fastpart::run::Run;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

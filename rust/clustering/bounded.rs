@@ -18,11 +18,12 @@
 
 use rayon::prelude::*;
 
-use crate::buffer::Buffer;
-use crate::edges::{BLOCK, EdgeStream, Record, pass::blocks};
-use crate::error::Result;
-use crate::prefetch::prefetch;
-use crate::run::Run;
+use crate::base::buffer::Buffer;
+use crate::base::error::Result;
+use crate::base::prefetch::prefetch;
+use crate::base::run::Run;
+use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::pass::blocks;
 
 /// Fewer records than this are clustered by the sequential rule.
 const SEQUENTIAL_BELOW: u64 = 1 << 18;

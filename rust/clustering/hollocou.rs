@@ -23,11 +23,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rayon::prelude::*;
 
 use super::Clusters;
-use crate::buffer::Buffer;
-use crate::edges::{BLOCK, EdgeStream, Record, pass::blocks};
-use crate::error::Result;
-use crate::prefetch::prefetch;
-use crate::run::Run;
+use crate::base::buffer::Buffer;
+use crate::base::error::Result;
+use crate::base::prefetch::prefetch;
+use crate::base::run::Run;
+use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::pass::blocks;
 
 /// Bytes per vertex at the peak, result and degrees included.
 pub const BYTES_PER_VERTEX: u64 = 32;

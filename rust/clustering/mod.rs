@@ -1,22 +1,20 @@
 //! Clusters of vertices: what SIGMA and 2PS map to parts, and users ask for by themselves.
 
 pub mod bounded;
-mod counter;
 pub mod hollocou;
 pub mod modularity;
 
 use rayon::prelude::*;
 
-use crate::buffer::Buffer;
-use crate::csr::Csr;
-use crate::edges::{BLOCK, EdgeStream, Record, pass::pass};
-use crate::error::Result;
-use crate::run::Run;
+use crate::base::NONE;
+use crate::base::buffer::Buffer;
+use crate::base::error::Result;
+use crate::base::run::Run;
+use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::pass::pass;
+use crate::graph::csr::Csr;
 pub use hollocou::Hollocou;
 pub use modularity::Modularity;
-
-/// "No cluster", and what no id reaches.
-pub const NONE: u32 = u32::MAX;
 
 /// Vertices between two looks at the cancel flag.
 const STEP: usize = 1 << 14;

@@ -28,14 +28,15 @@
 
 use rayon::prelude::*;
 
-use super::counter::Counter;
-use super::{Clusters, NONE, in_steps};
-use crate::buffer::Buffer;
-use crate::csr::Csr;
-use crate::error::{Error, Result};
-use crate::prefetch::prefetch;
-use crate::run::Run;
-use crate::streaming::{Decider, decide_all};
+use super::{Clusters, in_steps};
+use crate::base::NONE;
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result};
+use crate::base::prefetch::prefetch;
+use crate::base::run::Run;
+use crate::exec::batches::{Decider, decide_all};
+use crate::graph::csr::Csr;
+use crate::sets::counter::Counter;
 
 /// Bytes per vertex at the peak, result included, adjacency and scratch space not.
 pub const BYTES_PER_VERTEX: u64 = 17;
@@ -283,7 +284,7 @@ impl Decider for State<'_> {
     type Decision = Option<Move>;
 
     fn scratch(&self) -> Result<Counter> {
-        Ok(Counter::new())
+        Ok(Counter::default())
     }
 
     fn begin(&mut self, batch: &[u32]) {

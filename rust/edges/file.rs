@@ -16,7 +16,7 @@ use memmap2::Mmap;
 use super::decode::{BadId, Column, IdType, WideRecord, decode, decode_wide};
 use super::memory::remedy;
 use super::{EdgeStream, MAX_VERTICES, Record, npy, plausible};
-use crate::error::{Error, Result, shown};
+use crate::base::error::{Error, Result, shown};
 
 /// How the bytes reach the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -290,7 +290,7 @@ fn map(path: &Path, file: &File) -> Result<Mmap> {
         Some(libc::ENOMEM) => Error::MemoryBudget {
             what: format!("{}: mapping the file (io=\"read\" needs no map)", shown(path)),
             needed: file.metadata().map_or(0, |metadata| metadata.len()),
-            budget: crate::budget::available(),
+            budget: crate::base::budget::available(),
         },
         _ => Error::io(path, error),
     })?;

@@ -5,21 +5,16 @@
 //! lies over memory that another process or thread can change, and an id taken from a block is always below
 //! [`EdgeStream::num_vertices`].
 
-pub mod convert;
 pub mod decode;
 pub mod file;
 pub mod memory;
-pub mod metis;
 pub mod npy;
-pub mod pass;
 pub mod plausible;
-mod relabel;
-pub mod text;
-pub mod write;
+pub mod temporary;
 
 use std::ops::Range;
 
-use crate::error::Result;
+use crate::base::error::Result;
 
 /// One edge record: two vertex ids.
 pub type Record = [u32; 2];

@@ -2,18 +2,8 @@
 //! when nobody said `dtype=`, and ids so large that they can only be a mistake.
 
 use super::decode::IdType;
-use super::{BLOCK, EdgeStream, MAX_VERTICES, pass};
-use crate::error::{Error, Result, bytes};
-use crate::run::Run;
-
-/// What every vertex costs at the least while something is computed.
-const BYTES_PER_VERTEX: u64 = 32;
-
-/// Below this many vertices gaps between ids are cheap, and nothing is refused for them.
-const CHEAP: u64 = 1 << 24;
-
-/// More unused ids per used one than any sensible numbering has.
-const SPARSE: u64 = 1024;
+use super::{BLOCK, EdgeStream};
+use crate::base::error::{Error, Result};
 
 /// Refuses files that begin like something else.
 pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
@@ -37,11 +27,12 @@ pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
 }
 
 /// A gzip header also reads as a vertex id; its method, flags and system bytes tell them apart.
-pub(super) fn is_gzip(head: &[u8]) -> bool {
+pub fn is_gzip(head: &[u8]) -> bool {
     head.len() >= 18 && head.starts_with(&[0x1f, 0x8b, 8]) && head[3] < 32 && matches!(head[9], 0..=13 | 255)
 }
 
-pub(super) fn is_text(head: &[u8]) -> bool {
+/// Whether it begins as text does.
+pub fn is_text(head: &[u8]) -> bool {
     let head = &head[..head.len().min(4096)];
     let text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
     head.len() >= 3 && head.iter().all(text) && head.iter().any(|&byte| byte != head[0])
@@ -95,34 +86,4 @@ pub(super) fn check_width(edges: &dyn EdgeStream, high: usize, origin: &str) -> 
     let what = "every second word is zero: these look like u64 ids. Pass dtype=\"u64\", or dtype=\"u32\" if they are \
                 not";
     Err(Error::format(origin, what))
-}
-
-/// `n` = largest id + 1, from one pass, unless that is more than `max_vertices` or, without it, implausibly large.
-pub fn find_num_vertices(
-    edges: &dyn EdgeStream,
-    run: &Run,
-    max_vertices: Option<u64>,
-    origin: &str,
-) -> Result<u64> {
-    let Some(largest) = pass::largest_id(edges, run)? else { return Ok(0) };
-    let n = u64::from(largest) + 1;
-    let limit = max_vertices
-        .unwrap_or_else(|| CHEAP.max(edges.num_edges().saturating_mul(2 * SPARSE)))
-        .min(MAX_VERTICES);
-    if n <= limit {
-        return Ok(n);
-    }
-    let state = n * BYTES_PER_VERTEX;
-    let remedy = match max_vertices {
-        Some(limit) => format!("max_vertices is {limit}; raise it"),
-        None => format!(
-            "for {} records that is implausible. Relabel with `fastpart convert --relabel` or pass max_vertices={n}; \
-             or the file is of another kind: dtype=\"u64\", or big-endian (`fastpart convert --swap`)",
-            edges.num_edges()
-        ),
-    };
-    Err(Error::format(
-        origin,
-        format!("max id {largest} implies {n} vertices and {} of state; {remedy}", bytes(state)),
-    ))
 }

@@ -14,9 +14,9 @@
 //! sources: a record costs two draws on average, and O(log m) with high probability.
 
 use super::{Generator, below_max_vertices};
+use crate::base::error::Result;
+use crate::base::random::Random;
 use crate::edges::Record;
-use crate::error::Result;
-use crate::random::Random;
 
 /// A Barabási-Albert graph.
 #[derive(Debug, Clone)]

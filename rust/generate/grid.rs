@@ -4,8 +4,8 @@
 //! the right before those below. No randomness, no state and no memory.
 
 use super::{Generator, below_max_vertices};
+use crate::base::error::{Error, Result};
 use crate::edges::Record;
-use crate::error::{Error, Result};
 
 /// A grid.
 #[derive(Debug, Clone)]

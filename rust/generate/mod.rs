@@ -13,12 +13,13 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::checksum::{self, Hasher};
-use crate::edges::pass::blocks;
+use crate::base::error::{Error, Result};
+use crate::base::output::AtomicFile;
+use crate::base::run::Run;
 use crate::edges::{BLOCK, MAX_VERTICES, Record};
-use crate::error::{Error, Result};
-use crate::output::AtomicFile;
-use crate::run::Run;
+use crate::exec::pass::blocks;
+use crate::graph::checksum;
+use crate::graph::checksum::Hasher;
 pub use barabasi_albert::BarabasiAlbert;
 pub use grid::Grid;
 pub use planted::Planted;
@@ -49,7 +50,7 @@ pub trait Generator: Sync {
 
 /// The records `range`, made by all threads of `run`.
 pub fn records(generator: &dyn Generator, range: Range<u64>, run: &Run) -> Result<Vec<Record>> {
-    let mut records = crate::buffer::reserved((range.end - range.start) as usize, "generated records")?;
+    let mut records = crate::base::buffer::reserved((range.end - range.start) as usize, "generated records")?;
     records.resize((range.end - range.start) as usize, [0; 2]);
     run.install(|| {
         records.par_chunks_mut(STEP).enumerate().try_for_each(|(chunk, records)| {

@@ -25,12 +25,12 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::{Generator, below_max_vertices};
-use crate::buffer::reserved;
+use crate::base::buffer::reserved;
+use crate::base::error::{Error, Result};
+use crate::base::output::AtomicFile;
+use crate::base::random::{Random, splitmix64};
+use crate::base::run::Run;
 use crate::edges::{Record, npy};
-use crate::error::{Error, Result};
-use crate::output::AtomicFile;
-use crate::random::{Random, splitmix64};
-use crate::run::Run;
 
 /// Probability that a record is drawn within a class.
 const INSIDE: f64 = 0.8;

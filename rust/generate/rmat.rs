@@ -10,9 +10,9 @@
 //! No state and no memory; a record costs L / 4 random numbers and no branch on them.
 
 use super::{Generator, below_max_vertices};
+use crate::base::error::Result;
+use crate::base::random::Random;
 use crate::edges::Record;
-use crate::error::Result;
-use crate::random::Random;
 
 /// Bounds of the quadrants, in 2^-16: a, a + b, a + b + c.
 const A: u64 = 37_356;

@@ -16,10 +16,10 @@ use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};
 use memmap2::MmapMut;
 use rayon::prelude::*;
 
-use crate::buffer::Buffer;
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record, npy};
-use crate::error::{Error, Result};
-use crate::run::Run;
 
 /// What [`EdgeParts::read`] gives for a record without a part.
 pub const DEFERRED: u32 = u32::MAX;

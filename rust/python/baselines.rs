@@ -10,11 +10,11 @@ use super::edges::EdgeSource;
 use super::partitions::{edge_partition, vertex_partition};
 use super::results::copied;
 use super::run::{Options, detached};
-use crate::balance::BalanceOn;
-use crate::baselines::dbh::Dbh;
-use crate::baselines::random::{HashVertices, RandomEdges, RandomVertices};
-use crate::baselines::two_phase::{Scoring, TwoPhase};
-use crate::baselines::vertex_streams::{Rule, VertexStream};
+use crate::algorithms::dbh::Dbh;
+use crate::algorithms::random::{HashVertices, RandomEdges, RandomVertices};
+use crate::algorithms::two_phase::{Scoring, TwoPhase};
+use crate::algorithms::vertex_streams::{Rule, VertexStream};
+use crate::capacity::BalanceOn;
 use crate::partition::{AdjacencyPartitioner, EdgePartitioner, VertexPartitioner};
 
 /// See `fastpart.random`.

@@ -6,10 +6,12 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::results::array;
 use super::run::{Options, detached};
-use crate::clustering::{self, Clusters, Hollocou, Modularity};
-use crate::degrees::{self, Degrees};
-use crate::error::{Error, Result};
-use crate::partition::Graph;
+use crate::base::error::{Error, Result};
+use crate::clustering;
+use crate::clustering::{Clusters, Hollocou, Modularity};
+use crate::graph::degrees;
+use crate::graph::degrees::Degrees;
+use crate::graph::identity::Graph;
 
 /// See `fastpart.cluster`.
 #[pyfunction]

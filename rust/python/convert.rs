@@ -8,9 +8,8 @@ use pyo3::types::PyDict;
 use super::edges::{EdgeSource, id_type, layout_of};
 use super::errors::raise;
 use super::run::{Options, detached};
-use crate::edges::convert::{Convert, Format, convert as run_convert};
-use crate::edges::write;
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::convert::{Convert, Format, convert as run_convert, write};
 
 /// See `fastpart.convert`; `shuffle` is the seed.
 #[pyfunction]

@@ -7,13 +7,17 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
-use crate::baselines::{dbh::Dbh, greedy::Greedy, hdrf::Hdrf, two_phase::TwoPhase, vertex_streams};
-use crate::counts::{self, Cut, Replicas, SparseMatrix};
-use crate::csr::Csr;
-use crate::grem::Grem;
-use crate::multilevel::Multilevel;
+use crate::algorithms::dbh::Dbh;
+use crate::algorithms::edge_streams::greedy::Greedy;
+use crate::algorithms::edge_streams::hdrf::Hdrf;
+use crate::algorithms::grem::Grem;
+use crate::algorithms::multilevel::Multilevel;
+use crate::algorithms::two_phase::TwoPhase;
+use crate::algorithms::{spring, vertex_streams};
+use crate::graph::csr::Csr;
+use crate::measure;
+use crate::measure::{Cut, Replicas, SparseMatrix};
 use crate::partition::EdgeParts;
-use crate::spring;
 
 /// Counts of a vertex partition: per part `internal`, `cut`, `volume`, `halo`; `matrix` (k, k) or `None` for many
 /// parts; `loops` and `checksum` of the graph.
@@ -27,7 +31,10 @@ fn count_vertex_partition<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let parts = assignment.as_slice()?;
     let (cut, halo) = detached(py, &options, |run| {
-        Ok((counts::cut(edges.stream(), parts, k, run)?, counts::halo_sizes(edges.stream(), parts, k, run)?))
+        Ok((
+            measure::cut(edges.stream(), parts, k, run)?,
+            measure::halo_sizes(edges.stream(), parts, k, run)?,
+        ))
     })?;
     let fields = PyDict::new(py);
     fields.set_item("volume", signed(py, &cut.volume()))?;
@@ -70,7 +77,7 @@ struct CountReplicas<'py, 'a> {
 impl WithParts for CountReplicas<'_, '_> {
     type Output = Replicas;
     fn call<T: Part>(self, _: &str, parts: &[T]) -> PyResult<Replicas> {
-        detached(self.py, self.options, |run| counts::replicas(self.edges.stream(), parts, self.k, run))
+        detached(self.py, self.options, |run| measure::replicas(self.edges.stream(), parts, self.k, run))
     }
 }
 
@@ -91,7 +98,7 @@ fn sparse_cut_matrix<'py>(
 ) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>)> {
     let parts = assignment.as_slice()?;
     let SparseMatrix { first, second, records } =
-        detached(py, &options, |run| counts::sparse_matrix(edges.stream(), parts, k, run))?;
+        detached(py, &options, |run| measure::sparse_matrix(edges.stream(), parts, k, run))?;
     let ids = |parts: Vec<u32>| PyArray1::from_iter(py, parts.into_iter().map(|part| part as i32));
     Ok((ids(first), ids(second), signed(py, &records)))
 }
@@ -106,7 +113,7 @@ fn split_counts<'py>(
     options: Options,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let (parts, ids) = (assignment.as_slice()?, ids.as_slice()?);
-    let counts = detached(py, &options, |run| counts::split_counts(parts, ids, k, run))?;
+    let counts = detached(py, &options, |run| measure::split_counts(parts, ids, k, run))?;
     Ok(signed(py, &counts))
 }
 
@@ -120,7 +127,7 @@ fn label_skew<'py>(
     options: Options,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (parts, labels) = (assignment.as_slice()?, labels.as_slice()?);
-    let skew = detached(py, &options, |run| counts::label_skew(parts, labels, k, run))?;
+    let skew = detached(py, &options, |run| measure::label_skew(parts, labels, k, run))?;
     Ok(PyArray1::from_vec(py, skew))
 }
 

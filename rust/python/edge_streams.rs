@@ -8,10 +8,10 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::partitions::edge_partition;
 use super::run::{Options, detached};
-use crate::baselines::greedy::Greedy;
-use crate::baselines::hdrf::Hdrf;
+use crate::algorithms::edge_streams::greedy::Greedy;
+use crate::algorithms::edge_streams::hdrf::Hdrf;
+use crate::algorithms::sigma::edge::SigmaEdge;
 use crate::partition::EdgePartitioner;
-use crate::sigma::edge::SigmaEdge;
 
 /// See `fastpart.hdrf`.
 #[pyfunction]

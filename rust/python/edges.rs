@@ -9,17 +9,17 @@ use pyo3::prelude::*;
 
 use super::errors::raise;
 use super::run::{Options, detached};
-use crate::buffer::reserved;
-use crate::csr::{Csr, Kept};
-use crate::degrees;
+use crate::base::buffer::reserved;
+use crate::base::error::{Error, Result, shown};
+use crate::base::run::Run;
 use crate::edges::decode::{Column, IdType};
 use crate::edges::file::{EdgeFile, Io, Layout};
 use crate::edges::memory::MemoryEdges;
-use crate::edges::pass::blocks;
-use crate::edges::plausible::find_num_vertices;
 use crate::edges::{EdgeStream, MAX_VERTICES, Record};
-use crate::error::{Error, Result, shown};
-use crate::run::Run;
+use crate::exec::pass::blocks;
+use crate::graph::csr::{Csr, Kept};
+use crate::graph::degrees;
+use crate::graph::identity::find_num_vertices;
 
 /// A file or an array of edges.
 enum Source {

@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 use super::errors::{decoded, raise};
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
+use crate::base::error::{Error, Result};
+use crate::base::output::{AtomicDir, AtomicFile, write_file as write_whole};
+use crate::base::run::Run;
 use crate::edges::npy;
-use crate::error::{Error, Result};
-use crate::output::{AtomicDir, AtomicFile, write_file as write_whole};
-use crate::run::Run;
 
 /// Items written between two looks at the cancel flag.
 const CHUNK: usize = 1 << 20;

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 
 use super::errors::raise;
 use super::run::{Options, detached};
-use crate::generate::{self, BarabasiAlbert, Generator, Grid, Planted as Model, Rmat};
+use crate::generate;
+use crate::generate::{BarabasiAlbert, Generator, Grid, Planted as Model, Rmat};
 
 /// Writes an R-MAT graph and returns its checksum.
 #[pyfunction]

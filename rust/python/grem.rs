@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::partitions::vertex_partition;
 use super::run::{Options, detached};
-use crate::grem::{Chunk, Grem};
+use crate::algorithms::grem::{Chunk, Grem};
 use crate::partition::VertexPartitioner;
 
 /// See `fastpart.grem`; `records` is the size of a chunk if that is no share. Also says how many records a chunk had.

@@ -8,7 +8,7 @@ use super::edges::EdgeSource;
 use super::partitions::vertex_partition;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
-use crate::homes;
+use crate::measure::homes;
 
 /// See `fastpart.home_parts`.
 #[pyfunction]

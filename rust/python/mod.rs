@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("MAX_PARTS", crate::partition::MAX_PARTS)?;
+    module.add("MAX_PARTS", crate::capacity::MAX_PARTS)?;
     edges::register(module)?;
     spring::register(module)?;
     baselines::register(module)?;

@@ -8,8 +8,8 @@ use super::edges::EdgeSource;
 use super::partitions::vertex_partition;
 use super::results::copied;
 use super::run::{Options, detached};
-use crate::balance::BalanceOn;
-use crate::multilevel::{Multilevel, Second};
+use crate::algorithms::multilevel::{Multilevel, Second};
+use crate::capacity::BalanceOn;
 use crate::partition::AdjacencyPartitioner;
 
 /// See `fastpart.multilevel`; not both of `volume_balance` and `balance_on`.

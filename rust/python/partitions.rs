@@ -4,8 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::results::array;
+use crate::graph::identity::Graph;
 use crate::partition::edge_parts::{Place, Words};
-use crate::partition::{EdgePartition, Graph, VertexPartition, Volume};
+use crate::partition::{EdgePartition, VertexPartition, Volume};
 
 /// The fields of a vertex partition.
 pub fn vertex_partition(py: Python<'_>, partition: VertexPartition) -> PyResult<Bound<'_, PyDict>> {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use super::errors::{named, raise};
-use crate::error::{Error, Result};
-use crate::run::Run;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
 
 /// How often signals are looked for.
 const POLL: Duration = Duration::from_millis(50);
@@ -104,5 +104,5 @@ pub fn default_threads(py: Python<'_>) -> PyResult<usize> {
 /// The bytes that `memory_limit=None` means at this moment.
 #[pyfunction]
 pub fn memory_budget() -> u64 {
-    crate::budget::available()
+    crate::base::budget::available()
 }

@@ -6,8 +6,8 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::partitions::vertex_partition;
 use super::run::{Options, detached};
+use crate::algorithms::sigma::vertex::{Objective, SigmaVertex};
 use crate::partition::AdjacencyPartitioner;
-use crate::sigma::vertex::{Objective, SigmaVertex};
 
 /// The vertex mode; see `fastpart.sigma`.
 #[pyfunction]

@@ -8,9 +8,9 @@ use super::edges::EdgeSource;
 use super::partitions::vertex_partition;
 use super::results::copied;
 use super::run::{Options, detached};
-use crate::balance::BalanceOn;
+use crate::algorithms::spring::Spring;
+use crate::capacity::BalanceOn;
 use crate::partition::VertexPartitioner;
-use crate::spring::Spring;
 
 /// See `fastpart.spring`.
 #[pyfunction]

@@ -12,8 +12,9 @@ use super::edges::EdgeSource;
 use super::errors::raise;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
-use crate::error::Error;
-use crate::store::{self, Gather, Kind, PartSizes, Rows};
+use crate::base::error::Error;
+use crate::parts;
+use crate::parts::{Gather, Kind, PartSizes, Rows};
 
 /// Writes the parts of a vertex partition below `into`; returns what `part.json` says of each.
 #[pyfunction]
@@ -32,7 +33,7 @@ fn write_vertex_parts<'py>(
     let parts = assignment.as_slice()?;
     let kind = Kind::named(kind).map_err(|error| raise(py, error))?;
     let sizes = detached(py, &options, |run| {
-        store::write_vertex_parts(edges.stream(), parts, k, kind, halo_hops, &into, run)
+        parts::write_vertex_parts(edges.stream(), parts, k, kind, halo_hops, &into, run)
     })?;
     let dicts = sizes.iter().enumerate().map(|(part, sizes)| common(py, part, sizes));
     dicts.collect()
@@ -74,7 +75,7 @@ impl WithParts for EdgeParts<'_, '_> {
     type Output = Vec<PartSizes>;
     fn call<T: Part>(self, _: &str, parts: &[T]) -> PyResult<Vec<PartSizes>> {
         detached(self.py, self.options, |run| {
-            store::write_edge_parts(self.edges.stream(), parts, self.k, self.kind, &self.into, run)
+            parts::write_edge_parts(self.edges.stream(), parts, self.k, self.kind, &self.into, run)
         })
     }
 }
@@ -92,13 +93,13 @@ fn common<'py>(py: Python<'py>, part: usize, sizes: &PartSizes) -> PyResult<Boun
 /// Sends the rows of an array to the parts that hold them; see `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 struct RowGatherer {
-    inner: Mutex<Option<store::RowGatherer>>,
+    inner: Mutex<Option<parts::RowGatherer>>,
     dtype: Py<PyArrayDescr>,
     row_shape: Vec<usize>,
 }
 
 impl RowGatherer {
-    fn take(&self) -> PyResult<store::RowGatherer> {
+    fn take(&self) -> PyResult<parts::RowGatherer> {
         let taken = self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         taken.ok_or_else(|| PyValueError::new_err("the gatherer is finished, at work, or has failed"))
     }
@@ -132,7 +133,7 @@ impl RowGatherer {
         let descr = dtype.getattr("str")?.extract()?;
         let shape = row_shape.iter().map(|&size| size as u64).collect();
         let gather = Gather { into, name, ids, ranges, num_rows, descr, row_shape: shape, row_bytes };
-        let inner = detached(py, &options, |run| store::RowGatherer::new(gather, run))?;
+        let inner = detached(py, &options, |run| parts::RowGatherer::new(gather, run))?;
         Ok(Self { inner: Mutex::new(Some(inner)), dtype: dtype.unbind(), row_shape })
     }
 

@@ -11,11 +11,11 @@ pub mod text;
 
 use std::ops::Range;
 
+use fastpart::base::error::Result;
+use fastpart::base::run::Run;
 use fastpart::edges::decode::{Column, IdType};
 use fastpart::edges::memory::MemoryEdges;
 use fastpart::edges::{EdgeStream, Record};
-use fastpart::error::Result;
-use fastpart::run::Run;
 use proptest::prelude::*;
 
 /// A graph in memory, with its records at hand for oracles.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use fastpart::algorithms::spring::Spring;
 use fastpart::edges::Record;
 use fastpart::partition::{VertexPartition, VertexPartitioner};
-use fastpart::spring::Spring;
 use proptest::prelude::*;
 
 use super::{Graph, graphs, run};

@@ -5,12 +5,12 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use fastpart::edges::convert::{Convert, Converted, convert};
+use fastpart::base::error::{Error, Result};
+use fastpart::base::run::Run;
+use fastpart::convert::text::Cut;
+use fastpart::convert::{Convert, Converted, convert, text};
 use fastpart::edges::decode::{IdType, WideRecord};
-use fastpart::edges::text::{self, Cut};
 use fastpart::edges::{Record, npy};
-use fastpart::error::{Error, Result};
-use fastpart::run::Run;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;

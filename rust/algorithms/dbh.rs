@@ -1,0 +1,103 @@
+//! Degree-based hashing: a record goes where the hash of its end of lower degree says.
+//!
+//! **Requirements.** Any graph.
+//!
+//! **Memory.** 4 bytes per vertex (up to 24 while the degrees are counted by six threads or more), and the result.
+//!
+//! **Algorithm.** Hubs have to be replicated, so a record is hashed by its other end: part `splitmix64(v ^ seed) mod k`,
+//! where v is the end of lower degree (ties: the lower id, so that reversed and parallel records stay together; the
+//! paper leaves them open). It is the part that [`HashVertices`](super::random::HashVertices) gives v. There is no cap:
+//! the published rule keeps no state, and its loads come out even when no vertex of low degree is large. Loops are
+//! placed last ([`loops`]).
+//!
+//! **Parallelism.** Every record by itself.
+//!
+//! **Complexity.** O(n + m): a pass for the degrees, and one for the parts.
+//!
+//! **Source.** Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical Analysis", NIPS
+//! 2014, section 3.
+
+use std::path::Path;
+
+use super::edge_streams::loops;
+use crate::base::error::Result;
+use crate::base::prefetch::prefetch;
+use crate::base::random::splitmix64;
+use crate::base::run::Run;
+use crate::capacity::validate_parts;
+use crate::edges::{EdgeStream, Record};
+use crate::graph::degrees;
+use crate::graph::degrees::Degrees;
+use crate::graph::identity::Graph;
+use crate::partition::edge_parts::DEFERRED;
+use crate::partition::{EdgePartition, EdgePartitioner, EdgeParts};
+
+/// How many records ahead memory is asked for.
+const AHEAD: usize = 24;
+
+/// Records by the hash of their end of lower degree.
+#[derive(Debug, Clone)]
+pub struct Dbh {
+    /// Number of parts.
+    pub k: u32,
+    /// Seed of the hash.
+    pub seed: u64,
+}
+
+impl EdgePartitioner for Dbh {
+    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+        validate_parts(self.k)?;
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let counters = 8 * u64::from(self.k) * run.threads() as u64;
+        run.require(
+            degrees::memory(edges, run) + EdgeParts::memory(m, self.k, out) + counters,
+            format!("dbh on {n} vertices and {m} records (write the parts to a file with out=)"),
+        )?;
+        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
+        let mut parts = EdgeParts::new(m, self.k, out)?;
+        run.begin("hashing", m);
+        let counts = parts.update(
+            edges,
+            run,
+            || Ok(vec![0; self.k as usize]),
+            |loads, _, records, parts| {
+                self.hash(&degree, records, parts, loads);
+                Ok(())
+            },
+        )?;
+        let mut loads = vec![0; self.k as usize];
+        for counts in counts {
+            loads.iter_mut().zip(counts).for_each(|(load, count): (&mut u64, u64)| *load += count);
+        }
+        if loops > 0 {
+            loops::place(edges, &mut parts, &mut loads, None, None, run)?;
+        }
+        Ok(EdgePartition { parts, k: self.k, loads, cap: None, graph: Graph { n, m, loops, checksum } })
+    }
+}
+
+impl Dbh {
+    /// Bytes it takes for `n` vertices on any number of threads, without the parts of the records.
+    pub fn memory(n: u64) -> u64 {
+        4 * n * degrees::WORKERS as u64
+    }
+
+    fn hash(&self, degree: &[u32], records: &[Record], parts: &mut [u32], loads: &mut [u64]) {
+        let k = u64::from(self.k);
+        for (index, (&[u, v], part)) in records.iter().zip(parts).enumerate() {
+            if let Some(&[u, v]) = records.get(index + AHEAD) {
+                prefetch(degree, u as usize);
+                prefetch(degree, v as usize);
+            }
+            if u == v {
+                *part = DEFERRED;
+                continue;
+            }
+            // The smaller pair of degree and id; its low half is the id.
+            let key = |id: u32| u64::from(degree[id as usize]) << 32 | u64::from(id);
+            let end = u64::from(key(u).min(key(v)) as u32);
+            *part = (splitmix64(end ^ self.seed) % k) as u32;
+            loads[*part as usize] += 1;
+        }
+    }
+}

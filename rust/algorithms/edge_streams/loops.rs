@@ -1,0 +1,163 @@
+//! Parts of the loops of an edge partition.
+//!
+//! **Rule.** After all other records, in stream order: a loop goes to the part with the fewest records among those below
+//! the cap that hold its vertex, else to the part with the fewest records (ties: the lowest). So it makes no replica
+//! where it can be helped, and no part exceeds the cap on its account.
+//!
+//! **Memory.** With the parts of all vertices at hand, nothing. Else 1.5 bits per vertex, and a row of bits for each
+//! vertex that has a loop.
+//!
+//! **Complexity.** One pass over the records without the parts of the vertices, and one to place; nothing at all if
+//! there are no loops.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::base::buffer::{Buffer, shared};
+use crate::base::error::Result;
+use crate::base::run::Run;
+use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::pass::{blocks, pass};
+use crate::partition::EdgeParts;
+use crate::partition::edge_parts::DEFERRED;
+use crate::sets::incidence::{Incidence, parts};
+
+/// Gives every loop a part, and counts it in `loads`; the parts of the other records are known. `holds` is where the
+/// vertices are present, if the caller knows.
+pub fn place(
+    edges: &dyn EdgeStream,
+    assignment: &mut EdgeParts,
+    loads: &mut [u64],
+    cap: Option<u64>,
+    holds: Option<&mut Incidence>,
+    run: &Run,
+) -> Result<()> {
+    let mut least: BinaryHeap<_> = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
+    match holds {
+        Some(holds) => each_loop(edges, assignment, run, |v| {
+            let part = choose(holds.row(v), loads, cap, &mut least);
+            holds.insert(v, part);
+            part
+        }),
+        None => {
+            let Rows { bits, before, mut parts } = Rows::of(edges, assignment, loads.len() as u32, run)?;
+            each_loop(edges, assignment, run, |v| {
+                let row = row(&bits, &before, v).unwrap_or_default();
+                let part = choose(parts.row(row), loads, cap, &mut least);
+                parts.insert(row, part);
+                part
+            })
+        }
+    }
+}
+
+/// The part of a loop whose vertex is present in the parts of `row`.
+fn choose(
+    row: &[u64],
+    loads: &mut [u64],
+    cap: Option<u64>,
+    least: &mut BinaryHeap<Reverse<(u64, u32)>>,
+) -> u32 {
+    let room = |&part: &u32| cap.is_none_or(|cap| loads[part as usize] < cap);
+    let held = parts(row).filter(room).min_by_key(|&part| loads[part as usize]);
+    let part = held.unwrap_or_else(|| {
+        // Loads only grow, so an entry that is no longer true is pushed again as it is.
+        while let Some(mut top) = least.peek_mut() {
+            let Reverse((load, part)) = *top;
+            if load == loads[part as usize] {
+                return part;
+            }
+            top.0.0 = loads[part as usize];
+        }
+        0
+    });
+    loads[part as usize] += 1;
+    part
+}
+
+fn each_loop(
+    edges: &dyn EdgeStream,
+    assignment: &mut EdgeParts,
+    run: &Run,
+    mut part: impl FnMut(u32) -> u32,
+) -> Result<()> {
+    let (mut buf, mut found) = (Vec::new(), Vec::new());
+    run.begin("loops", edges.num_edges());
+    edges.check_unchanged()?;
+    for range in blocks(0..edges.num_edges()) {
+        let first = range.start;
+        let records = edges.block(range, &mut buf)?;
+        found.clear();
+        found.extend(
+            records.iter().zip(first..).filter(|([u, v], _)| u == v).map(|(&[v, _], record)| (record, v)),
+        );
+        for &(record, v) in &found {
+            assignment.write(record, &[part(v)]);
+        }
+        run.advance(records.len() as u64)?;
+    }
+    edges.check_unchanged()
+}
+
+/// The parts of the vertices with a loop.
+struct Rows {
+    /// Which vertices have one.
+    bits: Buffer<u64>,
+    /// How many do before each word of the bits: the row of the first.
+    before: Buffer<u32>,
+    parts: Incidence,
+}
+
+impl Rows {
+    /// Finds them, and the parts of their other records.
+    fn of(edges: &dyn EdgeStream, assignment: &EdgeParts, k: u32, run: &Run) -> Result<Self> {
+        let words = edges.num_vertices() as usize / 64 + 1;
+        run.require(12 * words as u64, "vertices with loops")?;
+        let mut bits: Buffer<u64> = Buffer::zeroed(words, "vertices with loops")?;
+        run.begin("vertices with loops", 2 * edges.num_edges());
+        let marks = shared(&mut bits);
+        let mark = |(): &mut (), _, records: &[Record]| {
+            for &[v, _] in records.iter().filter(|[u, v]| u == v) {
+                marks[v as usize / 64].fetch_or(1 << (v % 64), Relaxed);
+            }
+            Ok(())
+        };
+        pass(edges, run, BLOCK, usize::MAX, || Ok(()), mark)?;
+        let mut before: Buffer<u32> = Buffer::zeroed(words, "vertices with loops")?;
+        let mut count = 0;
+        for (before, word) in before.iter_mut().zip(&*bits) {
+            *before = count;
+            count += word.count_ones();
+        }
+        run.require(12 * words as u64 + Incidence::memory(u64::from(count), k), "vertices with loops")?;
+        let mut rows = Rows { bits, before, parts: Incidence::new(count as usize, k)? };
+        rows.see(edges, assignment, run)?;
+        Ok(rows)
+    }
+
+    fn see(&mut self, edges: &dyn EdgeStream, assignment: &EdgeParts, run: &Run) -> Result<()> {
+        let Self { bits, before, parts } = self;
+        let parts = parts.shared();
+        let see = |known: &mut Vec<u32>, first: u64, records: &[Record]| {
+            let known = assignment.read(first..first + records.len() as u64, known);
+            for (&[u, v], &part) in
+                records.iter().zip(known).filter(|([u, v], part)| u != v && **part != DEFERRED)
+            {
+                [u, v]
+                    .into_iter()
+                    .filter_map(|end| row(bits, before, end))
+                    .for_each(|row| parts.insert(row, part));
+            }
+            Ok(())
+        };
+        pass(edges, run, BLOCK, usize::MAX, || Ok(Vec::new()), see).map(drop)
+    }
+}
+
+/// The row of `v`, if it has a loop.
+#[inline(always)]
+fn row(bits: &[u64], before: &[u32], v: u32) -> Option<u32> {
+    let (word, bit) = (bits[v as usize / 64], 1 << (v % 64));
+    (word & bit != 0).then(|| before[v as usize / 64] + (word & (bit - 1)).count_ones())
+}

@@ -1,0 +1,110 @@
+//! One sub-problem: the seed from its first chunk, decisions about its other chunks, and the sub-problems of its sides.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::clusters::NONE;
+use super::entries::Entries;
+use super::problem::Problem;
+use super::scratch::Scratch;
+use super::seed::Use;
+use super::sides::Sides;
+use super::{Grem, seed};
+use crate::base::error::Result;
+use crate::base::random::splitmix64;
+use crate::base::run::Run;
+use crate::edges::EdgeStream;
+
+/// Where a level reads its records, and where it writes those of the next.
+pub struct Level<'a> {
+    pub edges: &'a dyn EdgeStream,
+    pub target: &'a Scratch,
+    pub chunk: u64,
+    /// The cap of a part.
+    pub cap: u64,
+    pub run: &'a Run,
+}
+
+impl Grem {
+    /// Solves `problem`: `offset` becomes, for each vertex, its part or the first of its side's parts, counted from the
+    /// problem's first. Returns the sub-problems that are left.
+    pub(super) fn solve(&self, level: &Level, problem: &Problem, offset: &mut [u32]) -> Result<Vec<Problem>> {
+        let chunk = self.chunk_of(level, problem);
+        let seed =
+            splitmix64(self.seed ^ splitmix64(u64::from(problem.first) << 32 | u64::from(problem.parts)));
+        if !self.faithful && problem.len() <= chunk {
+            let entries = problem.entries(level.edges, problem.records.clone(), level.run)?;
+            whole(level, problem, entries, offset, seed)?;
+            return Ok(Vec::new());
+        }
+        let side_of = self.bisect(level, problem, chunk, offset, seed)?.finish();
+        let side = |v: u32| usize::from(side_of[v as usize]);
+        let halves = problem.split(side, offset, level.edges, level.target, level.run)?;
+        let shift = problem.shares()[0];
+        offset.iter_mut().zip(side_of.iter()).for_each(|(offset, &side)| *offset = u32::from(side) * shift);
+        Ok(halves.into_iter().filter(|half| half.parts > 1).collect())
+    }
+
+    /// Records per chunk: of all, or of each set of records where the paper is followed.
+    fn chunk_of(&self, level: &Level, problem: &Problem) -> u64 {
+        if self.faithful { self.chunk.records(problem.len()) } else { level.chunk }
+    }
+
+    fn bisect(
+        &self,
+        level: &Level,
+        problem: &Problem,
+        chunk: u64,
+        place: &mut [u32],
+        seed: u64,
+    ) -> Result<Sides> {
+        let Level { edges, run, .. } = *level;
+        let caps = problem.shares().map(|share| u64::from(share) * level.cap);
+        let mut chunks = (0..self.passes).flat_map(|_| problem.chunks(chunk));
+        let Some(first) = chunks.next() else {
+            let mut sides = Sides::new(problem.n, caps, self.rule())?;
+            sides.place_rest(run)?;
+            return Ok(sides);
+        };
+        // The entries are made twice, so that they need not be held while the seed partitioner works.
+        let entries = problem.entries(edges, first.clone(), run)?;
+        let seeded = seed::partition(entries, place, &caps, Use::First, seed, run)?;
+        let mut sides = Sides::new(problem.n, caps, self.rule())?;
+        let entries = problem.entries(edges, first, run)?;
+        sides.seed(&entries, |v| seeded[place[v as usize] as usize], run)?;
+        drop((entries, seeded));
+        sides.keep_caps(run)?;
+        for range in chunks {
+            sides.follow(&problem.entries(edges, range, run)?, run)?;
+            sides.keep_caps(run)?;
+        }
+        sides.place_rest(run)?;
+        Ok(sides)
+    }
+}
+
+/// Gives the vertices of a problem that fits one chunk all their parts; those without a record come last.
+fn whole(level: &Level, problem: &Problem, entries: Entries, offset: &mut [u32], seed: u64) -> Result<()> {
+    let caps = vec![level.cap; problem.parts as usize];
+    let part_of = seed::partition(entries, offset, &caps, Use::Whole, seed, level.run)?;
+    let mut loads = vec![0_u64; caps.len()];
+    for offset in offset.iter_mut().filter(|offset| **offset != NONE) {
+        *offset = part_of[*offset as usize];
+        loads[*offset as usize] += 1;
+    }
+    let mut freest: BinaryHeap<_> =
+        loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
+    for (v, offset) in offset.iter_mut().enumerate() {
+        if *offset == NONE
+            && let Some(mut least) = freest.peek_mut()
+        {
+            let Reverse((load, part)) = &mut *least;
+            *load += 1;
+            *offset = *part;
+        }
+        if v % 4096 == 0 {
+            level.run.advance(0)?;
+        }
+    }
+    Ok(())
+}

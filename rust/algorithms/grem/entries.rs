@@ -1,0 +1,125 @@
+//! The adjacency of a chunk: both directions of its records, sorted.
+
+use rayon::prelude::*;
+
+use crate::base::buffer::reserved;
+use crate::base::error::Result;
+use crate::base::run::Run;
+use crate::edges::Record;
+
+/// Ranges of vertices that entries are sorted into before they are sorted within each.
+const RANGES: usize = 1024;
+/// Entries of a range that is copied to be ordered; a larger one is sorted in place.
+const MOST_COPIED: usize = 1 << 16;
+/// Entries between two looks at the cancel flag.
+const STEP: usize = 1 << 14;
+
+/// For each record two entries, a vertex and its neighbour, by vertex; loops are left out.
+pub struct Entries(Vec<u64>);
+
+impl Entries {
+    /// Room for the entries of so many records.
+    pub fn with_room(records: u64) -> Result<Self> {
+        Ok(Self(reserved(2 * records as usize, "grem: chunk")?))
+    }
+
+    /// Adds `records`.
+    pub fn extend(&mut self, records: &[Record]) {
+        for [u, v] in records.iter().map(|record| record.map(u64::from)).filter(|[u, v]| u != v) {
+            self.0.extend([u << 32 | v, v << 32 | u]);
+        }
+    }
+
+    /// Sorts them in place, by all threads.
+    pub fn sort(&mut self, run: &Run) -> Result<()> {
+        self.each_range(run, |_, range| range.sort_unstable())
+    }
+
+    /// Sorts them by vertex alone, which takes a fraction of the time.
+    pub fn group(&mut self, run: &Run) -> Result<()> {
+        self.each_range(run, |shift, range| {
+            let vertices = 1 << shift.saturating_sub(32);
+            if range.len() < vertices || range.len() > MOST_COPIED {
+                return range.sort_unstable();
+            }
+            let place_of = |entry: u64| (entry >> 32) as usize & (vertices - 1);
+            let mut next = vec![0_u32; vertices + 1];
+            range.iter().for_each(|&entry| next[place_of(entry) + 1] += 1);
+            (1..=vertices).for_each(|place| next[place] += next[place - 1]);
+            let copy = range.to_vec();
+            for entry in copy {
+                let place = &mut next[place_of(entry)];
+                range[*place as usize] = entry;
+                *place += 1;
+            }
+        })
+    }
+
+    /// Brings every entry into the range of its vertex, and has each range, of `2^shift` values, put in order.
+    fn each_range(&mut self, run: &Run, order: impl Fn(u32, &mut [u64]) + Sync) -> Result<()> {
+        let most = self.0.iter().copied().max().unwrap_or(0);
+        let shift = (u64::BITS - most.leading_zeros()).saturating_sub(RANGES.trailing_zeros());
+        let mut ranges = self.scatter(shift, run)?;
+        run.install(|| {
+            ranges.par_iter_mut().with_max_len(1).try_for_each(|range| {
+                order(shift, range);
+                run.advance(0)
+            })
+        })
+    }
+
+    /// Brings every entry into its range of `2^shift` values, by exchanges, and returns the ranges in order.
+    fn scatter(&mut self, shift: u32, run: &Run) -> Result<Vec<&mut [u64]>> {
+        let range_of = |entry: u64| (entry >> shift) as usize;
+        let mut sizes = [0; RANGES];
+        for block in self.0.chunks(STEP) {
+            block.iter().for_each(|&entry| sizes[range_of(entry)] += 1);
+            run.advance(0)?;
+        }
+        let (mut next, mut ends, mut end) = ([0; RANGES], [0; RANGES], 0);
+        for range in 0..RANGES {
+            next[range] = end;
+            end += sizes[range];
+            ends[range] = end;
+        }
+        let mut exchanges = 0_usize;
+        for range in 0..RANGES {
+            while next[range] < ends[range] {
+                let place = next[range];
+                let home = range_of(self.0[place]);
+                self.0.swap(place, next[home]);
+                next[home] += 1;
+                exchanges += 1;
+                if exchanges.is_multiple_of(STEP) {
+                    run.advance(0)?;
+                }
+            }
+        }
+        let mut rest = &mut self.0[..];
+        Ok(sizes.map(|size| rest.split_off_mut(..size).unwrap_or_default()).into())
+    }
+
+    /// The entries of the clusters that the vertices belong to, without those inside one.
+    pub fn contracted(mut self, cluster_of: impl Fn(u32) -> u32, run: &Run) -> Result<Self> {
+        for entry in &mut self.0 {
+            let (u, v) = (cluster_of((*entry >> 32) as u32), cluster_of(*entry as u32));
+            *entry = u64::from(u) << 32 | u64::from(v);
+        }
+        self.0.retain(|&entry| entry >> 32 != entry & u64::from(u32::MAX));
+        self.sort(run)?;
+        Ok(self)
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The vertices, ascending, each with its entries.
+    pub fn vertices(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + Clone)> {
+        self.0.chunk_by(|a, b| a >> 32 == b >> 32).map(|entries| {
+            let vertex = (entries[0] >> 32) as u32;
+            (vertex, entries.iter().map(|&entry| entry as u32))
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! A sub-problem: some of the vertices, numbered anew, the records among them, and the parts they are to get.
+
+use std::ops::Range;
+
+use super::entries::Entries;
+use super::scratch::Scratch;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::edges::decode::largest;
+use crate::edges::{EdgeStream, Record};
+use crate::exec::pass::blocks;
+
+/// What is to be bisected.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// The first of its parts; all its vertices bear this number for the time being.
+    pub first: u32,
+    /// Number of its parts.
+    pub parts: u32,
+    /// Number of its vertices.
+    pub n: u64,
+    /// Where its records lie.
+    pub records: Range<u64>,
+}
+
+impl Problem {
+    /// Number of its records.
+    pub fn len(&self) -> u64 {
+        self.records.end - self.records.start
+    }
+
+    /// How many parts each side gets.
+    pub fn shares(&self) -> [u32; 2] {
+        [self.parts.div_ceil(2), self.parts / 2]
+    }
+
+    /// Its chunks of `size` records.
+    pub fn chunks(&self, size: u64) -> impl Iterator<Item = Range<u64>> {
+        let end = self.records.end;
+        self.records
+            .clone()
+            .step_by(size as usize)
+            .map(move |start| start..end.min(start.saturating_add(size)))
+    }
+
+    /// Hands the records `range` to `each`, block by block.
+    pub fn read(
+        &self,
+        edges: &dyn EdgeStream,
+        range: Range<u64>,
+        run: &Run,
+        mut each: impl FnMut(&[Record]) -> Result<()>,
+    ) -> Result<()> {
+        let mut buf = Vec::new();
+        for range in blocks(range) {
+            let records = edges.block(range, &mut buf)?;
+            // A disk may fail; an id that is none must not get further.
+            if !records.is_empty() && u64::from(largest(records)) >= self.n {
+                let what = "came back changed; check the disk, or choose another folder";
+                return Err(Error::format("a temporary file", what));
+            }
+            each(records)?;
+            run.advance(records.len() as u64)?;
+        }
+        Ok(())
+    }
+
+    /// The entries of the records `range`, by vertex.
+    pub fn entries(&self, edges: &dyn EdgeStream, range: Range<u64>, run: &Run) -> Result<Entries> {
+        let mut entries = Entries::with_room(range.end - range.start)?;
+        self.read(edges, range, run, |records| {
+            entries.extend(records);
+            Ok(())
+        })?;
+        entries.group(run)?;
+        Ok(entries)
+    }
+
+    /// The two sub-problems of the sides, whose records go to `target`; `new_id` is room for a number per vertex.
+    pub fn split(
+        &self,
+        side_of: impl Fn(u32) -> usize,
+        new_id: &mut [u32],
+        edges: &dyn EdgeStream,
+        target: &Scratch,
+        run: &Run,
+    ) -> Result<[Problem; 2]> {
+        let mut sizes = [0; 2];
+        for v in 0..self.n as u32 {
+            let size = &mut sizes[side_of(v)];
+            new_id[v as usize] = *size;
+            *size += 1;
+        }
+        let shares = self.shares();
+        let side = |&[u, v]: &Record| {
+            let side = side_of(u);
+            (u != v && side == side_of(v) && shares[side] > 1).then_some(side)
+        };
+        let mut inside = [0; 2];
+        if shares[0] > 1 {
+            self.read(edges, self.records.clone(), run, |records| {
+                records.iter().filter_map(side).for_each(|side| inside[side] += 1);
+                Ok(())
+            })?;
+            let mut ends = [self.records.start, self.records.start + inside[0]];
+            let mut kept = [Vec::new(), Vec::new()];
+            self.read(edges, self.records.clone(), run, |records| {
+                for record in records {
+                    if let Some(side) = side(record) {
+                        kept[side].push(record.map(|v| new_id[v as usize]));
+                    }
+                }
+                for (records, end) in kept.iter_mut().zip(&mut ends) {
+                    target.write(*end, records)?;
+                    *end += records.len() as u64;
+                    records.clear();
+                }
+                Ok(())
+            })?;
+        }
+        let middle = self.records.start + inside[0];
+        Ok([0, 1].map(|side| Problem {
+            first: self.first + side as u32 * shares[0],
+            parts: shares[side],
+            n: u64::from(sizes[side]),
+            records: [self.records.start..middle, middle..middle + inside[1]][side].clone(),
+        }))
+    }
+}

@@ -1,0 +1,126 @@
+//! The seed partitioner: [`crate::algorithms::multilevel`] on the graph of one chunk, whose vertices are numbered densely.
+//!
+//! The graph of a large chunk is never held: its vertices are clustered first, and the clusters are partitioned; the
+//! decisions of GREM itself, over and over, then refine the finest level.
+
+use super::clusters;
+use super::clusters::NONE;
+use super::entries::Entries;
+use crate::algorithms::multilevel::balancing::balance;
+use crate::algorithms::multilevel::coarsening::Rating;
+use crate::algorithms::multilevel::graph::{Builder, Graph, Weight};
+use crate::algorithms::multilevel::refinement::{Patience, refine};
+use crate::algorithms::multilevel::scheme::Scheme;
+use crate::algorithms::multilevel::state::State;
+use crate::base::array::Array;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+
+/// The multilevel partitioner needs room to move, and gets this much beside a part's share of the vertices.
+const SLACK: f64 = 1.03;
+/// Entries up to which a graph is partitioned with all the care there is, whatever comes after.
+const SMALL: usize = 1 << 18;
+/// Entries from which on the vertices of a first chunk are clustered before.
+pub const LARGE: usize = 1 << 20;
+/// Most vertices of such a cluster.
+const CLUSTER: u32 = 64;
+
+/// Whether more chunks follow, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Later chunks refine the result; large chunks may exceed a cap by what is in one cluster.
+    First,
+    /// The result is final, and keeps the caps.
+    Whole,
+}
+
+/// Numbers in `place` the vertices that have `entries`, or their clusters, and returns the part of each number, at most
+/// `caps` vertices of each; other vertices are marked [`NONE`].
+pub fn partition(
+    mut entries: Entries,
+    place: &mut [u32],
+    caps: &[u64],
+    of: Use,
+    seed: u64,
+    run: &Run,
+) -> Result<Array<u32>> {
+    let small = entries.len() <= SMALL;
+    let graph = if of == Use::First && entries.len() >= LARGE {
+        clustered(entries, place, seed, run)?
+    } else {
+        entries.sort(run)?;
+        let n = number(&entries, place);
+        let graph = build(n, &entries, |v| place[v as usize], |_| 1, run)?;
+        drop(entries);
+        graph
+    };
+    let (n, total) = (graph.total()[0] as f64, caps.iter().sum::<u64>() as f64);
+    let share = |&cap: &u64| ((n * cap as f64 / total.max(1.0)).ceil() * SLACK).ceil() as u64;
+    let loose: Vec<Weight> = caps.iter().map(|cap| [share(cap), 0]).collect();
+    let scheme = match of == Use::Whole || small {
+        true => Scheme { seed, ..Scheme::default() },
+        // A seed is refined by all later chunks.
+        false => Scheme { seed, ratings: vec![Rating::Density], ..Scheme::default() },
+    };
+    let (part_of, _) = scheme.partition(&graph, &loose, run)?;
+    if loose.iter().zip(caps).all(|(loose, cap)| loose[0] <= *cap) {
+        return Ok(part_of);
+    }
+    let caps: Vec<Weight> = caps.iter().map(|&cap| [cap, 0]).collect();
+    let mut state = State::new(&graph, part_of, &caps, run)?;
+    if !balance(&mut state, run)? && of == Use::Whole {
+        return Err(Error::Internal("grem: the seed partitioner found no room for some vertex".into()));
+    }
+    refine(&mut state, Patience::of(&graph), seed, run)?;
+    Ok(state.part_of)
+}
+
+/// Numbers the vertices that have entries.
+fn number(entries: &Entries, place: &mut [u32]) -> usize {
+    place.fill(NONE);
+    let mut n = 0;
+    for (v, _) in entries.vertices() {
+        place[v as usize] = n;
+        n += 1;
+    }
+    n as usize
+}
+
+fn clustered(entries: Entries, place: &mut [u32], seed: u64, run: &Run) -> Result<Graph> {
+    let sizes = clusters::cluster(&entries, place, CLUSTER, seed, run)?;
+    let entries = entries.contracted(|v| place[v as usize], run)?;
+    build(sizes.len(), &entries, |cluster| cluster, |cluster| u64::from(sizes[cluster as usize]), run)
+}
+
+/// The graph of `n` vertices, each with the number and the weight given; some may have no entries.
+fn build(
+    n: usize,
+    entries: &Entries,
+    number: impl Fn(u32) -> u32,
+    weight: impl Fn(u32) -> u64,
+    run: &Run,
+) -> Result<Graph> {
+    let mut builder = Builder::new(n, entries.len())?;
+    let mut next = 0;
+    for (v, neighbours) in entries.vertices() {
+        for vertex in next..number(v) {
+            builder.vertex([weight(vertex), 0]);
+        }
+        let mut last = None;
+        for u in neighbours {
+            if last == Some(u) {
+                builder.thicken();
+            } else {
+                builder.entry(number(u), 1);
+                last = Some(u);
+            }
+        }
+        builder.vertex([weight(number(v)), 0]);
+        next = number(v) + 1;
+        if next % 4096 == 0 {
+            run.advance(0)?;
+        }
+    }
+    (next..n as u32).for_each(|vertex| builder.vertex([weight(vertex), 0]));
+    Ok(builder.finish())
+}

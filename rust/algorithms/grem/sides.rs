@@ -1,0 +1,201 @@
+//! Sides of vertices, and the rule that chooses them.
+
+use super::entries::Entries;
+use crate::base::buffer::Buffer;
+use crate::base::error::Result;
+use crate::base::run::Run;
+
+/// Vertices between two looks at the cancel flag.
+const STEP: usize = 4096;
+
+/// What a count is still worth when its vertex comes again: little enough to follow neighbours that moved, enough to
+/// tell a lead from noise.
+const KEPT: f32 = 0.8;
+
+/// How a vertex chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// To the side with more neighbours, and on equal counts stay; caps are kept between chunks.
+    Refined,
+    /// As Algorithm 2 of the paper has it.
+    Faithful,
+    /// The first choice is the last.
+    Frozen,
+}
+
+/// A bisection in the making.
+pub struct Sides {
+    /// 0: none yet; else 1 more than the side.
+    side: Buffer<u8>,
+    /// Neighbours on side 0 less those on side 1, over the chunks. Only their difference decides, and it fades as they
+    /// would.
+    lead: Buffer<f32>,
+    sizes: [u64; 2],
+    caps: [u64; 2],
+    rule: Rule,
+}
+
+impl Sides {
+    /// Nobody has a side; at most `caps` vertices get one each.
+    pub fn new(n: u64, caps: [u64; 2], rule: Rule) -> Result<Self> {
+        let n = n as usize;
+        let side = Buffer::zeroed(n, "grem: sides")?;
+        let lead = Buffer::zeroed(if rule == Rule::Frozen { 0 } else { n }, "grem: counts")?;
+        Ok(Self { side, lead, sizes: [0; 2], caps, rule })
+    }
+
+    /// Takes the sides that the seed partitioner gave the vertices of the first chunk, and counts what they see in it.
+    /// Where caps are not kept later, what exceeds one goes to the other side.
+    pub fn seed(&mut self, entries: &Entries, side_of: impl Fn(u32) -> u32, run: &Run) -> Result<()> {
+        for (index, (v, _)) in entries.vertices().enumerate() {
+            let side = side_of(v) as usize;
+            let fits = self.rule == Rule::Refined || self.sizes[side] < self.caps[side];
+            self.put(v, if fits { side } else { 1 - side });
+            tick(index, run)?;
+        }
+        if self.rule != Rule::Frozen {
+            for (index, (v, neighbours)) in entries.vertices().enumerate() {
+                self.lead[v as usize] = self.lead_in(neighbours);
+                tick(index, run)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides about every vertex of a later chunk.
+    pub fn follow(&mut self, entries: &Entries, run: &Run) -> Result<()> {
+        for (index, (v, neighbours)) in entries.vertices().enumerate() {
+            let placed = self.side[v as usize] != 0;
+            if !(placed && self.rule == Rule::Frozen) {
+                let mut lead = self.lead_in(neighbours);
+                if placed {
+                    let before = self.lead[v as usize];
+                    lead = match self.rule {
+                        Rule::Faithful => (before + lead) / 2.0,
+                        _ => KEPT * before + lead,
+                    };
+                }
+                self.decide(v, lead);
+                if self.rule != Rule::Frozen {
+                    self.lead[v as usize] = lead;
+                }
+            }
+            tick(index, run)?;
+        }
+        Ok(())
+    }
+
+    /// Neighbours on side 0 less those on side 1.
+    #[inline(always)]
+    fn lead_in(&self, neighbours: impl Iterator<Item = u32>) -> f32 {
+        let mut counts = [0_i32; 3];
+        neighbours.for_each(|u| counts[self.side[u as usize] as usize % 3] += 1);
+        (counts[1] - counts[2]) as f32
+    }
+
+    fn decide(&mut self, v: u32, lead: f32) {
+        let old = usize::from(self.side[v as usize]).checked_sub(1);
+        let wanted = if lead == 0.0 { None } else { Some(usize::from(lead < 0.0)) };
+        let has_room = |side: usize| self.sizes[side] < self.caps[side];
+        let side = match self.rule {
+            Rule::Refined => wanted.or(old).unwrap_or_else(|| self.freer()),
+            Rule::Faithful => wanted.filter(|&side| has_room(side)).unwrap_or_else(|| self.freer()),
+            Rule::Frozen => {
+                let side = wanted.unwrap_or_else(|| self.freer());
+                if has_room(side) { side } else { 1 - side }
+            }
+        };
+        if let Some(old) = old {
+            self.sizes[old] -= 1;
+        }
+        self.put(v, side);
+    }
+
+    fn put(&mut self, v: u32, side: usize) {
+        self.side[v as usize] = side as u8 + 1;
+        self.sizes[side] += 1;
+    }
+
+    /// The side with more of its capacity free (of equal ones, side 0); the emptier one if both have the same.
+    fn freer(&self) -> usize {
+        let free = |side: usize| {
+            (i128::from(self.caps[side]) - i128::from(self.sizes[side])) * i128::from(self.caps[1 - side])
+        };
+        usize::from(free(1) > free(0))
+    }
+
+    /// Brings both sides back under their caps.
+    pub fn keep_caps(&mut self, run: &Run) -> Result<()> {
+        for side in 0..2 {
+            if self.rule == Rule::Refined && self.sizes[side] > self.caps[side] {
+                self.evict(side, self.sizes[side] - self.caps[side], run)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends `count` vertices of `side` to the other one: those with the smallest lead here, of equal ones the lowest ids.
+    fn evict(&mut self, side: usize, count: u64, run: &Run) -> Result<()> {
+        // The key of the last to go is found one half after the other, so that no list of keys is needed.
+        let (mut last, mut before) = (0, 0);
+        for shift in [16, 0] {
+            let mut counts = vec![0_u64; 1 << 16];
+            for v in 0..self.side.len() {
+                let key = self.key(v, side);
+                if usize::from(self.side[v]) == side + 1 && (shift == 16 || key >> 16 == last >> 16) {
+                    counts[usize::from((key >> shift) as u16)] += 1;
+                }
+                tick(v, run)?;
+            }
+            let mut digit = 0;
+            while before + counts[digit] < count {
+                before += counts[digit];
+                digit += 1;
+            }
+            last |= (digit as u32) << shift;
+        }
+        let mut ties = count - before;
+        for v in 0..self.side.len() {
+            let key = self.key(v, side);
+            if usize::from(self.side[v]) == side + 1 && (key < last || (key == last && ties > 0)) {
+                ties -= u64::from(key == last);
+                self.sizes[side] -= 1;
+                self.put(v as u32, 1 - side);
+            }
+            tick(v, run)?;
+        }
+        Ok(())
+    }
+
+    /// Ordered as the leads of `side` are.
+    #[inline(always)]
+    fn key(&self, v: usize, side: usize) -> u32 {
+        let bits = if side == 0 { self.lead[v] } else { -self.lead[v] }.to_bits();
+        if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
+    }
+
+    /// Places the vertices without a record, in the order of their ids.
+    pub fn place_rest(&mut self, run: &Run) -> Result<()> {
+        for v in 0..self.side.len() {
+            if self.side[v] == 0 {
+                let side = self.freer();
+                self.put(v as u32, side);
+            }
+            tick(v, run)?;
+        }
+        Ok(())
+    }
+
+    /// The sides alone: the counts return their memory.
+    pub fn finish(self) -> Buffer<u8> {
+        let mut side = self.side;
+        side.iter_mut().for_each(|side| *side = side.saturating_sub(1));
+        side
+    }
+}
+
+/// Looks at the cancel flag now and then.
+#[inline(always)]
+fn tick(index: usize, run: &Run) -> Result<()> {
+    if index.is_multiple_of(STEP) { run.advance(0) } else { Ok(()) }
+}

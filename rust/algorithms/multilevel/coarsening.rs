@@ -1,0 +1,325 @@
+//! Clusters to contract, by label propagation under a size constraint; on meshes, by heavy-edge matching.
+//!
+//! Every vertex starts alone. In rounds, in order of ascending degree, each moves
+//! to the neighbouring cluster with the best [`Rating`] that has room. Vertices that are alone in the end, since all
+//! clusters around them are full, are paired if they prefer the same cluster (*two-hop*): without it the many leaves of
+//! hubs would never get fewer.
+//!
+//! On a mesh, whose vertices have a few neighbours each, every vertex in that order that is alone is paired with the
+//! neighbour by its heaviest edge that is alone, too: no worse there, and faster. The coarser levels of a mesh have more
+//! neighbours, and are clustered as others are.
+//!
+//! **Source.** Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA
+//! 2014; two-hop: LaSalle et al., "Improving Graph Partitioning for Modern Graphs and Architectures", IA3 2015;
+//! matching: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs", 1998.
+
+use super::graph::{Graph, Weight, fits, minus, plus};
+use crate::base::array::Array;
+use crate::base::error::Result;
+use crate::base::random::splitmix64;
+use crate::base::run::Run;
+use crate::sets::tally::Tally;
+
+/// What a vertex likes about a cluster. None is the best for all graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rating {
+    /// The weight of the edges to it.
+    Weight,
+    /// The same, per vertex of the cluster.
+    Density,
+    /// What joining it adds to the modularity.
+    Modularity,
+}
+
+impl Rating {
+    /// Weight for density, and the other way round.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Weight => Self::Density,
+            Self::Density => Self::Weight,
+            Self::Modularity => Self::Modularity,
+        }
+    }
+}
+
+/// How to cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct Coarsening {
+    /// What vertices like.
+    pub rating: Rating,
+    /// What a cluster may weigh.
+    pub cap: Weight,
+    /// Rounds over all vertices.
+    pub rounds: u32,
+    /// Seed of the orders and of ties.
+    pub seed: u64,
+}
+
+/// A rating: a number divided by another.
+#[derive(Clone, Copy)]
+struct Rate(f64, u32);
+
+/// Clusters `0..count` of the vertices.
+pub struct Clustered {
+    /// Cluster of each vertex.
+    pub cluster_of: Array<u32>,
+    /// Number of clusters.
+    pub count: usize,
+}
+
+impl Clustered {
+    /// Labels of the clusters, given those of the vertices, which are the same within a cluster.
+    pub fn labels(&self, of_vertices: &[u32]) -> Result<Array<u32>> {
+        let mut labels: Array<u32> = Array::zeroed(self.count, "labels of clusters")?;
+        of_vertices.iter().zip(self.cluster_of.iter()).for_each(|(&label, &c)| labels[c as usize] = label);
+        Ok(labels)
+    }
+}
+
+/// Most neighbours of a vertex of a mesh.
+const MESH_DEGREE: usize = 8;
+/// On smaller graphs time does not matter.
+const MESH_VERTICES: usize = 4096;
+
+const NONE: u32 = u32::MAX;
+
+impl Coarsening {
+    /// Clusters `graph`; where vertices have `cells`, each cluster within one of them.
+    pub fn cluster(&self, graph: &Graph, cells: Option<&[u32]>, run: &Run) -> Result<Clustered> {
+        let n = graph.len();
+        let if_needed = |needed: bool| if needed { n } else { 0 };
+        let mut state = State {
+            graph,
+            how: *self,
+            cells,
+            cluster_of: Array::zeroed(n, "clusters")?,
+            sizes: Array::zeroed(n, "sizes of clusters")?,
+            seconds: Array::zeroed(if_needed(graph.total()[1] > 0), "weights of clusters")?,
+            volumes: Array::zeroed(if_needed(self.rating == Rating::Modularity), "volumes of clusters")?,
+            tally: Tally::default(),
+            ends: 0.0,
+        };
+        state.start();
+        let order = ascending_degree(graph)?;
+        if is_mesh(graph) {
+            for vertices in order.chunks(4096) {
+                vertices.iter().for_each(|&v| state.match_heaviest(v));
+                run.advance(0)?;
+            }
+            return state.number();
+        }
+        for _ in 0..self.rounds {
+            let mut moved = 0;
+            for vertices in order.chunks(1024) {
+                moved += vertices.iter().filter(|&&v| state.visit(v)).count();
+                run.advance(0)?;
+            }
+            if moved * 20 < n {
+                break;
+            }
+        }
+        state.pair_singles()?;
+        state.number()
+    }
+}
+
+struct State<'a> {
+    graph: &'a Graph,
+    how: Coarsening,
+    cells: Option<&'a [u32]>,
+    cluster_of: Array<u32>,
+    /// First and second weight of each cluster; the second only under two bounds.
+    sizes: Array<u32>,
+    seconds: Array<u64>,
+    /// Only for modularity.
+    volumes: Array<u64>,
+    /// Weight of the edges from the vertex at hand to each cluster.
+    tally: Tally,
+    /// Weight of all entries.
+    ends: f64,
+}
+
+impl State<'_> {
+    fn start(&mut self) {
+        for v in 0..self.graph.len() as u32 {
+            self.cluster_of[v as usize] = v;
+            self.sizes[v as usize] = self.graph.weight(v)[0] as u32;
+            if !self.seconds.is_empty() {
+                self.seconds[v as usize] = self.graph.weight(v)[1];
+            }
+            if self.how.rating == Rating::Modularity {
+                self.volumes[v as usize] = u64::from(self.graph.volume(v));
+                self.ends += self.volumes[v as usize] as f64;
+            }
+        }
+    }
+
+    /// What a cluster weighs.
+    #[inline(always)]
+    fn load(&self, cluster: u32) -> Weight {
+        [
+            u64::from(self.sizes[cluster as usize]),
+            self.seconds.get(cluster as usize).copied().unwrap_or_default(),
+        ]
+    }
+
+    fn set_load(&mut self, cluster: u32, load: Weight) {
+        self.sizes[cluster as usize] = load[0] as u32;
+        if let Some(second) = self.seconds.get_mut(cluster as usize) {
+            *second = load[1];
+        }
+    }
+
+    /// Whether `v` has its cluster for itself.
+    fn is_alone(&self, v: u32) -> bool {
+        self.cluster_of[v as usize] == v && self.load(v) == self.graph.weight(v)
+    }
+
+    /// Pairs `v`, if it is alone, with the neighbour by the heaviest edge that is alone, too, and light enough.
+    fn match_heaviest(&mut self, v: u32) {
+        if !self.is_alone(v) {
+            return;
+        }
+        let weight = self.graph.weight(v);
+        let may = |&&[u, _]: &&[u32; 2]| {
+            self.is_alone(u)
+                && fits(plus(self.graph.weight(u), weight), self.how.cap)
+                && self.cells.is_none_or(|cells| cells[u as usize] == cells[v as usize])
+        };
+        let lot = |u: u32| splitmix64(self.how.seed ^ u64::from(v) << 32 ^ u64::from(u));
+        let edges = self.graph.edges(v).iter().filter(may);
+        let Some(&[u, _]) = edges.max_by_key(|&&[u, w]| (w, lot(u))) else { return };
+        self.cluster_of[v as usize] = u;
+        self.set_load(u, plus(self.load(u), weight));
+        self.set_load(v, [0; 2]);
+    }
+
+    /// Moves `v` to the cluster that it likes best; whether it moved.
+    fn visit(&mut self, v: u32) -> bool {
+        let own = self.cluster_of[v as usize];
+        let (weight, cap) = (self.graph.weight(v), self.how.cap);
+        let Some(best) = self.favourite(v, |cluster, load| cluster == own || fits(plus(load, weight), cap))
+        else {
+            return false;
+        };
+        if best == own {
+            return false;
+        }
+        self.set_load(own, minus(self.load(own), weight));
+        self.set_load(best, plus(self.load(best), weight));
+        if self.how.rating == Rating::Modularity {
+            let volume = u64::from(self.graph.volume(v));
+            self.volumes[own as usize] -= volume;
+            self.volumes[best as usize] += volume;
+        }
+        self.cluster_of[v as usize] = best;
+        true
+    }
+
+    /// The cluster with the best rating among those around `v` that `allowed` says yes to.
+    #[inline(always)]
+    fn favourite(&mut self, v: u32, allowed: impl Fn(u32, Weight) -> bool) -> Option<u32> {
+        let own = self.cluster_of[v as usize];
+        let edges = self.graph.edges(v);
+        self.tally.begin(edges.len(), self.cluster_of.len());
+        edges.iter().for_each(|&[u, w]| self.tally.add(self.cluster_of[u as usize], w));
+        let volume = f64::from(self.graph.volume(v));
+        let own_size = self.graph.weight(v)[0] as u32;
+        // Ties are broken at random, else low ids would attract everything.
+        let salt = splitmix64(self.how.seed ^ u64::from(v));
+        let lot = |cluster: u32| (salt ^ u64::from(cluster)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut best: Option<(Rate, u32)> = None;
+        for [cluster, w] in self.tally.sums() {
+            let load = self.load(cluster);
+            if !allowed(cluster, load)
+                || self.cells.is_some_and(|cells| cells[cluster as usize] != cells[v as usize])
+            {
+                continue;
+            }
+            let rate = match self.how.rating {
+                Rating::Weight => Rate(f64::from(w), 1),
+                Rating::Density => {
+                    let others = load[0] as u32 - if cluster == own { own_size } else { 0 };
+                    Rate(f64::from(w), others.max(1))
+                }
+                Rating::Modularity => {
+                    let there =
+                        self.volumes[cluster as usize] as f64 - if cluster == own { volume } else { 0.0 };
+                    Rate(f64::from(w) - volume * there / self.ends, 1)
+                }
+            };
+            let wins = best.is_none_or(|(most, other)| {
+                let (mine, its) = (rate.0 * f64::from(most.1), most.0 * f64::from(rate.1));
+                mine > its || mine == its && lot(cluster) > lot(other)
+            });
+            if wins {
+                best = Some((rate, cluster));
+            }
+        }
+        best.filter(|(rate, _)| self.how.rating != Rating::Modularity || rate.0 > 0.0)
+            .map(|(_, cluster)| cluster)
+    }
+
+    /// Pairs vertices that are alone and prefer the same full cluster.
+    fn pair_singles(&mut self) -> Result<()> {
+        let n = self.graph.len();
+        let mut waiting: Array<u32> = Array::zeroed(n, "single vertices")?;
+        waiting.iter_mut().for_each(|place| *place = NONE);
+        for v in 0..n as u32 {
+            let own = self.cluster_of[v as usize];
+            let alone = own == v && self.load(v) == self.graph.weight(v);
+            if !alone {
+                continue;
+            }
+            let Some(cluster) = self.favourite(v, |cluster, _| cluster != own) else { continue };
+            let waits = std::mem::replace(&mut waiting[cluster as usize], NONE);
+            let together =
+                if waits == NONE { [u64::MAX; 2] } else { plus(self.load(waits), self.graph.weight(v)) };
+            if fits(together, self.how.cap) {
+                self.cluster_of[v as usize] = waits;
+                self.set_load(waits, together);
+                self.set_load(v, [0; 2]);
+            } else {
+                waiting[cluster as usize] = v;
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers the clusters by their lowest vertex.
+    fn number(mut self) -> Result<Clustered> {
+        let mut number: Array<u32> = Array::zeroed(self.graph.len(), "clusters")?;
+        let mut count = 0;
+        for cluster in self.cluster_of.iter_mut() {
+            if number[*cluster as usize] == 0 {
+                count += 1;
+                number[*cluster as usize] = count;
+            }
+            *cluster = number[*cluster as usize] - 1;
+        }
+        Ok(Clustered { cluster_of: self.cluster_of, count: count as usize })
+    }
+}
+
+/// Whether no vertex of a large graph has more than a few neighbours, as on roads and grids.
+fn is_mesh(graph: &Graph) -> bool {
+    graph.len() >= MESH_VERTICES && (0..graph.len() as u32).all(|v| graph.degree(v) <= MESH_DEGREE)
+}
+
+/// The vertices by degree (ties: id), in linear time.
+fn ascending_degree(graph: &Graph) -> Result<Array<u32>> {
+    let n = graph.len();
+    let bucket = |v: u32| (usize::BITS - graph.degree(v).leading_zeros()) as usize;
+    let mut starts = [0_usize; usize::BITS as usize + 2];
+    (0..n as u32).for_each(|v| starts[bucket(v) + 1] += 1);
+    for bucket in 1..starts.len() {
+        starts[bucket] += starts[bucket - 1];
+    }
+    let mut order = Array::zeroed(n, "order of the vertices")?;
+    for v in 0..n as u32 {
+        let place = &mut starts[bucket(v)];
+        order[*place] = v;
+        *place += 1;
+    }
+    Ok(order)
+}

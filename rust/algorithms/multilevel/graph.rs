@@ -1,0 +1,249 @@
+//! Graphs with weights, from the one to be partitioned down to the coarsest.
+
+use crate::base::array::Array;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::graph::csr::Csr;
+use crate::sets::tally::Tally;
+
+/// What vertices weigh: the first bound is on their number, the second on their volume or on weights of the user.
+pub type Weight = [u64; 2];
+
+/// The sum of two weights.
+#[inline(always)]
+pub fn plus(a: Weight, b: Weight) -> Weight {
+    [a[0] + b[0], a[1] + b[1]]
+}
+
+/// The difference of two weights.
+#[inline(always)]
+pub fn minus(a: Weight, b: Weight) -> Weight {
+    [a[0] - b[0], a[1] - b[1]]
+}
+
+/// Whether a load stays within a cap.
+#[inline(always)]
+pub fn fits(load: Weight, cap: Weight) -> bool {
+    load[0] <= cap[0] && load[1] <= cap[1]
+}
+
+/// An undirected graph; every edge is an entry at both of its ends.
+#[derive(Debug)]
+pub struct Graph {
+    offsets: Array<u64>,
+    /// Neighbour and weight of each entry.
+    entries: Array<[u32; 2]>,
+    weights: Array<Weight>,
+    /// Sum of the weights of the edges of each vertex.
+    volumes: Array<u32>,
+    total: Weight,
+}
+
+impl Graph {
+    /// The graph of `csr`, parallel entries merged; vertex v weighs `weight(v)`.
+    pub fn of(csr: &Csr, weight: impl Fn(u32) -> Weight, run: &Run) -> Result<Graph> {
+        let n = csr.num_vertices();
+        if csr.num_entries() >= u64::from(u32::MAX) {
+            let what = "multilevel: 2^31 edges or more; a streaming partitioner takes them";
+            return Err(Error::Capacity(what.into()));
+        }
+        let mut builder = Builder::new(n, csr.num_entries() as usize)?;
+        run.begin("graph", n as u64);
+        for v in 0..n as u32 {
+            let mut last = u32::MAX;
+            for &u in csr.neighbours(v) {
+                if u == last {
+                    builder.thicken();
+                } else {
+                    builder.entry(u, 1);
+                    last = u;
+                }
+            }
+            builder.vertex(weight(v));
+            if v % 4096 == 0 {
+                run.advance(4096)?;
+            }
+        }
+        Ok(builder.finish())
+    }
+
+    /// Number of vertices.
+    pub fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Whether there is no vertex.
+    pub fn is_empty(&self) -> bool {
+        self.weights.is_empty()
+    }
+
+    /// Number of entries: twice the number of edges.
+    pub fn num_entries(&self) -> usize {
+        self.offsets[self.len()] as usize
+    }
+
+    /// Number of neighbours.
+    #[inline(always)]
+    pub fn degree(&self, v: u32) -> usize {
+        (self.offsets[v as usize + 1] - self.offsets[v as usize]) as usize
+    }
+
+    /// Neighbours of `v`, each with the weight of the edge.
+    #[inline(always)]
+    pub fn edges(&self, v: u32) -> &[[u32; 2]] {
+        &self.entries[self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize]
+    }
+
+    /// The weight of all edges of `v`.
+    #[inline(always)]
+    pub fn volume(&self, v: u32) -> u32 {
+        self.volumes[v as usize]
+    }
+
+    /// What `v` weighs.
+    #[inline(always)]
+    pub fn weight(&self, v: u32) -> Weight {
+        self.weights[v as usize]
+    }
+
+    /// What all vertices weigh.
+    pub fn total(&self) -> Weight {
+        self.total
+    }
+
+    /// The largest weight of a vertex, for each bound.
+    pub fn heaviest(&self) -> Weight {
+        self.weights.iter().fold([0; 2], |most, weight| [most[0].max(weight[0]), most[1].max(weight[1])])
+    }
+
+    /// The graph whose vertices are the clusters `0..count` of this one's.
+    pub fn contract(&self, cluster_of: &[u32], count: usize, run: &Run) -> Result<Graph> {
+        let members = Members::of(cluster_of, count)?;
+        let mut builder = Builder::new(count, self.num_entries())?;
+        let mut tally = Tally::default();
+        for cluster in 0..count as u32 {
+            let members = members.of_cluster(cluster);
+            tally.begin(members.iter().map(|&v| self.degree(v)).sum::<usize>(), count);
+            let mut weight = [0; 2];
+            for &v in members {
+                weight = plus(weight, self.weight(v));
+                for &[u, w] in self.edges(v) {
+                    let other = cluster_of[u as usize];
+                    if other != cluster {
+                        tally.add(other, w);
+                    }
+                }
+            }
+            tally.sums().for_each(|[other, w]| builder.entry(other, w));
+            builder.vertex(weight);
+            if cluster % 1024 == 0 {
+                run.advance(0)?;
+            }
+        }
+        Ok(builder.finish())
+    }
+
+    /// The graph of the vertices that `part_of` puts into `part`, and their ids here.
+    pub fn induced(&self, part_of: &[u32], part: u32, run: &Run) -> Result<(Graph, Vec<u32>)> {
+        let ids: Vec<u32> = (0..self.len() as u32).filter(|&v| part_of[v as usize] == part).collect();
+        let mut place: Array<u32> = Array::zeroed(self.len(), "induced graph")?;
+        ids.iter().zip(0..).for_each(|(&v, new)| place[v as usize] = new);
+        let entries = ids.iter().map(|&v| self.degree(v)).sum();
+        let mut builder = Builder::new(ids.len(), entries)?;
+        for (&v, index) in ids.iter().zip(0_u32..) {
+            for &[u, w] in self.edges(v).iter().filter(|[u, _]| part_of[*u as usize] == part) {
+                builder.entry(place[u as usize], w);
+            }
+            builder.vertex(self.weight(v));
+            if index % 4096 == 0 {
+                run.advance(0)?;
+            }
+        }
+        Ok((builder.finish(), ids))
+    }
+}
+
+/// A graph in the making: the entries of a vertex, then the vertex.
+pub struct Builder {
+    offsets: Array<u64>,
+    entries: Array<[u32; 2]>,
+    weights: Array<Weight>,
+    volumes: Array<u32>,
+    vertices: usize,
+    end: usize,
+}
+
+impl Builder {
+    /// Room for `n` vertices and `entries` entries; what is not used is never touched.
+    pub fn new(n: usize, entries: usize) -> Result<Self> {
+        Ok(Self {
+            offsets: Array::zeroed(n + 1, "graph: offsets")?,
+            entries: Array::zeroed(entries, "graph: edges")?,
+            weights: Array::zeroed(n, "graph: weights")?,
+            volumes: Array::zeroed(n, "graph: volumes")?,
+            vertices: 0,
+            end: 0,
+        })
+    }
+
+    /// Adds an entry to the vertex at hand.
+    #[inline(always)]
+    pub fn entry(&mut self, u: u32, weight: u32) {
+        self.entries[self.end] = [u, weight];
+        self.end += 1;
+    }
+
+    /// Adds 1 to the weight of the last entry.
+    #[inline(always)]
+    pub fn thicken(&mut self) {
+        self.entries[self.end - 1][1] += 1;
+    }
+
+    /// Ends the vertex at hand.
+    pub fn vertex(&mut self, weight: Weight) {
+        self.weights[self.vertices] = weight;
+        let edges = &self.entries[self.offsets[self.vertices] as usize..self.end];
+        self.volumes[self.vertices] = edges.iter().map(|&[_, w]| w).sum();
+        self.vertices += 1;
+        self.offsets[self.vertices] = self.end as u64;
+    }
+
+    /// The graph of the vertices that were ended.
+    pub fn finish(self) -> Graph {
+        let total = self.weights.iter().fold([0; 2], |total, &weight| plus(total, weight));
+        Graph {
+            offsets: self.offsets,
+            entries: self.entries,
+            weights: self.weights,
+            volumes: self.volumes,
+            total,
+        }
+    }
+}
+
+/// The vertices of each cluster, ascending.
+struct Members {
+    starts: Vec<u32>,
+    vertices: Array<u32>,
+}
+
+impl Members {
+    fn of(cluster_of: &[u32], count: usize) -> Result<Self> {
+        let mut starts = vec![0; count + 2];
+        cluster_of.iter().for_each(|&cluster| starts[cluster as usize + 2] += 1);
+        for cluster in 2..starts.len() {
+            starts[cluster] += starts[cluster - 1];
+        }
+        let mut vertices = Array::zeroed(cluster_of.len(), "members of clusters")?;
+        for (&cluster, v) in cluster_of.iter().zip(0..) {
+            let place = &mut starts[cluster as usize + 1];
+            vertices[*place as usize] = v;
+            *place += 1;
+        }
+        Ok(Self { starts, vertices })
+    }
+
+    fn of_cluster(&self, cluster: u32) -> &[u32] {
+        &self.vertices[self.starts[cluster as usize] as usize..self.starts[cluster as usize + 1] as usize]
+    }
+}

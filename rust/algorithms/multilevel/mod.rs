@@ -1,0 +1,200 @@
+//! A multilevel partitioner for graphs that fit into memory: one bound on the parts, or two.
+//!
+//! **Requirements.** The neighbours of every vertex; fewer than 2^32 entries. A symmetric stream must list both directions
+//! of every edge.
+//!
+//! **Memory.** Beside the adjacency, [`Multilevel::memory`]: 16 bytes per entry (the graph with weights, 8, and as much
+//! for all coarser ones; 32 for more than 64 parts, whose blocks are copied, and 40 for two bounds, under which graphs
+//! shrink slowly), 96 per vertex and 4 per vertex and part, of at most 64 parts at a time.
+//!
+//! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph is
+//! small; [`initial`] partitions that by recursive bisection; on the way back to the given graph every level is
+//! [`balancing`]ed and searched for better states ([`refinement`]). [`scheme`] says how often each is done. More than 64
+//! parts are made in two steps or more: up to 64 blocks, then the parts of each. With two bounds, what is still above a
+//! cap in the end is repaired as SIGMA does it; the caps on vertices always hold.
+//!
+//! **Parallelism.** The attempts on the small graphs, each by itself.
+//!
+//! **Complexity.** O((n + m) log n) where coarsening halves the graph; at most `8 n` moves per level, O(degree + log n)
+//! each.
+//!
+//! **Source.** Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke, Sanders
+//! and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014.
+
+pub mod balancing;
+pub mod coarsening;
+pub mod graph;
+pub mod initial;
+pub mod refinement;
+pub mod scheme;
+pub mod state;
+
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::capacity::repair::repair;
+use crate::capacity::{BalanceOn, cap, validate_balance, validate_parts};
+use crate::graph::csr::Csr;
+use crate::partition::{AdjacencyPartitioner, VertexPartition, Volume};
+use graph::{Graph, Weight};
+pub use scheme::Scheme;
+
+/// The second bound of a partition.
+#[derive(Debug, Clone)]
+pub enum Second {
+    /// No volume, the sum of `d(v) + 1`, above this ratio to the mean.
+    Volume(f64),
+    /// Weights that the parts share evenly.
+    Weights(BalanceOn),
+}
+
+/// Parameters of the multilevel partitioner.
+#[derive(Debug, Clone)]
+pub struct Multilevel {
+    /// Number of parts.
+    pub k: u32,
+    /// No part exceeds `ceil(balance * n / k)` vertices.
+    pub balance: f64,
+    /// A second bound, if any.
+    pub second: Option<Second>,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl Multilevel {
+    /// `k` parts within 1.03 of the mean number of vertices.
+    pub fn new(k: u32) -> Self {
+        Self { k, balance: 1.03, second: None, seed: 0 }
+    }
+
+    /// Refuses parameters that cannot be, for a graph of `n` vertices.
+    pub fn validate(&self, n: u64) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        match &self.second {
+            None => Ok(()),
+            Some(Second::Volume(ratio)) => validate_balance("volume_balance", *ratio),
+            Some(Second::Weights(on)) => on.validate(n),
+        }
+    }
+
+    /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
+    pub fn memory(&self, n: u64, entries: u64) -> u64 {
+        let at_once = u64::from(self.k).min(scheme::MOST_PARTS as u64);
+        let per_entry = match &self.second {
+            Some(_) => 40,
+            None if u64::from(self.k) > at_once => 32,
+            None => 16,
+        };
+        entries
+            .saturating_mul(per_entry)
+            .saturating_add(n * (96 + 4 * at_once))
+            .saturating_add(96 * u64::from(self.k))
+    }
+
+    /// What a vertex weighs.
+    fn weight(&self, csr: &Csr, v: u32) -> Weight {
+        match &self.second {
+            None => [1, 0],
+            Some(Second::Volume(_)) => [1, u64::from(csr.degree(v)) + 1],
+            Some(Second::Weights(on)) => [1, on.weight(v)],
+        }
+    }
+
+    /// The caps on vertices and on the second weight.
+    fn caps(&self, csr: &Csr) -> Weight {
+        let n = csr.num_vertices() as u64;
+        let second = match &self.second {
+            None => u64::MAX,
+            Some(Second::Volume(ratio)) => cap(*ratio, n + csr.num_entries(), self.k),
+            Some(Second::Weights(on)) => on.cap(self.k),
+        };
+        [cap(self.balance, n, self.k), second]
+    }
+
+    /// The partition that the parts found make, with its caps kept.
+    fn finish(&self, csr: &Csr, part_of: &[u32], caps: Weight, run: &Run) -> Result<VertexPartition> {
+        let mut parts: Buffer<u32> = Buffer::zeroed(part_of.len(), "part of each vertex")?;
+        parts.copy_from_slice(part_of);
+        let mut loads = vec![[0; 2]; self.k as usize];
+        for (v, &part) in (0..).zip(part_of) {
+            loads[part as usize] = graph::plus(loads[part as usize], self.weight(csr, v));
+        }
+        let (graph, exceeded) = (csr.graph().clone(), loads.iter().any(|&load| !graph::fits(load, caps)));
+        match &self.second {
+            None => {
+                let loads = loads.into_iter().map(|[vertices, _]| vertices).collect();
+                Ok(VertexPartition::new(parts.reinterpret(), self.k, loads, Some(caps[0]), graph))
+            }
+            Some(Second::Volume(_)) => {
+                let (mut kept, mut dealt) = (caps[1], false);
+                if exceeded {
+                    let repaired = repair(csr, &mut parts, &loads, caps, run)?;
+                    (loads, kept, dealt) = (repaired.loads, repaired.cap, repaired.dealt);
+                }
+                let (vertices, volumes) =
+                    loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
+                Ok(VertexPartition {
+                    volume: Some(Volume { loads: volumes, nominal: caps[1], cap: kept }),
+                    dealt,
+                    ..VertexPartition::new(parts.reinterpret(), self.k, vertices, Some(caps[0]), graph)
+                })
+            }
+            Some(Second::Weights(on)) => {
+                let balanced = if exceeded {
+                    on.deal(self.k, run)?
+                } else {
+                    crate::capacity::Balanced { assignment: parts.reinterpret(), loads, dealt: false }
+                };
+                Ok(VertexPartition::balanced(balanced, self.k, caps[0], on, graph))
+            }
+        }
+    }
+}
+
+impl AdjacencyPartitioner for Multilevel {
+    fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+        let n = csr.graph().n;
+        self.validate(n)?;
+        let needed = self.memory(n, csr.num_entries());
+        run.require(needed, format!("multilevel on {n} vertices, {} entries", csr.num_entries()))?;
+        check_symmetry(csr, run)?;
+        let graph = Graph::of(csr, |v| self.weight(csr, v), run)?;
+        let caps = self.caps(csr);
+        let scheme = match self.second {
+            None => Scheme { seed: self.seed, ..Scheme::default() },
+            Some(_) => Scheme::of_two(self.seed),
+        };
+        run.begin("partition", 0);
+        let (part_of, _) = scheme.partition(&graph, &vec![caps; self.k as usize], run)?;
+        drop(graph);
+        self.finish(csr, &part_of, caps, run)
+    }
+}
+
+/// Refuses a stream that was opened as symmetric and is not: gains would go wrong.
+fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
+    if !csr.is_symmetric() {
+        return Ok(());
+    }
+    let n = csr.num_vertices();
+    let mut seen: Buffer<u32> = Buffer::zeroed(n, "directions of edges")?;
+    for v in 0..n as u32 {
+        // Sources come in ascending order, so the next target of u that has not been met must be v.
+        for &u in csr.neighbours(v) {
+            let next = csr.neighbours(u).get(seen[u as usize] as usize);
+            if next != Some(&v) {
+                let what = format!(
+                    "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}; open \
+                     them as undirected or directed"
+                );
+                return Err(Error::parameter("kind", what));
+            }
+            seen[u as usize] += 1;
+        }
+        if v % 1024 == 0 {
+            run.advance(0)?;
+        }
+    }
+    Ok(())
+}

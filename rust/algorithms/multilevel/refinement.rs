@@ -1,0 +1,186 @@
+//! Local search: moves of single vertices, some of which may be losses, and a return to the best state met.
+//!
+//! A round takes the vertices on the boundary by descending gain, moves each at most once to the part that is best for
+//! it among those with room, and ends when `patience` moves in a row have improved nothing; then all moves after the best
+//! state are undone. Rounds follow as long as they gain.
+//!
+//! Gains are kept as the ties of every vertex to every part, so that a move costs its degree. The queue holds upper
+//! bounds of the gains, which a neighbour's move updates in constant time; the gain itself is computed when the turn of a
+//! vertex comes, and if it is lower the vertex waits for a later turn. A vertex that fits nowhere is dropped; its
+//! neighbours' moves bring it back.
+//!
+//! **Source.** Fiduccia and Mattheyses, DAC 1982; the k-way form as in Osipov and Sanders, "n-Level Graph
+//! Partitioning", ESA 2010.
+
+use std::collections::BinaryHeap;
+
+use super::graph::Graph;
+use super::state::{Quality, State};
+use crate::base::array::Array;
+use crate::base::error::Result;
+use crate::base::random::splitmix64;
+use crate::base::run::Run;
+
+/// A round that gains less than one part in so many of the cut is the last.
+const LEAST_SHARE: u64 = 1000;
+/// The key of a vertex that is not in the queue.
+const ABSENT: u64 = 0;
+/// Bits of a key below the gain, which is at most 2^32 either way.
+const LOT: u32 = 30;
+/// What is added to gains in keys, so that none is negative.
+const SHIFT: i64 = 1 << 33;
+
+/// When the local search gives up.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Moves without an improvement that end a round.
+    pub moves: usize,
+    /// Rounds at most.
+    pub rounds: u64,
+}
+
+impl Patience {
+    /// That for a graph on the way back.
+    pub fn of(graph: &Graph) -> Self {
+        Self { moves: (graph.len() / 50).clamp(100, 1000), rounds: 8 }
+    }
+}
+
+/// Improves the state until it does not pay any more.
+pub fn refine(state: &mut State, patience: Patience, seed: u64, run: &Run) -> Result<()> {
+    let n = state.graph.len();
+    let keys = Array::zeroed(n, "queue of moves")?;
+    let moved = vec![false; n];
+    let mut search = Search { moved, keys, queue: BinaryHeap::new(), made: Vec::new(), seed };
+    for round in 0..patience.rounds {
+        let before = state.quality();
+        search.seed = splitmix64(seed ^ round);
+        search.round(state, patience.moves, run)?;
+        let after = state.quality();
+        if after.excess >= before.excess && (before.cut - after.cut) * LEAST_SHARE <= before.cut {
+            break;
+        }
+    }
+    Ok(())
+}
+
+struct Search {
+    /// Whether a vertex had its move in this round.
+    moved: Vec<bool>,
+    /// The valid key of each vertex in the queue.
+    keys: Array<u64>,
+    /// Upper bound of the gain with a random number for ties, and the vertex.
+    queue: BinaryHeap<(u64, u32)>,
+    /// Moves of this round: vertex, and the part it left.
+    made: Vec<(u32, u32)>,
+    seed: u64,
+}
+
+impl Search {
+    fn round(&mut self, state: &mut State, patience: usize, run: &Run) -> Result<()> {
+        self.fill(state, run)?;
+        let mut best = (state.quality(), 0);
+        let mut work = 0;
+        while let Some((key, v)) = self.queue.pop() {
+            if self.moved[v as usize] || self.keys[v as usize] != key {
+                continue;
+            }
+            let Some((to, gain)) = state.best_move(v) else {
+                self.keys[v as usize] = ABSENT;
+                continue;
+            };
+            if gain < bound(key) {
+                self.push(v, gain);
+                continue;
+            }
+            let from = state.part(v);
+            state.shift(v, to);
+            self.moved[v as usize] = true;
+            self.made.push((v, from as u32));
+            self.tell_neighbours(state, v, from, to);
+            let quality = state.quality();
+            if better(quality, best.0) {
+                best = (quality, self.made.len());
+            } else if self.made.len() - best.1 > patience {
+                break;
+            }
+            work += state.graph.degree(v) + state.k;
+            if work > 1 << 16 {
+                work = 0;
+                run.advance(0)?;
+            }
+        }
+        for &(v, _) in &self.made {
+            self.moved[v as usize] = false;
+        }
+        for (v, from) in self.made.drain(best.1..).rev() {
+            state.shift(v, from as usize);
+        }
+        self.made.clear();
+        Ok(())
+    }
+
+    /// Queues the vertices on the boundary and those of overloaded parts.
+    fn fill(&mut self, state: &State, run: &Run) -> Result<()> {
+        let mut queue = std::mem::take(&mut self.queue).into_vec();
+        queue.clear();
+        for v in 0..state.graph.len() as u32 {
+            self.keys[v as usize] = ABSENT;
+            if (state.on_boundary(v) || state.exceeds(state.part(v)))
+                && let Some((_, gain)) = state.best_move(v)
+            {
+                self.keys[v as usize] = self.key(v, gain);
+                queue.push((self.keys[v as usize], v));
+            }
+            if v % 4096 == 0 {
+                run.advance(0)?;
+            }
+        }
+        self.queue = BinaryHeap::from(queue);
+        Ok(())
+    }
+
+    /// Queues the neighbours whose gain rose when `v` went from `from` to `to`.
+    fn tell_neighbours(&mut self, state: &State, v: u32, from: usize, to: usize) {
+        for &[u, w] in state.graph.edges(v) {
+            let own = state.part(u);
+            if own == to || self.moved[u as usize] {
+                continue;
+            }
+            let (ties, old) = (state.ties(u), self.keys[u as usize]);
+            let mut gain = i64::from(ties[to]) - i64::from(ties[own]);
+            if own == from && old != ABSENT {
+                // It can leave for any part more easily.
+                gain = gain.max(bound(old) + i64::from(w));
+            }
+            if old == ABSENT || gain > bound(old) {
+                self.push(u, gain);
+            }
+        }
+    }
+
+    /// Queues `v` with a new upper bound of its gain.
+    #[inline(always)]
+    fn push(&mut self, v: u32, gain: i64) {
+        let key = self.key(v, gain);
+        self.keys[v as usize] = key;
+        self.queue.push((key, v));
+    }
+
+    /// Gains come first; vertices of the same gain are in random order.
+    #[inline(always)]
+    fn key(&self, v: u32, gain: i64) -> u64 {
+        ((gain + SHIFT) as u64) << LOT | splitmix64(self.seed ^ u64::from(v)) >> (u64::BITS - LOT)
+    }
+}
+
+/// The bound in a key.
+#[inline(always)]
+fn bound(key: u64) -> i64 {
+    (key >> LOT) as i64 - SHIFT
+}
+
+/// Loads within their caps count more than the cut.
+pub fn better(one: Quality, other: Quality) -> bool {
+    one.excess < other.excess - 1e-12 || one.excess <= other.excess + 1e-12 && one.cut < other.cut
+}

@@ -1,0 +1,276 @@
+//! How levels, attempts and blocks make up a partition.
+//!
+//! The graph is coarsened once until a twelfth of its entries is left. From there, several attempts with different
+//! ratings go down to the coarsest graph and back. The best is then *crossed* with each of the others: clusters are made
+//! anew that lie within one part of the best and within one of the other, so that both are partitions of every level;
+//! the way back begins with the best, and has the borders of the other to offer. What comes out goes up to the given
+//! graph. So the finest levels, which take most of the time, are clustered and refined once.
+//!
+//! The caps of coarse levels are loosened by their heaviest vertex: clusters are large beside what balances allow, and
+//! caps that leave no choice cost more than bringing the loads back among smaller vertices.
+//!
+//! **Source.** Crossing: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section 4.1.
+
+use rayon::prelude::*;
+
+use super::balancing::balance;
+use super::coarsening::{Clustered, Coarsening, Rating};
+use super::graph::{Graph, Weight};
+use super::initial;
+use super::refinement::{Patience, better, refine};
+use super::state::{Quality, State};
+use crate::base::array::Array;
+use crate::base::error::{Error, Result};
+use crate::base::random::splitmix64;
+use crate::base::run::Run;
+
+/// Parts that are made at once: every vertex knows its ties to each.
+pub const MOST_PARTS: usize = 64;
+/// The part of the entries below which several attempts are made.
+const FEW: usize = 12;
+/// Attempts on a graph that could not be coarsened so far.
+const LEAST_ATTEMPTS: usize = 2;
+/// Rounds of label propagation on the finest levels, and on those of the attempts and under two bounds.
+const ROUNDS: [u32; 2] = [2, 1];
+/// Clusters that a part has room for, at least, in a bisection, by weight, and else.
+const CLUSTERS_PER_PART: [u64; 3] = [6, 8, 24];
+/// The same under two bounds, which only small clusters can be made to keep.
+const CLUSTERS_OF_TWO: u64 = 60;
+/// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
+const SKEWED: f64 = 25.0;
+/// A level that keeps more of the vertices is the coarsest.
+const STALLED: f64 = 0.95;
+
+/// How a graph is partitioned.
+#[derive(Debug, Clone)]
+pub struct Scheme {
+    /// Ratings of the attempts; the first is that of the finest levels.
+    pub ratings: Vec<Rating>,
+    /// Vertices per part of the coarsest graph.
+    pub coarsest: usize,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl Default for Scheme {
+    fn default() -> Self {
+        use Rating::{Density, Weight};
+        Self { ratings: vec![Density, Weight, Density, Weight], coarsest: 8, seed: 0 }
+    }
+}
+
+impl Scheme {
+    /// What it takes to keep two bounds: more attempts, and a coarsest graph that leaves more of a choice.
+    pub fn of_two(seed: u64) -> Self {
+        use Rating::{Density, Weight};
+        Self {
+            ratings: vec![Density, Weight, Density, Density, Weight, Density, Density, Density],
+            coarsest: 20,
+            seed,
+        }
+    }
+}
+
+/// Clusters of the level above, and the graph that they make.
+type Level = (Clustered, Graph);
+
+/// Parts of all vertices, and how good they are.
+pub type Found = (Array<u32>, Quality);
+
+/// How to go down.
+struct Descent {
+    rating: Rating,
+    /// A graph that has no more entries is the last.
+    entries: usize,
+    seed: u64,
+    /// Clusters lie within one cell each.
+    cells: Option<Array<u32>>,
+}
+
+impl Scheme {
+    /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
+    pub fn partition(&self, graph: &Graph, caps: &[Weight], run: &Run) -> Result<Found> {
+        if caps.len() > MOST_PARTS {
+            return self.blocks(graph, caps, run);
+        }
+        if graph.total()[1] == 0 && skewed(graph) && self.ratings.first() == Some(&Rating::Density) {
+            let ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
+            return Self { ratings, ..self.clone() }.partition(graph, caps, run);
+        }
+        let rating = self.first()?;
+        let entries = graph.num_entries() / FEW;
+        let levels =
+            self.coarsen(graph, caps, Descent { rating, entries, seed: self.seed, cells: None }, run)?;
+        let middle = levels.last().map_or(graph, |level| &level.1);
+        // A graph that did not get small is not worth as many attempts.
+        let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(LEAST_ATTEMPTS);
+        let best = self.best(middle, caps, affordable, run)?;
+        if levels.is_empty() { Ok(best) } else { self.uncoarsen(graph, levels, best.0, true, caps, run) }
+    }
+
+    /// The rating of the finest levels.
+    pub fn first(&self) -> Result<Rating> {
+        let missing = || Error::Internal("multilevel: no rating to cluster with".into());
+        self.ratings.first().copied().ok_or_else(missing)
+    }
+
+    /// The best of several attempts, at most so many, crossed with each of the others.
+    fn best(&self, graph: &Graph, caps: &[Weight], affordable: usize, run: &Run) -> Result<Found> {
+        let seed = |index: usize| splitmix64(self.seed ^ splitmix64(index as u64 + 1));
+        let attempt = |(index, &rating): (usize, &Rating)| self.cycle(graph, caps, rating, seed(index), run);
+        let ratings = &self.ratings[..self.ratings.len().min(affordable)];
+        let mut attempts: Vec<Found> =
+            run.install(|| ratings.par_iter().enumerate().map(attempt).collect::<Result<_>>())?;
+        attempts.sort_by(|a, b| a.1.excess.total_cmp(&b.1.excess).then(a.1.cut.cmp(&b.1.cut)));
+        let mut attempts = attempts.into_iter();
+        let Some(mut best) = attempts.next() else {
+            return Err(Error::Internal("multilevel: no attempt to partition".into()));
+        };
+        for ((index, other), &rating) in attempts.enumerate().zip(&self.ratings) {
+            let child =
+                self.cross(graph, caps, rating, [&best.0, &other.0], seed(self.ratings.len() + index), run)?;
+            if better(child.1, best.1) {
+                best = child;
+            }
+        }
+        Ok(best)
+    }
+
+    /// The first of two partitions, searched for improvements among clusters that lie within one part of both.
+    fn cross(
+        &self,
+        graph: &Graph,
+        caps: &[Weight],
+        rating: Rating,
+        [one, other]: [&Array<u32>; 2],
+        seed: u64,
+        run: &Run,
+    ) -> Result<Found> {
+        let mut cells: Array<u32> = Array::zeroed(graph.len(), "cells")?;
+        let pairs = one.iter().zip(other.iter());
+        cells.iter_mut().zip(pairs).for_each(|(cell, (a, b))| *cell = a * caps.len() as u32 + b);
+        let levels =
+            self.coarsen(graph, caps, Descent { rating, entries: 0, seed, cells: Some(cells) }, run)?;
+        let mut part_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
+        part_of.copy_from_slice(one);
+        for (clustered, _) in &levels {
+            part_of = clustered.labels(&part_of)?;
+        }
+        self.uncoarsen(graph, levels, part_of, false, caps, run)
+    }
+
+    /// More parts than are made at once: blocks of parts, then the parts of each.
+    fn blocks(&self, graph: &Graph, caps: &[Weight], run: &Run) -> Result<Found> {
+        let count = caps.len().div_ceil(MOST_PARTS).min(MOST_PARTS);
+        let bounds: Vec<usize> = (0..=count).map(|block| block * caps.len() / count).collect();
+        let blocks: Vec<&[Weight]> = bounds.windows(2).map(|ends| &caps[ends[0]..ends[1]]).collect();
+        let (block_of, _) = self.partition(graph, &initial::shares(graph.total(), &blocks), run)?;
+        let mut part_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
+        for (block, (caps, &first)) in (0..).zip(blocks.iter().zip(&bounds)) {
+            let (inner, ids) = graph.induced(&block_of, block, run)?;
+            let scheme = Scheme { seed: splitmix64(self.seed ^ (u64::from(block) + 1)), ..self.clone() };
+            let (inner_of, _) = scheme.partition(&inner, caps, run)?;
+            ids.iter().zip(&*inner_of).for_each(|(&v, &part)| part_of[v as usize] = first as u32 + part);
+        }
+        let quality = Quality::of(graph, &part_of, caps, run)?;
+        Ok((part_of, quality))
+    }
+
+    /// Down to the coarsest graph and back.
+    pub fn cycle(
+        &self,
+        graph: &Graph,
+        caps: &[Weight],
+        rating: Rating,
+        seed: u64,
+        run: &Run,
+    ) -> Result<Found> {
+        let levels = self.coarsen(graph, caps, Descent { rating, entries: 0, seed, cells: None }, run)?;
+        let coarsest = levels.last().map_or(graph, |level| &level.1);
+        let part_of = initial::partition(self, coarsest, caps, seed, run)?;
+        self.uncoarsen(graph, levels, part_of, false, caps, run)
+    }
+
+    /// Levels down to the last.
+    fn coarsen(&self, graph: &Graph, caps: &[Weight], how: Descent, run: &Run) -> Result<Vec<Level>> {
+        let total = graph.total();
+        let per_part = match how.rating {
+            _ if total[1] > 0 => CLUSTERS_OF_TWO,
+            _ if caps.len() == 2 => CLUSTERS_PER_PART[0],
+            Rating::Weight => CLUSTERS_PER_PART[1],
+            _ => CLUSTERS_PER_PART[2],
+        };
+        let clusters = caps.len() as u64 * per_part;
+        let cap = total.map(|total| total.div_ceil(clusters));
+        let (mut levels, mut cells): (Vec<Level>, _) = (Vec::new(), how.cells);
+        loop {
+            let finest = levels.last().map_or(graph, |level| &level.1);
+            if finest.len() <= self.coarsest * caps.len() || finest.num_entries() <= how.entries {
+                return Ok(levels);
+            }
+            let seed = splitmix64(how.seed ^ levels.len() as u64);
+            let rounds = ROUNDS[usize::from(how.entries == 0 || total[1] > 0)];
+            let coarsening = Coarsening { rating: how.rating, cap, rounds, seed };
+            let clustered = coarsening.cluster(finest, cells.as_deref(), run)?;
+            if clustered.count as f64 > STALLED * finest.len() as f64 {
+                return Ok(levels);
+            }
+            let coarse = finest.contract(&clustered.cluster_of, clustered.count, run)?;
+            cells = cells.map(|cells| clustered.labels(&cells)).transpose()?;
+            levels.push((clustered, coarse));
+        }
+    }
+
+    /// The way back to `graph` from the parts of the last level, which may be `refined` already.
+    fn uncoarsen(
+        &self,
+        graph: &Graph,
+        mut levels: Vec<Level>,
+        mut part_of: Array<u32>,
+        mut refined: bool,
+        caps: &[Weight],
+        run: &Run,
+    ) -> Result<Found> {
+        loop {
+            let here = levels.last().map_or(graph, |level| &level.1);
+            if !std::mem::take(&mut refined) {
+                let caps = if levels.is_empty() { caps.to_vec() } else { loosened(here, caps) };
+                let mut state = State::new(here, part_of, &caps, run)?;
+                balance(&mut state, run)?;
+                refine(&mut state, Patience::of(here), self.seed ^ levels.len() as u64, run)?;
+                let quality = state.quality();
+                part_of = state.part_of;
+                if levels.is_empty() {
+                    return Ok((part_of, quality));
+                }
+            }
+            let Some((Clustered { cluster_of, .. }, _)) = levels.pop() else { continue };
+            let mut fine: Array<u32> = Array::zeroed(cluster_of.len(), "parts")?;
+            fine.iter_mut().zip(cluster_of.iter()).for_each(|(part, &c)| *part = part_of[c as usize]);
+            part_of = fine;
+        }
+    }
+}
+
+/// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around hubs, and
+/// the more members one has the better it is.
+fn skewed(graph: &Graph) -> bool {
+    let degrees = (0..graph.len() as u32).map(|v| graph.degree(v) as f64).filter(|&degree| degree > 0.0);
+    let (count, sum, squares) = degrees.fold((0.0, 0.0, 0.0), |(n, sum, squares), degree| {
+        (n + 1.0, sum + degree, squares + degree * degree)
+    });
+    squares * count >= SKEWED * sum * sum && sum > 0.0
+}
+
+/// The caps, but at least the share of each part and one vertex more.
+pub fn loosened(graph: &Graph, caps: &[Weight]) -> Vec<Weight> {
+    let (total, heaviest) = (graph.total(), graph.heaviest());
+    let all = [0, 1].map(|bound| caps.iter().map(|cap| cap[bound] as f64).sum::<f64>().max(1.0));
+    let loosen = |cap: &Weight| {
+        [0, 1].map(|bound| {
+            let share = total[bound] as f64 * (cap[bound] as f64 / all[bound]);
+            cap[bound].max(share as u64 + heaviest[bound])
+        })
+    };
+    caps.iter().map(loosen).collect()
+}

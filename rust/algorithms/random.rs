@@ -1,0 +1,162 @@
+//! Parts at random, and by hash: what any partitioner has to beat.
+//!
+//! **Requirements.** Any graph; the edges are read for the identity of the graph only.
+//!
+//! **Memory.** The result, and with a second cap what [`Placing`] takes.
+//!
+//! **Algorithm.** [`RandomVertices`] and [`RandomEdges`] number the items by a seeded [`Permutation`] and give item
+//! number i the part `i mod k`, so that loads differ by at most 1. With weights to balance on, the vertices are placed
+//! in that order, each in the least-loaded part. [`HashVertices`] gives vertex v the part
+//! `splitmix64(v ^ seed) mod k`: no cap, but the part of a vertex can be told without the partition.
+//!
+//! **Parallelism.** Every item by itself.
+//!
+//! **Complexity.** O(n + m).
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::edge_streams::loops;
+use crate::base::buffer::Buffer;
+use crate::base::error::Result;
+use crate::base::random::{Permutation, splitmix64};
+use crate::base::run::Run;
+use crate::capacity::{BalanceOn, Placing, cap, validate_parts};
+use crate::edges::EdgeStream;
+use crate::graph::degrees;
+use crate::graph::identity::Graph;
+use crate::partition::edge_parts::DEFERRED;
+use crate::partition::{EdgePartition, EdgePartitioner, EdgeParts, VertexPartition, VertexPartitioner};
+
+/// Vertices between two looks at the cancel flag.
+const CHUNK: usize = 1 << 14;
+
+/// Vertices in random order, dealt to the parts.
+#[derive(Debug, Clone)]
+pub struct RandomVertices {
+    /// Number of parts.
+    pub k: u32,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Weights that the parts share evenly, too.
+    pub balance_on: Option<BalanceOn>,
+}
+
+/// Vertices by the hash of their id.
+#[derive(Debug, Clone)]
+pub struct HashVertices {
+    /// Number of parts.
+    pub k: u32,
+    /// Seed of the hash.
+    pub seed: u64,
+}
+
+/// Records in random order, dealt to the parts.
+#[derive(Debug, Clone)]
+pub struct RandomEdges {
+    /// Number of parts.
+    pub k: u32,
+    /// Seed of the order.
+    pub seed: u64,
+}
+
+impl VertexPartitioner for RandomVertices {
+    fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
+        validate_parts(self.k)?;
+        let n = edges.num_vertices();
+        if let Some(on) = &self.balance_on {
+            on.validate(n)?;
+        }
+        let bytes = if self.balance_on.is_some() { 16 } else { 4 };
+        run.require(
+            bytes * n + 64 * u64::from(self.k),
+            format!("random on {n} vertices ({bytes} bytes each)"),
+        )?;
+        let graph = identify(edges, run)?;
+        let (order, cap) = (Permutation::new(self.seed, n), cap(1.0, n, self.k));
+        if let Some(on) = &self.balance_on {
+            let mut placing = Placing::new(Buffer::zeroed(n as usize, "parts")?, self.k, cap, on, run)?;
+            let mut vertices = Vec::new();
+            for start in (0..n).step_by(CHUNK) {
+                vertices.clear();
+                vertices.extend((start..n.min(start + CHUNK as u64)).map(|index| order.of(index) as u32));
+                placing.place_each(&vertices)?;
+            }
+            return Ok(VertexPartition::balanced(placing.finish()?, self.k, cap, on, graph));
+        }
+        let k = u64::from(self.k);
+        let assignment = assign(n, run, |v| (order.of(v) % k) as i32)?;
+        let loads = (0..k).map(|part| n / k + u64::from(part < n % k)).collect();
+        Ok(VertexPartition::new(assignment, self.k, loads, Some(cap), graph))
+    }
+}
+
+impl VertexPartitioner for HashVertices {
+    fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
+        validate_parts(self.k)?;
+        let n = edges.num_vertices();
+        run.require(4 * n + 8 * u64::from(self.k), format!("hash on {n} vertices (4 bytes each)"))?;
+        let graph = identify(edges, run)?;
+        let assignment = assign(n, run, |v| (splitmix64(v ^ self.seed) % u64::from(self.k)) as i32)?;
+        let loads = crate::measure::part_sizes(&assignment, self.k, run)?;
+        Ok(VertexPartition::new(assignment, self.k, loads, None, graph))
+    }
+}
+
+impl EdgePartitioner for RandomEdges {
+    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+        validate_parts(self.k)?;
+        let m = edges.num_edges();
+        run.require(
+            EdgeParts::memory(m, self.k, out) + 8 * u64::from(self.k) * run.threads() as u64,
+            format!("parts of {m} records (write them to a file with out=)"),
+        )?;
+        let graph = identify(edges, run)?;
+        let (order, k) = (Permutation::new(self.seed, m), self.k as usize);
+        let mut parts = EdgeParts::new(m, self.k, out)?;
+        run.begin("random", m);
+        let counts = parts.update(
+            edges,
+            run,
+            || Ok(vec![0_u64; k]),
+            |loads, first, records, parts| {
+                for ((part, &[u, v]), record) in parts.iter_mut().zip(records).zip(first..) {
+                    *part = DEFERRED;
+                    if u != v {
+                        *part = (order.of(record) % k as u64) as u32;
+                        loads[*part as usize] += 1;
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        let mut loads = vec![0; k];
+        counts
+            .iter()
+            .for_each(|counts| loads.iter_mut().zip(counts).for_each(|(load, count)| *load += count));
+        let cap = cap(1.0, m, self.k);
+        if graph.loops > 0 {
+            loops::place(edges, &mut parts, &mut loads, Some(cap), None, run)?;
+        }
+        Ok(EdgePartition { parts, k: self.k, loads, cap: Some(cap), graph })
+    }
+}
+
+fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Graph> {
+    let identity = degrees::identify(edges, run)?;
+    let (n, m) = (edges.num_vertices(), edges.num_edges());
+    Ok(Graph { n, m, loops: identity.loops, checksum: identity.checksum })
+}
+
+fn assign(n: u64, run: &Run, part: impl Fn(u64) -> i32 + Sync) -> Result<Buffer<i32>> {
+    let mut assignment: Buffer<i32> = Buffer::zeroed(n as usize, "parts")?;
+    run.begin("assign", n);
+    run.install(|| {
+        assignment.par_chunks_mut(CHUNK).enumerate().try_for_each(|(chunk, parts)| {
+            parts.iter_mut().zip((chunk * CHUNK) as u64..).for_each(|(place, v)| *place = part(v));
+            run.advance(parts.len() as u64)
+        })
+    })?;
+    Ok(assignment)
+}

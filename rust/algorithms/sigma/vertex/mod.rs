@@ -1,0 +1,201 @@
+//! SIGMA's vertex mode: a partition that keeps clusters whole and bounds vertices and volume of every part.
+//!
+//! **Requirements.** The neighbours of every vertex ([`Csr`]). The *volume* of a part is the sum of `d(v) + 1` over its
+//! vertices.
+//!
+//! **Memory.** 24 bytes per vertex, result included, adjacency and the clustering's scratch space not; that is what
+//! clusters take before the stream and what repair takes, at most, after it. The stream itself takes 8, and k bits for
+//! [`Objective::Multi`]. 96 bytes per part, and 8 per part and thread.
+//!
+//! **Algorithm.** Every vertex prefers the part that its cluster is mapped to ([`preference`]). *Preassignment*, in id
+//! order: a vertex goes there if all neighbours that were preassigned before are there, and both caps hold. *Streaming*
+//! of the others, in id order: each goes to the part with the highest score `e(v,p) / d(v) - rho^(gamma - 1.1)` among
+//! those with room under both caps times `s + (1 - s) sqrt(t)`. Here `rho` is the larger of the part's relative loads, `s`
+//! the largest one after the preassignment, at least 0.9, and `t` the fraction of the stream that went before. If there is
+//! room nowhere, it goes to the part whose larger relative load will be smallest. [`Objective::Multi`] subtracts
+//! `tau R / (d(v) + k)`. Isolated vertices come last, to the parts with the fewest vertices. [Repair](mod@crate::capacity::repair)
+//! brings the parts under their caps, or raises the cap on volume.
+//!
+//! `R` counts the replicas that come with a choice. A vertex is *present* in a part if it or one of its neighbours is a
+//! member. So `v` is present wherever it has a neighbour, the paper's `R2` (parts of its neighbours where it is not) is
+//! always 0, and `R` is the number of its neighbours that are not present in `p`.
+//!
+//! **Exactness.** By the cut alone, a part without neighbours of `v` is best if its penalty is least: the parts of its
+//! neighbours and the one that [`Loads`] finds are all that need a score. With replicas all parts are scored; the
+//! neighbours present in each are counted by adding up rows of bits ([`columns`]).
+//!
+//! **Parallelism.** Clustering, and the stream, whose vertices are decided in batches against a frozen state
+//! ([`crate::exec::batches`]): what lacks room when its turn comes is decided anew, though presence stays that of the frozen
+//! state, so that all threads can bring it up to date between the batches. The size of the batches depends on n and
+//! m only. Small graphs have batches of 1, the sequential rule.
+//!
+//! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk); no vertex finding room costs
+//! O(k).
+//!
+//! **Source.** SIGMA, sections 3.1 and 3.3.
+
+mod columns;
+mod preassignment;
+mod presence;
+mod streaming;
+
+use super::preference;
+use super::preference::{Weight, preferred_parts};
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::capacity::loads::Loads;
+use crate::capacity::repair::{Repaired, repair};
+use crate::capacity::{Load, cap, isolated, validate_balance, validate_parts};
+use crate::graph::csr::Csr;
+use crate::partition::{AdjacencyPartitioner, VertexPartition, Volume};
+use columns::Columns;
+use preassignment::preassign;
+use presence::Presence;
+use streaming::{Replicas, stream};
+
+/// Graphs with fewer vertices follow the sequential rule.
+const SEQUENTIAL_BELOW: usize = 1 << 16;
+
+/// Vertices decided against one frozen state, on large graphs; on smaller ones one of 1,024, since what a batch does not
+/// see of itself costs quality.
+const LARGEST_BATCH: usize = 1024;
+
+/// Bytes per vertex while caps are repaired, at most.
+const REPAIR_BYTES_PER_VERTEX: u64 = 24;
+
+/// What a part is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Objective {
+    /// Few cut edges.
+    Cut,
+    /// Few cut edges and few replicas of vertices.
+    Multi,
+}
+
+/// Parameters of SIGMA's vertex mode.
+#[derive(Debug, Clone)]
+pub struct SigmaVertex {
+    /// Number of parts.
+    pub k: u32,
+    /// `1 + epsilon` of the paper: bound on the vertices of a part, relative to their mean.
+    pub balance: f64,
+    /// `1 + epsilon_E` of the paper: bound on the volume of a part, relative to its mean.
+    pub volume_balance: f64,
+    /// What a part is chosen for.
+    pub objective: Objective,
+    /// Weight of the replicas.
+    pub tau: f64,
+    /// A part's penalty is its relative load to the power of `gamma - 1.1`.
+    pub gamma: f64,
+    /// Vertices decided against one frozen state; `None` chooses by the size of the graph, 1 is the sequential rule.
+    pub batch: Option<u64>,
+    /// Whether the caps are kept; `false` is the paper's rule, which may exceed them.
+    pub repair: bool,
+}
+
+impl SigmaVertex {
+    /// The paper's parameters for `k` parts.
+    pub fn new(k: u32) -> Self {
+        Self {
+            k,
+            balance: 1.03,
+            volume_balance: 1.10,
+            objective: Objective::Multi,
+            tau: 0.5,
+            gamma: 2.5,
+            batch: None,
+            repair: true,
+        }
+    }
+
+    /// Refuses parameters that cannot be.
+    pub fn validate(&self) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        validate_balance("volume_balance", self.volume_balance)?;
+        if !(self.tau.is_finite() && self.tau >= 0.0) {
+            return Err(Error::parameter("tau", format!("{}; a weight of 0 or more is needed", self.tau)));
+        }
+        if !(self.gamma.is_finite() && self.gamma > 1.1) {
+            let what =
+                format!("{}; above 1.1 is needed, so that fuller parts have a larger penalty", self.gamma);
+            return Err(Error::parameter("gamma", what));
+        }
+        if self.batch == Some(0) {
+            let what = "a batch of 0 vertices; use 1 or more, or None to have it chosen";
+            return Err(Error::parameter("batch", what));
+        }
+        Ok(())
+    }
+
+    /// The nominal caps: on vertices, and on volume.
+    pub fn caps(&self, csr: &Csr) -> Load {
+        let (n, entries) = (csr.num_vertices() as u64, csr.num_entries());
+        [cap(self.balance, n, self.k), cap(self.volume_balance, n + entries, self.k)]
+    }
+
+    fn batch(&self, csr: &Csr) -> usize {
+        match self.batch {
+            Some(batch) => usize::try_from(batch).unwrap_or(usize::MAX),
+            None if csr.num_vertices() < SEQUENTIAL_BELOW || csr.graph().m < 1 << 18 => 1,
+            None => (csr.num_vertices() / 1024).min(LARGEST_BATCH),
+        }
+    }
+
+    /// Bytes needed for `n` vertices, adjacency and the clustering's scratch space not counted.
+    fn memory(&self, n: u64, run: &Run) -> u64 {
+        let words = u64::from(self.k.div_ceil(64));
+        let (presence, columns) = match self.objective {
+            Objective::Cut => (0, 0),
+            Objective::Multi => (Presence::memory(n, self.k), Columns::memory(words)),
+        };
+        let repairing = if self.repair { REPAIR_BYTES_PER_VERTEX } else { 0 };
+        let per_vertex = preference::BYTES_PER_VERTEX.max(repairing);
+        let threads = run.threads() as u64 + 1;
+        (n * per_vertex).max(8 * n + presence)
+            + 2 * Loads::memory(self.k)
+            + (8 * u64::from(self.k) + columns) * threads
+    }
+
+    /// Partitions the graph, given the part that each vertex's cluster is mapped to.
+    pub fn place(&self, csr: &Csr, mut preferred: Buffer<u32>, run: &Run) -> Result<VertexPartition> {
+        self.validate()?;
+        let n = csr.num_vertices() as u64;
+        run.require(self.memory(n, run), format!("sigma on {n} vertices, {} parts", self.k))?;
+        let caps = self.caps(csr);
+        let parts = &mut preferred[..];
+        let preassigned = preassign(csr, parts, self.k, caps, run)?;
+        let mut loads = Loads::new(&preassigned.loads, caps, self.gamma - 1.1)?;
+        let replicas = match self.objective {
+            Objective::Cut => None,
+            Objective::Multi => Some(Replicas::new(csr, parts, self.k, self.tau, run)?),
+        };
+        stream(csr, parts, &mut loads, replicas, &preassigned.deferred, self.batch(csr), run)?;
+        drop(preassigned);
+        let mut loads: Vec<Load> = loads.all().collect();
+        isolated::place(csr, parts, &mut loads, caps, run)?;
+        let graph = csr.graph().clone();
+        if !self.repair {
+            let vertices = loads.iter().map(|load| load[0]).collect();
+            return Ok(VertexPartition::new(preferred.reinterpret(), self.k, vertices, None, graph));
+        }
+        let Repaired { loads, cap, dealt } = repair(csr, parts, &loads, caps, run)?;
+        let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
+        Ok(VertexPartition {
+            volume: Some(Volume { loads: volumes, nominal: caps[1], cap }),
+            dealt,
+            ..VertexPartition::new(preferred.reinterpret(), self.k, vertices, Some(caps[0]), graph)
+        })
+    }
+}
+
+impl AdjacencyPartitioner for SigmaVertex {
+    fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+        self.validate()?;
+        let n = csr.num_vertices() as u64;
+        run.require(self.memory(n, run), format!("sigma on {n} vertices, {} parts", self.k))?;
+        let preferred = preferred_parts(csr, self.k, self.caps(csr), Weight::Vertices, run)?;
+        self.place(csr, preferred, run)
+    }
+}

@@ -1,0 +1,49 @@
+//! Vertices whose cluster's part no neighbour contradicts go there at once.
+
+use crate::base::NONE;
+use crate::base::buffer::reserved;
+use crate::base::error::Result;
+use crate::base::run::Run;
+use crate::capacity::{CHECK_EVERY, Load};
+use crate::graph::csr::Csr;
+
+/// What the preassignment leaves to the stream.
+pub(super) struct Preassigned {
+    /// Load of each part.
+    pub loads: Vec<Load>,
+    /// Vertices with neighbours that got no part, in id order.
+    pub deferred: Vec<u32>,
+}
+
+/// Vertex by vertex, in id order: `parts` holds the preferred part of each vertex, and afterwards its part or
+/// [`NONE`]. A vertex gets its preferred part if the neighbours before it that have a part are all there, and
+/// there is room under the `caps`. Isolated vertices wait for the end.
+pub(super) fn preassign(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<Preassigned> {
+    run.begin("preassignment", csr.num_vertices() as u64);
+    let mut loads: Vec<Load> = vec![[0; 2]; k as usize];
+    let mut deferred = reserved(csr.num_vertices(), "deferred vertices")?;
+    let mut work = 0;
+    for v in 0..csr.num_vertices() as u32 {
+        let neighbours = csr.neighbours(v);
+        let preferred = std::mem::replace(&mut parts[v as usize], NONE);
+        let load = &mut loads[preferred as usize];
+        let after = [load[0] + 1, load[1] + 1 + neighbours.len() as u64];
+        let mut before = neighbours.iter().take_while(|&&u| u < v).map(|&u| parts[u as usize]);
+        if neighbours.is_empty() {
+        } else if after[0] <= caps[0]
+            && after[1] <= caps[1]
+            && before.all(|part| part == preferred || part == NONE)
+        {
+            *load = after;
+            parts[v as usize] = preferred;
+        } else {
+            deferred.push(v);
+        }
+        work += 1 + neighbours.len();
+        if work >= 4 * CHECK_EVERY {
+            work = 0;
+            run.advance(0)?;
+        }
+    }
+    Ok(Preassigned { loads, deferred })
+}

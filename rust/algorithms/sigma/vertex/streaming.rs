@@ -1,0 +1,205 @@
+//! The vertices that were deferred, in id order, each to the feasible part of the highest score.
+
+use rayon::prelude::*;
+
+use super::columns::Columns;
+use super::presence::Presence;
+use crate::base::NONE;
+use crate::base::error::Result;
+use crate::base::run::Run;
+use crate::capacity::loads::Loads;
+use crate::capacity::{CHECK_EVERY, Load};
+use crate::exec::batches::{Decider, decide_all};
+use crate::graph::csr::Csr;
+use crate::sets::neighbours::Tally;
+
+/// The least share of a cap that the stream may use from its beginning on.
+const LEAST_SCALE: f64 = 0.9;
+
+/// The share of a cap that may be used while the stream goes on: `s + (1 - s) * sqrt(t)`, where `t` is the fraction
+/// that has been streamed. Parts that filled up early in one dimension would leave too little choice in the end.
+struct Scale {
+    least: f64,
+    total: u64,
+}
+
+impl Scale {
+    #[inline(always)]
+    fn at(&self, streamed: u64) -> f64 {
+        self.least + (1.0 - self.least) * (streamed as f64 / self.total as f64).sqrt()
+    }
+}
+
+/// The part with the highest score so far; ties go to the lowest.
+struct Best {
+    score: f64,
+    part: u32,
+}
+
+impl Best {
+    #[inline(always)]
+    fn offer(&mut self, score: f64, part: u32) {
+        if score > self.score || (score == self.score && part < self.part) {
+            *self = Best { score, part };
+        }
+    }
+}
+
+/// Where vertices are present, and what that weighs.
+pub(super) struct Replicas {
+    presence: Presence,
+    tau: f64,
+}
+
+impl Replicas {
+    /// Those of the vertices that have a part already.
+    pub fn new(csr: &Csr, parts: &[u32], k: u32, tau: f64, run: &Run) -> Result<Self> {
+        let presence = Presence::new(csr.num_vertices(), k)?;
+        let chunks =
+            parts.par_chunks(CHECK_EVERY).zip((0..csr.num_vertices()).into_par_iter().step_by(CHECK_EVERY));
+        run.install(|| {
+            chunks.try_for_each(|(parts, first)| {
+                for (&part, v) in parts.iter().zip(first as u32..).filter(|&(&part, _)| part != NONE) {
+                    presence.place(csr, v, part);
+                }
+                run.advance(0)
+            })
+        })?;
+        Ok(Self { presence, tau })
+    }
+}
+
+/// The state of the stream.
+struct Streaming<'a> {
+    csr: &'a Csr,
+    parts: &'a mut [u32],
+    loads: &'a mut Loads,
+    /// With the objective that counts replicas, too.
+    replicas: Option<Replicas>,
+    scale: Scale,
+    streamed: u64,
+    /// Members of the batch before, which the penalties and the presence do not know yet; none with batches of 1.
+    batch: Option<Vec<u32>>,
+}
+
+struct Scratch {
+    placed: Tally,
+    present: Columns,
+}
+
+/// Places the `deferred` vertices in their order.
+pub(super) fn stream(
+    csr: &Csr,
+    parts: &mut [u32],
+    loads: &mut Loads,
+    replicas: Option<Replicas>,
+    deferred: &[u32],
+    batch: usize,
+    run: &Run,
+) -> Result<()> {
+    let scale = Scale { least: loads.fullest().max(LEAST_SCALE), total: deferred.len() as u64 };
+    let mut state = Streaming { csr, parts, loads, replicas, scale, streamed: 0, batch: None };
+    run.begin("streaming", deferred.iter().map(|&v| state.work(v)).sum());
+    decide_all(&mut state, deferred.iter().copied(), batch, run)
+}
+
+impl Streaming<'_> {
+    fn item(&self, v: u32) -> Load {
+        [1, 1 + u64::from(self.csr.degree(v))]
+    }
+
+    fn room(&self, v: u32) -> Option<Load> {
+        self.loads.room(self.scale.at(self.streamed), self.item(v))
+    }
+
+    /// The best part by neighbours and load: one that has neighbours, or that with the least penalty of all.
+    fn by_cut(&self, placed: &Tally, degree: f64, room: Load) -> Option<u32> {
+        let part = self.loads.least(room)?;
+        let score = |part: u32| f64::from(placed.of(part)) / degree - self.loads.penalty(part);
+        let mut best = Best { score: score(part), part };
+        for &part in placed.parts().iter().filter(|&&part| self.loads.is_within(part, room)) {
+            best.offer(score(part), part);
+        }
+        Some(best.part)
+    }
+
+    /// The best part if replicas count, too: any.
+    fn by_replicas(
+        &self,
+        replicas: &Replicas,
+        scratch: &mut Scratch,
+        neighbours: &[u32],
+        room: Load,
+    ) -> Option<u32> {
+        let Scratch { placed, present } = scratch;
+        neighbours.iter().for_each(|&u| present.add(replicas.presence.row(u)));
+        let degree = neighbours.len() as f64;
+        let most = degree + f64::from(self.loads.k());
+        let mut best = Best { score: f64::NEG_INFINITY, part: u32::MAX };
+        for (part, &present) in (0..self.loads.k()).zip(present.sums()) {
+            if self.loads.is_within(part, room) {
+                let score = f64::from(placed.of(part)) / degree - self.loads.penalty(part);
+                // v is present wherever it has a neighbour: only its neighbours may be new to the part.
+                best.offer(score - replicas.tau * (degree - f64::from(present)) / most, part);
+            }
+        }
+        present.clear();
+        (best.part != u32::MAX).then_some(best.part)
+    }
+}
+
+impl Decider for Streaming<'_> {
+    type Scratch = Scratch;
+    type Decision = u32;
+
+    fn begin(&mut self, batch: &[u32]) {
+        self.loads.refresh();
+        let before = self.batch.get_or_insert_default();
+        if let Some(replicas) = &self.replicas {
+            replicas.presence.place_all(self.csr, before, self.parts);
+        }
+        before.clear();
+        before.extend_from_slice(batch);
+    }
+
+    fn scratch(&self) -> Result<Scratch> {
+        let k = self.loads.k();
+        let words = if self.replicas.is_some() { k.div_ceil(64) } else { 0 };
+        Ok(Scratch { placed: Tally::new(k)?, present: Columns::new(words as usize) })
+    }
+
+    fn decide(&self, scratch: &mut Scratch, v: u32) -> u32 {
+        let neighbours = self.csr.neighbours(v);
+        let decided = self.room(v).and_then(|room| {
+            scratch.placed.count(neighbours, self.parts);
+            match &self.replicas {
+                None => self.by_cut(&scratch.placed, neighbours.len() as f64, room),
+                Some(replicas) => self.by_replicas(replicas, scratch, neighbours, room),
+            }
+        });
+        decided.unwrap_or_else(|| self.loads.least_overloaded(self.item(v)))
+    }
+
+    fn commit(&mut self, scratch: &mut Scratch, v: u32, decided: u32) {
+        let holds = self.room(v).is_some_and(|room| self.loads.is_within(decided, room));
+        let part = if holds {
+            decided
+        } else {
+            self.loads.refresh();
+            self.decide(scratch, v)
+        };
+        self.parts[v as usize] = part;
+        self.loads.add(part, self.item(v));
+        self.streamed += 1;
+        if self.batch.is_none() {
+            self.loads.refresh();
+            if let Some(replicas) = &self.replicas {
+                replicas.presence.place(self.csr, v, part);
+            }
+        }
+    }
+
+    fn work(&self, v: u32) -> u64 {
+        1 + u64::from(self.csr.degree(v))
+    }
+}

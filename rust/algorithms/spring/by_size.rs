@@ -1,0 +1,98 @@
+//! Clusters in the order of their sizes, by counting: linear, and interruptible, which a heap or a sort is not.
+
+use super::merging::{CHECK_EVERY, Clusters};
+use crate::base::buffer::Buffer;
+use crate::base::error::Result;
+use crate::base::prefetch::prefetch;
+use crate::base::run::Run;
+use crate::clustering::hollocou::vertex_of;
+
+/// Distance of the look-ahead, in clusters.
+const AHEAD: usize = 12;
+
+/// The live clusters, by size and then id.
+pub(super) struct BySize {
+    ids: Buffer<u32>,
+    /// Where the clusters of each size end in `ids`.
+    ends: Buffer<u32>,
+}
+
+impl BySize {
+    /// Orders the clusters whose size is not 0.
+    pub(super) fn of(sizes: &[u32], run: &Run) -> Result<Self> {
+        let largest = sizes.iter().max().map_or(0, |&size| size as usize);
+        let mut ends: Buffer<u32> = Buffer::zeroed(largest + 1, "spring: sizes")?;
+        let mut live = 0;
+        for sizes in sizes.chunks(CHECK_EVERY) {
+            for &size in sizes.iter().filter(|&&size| size > 0) {
+                ends[size as usize] += 1;
+                live += 1;
+            }
+            run.advance(sizes.len() as u64)?;
+        }
+        let mut end = 0;
+        for count in ends.iter_mut() {
+            // The start of the size's run for now; placing the clusters moves it to the end.
+            end += std::mem::replace(count, end);
+        }
+        let mut ids: Buffer<u32> = Buffer::zeroed(live, "spring: clusters by size")?;
+        for (sizes, first) in sizes.chunks(CHECK_EVERY).zip((0_u32..).step_by(CHECK_EVERY)) {
+            for (&size, id) in sizes.iter().zip(first..).filter(|&(&size, _)| size > 0) {
+                let place = &mut ends[size as usize];
+                ids[*place as usize] = id;
+                *place += 1;
+            }
+            run.advance(sizes.len() as u64)?;
+        }
+        Ok(Self { ids, ends })
+    }
+
+    /// (size, id), ascending.
+    pub(super) fn ascending(&self) -> impl Iterator<Item = (u32, u32)> {
+        (1..self.ends.len()).flat_map(|size| self.run(size))
+    }
+
+    /// (size, id), sizes descending, ids of a size ascending.
+    pub(super) fn descending(&self) -> impl Iterator<Item = (u32, u32)> {
+        (1..self.ends.len()).rev().flat_map(|size| self.run(size))
+    }
+
+    /// Asks the memory for what merging the clusters some places after `position` will touch.
+    pub(super) fn look_ahead(&self, position: usize, clusters: &Clusters) {
+        if let Some(&id) = self.ids.get(position + 3 * AHEAD) {
+            prefetch(&clusters.link, id as usize);
+            prefetch(&clusters.size, id as usize);
+        }
+        if let Some(&id) = self.ids.get(position + 2 * AHEAD) {
+            prefetch(&clusters.of, vertex_of(clusters.link[id as usize]) as usize);
+        }
+        if let Some(&id) = self.ids.get(position + AHEAD) {
+            // A cluster that merged meanwhile links to another cluster, whose number is a vertex just as well.
+            let richest = vertex_of(clusters.link[id as usize]) as usize;
+            if let Some(&target) = clusters.of.get(richest) {
+                prefetch(&clusters.link, target as usize);
+                prefetch(&clusters.size, target as usize);
+            }
+        }
+    }
+
+    fn run(&self, size: usize) -> impl Iterator<Item = (u32, u32)> {
+        let ids = &self.ids[self.ends[size - 1] as usize..self.ends[size] as usize];
+        ids.iter().map(move |&id| (size as u32, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_orders() {
+        let run = Run::new(Some(1), None).unwrap();
+        let order = BySize::of(&[3, 0, 1, 3, 7, 1], &run).unwrap();
+        assert_eq!(order.ascending().collect::<Vec<_>>(), [(1, 2), (1, 5), (3, 0), (3, 3), (7, 4)]);
+        assert_eq!(order.descending().collect::<Vec<_>>(), [(7, 4), (3, 0), (3, 3), (1, 2), (1, 5)]);
+        let empty = BySize::of(&[], &run).unwrap();
+        assert_eq!((empty.ascending().count(), empty.descending().count()), (0, 0));
+    }
+}

@@ -1,0 +1,161 @@
+//! SPRING: a vertex partition from a stream of edges.
+//!
+//! **Requirements.** Any graph; the records in any order, read twice (`passes + 1` times).
+//!
+//! **Memory.** At most 32 bytes per vertex (36 with a second cap, weights included), result included, plus buffers of a
+//! few MB: a 16-byte record per vertex (degree, cluster, richest neighbour and its degree, so that one record of the
+//! stream touches one cache line per endpoint) and 8 bytes of volume per cluster while clustering; sizes, targets and a
+//! queue afterwards.
+//!
+//! **Algorithm.** [`hollocou`] follows the stream once and moves, for each record, the endpoint in the cluster of
+//! smaller volume to the other's cluster; [`merging`] merges small clusters, smallest first, into the cluster that the
+//! richest neighbour of their representative lies in; [`assignment`] deals the clusters, largest first, to the part
+//! with the fewest vertices, and splits what would break the cap. With weights to balance on ([`crate::capacity`]), a
+//! merged cluster keeps its share of the weight, too, and [`balanced`] takes the place of the last step.
+//!
+//! **Parallelism.** Degrees are counted by all threads. Clustering works in batches whose bounds depend on the
+//! number of records only: threads drop, against the frozen state of the batch, the records that change nothing; the
+//! few that are left are committed in stream order. So the result is the same for any number of threads.
+//!
+//! **Complexity.** O(m + n log n) time.
+//!
+//! **Source.** "SDT-GNN: Streaming-based Distributed Training Framework for Graph Neural Networks", Algorithm 1;
+//! the clustering is that of Hollocou et al., "A Streaming Algorithm for Graph Clustering", 2017.
+
+mod assignment;
+mod balanced;
+mod by_size;
+mod merging;
+
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result, bytes};
+use crate::base::run::Run;
+use crate::capacity::{BalanceOn, cap, validate_balance, validate_parts};
+use crate::clustering::hollocou;
+use crate::clustering::hollocou::Hollocou;
+use crate::edges::EdgeStream;
+use crate::graph::degrees;
+use crate::graph::degrees::Degrees;
+use crate::graph::identity::Graph;
+use crate::partition::{VertexPartition, VertexPartitioner};
+
+/// Bytes per vertex at the peak, result included.
+pub const BYTES_PER_VERTEX: u64 = 32;
+
+/// What weights to balance on add to it: what the weights of clusters and the members of clusters take later is less
+/// than what is freed before.
+pub const BYTES_PER_WEIGHT: u64 = 4;
+
+/// Buffers that do not depend on the graph.
+pub const FIXED_BYTES: u64 = 8 << 20;
+
+/// Parameters of SPRING.
+#[derive(Debug, Clone)]
+pub struct Spring {
+    /// Number of parts.
+    pub k: u32,
+    /// `beta` of the paper: no merged cluster, and with `strict` no part, exceeds `balance` times its share of vertices.
+    pub balance: f64,
+    /// Rounds of clustering.
+    pub passes: u32,
+    /// Records decided against one frozen state; `None` chooses by the number of records, 1 is the sequential rule.
+    pub batch: Option<u64>,
+    /// Whether clusters that fit nowhere are split so that the cap is kept; `false` is the paper's rule.
+    pub strict: bool,
+    /// Degrees known beforehand, which saves counting them.
+    pub degrees: Option<Vec<u32>>,
+    /// Weights that the parts share evenly, too.
+    pub balance_on: Option<BalanceOn>,
+}
+
+impl Spring {
+    /// The paper's parameters for `k` parts.
+    pub fn new(k: u32) -> Self {
+        Self { k, balance: 1.05, passes: 1, batch: None, strict: true, degrees: None, balance_on: None }
+    }
+
+    fn validate(&self, edges: &dyn EdgeStream) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        if self.passes == 0 {
+            return Err(Error::parameter("passes", "0 passes cluster nothing; use 1 or more"));
+        }
+        if self.batch == Some(0) {
+            return Err(Error::parameter(
+                "batch",
+                "a batch of 0 records; use 1 or more, or None to have it chosen",
+            ));
+        }
+        let n = edges.num_vertices();
+        if let Some(degrees) = self.degrees.as_ref().filter(|degrees| degrees.len() as u64 != n) {
+            return Err(Error::parameter("degrees", format!("{} degrees for {n} vertices", degrees.len())));
+        }
+        if let Some(balance_on) = &self.balance_on {
+            balance_on.validate(n)?;
+            if !self.strict {
+                let what = "strict=False is the paper's rule, which keeps no cap; leave one of the two out";
+                return Err(Error::parameter("balance_on", what));
+            }
+        }
+        Ok(())
+    }
+
+    /// The clustering step, for `edges` records that are not loops.
+    pub fn clustering(&self, edges: u64) -> Hollocou {
+        let max_volume = (0.1 * (2 * edges) as f64 / f64::from(self.k)) as u64;
+        Hollocou { max_volume, passes: self.passes, batch: self.batch }
+    }
+
+    fn bytes_per_vertex(&self) -> u64 {
+        BYTES_PER_VERTEX + self.balance_on.as_ref().map_or(0, |_| BYTES_PER_WEIGHT)
+    }
+
+    /// Bytes needed for `edges`.
+    fn memory(&self, edges: &dyn EdgeStream) -> u64 {
+        let batch = hollocou::largest_batch(self.batch, edges.num_edges());
+        let per_part = if self.balance_on.is_some() { 64 } else { 16 };
+        let given = self.degrees.as_ref().map_or(0, |degrees| 4 * degrees.len() as u64);
+        edges.num_vertices() * self.bytes_per_vertex()
+            + given
+            + FIXED_BYTES
+            + per_part * u64::from(self.k)
+            + 8 * batch
+    }
+
+    fn degrees(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
+        let Some(given) = &self.degrees else { return degrees::scan(edges, run) };
+        let mut identity = degrees::identify(edges, run)?;
+        let (sum, ends) =
+            (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
+        if sum != ends {
+            let what =
+                format!("they sum to {sum}, the records have {ends} ends; count non-loop records per vertex");
+            return Err(Error::parameter("degrees", what));
+        }
+        identity.degree = Buffer::zeroed(given.len(), "degrees")?;
+        identity.degree.copy_from_slice(given);
+        Ok(identity)
+    }
+}
+
+impl VertexPartitioner for Spring {
+    fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
+        self.validate(edges)?;
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let needed = self.memory(edges);
+        run.require(needed, format!("spring on {n} vertices ({} each)", bytes(self.bytes_per_vertex())))?;
+
+        let Degrees { degree, loops, checksum } = self.degrees(edges, run)?;
+        let clustering = self.clustering(m - loops).follow(edges, degree, run)?;
+        let clusters = merging::merge(clustering, self, run)?;
+        let graph = Graph { n, m, loops, checksum };
+        let cap = cap(self.balance, n, self.k);
+        if let Some(on) = &self.balance_on {
+            let balanced = balanced::assign(clusters, self.k, cap, on, run)?;
+            return Ok(VertexPartition::balanced(balanced, self.k, cap, on, graph));
+        }
+        let cap = self.strict.then_some(cap);
+        let (assignment, loads) = assignment::assign(clusters, self.k, cap, run)?;
+        Ok(VertexPartition::new(assignment, self.k, loads, cap, graph))
+    }
+}

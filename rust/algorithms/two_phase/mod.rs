@@ -1,0 +1,166 @@
+//! 2PS: records after clusters of their ends.
+//!
+//! **Requirements.** Any graph. The order of the stream matters; a sorted file is fine.
+//!
+//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 20 and the parts of each vertex as bits
+//! (`8 * ceil(k / 64)` bytes), if that is more; up to 22 MB of buffers; and the result.
+//!
+//! **Algorithm.**
+//! 1. *Degrees*: one pass.
+//! 2. *Clusters* ([`Bounded`]) of volume at most `vol(V) / k`: one pass. In descending volume (ties: the lower id) each
+//!    goes to the part with the least volume (ties: the lowest).
+//! 3. *Pre-partitioning*: a record whose ends have clusters in the same part goes there; a part takes the first
+//!    `cap = ceil(balance * m / k)` of these records.
+//! 4. *Streaming* over the others, in order. `Linear` (2PS-L) looks at two parts only, those of the clusters of the ends;
+//!    the larger of `g_u + g_v + s_u + s_v` wins: `g_u = 2 - d(u) / (d(u) + d(v))` if `u` is in the part, and
+//!    `s_u = vol(C_u) / (vol(C_u) + vol(C_v))` if it is that of u's cluster, each else 0. Full parts do not count; with both
+//!    full, the hash of the end of higher degree says the part (ties: the lower id), and if that is full, it is the one
+//!    with the fewest records. `Hdrf` (2PS-HDRF) takes the largest `g_u + g_v + (Lmax - L_p) / Lmax` of all parts below the
+//!    cap. Ties: the lowest part.
+//! 5. *Loops* last ([`loops`]).
+//!
+//! The published program differs in two details: it hashes as soon as one of the two parts is full (which costs up to a
+//! tenth of the replication factor), and places the records that exceed a cap in step 3 at once.
+//!
+//! **Parallelism.** Step 2 in batches. Step 3 record by record. In step 4 the threads gather what records need to know
+//! of their vertices, while one places those gathered before, which is exact: the result depends on no batch.
+//!
+//! **Complexity.** O(n log n + m), with `Hdrf` O(m · parts of a vertex): its largest score is that of a part which holds
+//! an end, or of the least-loaded part.
+//!
+//! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022; 2PS-HDRF:
+//! section V of the same.
+
+mod hdrf;
+mod prepartition;
+mod scoring;
+mod streaming;
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::edge_streams::loops;
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::capacity::schedule::schedule;
+use crate::capacity::{cap, validate_balance, validate_parts};
+use crate::clustering::bounded::Bounded;
+use crate::edges::{BLOCK, EdgeStream};
+use crate::graph::degrees;
+use crate::graph::degrees::Degrees;
+use crate::graph::identity::Graph;
+use crate::partition::{EdgePartition, EdgePartitioner, EdgeParts};
+use crate::sets::incidence::Incidence;
+use scoring::State;
+
+/// How the parts of records are scored that no cluster decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scoring {
+    /// Two parts, by degrees, replicas and volumes: 2PS-L.
+    Linear,
+    /// All parts, by degrees, replicas and loads: 2PS-HDRF.
+    Hdrf,
+}
+
+/// Two-phase streaming.
+#[derive(Debug, Clone)]
+pub struct TwoPhase {
+    /// Number of parts.
+    pub k: u32,
+    /// No part gets more than `ceil(balance * m / k)` records.
+    pub balance: f64,
+    /// How the second phase scores.
+    pub scoring: Scoring,
+    /// Seed of the hash that `Linear` falls back to.
+    pub seed: u64,
+    /// Records clustered against one frozen state; 1 is the rule as published. `None`: 1 below 2^18 records, else 1,024
+    /// growing to 65,536.
+    pub batch: Option<u64>,
+}
+
+/// What the second phase needs to know of a vertex, in a quarter of a cache line.
+#[derive(Debug, Clone, Copy, bytemuck::Zeroable)]
+#[repr(C, align(16))]
+struct Vertex {
+    degree: u32,
+    /// Part of its cluster.
+    part: u32,
+    /// Volume of its cluster.
+    volume: u64,
+}
+
+impl TwoPhase {
+    /// The defaults for `k` parts.
+    pub fn new(k: u32) -> Self {
+        Self { k, balance: 1.05, scoring: Scoring::Linear, seed: 0, batch: None }
+    }
+
+    /// Bytes it takes for `n` vertices and `m` records, without the parts of the records.
+    pub fn memory(n: u64, m: u64, k: u32) -> u64 {
+        (40 * n).max(20 * n + Incidence::memory(n, k)) + 40 * u64::from(k) + streaming::memory(m)
+    }
+
+    fn validate(&self) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        if self.batch == Some(0) {
+            return Err(Error::parameter("batch", "0 records; 1 is the sequential rule"));
+        }
+        Ok(())
+    }
+}
+
+impl EdgePartitioner for TwoPhase {
+    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+        self.validate()?;
+        let (n, m, k) = (edges.num_vertices(), edges.num_edges(), self.k);
+        let counters = 8 * u64::from(k) * run.threads() as u64;
+        run.require(
+            Self::memory(n, m, k).max(degrees::memory(edges, run)) + counters + EdgeParts::memory(m, k, out),
+            format!("two_phase on {n} vertices and {m} records (write the parts to a file with out=)"),
+        )?;
+        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
+        let bound = 2 * (m - loops) / u64::from(k);
+        let clusters = Bounded::of(edges, degree, bound, self.batch, run)?;
+        let vertices = place(clusters, k, run)?;
+        let mut parts = EdgeParts::new(m, k, out)?;
+        let cap = cap(self.balance, m, k);
+        let (loads, holds) = prepartition::agreeing(edges, &vertices, &mut parts, k, cap, run)?;
+        let (mut holds, mut loads) = match self.scoring {
+            Scoring::Linear => {
+                let mut state = State::new(holds, loads, cap, self.seed);
+                streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
+                (state.holds, state.loads)
+            }
+            Scoring::Hdrf => hdrf::stream(edges, vertices, &mut parts, (holds, &loads, cap), run)?,
+        };
+        if loops > 0 {
+            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut holds), run)?;
+        }
+        Ok(EdgePartition { parts, k, loads, cap: Some(cap), graph: Graph { n, m, loops, checksum } })
+    }
+}
+
+/// Gives each cluster a part, and each vertex what it has to know of its cluster.
+fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
+    let Bounded { members, volumes, count, .. } = clusters;
+    run.begin("clusters to parts", u64::from(count) + members.len() as u64);
+    let parts = schedule(&volumes[..count as usize], k, run)?;
+    let mut vertices: Buffer<Vertex> = Buffer::zeroed(members.len(), "vertices")?;
+    run.install(|| {
+        let chunks = vertices.par_chunks_mut(BLOCK as usize).zip(members.par_chunks(BLOCK as usize));
+        chunks.try_for_each(|(vertices, members)| {
+            for (vertex, member) in vertices.iter_mut().zip(members) {
+                // A vertex without records has no cluster, and no record will ask for its part.
+                if let Some(&part) = parts.get(member.cluster as usize) {
+                    let volume = volumes[member.cluster as usize];
+                    *vertex = Vertex { degree: member.degree, part, volume };
+                }
+            }
+            run.advance(members.len() as u64)
+        })
+    })?;
+    Ok(vertices)
+}

@@ -1,0 +1,105 @@
+//! The second phase's state, and the score of 2PS-L.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::base::random::splitmix64;
+use crate::sets::incidence::Incidence;
+
+/// A record, and what does not change of its score.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    /// Number of the record.
+    pub(super) record: u64,
+    pub(super) ends: [u32; 2],
+    /// Parts of the clusters of the ends.
+    pub(super) parts: [u32; 2],
+    /// What a part gains that holds the end: `2 - d(u) / (d(u) + d(v))`.
+    pub(super) gains: [f64; 2],
+    /// Share of the cluster of the first end in the volume of both.
+    pub(super) share: f64,
+}
+
+/// Loads, and where vertices are present.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) holds: Incidence,
+    pub(super) loads: Vec<u64>,
+    cap: u64,
+    /// Parts by load, brought up to date when looked at.
+    least: BinaryHeap<Reverse<(u64, u32)>>,
+    seed: u64,
+}
+
+impl State {
+    pub(super) fn new(holds: Incidence, loads: Vec<u64>, cap: u64, seed: u64) -> Self {
+        let least = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
+        Self { holds, loads, cap, least, seed }
+    }
+
+    /// Places `candidate`, and its ends, in `part`.
+    #[inline(always)]
+    pub(super) fn put(&mut self, candidate: &Candidate, part: u32) {
+        candidate.ends.iter().for_each(|&end| _ = self.holds.insert(end, part));
+        self.loads[part as usize] += 1;
+    }
+
+    /// The part for 2PS-L.
+    #[inline(always)]
+    pub(super) fn linear(&mut self, candidate: &Candidate) -> u32 {
+        let [p, q] = candidate.parts;
+        match (self.has_room(p), self.has_room(q)) {
+            (true, true) => {
+                let (score_p, score_q) = (self.score(candidate, p), self.score(candidate, q));
+                if score_p > score_q || (score_p == score_q && p < q) { p } else { q }
+            }
+            (true, false) => p,
+            (false, true) => q,
+            (false, false) => self.elsewhere(candidate),
+        }
+    }
+
+    #[inline(always)]
+    fn score(&self, candidate: &Candidate, part: u32) -> f64 {
+        let of_cluster = |index: usize, share: f64| if candidate.parts[index] == part { share } else { 0.0 };
+        self.gain(candidate, part) + of_cluster(0, candidate.share) + of_cluster(1, 1.0 - candidate.share)
+    }
+
+    /// What the ends in `part` are worth.
+    #[inline(always)]
+    fn gain(&self, candidate: &Candidate, part: u32) -> f64 {
+        let [gain_u, gain_v] = [0, 1].map(|index| {
+            if self.holds.contains(candidate.ends[index], part) { candidate.gains[index] } else { 0.0 }
+        });
+        gain_u + gain_v
+    }
+
+    /// The part of a record whose two parts are full.
+    #[cold]
+    fn elsewhere(&mut self, candidate: &Candidate) -> u32 {
+        let ([u, v], [gain_u, gain_v]) = (candidate.ends, candidate.gains);
+        // The higher the degree, the lower the gain.
+        let hub = if gain_u < gain_v || (gain_u == gain_v && u < v) { u } else { v };
+        let part = (splitmix64(u64::from(hub) ^ self.seed) % self.loads.len() as u64) as u32;
+        if self.has_room(part) { part } else { self.least_loaded() }
+    }
+
+    #[inline(always)]
+    fn has_room(&self, part: u32) -> bool {
+        self.loads[part as usize] < self.cap
+    }
+
+    /// The part with the fewest records, the lowest of several. It has room: all caps together hold all records.
+    fn least_loaded(&mut self) -> u32 {
+        // Loads only grow, so an entry that is no longer true goes back as it is now.
+        while let Some(mut top) = self.least.peek_mut() {
+            let Reverse((load, part)) = &mut *top;
+            let now = self.loads[*part as usize];
+            if *load == now {
+                return *part;
+            }
+            *load = now;
+        }
+        0
+    }
+}

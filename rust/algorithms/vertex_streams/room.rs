@@ -1,0 +1,110 @@
+//! Which parts have room, and which of them is the least loaded.
+
+use crate::base::buffer::reserved;
+use crate::base::error::Result;
+use crate::capacity::{BalanceOn, Parts};
+
+/// The loads of the parts during a pass, which only grow.
+pub trait Room: Send + Sync {
+    /// The number of vertices of `part`.
+    fn load(&self, part: u32) -> u64;
+    /// Whether `v` fits into `part`.
+    fn fits(&self, part: u32, v: u32) -> bool;
+    /// The least loaded part that `v` fits into; ties go to the lowest part.
+    fn least(&self, v: u32) -> Option<u32>;
+    /// Adds `v` to `part`.
+    fn add(&mut self, part: u32, v: u32);
+}
+
+/// Room under one cap, that of the vertices.
+///
+/// The lowest of the least loaded parts is found by a search that goes through the parts again and again: what it has
+/// passed is above the level of this round. The level never exceeds `n / k`, so all rounds take O(n) steps.
+pub struct OneCap {
+    loads: Vec<u64>,
+    cap: u64,
+    /// The least load.
+    level: u64,
+    /// The lowest part with that load.
+    least: u32,
+}
+
+impl OneCap {
+    /// `k` empty parts.
+    pub fn new(k: u32, cap: u64) -> Result<Self> {
+        let mut loads = reserved(k as usize, "loads")?;
+        loads.resize(k as usize, 0);
+        Ok(Self { loads, cap, level: 0, least: 0 })
+    }
+
+    /// The number of vertices of each part.
+    pub fn into_loads(self) -> Vec<u64> {
+        self.loads
+    }
+}
+
+impl Room for OneCap {
+    #[inline(always)]
+    fn load(&self, part: u32) -> u64 {
+        self.loads[part as usize]
+    }
+
+    #[inline(always)]
+    fn fits(&self, part: u32, _v: u32) -> bool {
+        self.load(part) < self.cap
+    }
+
+    #[inline(always)]
+    fn least(&self, v: u32) -> Option<u32> {
+        self.fits(self.least, v).then_some(self.least)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, part: u32, _v: u32) {
+        self.loads[part as usize] += 1;
+        while self.load(self.least) > self.level {
+            self.least += 1;
+            if self.least as usize == self.loads.len() {
+                self.least = 0;
+                self.level += 1;
+            }
+        }
+    }
+}
+
+/// Room under two caps, on the vertices and on their weight.
+pub struct TwoCaps<'a> {
+    parts: Parts,
+    on: &'a BalanceOn,
+}
+
+impl<'a> TwoCaps<'a> {
+    /// `k` empty parts for the vertices of `on`.
+    pub fn new(k: u32, cap: u64, on: &'a BalanceOn) -> Result<Self> {
+        let total = [on.weights().len() as u64, on.total()];
+        Ok(Self { parts: Parts::new(k, total, [cap, on.cap(k)])?, on })
+    }
+
+    /// The parts with both loads.
+    pub fn into_parts(self) -> Parts {
+        self.parts
+    }
+}
+
+impl Room for TwoCaps<'_> {
+    fn load(&self, part: u32) -> u64 {
+        self.parts.load(part)[0]
+    }
+
+    fn fits(&self, part: u32, v: u32) -> bool {
+        self.parts.fits(part, [1, self.on.weight(v)])
+    }
+
+    fn least(&self, v: u32) -> Option<u32> {
+        self.parts.choose([1, self.on.weight(v)])
+    }
+
+    fn add(&mut self, part: u32, v: u32) {
+        self.parts.add(part, [1, self.on.weight(v)]);
+    }
+}

@@ -1,0 +1,14 @@
+//! What everything stands on: errors, a run and its budget, large arrays, randomness, atomic files. Knows no graph.
+
+pub mod array;
+pub mod budget;
+pub mod buffer;
+pub mod error;
+pub mod output;
+pub mod prefetch;
+pub mod random;
+pub mod run;
+pub mod workers;
+
+/// No part, no cluster, no vertex: above every id.
+pub const NONE: u32 = u32::MAX;

@@ -1,0 +1,358 @@
+//! Files and directories that appear whole or not at all.
+//!
+//! Everything is written to a sibling `.NAME.tmp-PID.COUNT`, forced to the disk, and only then given its name: a file
+//! by `rename`, a directory that replaces another by `renameat2(RENAME_EXCHANGE)`. A failure, a cancelled run or a
+//! dropped value leaves what was there before, and no temporary. Where the file system cannot exchange, the old
+//! directory becomes `.NAME.old-PID.COUNT` for the moment between two renames; a crash just then leaves it under
+//! that name, to be renamed back by hand.
+//!
+//! A process that is killed leaves its temporary behind; the next writer of the same name removes it. Who still
+//! lives is told by a lock on the temporary and not by the process id, which means nothing in another container or
+//! on another host of a shared disk. Where the file system has no locks, leftovers stay.
+
+mod fs;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use self::fs::{Fs, RealFs};
+use super::error::{Error, Result, shown};
+
+/// Bytes that [`AtomicFile`]'s [`Write`] collects before it calls the system.
+const BUFFER: usize = 1 << 18;
+
+/// A file that gets its name at [`AtomicFile::commit`]; dropped before, it never was.
+///
+/// [`Write`] appends and [`AtomicFile::write_at`] places; a caller may append a header and place what follows.
+pub struct AtomicFile {
+    temp: Temp,
+    buffer: Vec<u8>,
+    appended: u64,
+}
+
+impl AtomicFile {
+    /// Begins to write `target`, which may exist as a regular file; its directory must exist.
+    pub fn create(target: &Path) -> Result<AtomicFile> {
+        Self::create_on(&RealFs, target)
+    }
+
+    fn create_on(fs: &'static dyn Fs, target: &Path) -> Result<AtomicFile> {
+        let place = Place::of(target)?;
+        if let Ok(found) = std::fs::metadata(&place.target)
+            && !found.is_file()
+        {
+            let kind = if found.is_dir() { "directory" } else { "device, pipe or socket" };
+            let what = format!("{} is a {kind}; name a regular file", shown(target));
+            return Err(Error::parameter("out", what));
+        }
+        let temp = Temp::create(fs, place, |path| fs.create(path))?;
+        Ok(AtomicFile { temp, buffer: Vec::new(), appended: 0 })
+    }
+
+    /// The name that the file will have.
+    pub fn target(&self) -> &Path {
+        &self.temp.place.target
+    }
+
+    /// Writes `bytes` at `offset`; several threads may do so at once.
+    pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.temp.check(self.temp.fs.write_at(&self.temp.handle, bytes, offset))
+    }
+
+    /// Forces the content to the disk, then gives it its name.
+    pub fn commit(mut self) -> Result<()> {
+        let flushed = self.flush();
+        let temp = &mut self.temp;
+        temp.check(flushed)?;
+        temp.check(temp.fs.sync(&temp.handle))?;
+        temp.check(temp.fs.rename(&temp.path, &temp.place.target))?;
+        temp.placed = true;
+        temp.check(temp.fs.sync_dir(temp.place.directory()))
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.temp.fs.write_at(&self.temp.handle, &self.buffer, self.appended)?;
+        self.appended += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// A temporary file in the directory `into` that never had a name, or where the file system knows no such files lost it
+/// at once: nothing is left of it, however the process ends. The path is for messages.
+pub fn unnamed(into: &Path) -> Result<(PathBuf, File)> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let nameless = File::options().read(true).write(true).custom_flags(libc::O_TMPFILE).open(into);
+        if let Ok(file) = nameless {
+            return Ok((into.to_path_buf(), file));
+        }
+    }
+    unlinked(into)
+}
+
+/// A new file in the directory `into` that has lost its name already, and that name.
+fn unlinked(into: &Path) -> Result<(PathBuf, File)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let path = into.join(format!(".fastpart-{}.{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
+        match File::options().read(true).write(true).create_new(true).open(&path) {
+            // Of a process that was killed just then, perhaps of another host of a shared disk.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(Error::io(&path, error)),
+            Ok(file) => {
+                std::fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;
+                return Ok((path, file));
+            }
+        }
+    }
+}
+
+/// Writes `bytes` as the whole file `target`.
+pub fn write_file(target: &Path, bytes: &[u8]) -> Result<()> {
+    let file = AtomicFile::create(target)?;
+    file.write_at(bytes, 0)?;
+    file.commit()
+}
+
+/// A directory that gets its name at [`AtomicDir::commit`]; dropped before, it never was.
+pub struct AtomicDir {
+    temp: Temp,
+    ours: OsString,
+}
+
+impl AtomicDir {
+    /// Begins to write the directory `target`. What exists there is replaced only if it is an empty directory or
+    /// one that holds a file named `ours`.
+    pub fn create(target: &Path, ours: &str) -> Result<AtomicDir> {
+        Self::create_on(&RealFs, target, ours)
+    }
+
+    fn create_on(fs: &'static dyn Fs, target: &Path, ours: &str) -> Result<AtomicDir> {
+        let place = Place::of(target)?;
+        replaceable(&place.target, OsStr::new(ours))?;
+        let temp = Temp::create(fs, place, |path| fs.create_dir(path))?;
+        Ok(AtomicDir { temp, ours: ours.into() })
+    }
+
+    /// The directory to fill.
+    pub fn path(&self) -> &Path {
+        &self.temp.path
+    }
+
+    /// The name that the directory will have.
+    pub fn target(&self) -> &Path {
+        &self.temp.place.target
+    }
+
+    /// Forces everything below to the disk, gives it its name, and removes the directory it replaces.
+    pub fn commit(mut self) -> Result<()> {
+        let temp = &mut self.temp;
+        temp.check(sync_tree(temp.fs, &temp.path))?;
+        // Asked again: hours may have passed since the first time.
+        replaceable(&temp.place.target, &self.ours)?;
+        let replaced = match temp.fs.rename(&temp.path, &temp.place.target) {
+            // An absent or an empty directory, in one step.
+            Ok(()) => None,
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST)) => {
+                Some(temp.exchange()?)
+            }
+            Err(error) => return temp.check(Err(error)),
+        };
+        temp.placed = true;
+        temp.check(temp.fs.sync_dir(temp.place.directory()))?;
+        match replaced {
+            Some(old) => temp.fs.remove(&old).map_err(|error| Error::io(&old, error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses to replace what `target` is, unless it is absent, an empty directory, or one that holds `ours`.
+fn replaceable(target: &Path, ours: &OsStr) -> Result<()> {
+    let mut entries = match std::fs::read_dir(target) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            let what = format!("{} is a file; name a directory", shown(target));
+            return Err(Error::parameter("out", what));
+        }
+        Err(error) => return Err(Error::io(target, error)),
+    };
+    if target.join(ours).is_file() || entries.next().is_none() {
+        return Ok(());
+    }
+    let (target, ours) = (shown(target), Path::new(ours).display());
+    let what = format!("{target} holds files but no {ours}; name a new or an empty directory");
+    Err(Error::parameter("out", what))
+}
+
+/// Forces every file and directory below `path` to the disk.
+fn sync_tree(fs: &dyn Fs, path: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            sync_tree(fs, &entry.path())?;
+        } else if kind.is_file() {
+            fs.sync(&File::open(entry.path())?)?;
+        }
+    }
+    fs.sync_dir(path)
+}
+
+/// A target in a directory that exists; symbolic links are followed, so that what they point to is replaced.
+struct Place {
+    target: PathBuf,
+    parent: PathBuf,
+    name: OsString,
+}
+
+impl Place {
+    fn of(target: &Path) -> Result<Place> {
+        let linked = target.is_symlink().then(|| std::fs::canonicalize(target)).transpose();
+        let linked = linked.map_err(|error| Error::io(target, error))?;
+        let path = linked.as_deref().unwrap_or(target);
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Error::parameter("out", format!("{} names no file or directory", shown(target))));
+        };
+        let place = Place { target: parent.join(name), parent: parent.into(), name: name.into() };
+        match std::fs::metadata(place.directory()) {
+            Ok(found) if found.is_dir() => Ok(place),
+            Ok(_) => Err(Error::io(parent, io::Error::from_raw_os_error(libc::ENOTDIR))),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let text = "no such directory; the parent of an output must exist, create it first";
+                Err(Error::io(parent, io::Error::new(ErrorKind::NotFound, text)))
+            }
+            Err(error) => Err(Error::io(parent, error)),
+        }
+    }
+
+    /// The directory that holds the target.
+    fn directory(&self) -> &Path {
+        if self.parent.as_os_str().is_empty() { Path::new(".") } else { &self.parent }
+    }
+
+    /// A fresh sibling name: `.NAME.<role>-PID.COUNT`.
+    fn sibling(&self, role: &str) -> PathBuf {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let mut name = self.prefix(role);
+        name.push(format!("{}.{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
+        self.parent.join(name)
+    }
+
+    fn prefix(&self, role: &str) -> OsString {
+        let mut prefix = OsString::from(".");
+        prefix.push(&self.name);
+        prefix.push(format!(".{role}-"));
+        prefix
+    }
+
+    /// Removes the temporaries of writers that died. Whatever fails here fails harmlessly: the leftover stays.
+    fn sweep(&self, fs: &dyn Fs) {
+        let prefix = self.prefix("tmp");
+        for entry in std::fs::read_dir(self.directory()).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(rest) = name.as_bytes().strip_prefix(prefix.as_bytes()) else { continue };
+            if rest.is_empty() || !rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.') {
+                continue;
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            if !kind.is_file() && !kind.is_dir() {
+                continue;
+            }
+            // Network file systems lock only what is open for writing; directories cannot be.
+            let opened = File::options().read(true).write(kind.is_file()).open(entry.path());
+            if let Ok(leftover) = opened
+                && leftover.try_lock().is_ok()
+            {
+                let _ = fs.remove(&entry.path());
+            }
+        }
+    }
+}
+
+/// A locked temporary beside its target; removed when dropped, unless it got its name.
+struct Temp {
+    fs: &'static dyn Fs,
+    place: Place,
+    path: PathBuf,
+    handle: File,
+    owner: u32,
+    placed: bool,
+}
+
+impl Temp {
+    fn create(fs: &'static dyn Fs, place: Place, create: impl Fn(&Path) -> io::Result<File>) -> Result<Temp> {
+        place.sweep(fs);
+        loop {
+            let path = place.sibling("tmp");
+            let handle = match create(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                created => created.map_err(|error| Error::io(&place.target, error))?,
+            };
+            let lock = handle.try_lock();
+            // A sweeper that came between creation and lock holds the lock, or has removed the name.
+            let swept = matches!(lock, Err(TryLockError::WouldBlock))
+                || handle.metadata().is_ok_and(|found| found.nlink() == 0);
+            if !swept {
+                return Ok(Temp { fs, place, path, handle, owner: std::process::id(), placed: false });
+            }
+        }
+    }
+
+    /// `result` with the target's path.
+    fn check(&self, result: io::Result<()>) -> Result<()> {
+        result.map_err(|error| Error::io(&self.place.target, error))
+    }
+
+    /// Puts the temporary in the place of the target; returns where the old target is now.
+    fn exchange(&self) -> Result<PathBuf> {
+        let (fs, target) = (self.fs, &self.place.target);
+        match fs.exchange(&self.path, target) {
+            Ok(()) => return Ok(self.path.clone()),
+            // The file system cannot exchange.
+            Err(error)
+                if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::ENOTSUP)) => {}
+            Err(error) => return Err(Error::io(target, error)),
+        }
+        let old = self.place.sibling("old");
+        self.check(fs.rename(target, &old))?;
+        let Err(error) = fs.rename(&self.path, target) else { return Ok(old) };
+        match fs.rename(&old, target) {
+            Ok(()) => Err(Error::io(target, error)),
+            Err(_) => {
+                let text = format!("{error}; the old directory is now {}, rename it back", shown(&old));
+                Err(Error::io(target, io::Error::new(error.kind(), text)))
+            }
+        }
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        // A forked child drops its copy, too; the temporary is its parent's.
+        if !self.placed && self.owner == std::process::id() {
+            let _ = self.fs.remove(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

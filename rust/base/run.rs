@@ -1,0 +1,170 @@
+//! One run of a long operation: its threads, memory budget, progress and cancellation.
+//!
+//! Every long function takes a [`Run`]. The pool is private to it, so that a forked child never meets a pool
+//! whose threads it lost, and the caller reads progress and cancels from any other thread.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::budget;
+use super::error::{Error, Result};
+
+/// More threads than any machine has; a larger number is a mistake.
+pub const MAX_THREADS: usize = 1024;
+
+/// Threads, budget, progress and cancellation of one call.
+#[derive(Debug)]
+pub struct Run {
+    pool: ThreadPool,
+    budget: u64,
+    held: AtomicU64,
+    tmp_dir: PathBuf,
+    cancelled: AtomicBool,
+    phase: Mutex<&'static str>,
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+/// What a progress bar shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The step at work: "degrees", "clustering", ...
+    pub phase: &'static str,
+    /// Units done in this step.
+    pub done: u64,
+    /// Units this step has.
+    pub total: u64,
+}
+
+impl Run {
+    /// A run on `threads` threads (`None` or 0: as many CPUs as the process may use) within `budget` bytes
+    /// (`None`: 80 % of the memory available).
+    pub fn new(threads: Option<usize>, budget: Option<u64>) -> Result<Run> {
+        let threads = match threads {
+            None | Some(0) => std::thread::available_parallelism().map_or(1, |count| count.get()),
+            Some(count) if count <= MAX_THREADS => count,
+            Some(count) => {
+                let what = format!("{count} threads are too many; use 1..={MAX_THREADS}, or 0 for all CPUs");
+                return Err(Error::parameter("threads", what));
+            }
+        };
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("fastpart-{index}"))
+            .build()
+            .map_err(|error| {
+                Error::Capacity(format!("cannot start {threads} threads: {error}; use fewer"))
+            })?;
+        Ok(Run {
+            pool,
+            budget: budget.unwrap_or_else(budget::available),
+            held: AtomicU64::new(0),
+            tmp_dir: std::env::temp_dir(),
+            cancelled: AtomicBool::new(false),
+            phase: Mutex::new("start"),
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+        })
+    }
+
+    /// The same run, with its temporary files in `dir`.
+    pub fn with_tmp_dir(self, dir: Option<PathBuf>) -> Run {
+        match dir {
+            Some(tmp_dir) => Run { tmp_dir, ..self },
+            None => self,
+        }
+    }
+
+    /// Where temporary files belong: by default where the system has them.
+    pub fn tmp_dir(&self) -> &Path {
+        &self.tmp_dir
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// Bytes this run may still take.
+    pub fn budget(&self) -> u64 {
+        self.budget.saturating_sub(self.held.load(Relaxed))
+    }
+
+    /// Takes `bytes` off the budget for good: they stay in use beside whatever the run does next.
+    pub fn hold(&self, bytes: u64) {
+        self.held.fetch_add(bytes, Relaxed);
+    }
+
+    /// Runs `work` on the private pool.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+
+    /// Refuses work that needs more than the budget; called before anything is allocated.
+    pub fn require(&self, needed: u64, what: impl Into<String>) -> Result<()> {
+        let budget = self.budget();
+        if needed <= budget {
+            return Ok(());
+        }
+        Err(Error::MemoryBudget { what: what.into(), needed, budget })
+    }
+
+    /// Begins a step of `total` units.
+    pub fn begin(&self, phase: &'static str, total: u64) {
+        *self.phase.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = phase;
+        self.done.store(0, Relaxed);
+        self.total.store(total, Relaxed);
+    }
+
+    /// Counts `units` as done; an error once the run is cancelled. Call it at least every millisecond of work.
+    pub fn advance(&self, units: u64) -> Result<()> {
+        self.done.fetch_add(units, Relaxed);
+        if self.cancelled.load(Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Asks the run to stop.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Relaxed);
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            phase: *self.phase.lock().unwrap_or_else(|poisoned| poisoned.into_inner()),
+            done: self.done.load(Relaxed),
+            total: self.total.load(Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_bounded() {
+        assert_eq!(Run::new(Some(3), None).unwrap().threads(), 3);
+        assert!(Run::new(Some(0), None).unwrap().threads() >= 1);
+        assert!(matches!(Run::new(Some(1_000_000), None), Err(Error::Parameter { name: "threads", .. })));
+    }
+
+    #[test]
+    fn budget_and_cancellation_are_errors() {
+        let run = Run::new(Some(1), Some(1000)).unwrap();
+        assert!(run.require(1000, "x").is_ok());
+        assert!(matches!(
+            run.require(1001, "x"),
+            Err(Error::MemoryBudget { needed: 1001, budget: 1000, .. })
+        ));
+        run.hold(300);
+        assert!(run.require(700, "x").is_ok() && run.require(701, "x").is_err());
+        run.begin("step", 10);
+        run.advance(4).unwrap();
+        assert_eq!(run.progress(), Progress { phase: "step", done: 4, total: 10 });
+        run.cancel();
+        assert!(matches!(run.advance(1), Err(Error::Cancelled)));
+    }
+}

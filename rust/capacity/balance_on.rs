@@ -1,0 +1,203 @@
+//! A second bound on vertex partitions: the parts share a weight of the vertices evenly, too.
+//!
+//! In training, the time of an epoch is that of the part with the most training vertices; with the mask of the
+//! training vertices as weights, every part gets its share of them. Any partitioner of vertices can take a
+//! [`BalanceOn`]. Those that only want both caps kept place vertices through [`Placing`], which finds the parts and
+//! repairs what fits nowhere; those that score parts themselves ask [`Parts`], which know both loads, what fits; for
+//! either, [`BalanceOn::deal`] is the last resort.
+//!
+//! **Cap.** With k parts, total weight W and largest weight w, no part gets more than `max(ceil(ratio * W / k),
+//! ceil(W / k) + w)`; if all weights are 0 or 1, no more than `ceil(ratio * W / k)`.
+//!
+//! **Why both caps can always be met.** Sort the vertices by descending weight, `w_0 >= w_1 >= ...`, and deal them to
+//! the parts in turn. Every part gets at most `ceil(n / k)` vertices, which no cap on vertices is below. Part j gets
+//! `w_j + w_{j+k} + w_{j+2k} + ...`. From the second on, each of these is at most the mean of the k weights that end
+//! with it, `w_{j+(q-1)k+1}, ..., w_{j+qk}`; these groups are disjoint. So the part's weight is at most `w_j + W/k`,
+//! hence, being an integer, at most `w + ceil(W / k)`. If the weights are 0 or 1, the W ones come first, and every
+//! part gets at most `ceil(W / k)` of them, which `ceil(ratio * W / k)` is not below.
+//!
+//! **Memory.** 4 bytes per vertex for the weights; dealing takes 8 more, result included.
+
+use std::cmp::Reverse;
+
+use rayon::prelude::*;
+
+use super::{Load, cap, share, validate_balance};
+use crate::base::buffer::{Buffer, reserved};
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+
+/// How many vertices are placed between two looks at whether the run is cancelled.
+pub const CHECK_EVERY: usize = 1 << 12;
+
+/// Weights of the vertices, and how evenly the parts share them.
+#[derive(Debug, Clone)]
+pub struct BalanceOn {
+    weights: Vec<u32>,
+    ratio: f64,
+    total: u64,
+    largest: u32,
+}
+
+/// Parts of all vertices under both caps.
+pub struct Balanced {
+    /// Part of each vertex.
+    pub assignment: Buffer<i32>,
+    /// Loads of each part.
+    pub loads: Vec<Load>,
+    /// Whether it took the last resort, [`BalanceOn::deal`].
+    pub dealt: bool,
+}
+
+impl BalanceOn {
+    /// One weight per vertex; the largest part may have `ratio` times the mean.
+    pub fn new(weights: Vec<u32>, ratio: f64) -> Result<Self> {
+        validate_balance("balance_on_ratio", ratio)?;
+        let total = weights.iter().map(|&weight| u64::from(weight)).sum();
+        if i64::try_from(total).is_err() {
+            let what = format!("the weights sum to {total}; scale them down to a sum below 2^63");
+            return Err(Error::parameter("balance_on", what));
+        }
+        let largest = weights.iter().copied().max().unwrap_or(0);
+        Ok(Self { weights, ratio, total, largest })
+    }
+
+    /// Refuses weights of another number of vertices.
+    pub fn validate(&self, n: u64) -> Result<()> {
+        let given = self.weights.len() as u64;
+        if given == n {
+            return Ok(());
+        }
+        let what = format!(
+            "{given} weights for {n} vertices; give one per vertex (trailing isolated vertices count: open the edges \
+             with num_vertices)"
+        );
+        Err(Error::parameter("balance_on", what))
+    }
+
+    /// Weight of each vertex.
+    pub fn weights(&self) -> &[u32] {
+        &self.weights
+    }
+
+    /// Weight of one vertex.
+    pub fn weight(&self, vertex: u32) -> u64 {
+        self.weights[vertex as usize].into()
+    }
+
+    /// All vertices, in order of their ids.
+    pub(super) fn vertices(&self) -> Result<Vec<u32>> {
+        let n = self.weights.len();
+        let mut vertices = reserved(n, "balance_on: order of the vertices")?;
+        vertices.extend((0_u32..).take(n));
+        Ok(vertices)
+    }
+
+    /// The sum of the weights.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The largest weight that is merged beforehand: `ratio * W / k`, rounded down.
+    pub fn limit(&self, k: u32) -> u64 {
+        share(self.ratio, self.total, k) as u64
+    }
+
+    /// The largest weight of a part.
+    pub fn cap(&self, k: u32) -> u64 {
+        let shared = cap(self.ratio, self.total, k);
+        if self.largest <= 1 {
+            return shared;
+        }
+        shared.max(self.total.div_ceil(u64::from(k)) + u64::from(self.largest))
+    }
+
+    /// The last resort, which meets every cap: vertices by descending weight (then id) to the parts in turn.
+    pub fn deal(&self, k: u32, run: &Run) -> Result<Balanced> {
+        let n = self.weights.len();
+        run.begin("dealing", n as u64);
+        let mut order = self.vertices()?;
+        run.install(|| order.par_sort_unstable_by_key(|&vertex| (Reverse(self.weight(vertex)), vertex)));
+        let mut assignment: Buffer<i32> = Buffer::zeroed(n, "balance_on: part of each vertex")?;
+        let mut loads = vec![[0; 2]; k as usize];
+        let mut turns = (0..k).cycle();
+        for vertices in order.chunks(CHECK_EVERY) {
+            for (&vertex, part) in vertices.iter().zip(&mut turns) {
+                assignment[vertex as usize] = part as i32;
+                let load = &mut loads[part as usize];
+                *load = [load[0] + 1, load[1] + self.weight(vertex)];
+            }
+            run.advance(vertices.len() as u64)?;
+        }
+        Ok(Balanced { assignment, loads, dealt: true })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::random::Random;
+
+    fn on(weights: &[u32], ratio: f64) -> BalanceOn {
+        BalanceOn::new(weights.to_vec(), ratio).unwrap()
+    }
+
+    #[test]
+    fn caps() {
+        // 0/1: ceil(ratio * W / k), also where W = 0.
+        assert_eq!(on(&[1, 0, 1, 1], 1.0).cap(2), 2);
+        assert_eq!(on(&[1; 100], 1.05).cap(5), 21);
+        assert_eq!(on(&[0; 100], 1.05).cap(5), 0);
+        assert_eq!(on(&[], 1.05).cap(5), 0);
+        // Larger ones: never below the mean and the largest.
+        assert_eq!(on(&[1, 9, 1, 1], 1.0).cap(2), 6 + 9);
+        assert_eq!(on(&[2; 100], 2.0).cap(5), 80);
+        assert_eq!(on(&[2; 100], 1e308).cap(5), 200);
+        assert_eq!((on(&[1; 100], 1.05).limit(8), on(&[1; 100], 1.05).cap(8)), (13, 14));
+    }
+
+    #[test]
+    fn refusals() {
+        for ratio in [0.99, f64::NAN, f64::INFINITY] {
+            let error = BalanceOn::new(vec![1], ratio).unwrap_err();
+            assert!(matches!(error, Error::Parameter { name: "balance_on_ratio", .. }));
+        }
+        assert!(on(&[1, 2], 1.0).validate(2).is_ok());
+        assert!(matches!(on(&[1, 2], 1.0).validate(3), Err(Error::Parameter { name: "balance_on", .. })));
+    }
+
+    #[test]
+    fn dealing_meets_every_cap() {
+        let run = Run::new(Some(2), None).unwrap();
+        for seed in 0..2000 {
+            let mut random = Random::new(seed, 1);
+            let n = random.below(60);
+            let largest = [0, 1, 2, 9, u64::from(u32::MAX)][random.below(5) as usize];
+            // Few of them large: the case in which the bound is nearly reached.
+            let mut weight = || if random.below(3) == 0 { random.below(largest + 1) as u32 } else { 0 };
+            let weights: Vec<u32> = (0..n).map(|_| weight()).collect();
+            let on = on(&weights, 1.0);
+            for k in [1, 2, 3, 7, 64] {
+                let dealt = on.deal(k, &run).unwrap();
+                let mut loads = vec![[0; 2]; k as usize];
+                for (&part, &weight) in dealt.assignment.iter().zip(&weights) {
+                    let load = &mut loads[part as usize];
+                    *load = [load[0] + 1, load[1] + u64::from(weight)];
+                }
+                assert_eq!(dealt.loads, loads);
+                let cap = [n.div_ceil(u64::from(k)), on.cap(k)];
+                assert!(
+                    loads.iter().all(|load| load[0] <= cap[0] && load[1] <= cap[1]),
+                    "{loads:?}, {cap:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_of_dealing_is_nearly_reached() {
+        let run = Run::new(Some(1), None).unwrap();
+        let on = on(&[10, 0, 0, 0], 1.0);
+        assert_eq!((on.deal(2, &run).unwrap().loads, on.cap(2)), (vec![[2, 10], [2, 0]], 15));
+    }
+}

@@ -1,0 +1,73 @@
+//! Capacities of parts: bounds, the least loaded part with room, scheduling, repair.
+
+mod balance_on;
+mod exchange;
+pub mod isolated;
+pub mod loads;
+mod parts;
+mod placing;
+pub mod repair;
+pub mod schedule;
+
+use crate::base::error::{Error, Result};
+pub use balance_on::{BalanceOn, Balanced, CHECK_EVERY};
+pub use parts::{Load, Parts};
+pub use placing::Placing;
+
+/// The largest number of parts.
+pub const MAX_PARTS: u64 = 1 << 20;
+
+/// Refuses a number of parts outside `1..=2^20`.
+pub fn validate_parts(k: u32) -> Result<()> {
+    if (1..=MAX_PARTS).contains(&u64::from(k)) {
+        return Ok(());
+    }
+    Err(Error::parameter("k", format!("{k} parts; k is between 1 and 2^20 = {MAX_PARTS}")))
+}
+
+/// Refuses a balance below 1, infinite or NaN.
+pub fn validate_balance(name: &'static str, balance: f64) -> Result<()> {
+    if balance.is_finite() && balance >= 1.0 {
+        return Ok(());
+    }
+    Err(Error::parameter(
+        name,
+        format!("{balance}; a ratio of at least 1 is needed, as 1.05 for 5 % above the mean"),
+    ))
+}
+
+/// `balance * items / k`, from left to right in f64; a balance above k acts as k.
+pub fn share(balance: f64, items: u64, k: u32) -> f64 {
+    let k = f64::from(k);
+    balance.min(k) * items as f64 / k
+}
+
+/// The cap of a part: `ceil(balance * items / k)`.
+pub fn cap(balance: f64, items: u64, k: u32) -> u64 {
+    share(balance, items, k).ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caps() {
+        assert_eq!(cap(1.0, 10, 3), 4);
+        assert_eq!(cap(1.0, 9, 3), 3);
+        assert_eq!(cap(1.05, 100, 5), 21);
+        assert_eq!(cap(1e308, 10, 3), 10);
+        assert_eq!(cap(1.0, 0, 3), 0);
+        assert_eq!(cap(1.0, (1 << 32) - 1, 1 << 20), 4096);
+    }
+
+    #[test]
+    fn refusals() {
+        for balance in [f64::NAN, f64::INFINITY, -1.0, 0.0, 0.999] {
+            assert!(validate_balance("balance", balance).is_err());
+        }
+        assert!(validate_balance("balance", 1e308).is_ok());
+        assert!(validate_parts(0).is_err() && validate_parts(1).is_ok());
+        assert!(validate_parts(1 << 20).is_ok() && validate_parts((1 << 20) + 1).is_err());
+    }
+}

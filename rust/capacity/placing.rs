@@ -1,0 +1,195 @@
+//! Vertices go to parts under both caps: in groups where these fit, else one by one; those that fit nowhere change
+//! places with others in the end.
+//!
+//! **Exchange.** A vertex x that fits nowhere meets parts that lack room for its weight, and others that lack room
+//! for a vertex. Let b be the part with the least weight, and a the one with the least weight among those with room
+//! for a vertex (ties: lowest part). Then x takes the place of y, the lightest vertex (then lowest id) of those that
+//! b had before all exchanges, and y goes to a. If a has no room for y, all vertices are dealt instead. The heaviest
+//! of those left (then the lowest ids) change places first.
+//!
+//! b has room for the weight of x: it has at most the mean of what is placed, and a cap is at least the mean and the
+//! heaviest vertex (with weights 0 and 1, at least the mean, rounded up, of more than what is placed). Hence b is
+//! full of vertices, and is not a.
+//!
+//! **With weights 0 and 1 the exchange never fails.** Then x has weight 1, and a, which lacks room for it, has all
+//! the weight it may have; so there is room for y if y has weight 0. A part has no more weight than vertices, and a
+//! may have one vertex more: the cap on weight is below that on vertices. So b, full of vertices but not of weight,
+//! holds as many vertices of weight 0 as it lacks weight, or more. Each exchange takes one from either number; and
+//! what came to b in exchanges is never needed, since parts like a stay full of weight and are never b.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rayon::prelude::*;
+
+use super::{BalanceOn, Balanced, CHECK_EVERY, Load, Parts};
+use crate::base::buffer::{Buffer, reserved};
+use crate::base::error::Result;
+use crate::base::run::Run;
+
+/// The mark of a vertex that fitted nowhere; above all parts.
+const LEFT: u32 = u32::MAX;
+
+/// An assignment in the making.
+pub struct Placing<'a> {
+    part_of: Buffer<u32>,
+    parts: Parts,
+    k: u32,
+    cap: Load,
+    /// Number of vertices that fitted nowhere.
+    left: usize,
+    balance_on: &'a BalanceOn,
+    run: &'a Run,
+}
+
+impl<'a> Placing<'a> {
+    /// `k` empty parts for all vertices, at most `cap` in each; `part_of`, one value per vertex, will be overwritten.
+    pub fn new(
+        part_of: Buffer<u32>,
+        k: u32,
+        cap: u64,
+        balance_on: &'a BalanceOn,
+        run: &'a Run,
+    ) -> Result<Self> {
+        let cap = [cap, balance_on.cap(k)];
+        let parts = Parts::new(k, [part_of.len() as u64, balance_on.total()], cap)?;
+        Ok(Self { part_of, parts, k, cap, left: 0, balance_on, run })
+    }
+
+    /// An assignment that somebody else began, with the loads in `parts`; `left` vertices, with a part of `u32::MAX`,
+    /// fitted nowhere.
+    pub fn resume(
+        part_of: Buffer<u32>,
+        parts: Parts,
+        cap: u64,
+        left: usize,
+        balance_on: &'a BalanceOn,
+        run: &'a Run,
+    ) -> Self {
+        let k = parts.loads().count() as u32;
+        Self { part_of, parts, k, cap: [cap, balance_on.cap(k)], left, balance_on, run }
+    }
+
+    /// Places vertices that weigh `weight` together: in one part if they fit, else one by one.
+    pub fn place(&mut self, vertices: &[u32], weight: u64) -> Result<()> {
+        match self.parts.place([vertices.len() as u64, weight]) {
+            Some(part) => self.put(vertices, |_, _| Some(part)),
+            None => self.place_each(vertices),
+        }
+    }
+
+    /// Places vertices one by one.
+    pub fn place_each(&mut self, vertices: &[u32]) -> Result<()> {
+        self.put(vertices, |parts, weight| parts.place([1, weight]))
+    }
+
+    fn put(&mut self, vertices: &[u32], part: impl Fn(&mut Parts, u64) -> Option<u32>) -> Result<()> {
+        for vertices in vertices.chunks(CHECK_EVERY) {
+            for &vertex in vertices {
+                let part = part(&mut self.parts, self.balance_on.weight(vertex));
+                self.left += usize::from(part.is_none());
+                self.part_of[vertex as usize] = part.unwrap_or(LEFT);
+            }
+            self.run.advance(vertices.len() as u64)?;
+        }
+        Ok(())
+    }
+
+    /// The assignment, once all vertices were placed or left.
+    pub fn finish(mut self) -> Result<Balanced> {
+        let mut loads: Vec<Load> = reserved(self.k as usize, "loads")?;
+        loads.extend(self.parts.loads());
+        if self.left > 0 && !self.exchange(&mut loads)? {
+            let Self { k, balance_on, run, .. } = self;
+            return balance_on.deal(k, run);
+        }
+        Ok(Balanced { assignment: self.part_of.reinterpret(), loads, dealt: false })
+    }
+
+    /// Finds places for the vertices left; false if there is none for one of them.
+    fn exchange(&mut self, loads: &mut [Load]) -> Result<bool> {
+        let Self { part_of, cap, left, balance_on, run, .. } = self;
+        run.begin("exchange", *left as u64);
+        let weight = |vertex: u32| balance_on.weight(vertex);
+        let mut order = balance_on.vertices()?;
+        run.install(|| {
+            order.par_sort_unstable_by_key(|&vertex| (part_of[vertex as usize], weight(vertex), vertex));
+        });
+        let (placed, left) = order.split_at_mut(part_of.len() - *left);
+        left.sort_unstable_by_key(|&vertex| (Reverse(weight(vertex)), vertex));
+        let mut lightest = Lightest::of(placed, loads)?;
+        let mut parts = queue(loads, |_| true)?;
+        let mut open = queue(loads, |load| load[0] < cap[0])?;
+        for left in left.chunks(CHECK_EVERY) {
+            for &x in left {
+                let Some(b) = least(&mut parts, loads) else { return Ok(false) };
+                let Some(y) = lightest.take(b) else { return Ok(false) };
+                let Some(Reverse((old, a))) = open.pop() else { return Ok(false) };
+                let new = [loads[a as usize][0] + 1, old + weight(y)];
+                if new[1] > cap[1] {
+                    return Ok(false);
+                }
+                if new[0] < cap[0] {
+                    open.push(Reverse((new[1], a)));
+                }
+                loads[a as usize] = new;
+                // x is heavier than y, since a has room for y only.
+                loads[b as usize][1] += weight(x) - weight(y);
+                (part_of[x as usize], part_of[y as usize]) = (b, a);
+            }
+            run.advance(left.len() as u64)?;
+        }
+        Ok(true)
+    }
+}
+
+/// Parts by weight, then id.
+type Queue = BinaryHeap<Reverse<(u64, u32)>>;
+
+fn queue(loads: &[Load], open: impl Fn(&Load) -> bool) -> Result<Queue> {
+    let mut parts = reserved(loads.len(), "parts by weight")?;
+    parts.extend(
+        loads.iter().zip(0..).filter(|(load, _)| open(load)).map(|(load, part)| Reverse((load[1], part))),
+    );
+    Ok(BinaryHeap::from(parts))
+}
+
+/// The part with the least weight, from a queue whose weights may be older and lower than the loads.
+fn least(queue: &mut Queue, loads: &[Load]) -> Option<u32> {
+    loop {
+        let mut top = queue.peek_mut()?;
+        let Reverse((weight, part)) = &mut *top;
+        let now = loads[*part as usize][1];
+        if *weight == now {
+            return Some(*part);
+        }
+        *weight = now;
+    }
+}
+
+/// The vertices of each part, lightest first.
+struct Lightest<'a> {
+    vertices: &'a [u32],
+    /// First and end of those of each part that have not moved.
+    range: Vec<[usize; 2]>,
+}
+
+impl<'a> Lightest<'a> {
+    fn of(vertices: &'a [u32], loads: &[Load]) -> Result<Self> {
+        let mut range = reserved(loads.len(), "vertices of each part")?;
+        let mut end = 0;
+        for load in loads {
+            let first = end;
+            end += load[0] as usize;
+            range.push([first, end]);
+        }
+        Ok(Self { vertices, range })
+    }
+
+    fn take(&mut self, part: u32) -> Option<u32> {
+        let [first, end] = &mut self.range[part as usize];
+        let vertex = *self.vertices[*first..*end].first()?;
+        *first += 1;
+        Some(vertex)
+    }
+}

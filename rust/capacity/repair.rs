@@ -1,0 +1,210 @@
+//! Vertices leave over-full parts until both caps hold, or the cap on volume is raised.
+//!
+//! 1. *Moves*: out of any over-full part, into parts with room for them, lowest cut loss first.
+//! 2. If there are still too many vertices somewhere, those of lowest degree go where there are too few, whatever the
+//!    volume. Now the cap on vertices holds.
+//! 3. *Exchanges* ([`super::exchange`]) carry volume out of over-full parts and leave the numbers of vertices alone.
+//! 4. What volume is then above its cap becomes the cap, up to `ceil((2m' + n) / k) + max(d + 1)`. Beyond that all
+//!    vertices are dealt by descending degree, which meets this bound ([`crate::capacity`]).
+//!
+//! A vertex whose own volume is above the cap makes it impossible from the beginning; then the bound takes its place.
+//! Every move and every exchange lowers the sum of what is above the caps, so each step ends.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::exchange::exchange;
+use super::loads::Loads;
+use super::{BalanceOn, CHECK_EVERY, Load};
+use crate::base::buffer::reserved;
+use crate::base::error::Result;
+use crate::base::run::Run;
+use crate::graph::csr::Csr;
+use crate::sets::neighbours::Tally;
+
+/// A partition under repair.
+pub(super) struct Repair<'a> {
+    pub csr: &'a Csr,
+    pub parts: &'a mut [u32],
+    pub loads: Loads,
+    pub run: &'a Run,
+}
+
+/// What the repair came to.
+pub(crate) struct Repaired {
+    /// Load of each part.
+    pub loads: Vec<Load>,
+    /// The cap on volume that holds.
+    pub cap: u64,
+    /// Whether all vertices were dealt.
+    pub dealt: bool,
+}
+
+/// Sees to it that the parts keep the `caps`, or as little more volume as can be reached.
+pub(crate) fn repair(
+    csr: &Csr,
+    parts: &mut [u32],
+    loads: &[Load],
+    caps: Load,
+    run: &Run,
+) -> Result<Repaired> {
+    let n = csr.num_vertices() as u32;
+    let largest = (0..n).map(|v| 1 + u64::from(csr.degree(v))).max().unwrap_or(0);
+    let total = csr.num_entries() + u64::from(n);
+    let bound = total.div_ceil(loads.len() as u64) + largest;
+    let target = if largest > caps[1] { bound } else { caps[1] };
+    run.begin("repair", 0);
+    let mut repair = Repair { csr, parts, loads: Loads::new(loads, [caps[0], target], 1.0)?, run };
+    repair.moves()?;
+    repair.push_vertices()?;
+    exchange(&mut repair)?;
+    let reached = repair.loads.all().map(|load| load[1]).max().unwrap_or(0);
+    if reached <= caps[1].max(bound) {
+        return Ok(Repaired { loads: repair.loads.all().collect(), cap: caps[1].max(reached), dealt: false });
+    }
+    deal(csr, parts, loads.len() as u32, caps, run)
+}
+
+impl Repair<'_> {
+    pub fn item(&self, v: u32) -> Load {
+        [1, 1 + u64::from(self.csr.degree(v))]
+    }
+
+    /// Moves `v` into `part`.
+    pub fn shift(&mut self, v: u32, part: u32) {
+        let item = self.item(v);
+        self.loads.remove(self.parts[v as usize], item);
+        self.loads.add(part, item);
+        self.loads.refresh();
+        self.parts[v as usize] = part;
+    }
+
+    /// The vertices for which `wanted` says yes to their part, in id order.
+    pub fn members(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
+        let mut members = Vec::new();
+        for (ids, parts) in (0..).step_by(CHECK_EVERY).zip(self.parts.chunks(CHECK_EVERY)) {
+            members.extend((ids..).zip(parts).filter(|&(_, &part)| wanted(part)).map(|(v, _)| v));
+            self.run.advance(0)?;
+        }
+        Ok(members)
+    }
+
+    /// Moves out of over-full parts, in rounds, since a part that is over-full no longer has room for others again.
+    fn moves(&mut self) -> Result<()> {
+        let mut tally = Tally::new(self.loads.k())?;
+        while (0..self.loads.k()).any(|part| self.loads.is_over(part)) {
+            if !self.round_of_moves(&mut tally)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every vertex of an over-full part that has somewhere to go, lowest loss first (ties: the lowest id). A loss is
+    /// brought up to date when its turn comes: if it has grown, it waits for its new turn. Says whether any moved.
+    fn round_of_moves(&mut self, tally: &mut Tally) -> Result<bool> {
+        let members = self.members(|part| self.loads.is_over(part))?;
+        let mut queue = BinaryHeap::from(reserved(members.len(), "vertices of over-full parts")?);
+        let mut work = Work::new(self.run);
+        for v in members {
+            work.count(self.csr.degree(v))?;
+            queue.extend(self.best_move(v, tally).map(|(loss, _)| Reverse((loss, v))));
+        }
+        let mut moved = false;
+        while let Some(Reverse((loss, v))) = queue.pop() {
+            if !self.loads.is_over(self.parts[v as usize]) {
+                continue;
+            }
+            work.count(self.csr.degree(v))?;
+            match self.best_move(v, tally) {
+                Some((now, part)) if now <= loss => {
+                    self.shift(v, part);
+                    moved = true;
+                }
+                Some((now, _)) => queue.push(Reverse((now, v))),
+                None => {}
+            }
+        }
+        Ok(moved)
+    }
+
+    /// The part with room for `v` that has most of its neighbours (ties: the least loaded, then the lowest), and how
+    /// many more edges are cut if `v` goes there.
+    fn best_move(&self, v: u32, tally: &mut Tally) -> Option<(i64, u32)> {
+        let room = self.loads.room(1.0, self.item(v))?;
+        let mut best = self.loads.least(room)?;
+        tally.count(self.csr.neighbours(v), self.parts);
+        for &part in tally.parts().iter().filter(|&&part| self.loads.is_within(part, room)) {
+            let key = |part: u32| (tally.of(best).cmp(&tally.of(part)), self.loads.penalty(part), part);
+            if key(part) < key(best) {
+                best = part;
+            }
+        }
+        let own = tally.of(self.parts[v as usize]);
+        Some((i64::from(own) - i64::from(tally.of(best)), best))
+    }
+
+    /// Vertices of lowest degree (ties: the lowest id) out of parts with too many, each into the part of least volume
+    /// (ties: the lowest) that has room for a vertex. There is one, since the caps hold all vertices.
+    fn push_vertices(&mut self) -> Result<()> {
+        let cap = self.loads.caps()[0];
+        let too_many = |loads: &Loads, part: u32| loads.load(part)[0] > cap;
+        if !(0..self.loads.k()).any(|part| too_many(&self.loads, part)) {
+            return Ok(());
+        }
+        let mut members = self.members(|part| too_many(&self.loads, part))?;
+        members.sort_unstable_by_key(|&v| (self.csr.degree(v), v));
+        let open = (0..).zip(self.loads.all()).filter(|(_, load)| load[0] < cap);
+        let mut open: BinaryHeap<_> = open.map(|(part, load)| Reverse((load[1], part))).collect();
+        let mut work = Work::new(self.run);
+        for v in members {
+            work.count(1)?;
+            if !too_many(&self.loads, self.parts[v as usize]) {
+                continue;
+            }
+            let Some(Reverse((_, part))) = open.pop() else { break };
+            self.shift(v, part);
+            let load = self.loads.load(part);
+            if load[0] < cap {
+                open.push(Reverse((load[1], part)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The last resort.
+fn deal(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<Repaired> {
+    let n = csr.num_vertices();
+    let mut degrees = reserved(n, "degrees")?;
+    degrees.extend((0..n as u32).map(|v| csr.degree(v)));
+    let dealt = BalanceOn::new(degrees, 1.0)?.deal(k, run)?;
+    for (part, &dealt) in parts.iter_mut().zip(&dealt.assignment[..]) {
+        *part = dealt as u32;
+    }
+    let loads: Vec<Load> =
+        dealt.loads.iter().map(|&[vertices, degree]| [vertices, degree + vertices]).collect();
+    let reached = loads.iter().map(|load| load[1]).max().unwrap_or(0);
+    Ok(Repaired { loads, cap: reached.max(caps[1]), dealt: true })
+}
+
+/// Looks at the cancel flag now and then.
+pub(super) struct Work<'a> {
+    run: &'a Run,
+    done: usize,
+}
+
+impl<'a> Work<'a> {
+    pub fn new(run: &'a Run) -> Self {
+        Self { run, done: 0 }
+    }
+
+    pub fn count(&mut self, units: u32) -> Result<()> {
+        self.done += 1 + units as usize;
+        if self.done >= CHECK_EVERY {
+            self.done = 0;
+            self.run.advance(0)?;
+        }
+        Ok(())
+    }
+}

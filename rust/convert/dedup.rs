@@ -1,0 +1,122 @@
+//! The first record of each undirected pair.
+//!
+//! **Requirements.** An edge stream of fewer than 2^54 records, and room on the disk.
+//!
+//! **Algorithm.** (u, v) and (v, u) are the same pair; of all its records that with the lowest number is kept, and the kept
+//! ones stay in order. One pass scatters the pairs by a hash into buckets, whose entries stay in stream order; a set of the
+//! pairs of one bucket tells which of its entries are not the first, and a bit per record keeps that. A second
+//! pass delivers the others. What is kept is a function of the records alone.
+//!
+//! **Memory.** One bit per record, 16 MB per worker, 4 KiB per worker and bucket (of half a million records), and 0.2 % of
+//! what is written to the disk, however often a pair occurs. If the budget is tight, fewer workers are used.
+//!
+//! **Disk.** 16 bytes per record, for the time of the call.
+//!
+//! **Parallelism.** The first pass runs on all threads, buckets are looked through in parallel, the last pass is
+//! sequential.
+//!
+//! **Complexity.** O(m): two passes, and each pair is written, read and looked up once.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustc_hash::FxHashSet;
+
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result};
+use crate::base::random::splitmix64;
+use crate::base::run::Run;
+use crate::base::workers::{for_each, workers};
+use crate::edges::{EdgeStream, Record};
+use crate::exec::pass::blocks;
+use crate::exec::shuffle::{BUCKET, bucket_of, buckets};
+use crate::exec::spill::spill_edges;
+use crate::sets::spill::Entry;
+
+/// Bytes of the set of a worker: a table of twice the pairs at the least, and half of it again while it grows.
+const SET: u64 = 3 * BUCKET * (size_of::<u64>() as u64 + 1);
+
+/// Hands `deliver` the first record of each undirected pair, in the order of the stream, and returns how many others
+/// there were; temporary files lie in the directory `into`.
+pub fn dedup(
+    edges: &dyn EdgeStream,
+    into: &Path,
+    run: &Run,
+    mut deliver: impl FnMut(&[Record]) -> Result<()>,
+) -> Result<u64> {
+    let m = edges.num_edges();
+    crate::exec::shuffle::check_records(m)?;
+    let dropped = repeated(edges, into, run)?;
+    let (mut buf, mut kept, mut count) = (Vec::new(), Vec::new(), 0);
+    for range in blocks(0..m) {
+        let first = range.start;
+        let records = edges.block(range, &mut buf)?;
+        kept.clear();
+        kept.extend(
+            records.iter().zip(first..).filter(|&(_, index)| !dropped.has(index)).map(|(record, _)| *record),
+        );
+        deliver(&kept)?;
+        count += (records.len() - kept.len()) as u64;
+        run.advance(records.len() as u64)?;
+    }
+    edges.check_unchanged()?;
+    Ok(count)
+}
+
+/// One bit per record.
+struct Bits(Buffer<AtomicU64>);
+
+impl Bits {
+    fn set(&self, index: u64) {
+        self.0[(index / 64) as usize].fetch_or(1 << (index % 64), Relaxed);
+    }
+
+    #[inline(always)]
+    fn has(&self, index: u64) -> bool {
+        self.0[(index / 64) as usize].load(Relaxed) >> (index % 64) & 1 != 0
+    }
+}
+
+/// The records whose pair a record before them has.
+fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
+    let m = edges.num_edges();
+    let buckets = buckets(m);
+    let (directory, buffers) = crate::exec::spill::memory(m, buckets);
+    let bits = m.div_ceil(64) * size_of::<u64>() as u64;
+    let workers = workers(run, buckets as usize, directory + bits, buffers.max(SET), "finding duplicates")?;
+    run.begin("dedup", 3 * m);
+    let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
+        for (&[u, v], index) in records.iter().zip(first..) {
+            let (low, high) = (u.min(v), u.max(v));
+            let bucket = bucket_of(splitmix64(pair(low, high)), buckets);
+            writer.push(bucket, Entry::new(low, high, index, 0, false))?;
+        }
+        Ok(())
+    })?;
+    let repeated = Bits(Buffer::zeroed(m.div_ceil(64) as usize, "duplicates")?);
+    for_each(
+        run,
+        workers,
+        buckets as usize,
+        || Ok((FxHashSet::default(), Vec::new())),
+        |(seen, buf), bucket| {
+            seen.clear();
+            spilled.read(bucket, buf, run, |entries| {
+                // An error instead of an abort where the system refuses memory.
+                let refused = |_| Error::MemoryRefused { what: "finding duplicates".into(), needed: SET };
+                seen.try_reserve(entries.len()).map_err(refused)?;
+                for entry in entries {
+                    if !seen.insert(pair(entry.source, entry.target)) {
+                        repeated.set(entry.id());
+                    }
+                }
+                Ok(())
+            })
+        },
+    )?;
+    Ok(repeated)
+}
+
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) << 32 | u64::from(high)
+}

@@ -1,0 +1,200 @@
+//! What an input is, and its records.
+
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::sink::Intake;
+use super::{Convert, Format, metis, text};
+use crate::base::error::{Error, Result, shown};
+use crate::base::run::Run;
+use crate::edges::decode::WideRecord;
+use crate::edges::file::{EdgeFile, Io};
+use crate::edges::{EdgeStream, MAX_VERTICES, npy, plausible};
+use crate::exec::pass;
+
+/// Names of raw files: bytes that happen to look like text, mostly, do not make them text.
+const RAW: [&str; 6] = ["bin", "raw", "u32", "u64", "edges32", "edges64"];
+
+/// Names of text, whatever is in it.
+const TEXT: [&str; 3] = ["txt", "tsv", "csv"];
+
+/// Names of METIS graphs, whose bytes could be those of an edge list.
+const METIS: [&str; 2] = ["graph", "metis"];
+
+/// What the input holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Input {
+    Text { metis: bool, gzip: bool },
+    Npy,
+    Raw,
+    Binedgelist,
+}
+
+impl Input {
+    /// By the options, else by name, else by the bytes.
+    pub(super) fn find(mut file: &File, path: &Path, options: &Convert) -> Result<Input> {
+        let mut head = Vec::new();
+        io::Seek::rewind(&mut file)
+            .and_then(|()| file.take(1 << 12).read_to_end(&mut head))
+            .and_then(|_| io::Seek::rewind(&mut file))
+            .map_err(|error| Error::io(path, error))?;
+        let binary = options.swap || options.id_type.is_some();
+        if binary && options.format.is_some() {
+            return Err(Error::parameter("format", "dtype= and swap= are for raw pairs; leave them out"));
+        }
+        let gzip = plausible::is_gzip(&head) || head.starts_with(&[0x1f, 0x8b]) && named(path, &["gz"]);
+        let stem = path.file_stem().filter(|_| gzip && named(path, &["gz"])).map_or(path, Path::new);
+        Ok(match options.format {
+            Some(Format::Binedgelist) => Input::Binedgelist,
+            Some(format) => Input::Text { metis: format == Format::Metis, gzip },
+            None if head.starts_with(npy::MAGIC) => Input::Npy,
+            None if binary => Input::Raw,
+            None if named(path, &["binedgelist"]) => Input::Binedgelist,
+            None if named(stem, &METIS) => Input::Text { metis: true, gzip },
+            None if gzip => Input::Text { metis: false, gzip },
+            None if plausible::is_text(&head)
+                || named(path, &TEXT)
+                || !named(path, &RAW) && is_nearly_text(&head) =>
+            {
+                Input::Text { metis: false, gzip }
+            }
+            None => Input::Raw,
+        })
+    }
+
+    /// Hands the records to `intake`; returns the number of vertices, if the input says it.
+    pub(super) fn read(
+        self,
+        (file, metadata): (&File, &Metadata),
+        path: &Path,
+        options: &Convert,
+        intake: &mut Intake,
+        run: &Run,
+    ) -> Result<Option<u64>> {
+        match self {
+            Input::Text { metis, gzip } => {
+                run.begin("convert", metadata.len());
+                let source = Counted { file, run };
+                let read = if gzip {
+                    let source = MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source));
+                    from_text(source, path, metis, intake, run)
+                } else {
+                    from_text(source, path, metis, intake, run)
+                };
+                // Asked first: nonsense in a file that changed is no fault of the file.
+                check_unchanged(file, metadata, path)?;
+                read
+            }
+            Input::Npy | Input::Raw => {
+                let edges = if options.swap {
+                    EdgeFile::open_big_endian(path, options.id_type, Io::Map)?
+                } else {
+                    EdgeFile::open(path, options.id_type, options.layout, Io::Map)?
+                };
+                from_binary(&edges, intake, run)?;
+                Ok(None)
+            }
+            Input::Binedgelist => from_binedgelist(path, intake, run).map(Some),
+        }
+    }
+}
+
+fn named(path: &Path, names: &[&str]) -> bool {
+    path.extension().and_then(OsStr::to_str).is_some_and(|name| names.contains(&name))
+}
+
+/// Text with marks, foreign letters or damage in it, which the parser finds; three of four bytes are text. In raw u32
+/// ids, below 2^24 every fourth byte is zero, and of the others few happen to be text.
+fn is_nearly_text(head: &[u8]) -> bool {
+    let text = |byte: &&u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    head.starts_with(text::MARK) || 4 * head.iter().filter(text).count() > 3 * head.len()
+}
+
+fn check_unchanged(file: &File, before: &Metadata, path: &Path) -> Result<()> {
+    let now = file.metadata().map_err(|error| Error::io(path, error))?;
+    let state = |metadata: &Metadata| (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+    if state(&now) == state(before) {
+        return Ok(());
+    }
+    Err(Error::FileChanged { path: path.into(), what: "its size or modification time is another" })
+}
+
+/// Counts what is read from a file as progress.
+struct Counted<'a> {
+    file: &'a File,
+    run: &'a Run,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(bytes)?;
+        // The reader of the text asks for cancellation itself.
+        let _ = self.run.advance(count as u64);
+        Ok(count)
+    }
+}
+
+fn from_text(
+    source: impl Read + Send,
+    path: &Path,
+    metis: bool,
+    intake: &mut Intake,
+    run: &Run,
+) -> Result<Option<u64>> {
+    if metis {
+        return from_metis(source, path, intake, run).map(Some);
+    }
+    let largest = if intake.relabels() { u64::MAX } else { MAX_VERTICES - 1 };
+    let deliver = |records: &[WideRecord]| intake.push_wide(records);
+    let notes = text::read(source, path, largest, text::Cut::default(), run, deliver)?;
+    intake.notes.extend(notes);
+    Ok(None)
+}
+
+fn from_metis(source: impl Read, path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> {
+    let found = metis::read(source, path, run, |records| intake.push_wide(records))?;
+    if found.vertex_weights > 0 || found.edge_weights {
+        intake.notes.push("the weights of the METIS graph are not kept".into());
+    }
+    Ok(found.n)
+}
+
+fn from_binary(edges: &EdgeFile, intake: &mut Intake, run: &Run) -> Result<()> {
+    run.begin("convert", edges.num_edges());
+    edges.check_unchanged()?;
+    let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+    for range in pass::blocks(0..edges.num_edges()) {
+        let count = range.end - range.start;
+        if intake.relabels() {
+            edges.wide_block(range, &mut wide)?;
+            intake.push_wide(&wide)?;
+        } else {
+            intake.push(edges.block(range, &mut narrow)?)?;
+        }
+        run.advance(count)?;
+    }
+    edges.check_unchanged()
+}
+
+fn from_binedgelist(path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> {
+    let (mut edges, n) = EdgeFile::open_binedgelist(path, Io::Map)?;
+    if !intake.relabels() {
+        // Programs that count from 1 use the id n, too.
+        edges.set_num_vertices((n + 1).min(MAX_VERTICES));
+    }
+    from_binary(&edges, intake, run)?;
+    if intake.n <= n {
+        return Ok(n);
+    }
+    if !intake.relabels() {
+        let note =
+            format!("{}: ids count from 1, so vertex 0 is isolated; --relabel removes it", shown(path));
+        intake.notes.push(note);
+    }
+    Ok(intake.n)
+}

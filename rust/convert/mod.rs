@@ -1,0 +1,205 @@
+//! Any edge list to the one format that everything else maps: headerless pairs of little-endian u32.
+//!
+//! The input's bytes say what it is: `.npy`, gzip, text, else raw words; its name decides for doubtful ones, and for METIS
+//! graphs and `.binedgelist` files, whose bytes could be something else. Records keep their order, unless loops and
+//! repeated pairs are dropped or the rest is shuffled, in this order. The target gets its name when it is complete; with
+//! `relabel`, so does, just before, `TARGET.ids.npy` (uint64: row = new id, value = original id).
+//!
+//! **Memory.** The buffers of [`super::text`] (other input needs less), and with `relabel` up to 256 MB of table and 20
+//! to 39 bytes for each id beyond it; then, without these, that of [`crate::exec::shuffle`].
+//!
+//! **Disk.** The output; to drop repeated pairs or to shuffle, beside it the records once more or (for both) twice, and
+//! 16 bytes per record.
+
+pub mod dedup;
+mod input;
+pub mod metis;
+mod relabel;
+mod sink;
+pub mod text;
+pub mod write;
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use self::input::Input;
+use self::sink::{Forward, Intake, RawWriter};
+use crate::base::error::{Error, Result, shown};
+use crate::base::output::AtomicFile;
+use crate::base::run::Run;
+use crate::convert::dedup::dedup;
+use crate::edges::MAX_VERTICES;
+use crate::edges::decode::IdType;
+use crate::edges::file::{Layout, open_regular};
+use crate::edges::temporary::TempRecords;
+use crate::exec::shuffle::shuffle;
+
+/// What the input is said to be, where its bytes and its name do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// An edge list as text, whatever its name.
+    Text,
+    /// A METIS graph; see [`super::metis`].
+    Metis,
+    /// A file of the 2PS and HEP programs, with their header of 12 bytes.
+    Binedgelist,
+}
+
+impl Format {
+    /// The format of that name.
+    pub fn named(name: &str) -> Result<Format> {
+        match name {
+            "text" => Ok(Format::Text),
+            "metis" => Ok(Format::Metis),
+            "binedgelist" => Ok(Format::Binedgelist),
+            _ => Err(Error::parameter(
+                "format",
+                format!("unknown format {name:?}; known are text, metis, binedgelist"),
+            )),
+        }
+    }
+}
+
+/// How to convert.
+#[derive(Debug, Clone, Default)]
+pub struct Convert {
+    /// What the input is; `None`: found from its bytes and its name.
+    pub format: Option<Format>,
+    /// Give dense ids in order of first appearance.
+    pub relabel: bool,
+    /// The input is raw and big-endian.
+    pub swap: bool,
+    /// Type of the ids of raw input; `None`: found from the bytes.
+    pub id_type: Option<IdType>,
+    /// Layout of `.npy` input; `None`: found from its shape.
+    pub layout: Option<Layout>,
+    /// Number of vertices; `None`: what the input says, else largest id + 1.
+    pub num_vertices: Option<u64>,
+    /// Leave out records whose two ids are equal.
+    pub drop_loops: bool,
+    /// Keep the first record of each undirected pair.
+    pub dedup: bool,
+    /// Shuffle the records by this seed.
+    pub shuffle: Option<u64>,
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Converted {
+    /// Number of vertices.
+    pub n: u64,
+    /// Number of records.
+    pub m: u64,
+    /// Records whose two ids are equal.
+    pub loops: u64,
+    /// See [`crate::graph::checksum`].
+    pub checksum: String,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Converts the file `input` into the file `target`.
+pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Result<Converted> {
+    let (file, metadata) = open_regular(input)?;
+    let ids_target = with_suffix(target, ".ids.npy");
+    refuse_same(&metadata, input, target)?;
+    if options.relabel {
+        refuse_same(&metadata, input, &ids_target)?;
+    }
+    if let Some(given) = options.num_vertices.filter(|&given| given > MAX_VERTICES) {
+        return Err(Error::parameter("num_vertices", format!("{given}; at most {MAX_VERTICES}")));
+    }
+    let format = Input::find(&file, input, options)?;
+    if matches!(format, Input::Text { .. } | Input::Binedgelist) && options.layout.is_some() {
+        let what = "text holds one record a line; layout= is for arrays and .npy";
+        return Err(Error::parameter("layout", what));
+    }
+    let ids = options.relabel.then_some(&*ids_target);
+    let mut writer = RawWriter::create(target)?;
+    let read = |forward: &mut Forward| {
+        let mut intake = Intake::new(ids, options.drop_loops, run, forward)?;
+        let said = format.read((&file, &metadata), input, options, &mut intake, run)?;
+        check_num_vertices(options.num_vertices, intake.n)?;
+        // Relabelled graphs have no isolated vertices.
+        let said = said.filter(|_| !options.relabel);
+        if let (Some(given), Some(said)) = (options.num_vertices, said)
+            && given < said
+        {
+            return Err(Error::parameter("num_vertices", format!("{given}, but the input says {said}")));
+        }
+        let (n, ids, notes) = intake.finish()?;
+        Ok((options.num_vertices.or(said).unwrap_or(n), ids, notes))
+    };
+    let (n, ids, notes) = if options.dedup || options.shuffle.is_some() {
+        let mut records = TempRecords::create(directory(target))?;
+        let (n, ids, mut notes) = read(&mut |more| records.append(more))?;
+        notes.extend(reorder(records, options, directory(target), run, &mut writer)?);
+        (n, ids, notes)
+    } else {
+        read(&mut |records| writer.push(records))?
+    };
+    let (m, loops) = (writer.m, writer.loops);
+    ids.map_or(Ok(()), AtomicFile::commit)?;
+    Ok(Converted { n, m, loops, checksum: writer.finish()?, notes })
+}
+
+/// Drops repeated pairs and shuffles, as asked; returns notes.
+fn reorder(
+    mut records: TempRecords,
+    options: &Convert,
+    into: &Path,
+    run: &Run,
+    writer: &mut RawWriter,
+) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    if options.dedup {
+        let dropped = if options.shuffle.is_some() {
+            let mut kept = TempRecords::create(into)?;
+            let dropped = dedup(&records, into, run, |more| kept.append(more))?;
+            records = kept;
+            dropped
+        } else {
+            dedup(&records, into, run, |more| writer.push(more))?
+        };
+        if dropped > 0 {
+            notes.push(format!("{dropped} records are dropped that repeat a pair"));
+        }
+    }
+    if let Some(seed) = options.shuffle {
+        shuffle(&records, seed, into, run, |more| writer.push(more))?;
+    }
+    Ok(notes)
+}
+
+fn check_num_vertices(given: Option<u64>, n: u64) -> Result<()> {
+    match given.filter(|&given| given < n) {
+        Some(given) => {
+            let what = format!("{given}, but the largest id is {}", n - 1);
+            Err(Error::parameter("num_vertices", what))
+        }
+        None => Ok(()),
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// The directory that holds `target`.
+fn directory(target: &Path) -> &Path {
+    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Refuses to write over the input, under whatever name.
+fn refuse_same(input: &Metadata, path: &Path, output: &Path) -> Result<()> {
+    match std::fs::metadata(output) {
+        Ok(output) if (output.dev(), output.ino()) == (input.dev(), input.ino()) => {
+            let what = format!("{} is the input; name another file", shown(path));
+            Err(Error::parameter("out", what))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,269 @@
+//! Edge lists as text: SNAP, TSV, CSV, KONECT; streamed, plain or gzip.
+//!
+//! **Format.** One record a line: two whole numbers, then any columns, which are ignored. Fields are separated by
+//! blanks (spaces, tabs) around at most one comma or semicolon. Lines end with LF or CR LF, the last one perhaps
+//! with nothing; blank lines, comments (`#`, `%`, `//`), a UTF-8 byte order mark and one header line are skipped.
+//! Everything else is refused with line and column (in bytes, both from 1; the mark is not counted).
+//!
+//! **Algorithm.** Batches of bytes, cut at a line end, are cut into pieces; all threads parse the pieces of one batch
+//! while the records of the batch before are delivered, in order, and the batch after is read. Faults travel with
+//! their piece, so that the first one of the file is reported whatever the threads and sizes.
+//!
+//! **Memory.** At most three batches and the records of two, 16 bytes a line: about 11 MiB a thread, whatever the
+//! input. A line that is no comment may have 1 MiB; a comment of any length passes through in parts.
+
+mod line;
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use self::line::{Fault, Piece};
+use crate::base::error::{Error, Result, shown};
+use crate::base::run::Run;
+use crate::edges::decode::WideRecord;
+pub use line::LONGEST_LINE;
+
+/// The UTF-8 byte order mark.
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// How a Matrix Market file begins: its first line of numbers is no record.
+const MATRIX_MARKET: &[u8] = b"%%MatrixMarket";
+
+/// Bytes between two looks at the cancel flag.
+const READ: usize = 1 << 18;
+
+/// How text is cut for the threads. Never changes a result.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut {
+    /// Bytes that each thread gets at once.
+    pub batch: usize,
+    /// Bytes of a piece.
+    pub piece: usize,
+}
+
+impl Default for Cut {
+    fn default() -> Self {
+        Self { batch: 1 << 20, piece: 1 << 18 }
+    }
+}
+
+/// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order. Ids go up to
+/// `largest`. Returns notes for the user.
+pub fn read<R: Read + Send>(
+    source: R,
+    path: &Path,
+    largest: u64,
+    cut: Cut,
+    run: &Run,
+    mut deliver: impl FnMut(&[WideRecord]) -> Result<()> + Send,
+) -> Result<Vec<String>> {
+    let batch = cut.batch.max(1) * run.threads();
+    run.require(memory(batch), "convert: buffers for text")?;
+    let mut reader =
+        Reader { source, path, batch, run, rest: Vec::new(), comment: None, end: None, started: false };
+    let mut order = Order::new(path);
+    run.install(|| {
+        let (mut parsed, mut next) = (Vec::new(), reader.next());
+        loop {
+            let Ok(Some(batch)) = &next else {
+                // What was read before a failure comes first.
+                order.deliver(parsed, &mut deliver)?;
+                return next.map(|_| ());
+            };
+            let (pieces, (delivered, after)) = rayon::join(
+                || batch.parse(cut.piece, largest),
+                || rayon::join(|| order.deliver(parsed, &mut deliver), || reader.next()),
+            );
+            delivered?;
+            (parsed, next) = (pieces, after);
+        }
+    })?;
+    Ok(order.notes)
+}
+
+/// Parses text that lies in memory, on this thread; `path` is named in errors.
+pub fn parse_bytes(text: &[u8], path: &Path, largest: u64) -> Result<Vec<WideRecord>> {
+    let mut order = Order::new(path);
+    let mut records = Vec::new();
+    let piece = line::parse(after_mark(text, path)?, largest, None);
+    order.deliver(vec![piece], &mut |more: &[WideRecord]| {
+        records.extend_from_slice(more);
+        Ok(())
+    })?;
+    Ok(records)
+}
+
+/// Bytes held while text is converted.
+pub(super) fn memory_for(run: &Run) -> u64 {
+    memory(Cut::default().batch * run.threads())
+}
+
+/// Bytes held for batches of `batch` bytes, in which a line has at least 4.
+fn memory(batch: usize) -> u64 {
+    (3 * batch + 2 * batch * size_of::<WideRecord>() / 4 + LONGEST_LINE) as u64
+}
+
+/// The text behind a byte order mark, unless it says that it is no edge list.
+fn after_mark<'a>(text: &'a [u8], path: &Path) -> Result<&'a [u8]> {
+    let text = text.strip_prefix(MARK).unwrap_or(text);
+    if !text.starts_with(MATRIX_MARKET) {
+        return Ok(text);
+    }
+    let what =
+        "a Matrix Market file, whose first line of numbers holds sizes; delete its lines up to that one";
+    Err(Error::Text { path: path.into(), line: 1, column: 1, what: what.into() })
+}
+
+/// Cuts a source into batches.
+struct Reader<'a, R> {
+    source: R,
+    path: &'a Path,
+    batch: usize,
+    run: &'a Run,
+    /// The line that the last batch was cut from.
+    rest: Vec<u8>,
+    /// Bytes before the next batch of the comment that it begins in.
+    comment: Option<u64>,
+    /// How the source ended.
+    end: Option<Result<()>>,
+    started: bool,
+}
+
+/// Bytes that end at a line's end, within a comment or with the source.
+struct Batch {
+    text: Vec<u8>,
+    comment: Option<u64>,
+}
+
+impl<R: Read> Reader<'_, R> {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let mut text = std::mem::take(&mut self.rest);
+        let mut searched = 0;
+        if !self.started {
+            self.started = true;
+            self.fill(&mut text, MARK.len() + MATRIX_MARKET.len())?;
+            text = after_mark(&text, self.path)?.to_vec();
+        }
+        loop {
+            self.fill(&mut text, searched + self.batch)?;
+            if let Some(newline) = text[searched..].iter().rposition(|&byte| byte == b'\n') {
+                self.rest = text.split_off(searched + newline + 1);
+                return Ok(Some(Batch { text, comment: self.comment.take() }));
+            }
+            searched = text.len();
+            match self.end.take() {
+                // The parts of a line before a failure are no line.
+                Some(Err(error)) => return Err(error),
+                Some(Ok(())) if text.is_empty() => return Ok(None),
+                Some(Ok(())) => {
+                    self.end = Some(Ok(()));
+                    return Ok(Some(Batch { text, comment: self.comment.take() }));
+                }
+                None => {}
+            }
+            let comment = self.comment.is_some() || line::is_comment(&text);
+            if !comment && text.len() > LONGEST_LINE {
+                // The parser refuses it at its line, and nothing behind it matters.
+                self.end = Some(Ok(()));
+                return Ok(Some(Batch { text, comment: None }));
+            }
+            // A carriage return stays with the byte that tells whether it ends the line.
+            if comment && (!text.ends_with(b"\r") || text.ends_with(b"\r\r")) {
+                let before = self.comment.replace(self.comment.unwrap_or(0) + text.len() as u64);
+                return Ok(Some(Batch { text, comment: before }));
+            }
+        }
+    }
+
+    /// Makes `text` `length` bytes long, or as long as the source lasts.
+    fn fill(&mut self, text: &mut Vec<u8>, length: usize) -> Result<()> {
+        text.reserve(length.saturating_sub(text.len()));
+        while text.len() < length && self.end.is_none() {
+            self.run.advance(0)?;
+            let part = READ.min(length - text.len());
+            match self.source.by_ref().take(part as u64).read_to_end(text) {
+                Ok(0) => self.end = Some(Ok(())),
+                Ok(_) => {}
+                Err(error) => self.end = Some(Err(unreadable(self.path, error))),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the system said, or what the decoder of compressed data made of the bytes.
+pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
+    if error.raw_os_error().is_some() {
+        return Error::io(path, error);
+    }
+    let what =
+        format!("the gzip data are damaged or cut off ({error}); fetch the file again, test with `gzip -t`");
+    Error::format(shown(path), what)
+}
+
+impl Batch {
+    /// Parses by all threads.
+    fn parse(&self, piece: usize, largest: u64) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let (mut rest, mut comment) = (&self.text[..], self.comment);
+        while !rest.is_empty() {
+            let newline = rest.iter().skip(piece.max(1) - 1).position(|&byte| byte == b'\n');
+            let (text, after) = rest.split_at(newline.map_or(rest.len(), |at| at + piece.max(1)));
+            pieces.push((text, comment.take()));
+            rest = after;
+        }
+        pieces.into_par_iter().map(|(text, comment)| line::parse(text, largest, comment)).collect()
+    }
+}
+
+/// Puts the pieces back in order: counts lines, finds the header.
+struct Order {
+    path: PathBuf,
+    newlines: u64,
+    begun: bool,
+    notes: Vec<String>,
+}
+
+impl Order {
+    fn new(path: &Path) -> Self {
+        Self { path: path.into(), newlines: 0, begun: false, notes: Vec::new() }
+    }
+
+    fn deliver(
+        &mut self,
+        pieces: Vec<Piece>,
+        deliver: &mut impl FnMut(&[WideRecord]) -> Result<()>,
+    ) -> Result<()> {
+        for Piece { records, newlines, header, fault } in pieces {
+            if let Some(header) = header {
+                if self.begun {
+                    return Err(self.error(header));
+                }
+                self.begun = true;
+                self.notes.push(format!("line {} is skipped as a header", self.line(&header)));
+            }
+            self.begun |= !records.is_empty();
+            deliver(&records)?;
+            if let Some(fault) = fault {
+                return Err(self.error(fault));
+            }
+            self.newlines += newlines;
+        }
+        Ok(())
+    }
+
+    fn line(&self, fault: &Fault) -> u64 {
+        self.newlines + fault.newlines + 1
+    }
+
+    fn error(&self, fault: Fault) -> Error {
+        Error::Text {
+            path: self.path.clone(),
+            line: self.line(&fault),
+            column: fault.column + 1,
+            what: fault.what,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The few ways in which work is done in parallel, each once.
+//!
+//! [`mod@pass`] hands every record to some worker; [`batches`] decides about vertices in a fixed order, in frozen batches;
+//! [`mod@shuffle`] and [`spill`] bring records into another order out of core.
+
+pub mod batches;
+pub mod pass;
+pub mod shuffle;
+pub mod spill;

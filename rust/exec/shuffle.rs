@@ -1,0 +1,123 @@
+//! A random order of all records that depends on the seed alone.
+//!
+//! **Requirements.** An edge stream of fewer than 2^54 records, and room on the disk.
+//!
+//! **Algorithm.** The order is that of [`key`], a number of 64 bits for every record number. It is a bijection of the record
+//! number, so that no two records tie and the order is one permutation, whatever the threads, the budget or the buckets.
+//! One pass scatters the records into buckets, which are ranges of keys; then the buckets are sorted in memory, a few
+//! at a time, and delivered in order.
+//!
+//! **Memory.** 24 MB per worker, 4 KiB per worker and bucket (of half a million records), and 0.2 % of what is written to
+//! the disk. If the budget is tight, fewer workers are used.
+//!
+//! **Disk.** 16 bytes per record, for the time of the call.
+//!
+//! **Parallelism.** The pass runs on all threads; then as many buckets as there are workers are sorted at once.
+//!
+//! **Complexity.** O(m log b) for buckets of b records; each record is written and read once, in pieces of 4 to 64 KiB.
+//!
+//! **Source.** Sorting random keys (Knuth, "The Art of Computer Programming" 2, section 3.4.2); splitmix64, see
+//! [`crate::base::random`].
+
+use std::path::Path;
+
+use super::spill::spill_edges;
+use crate::base::buffer::reserved;
+use crate::base::error::{Error, Result};
+use crate::base::random::splitmix64;
+use crate::base::run::Run;
+use crate::base::workers::{for_each, workers};
+use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::sets::spill::{Entry, ID_BITS, Spilled};
+
+/// Records that one bucket has on average: what a worker holds at once is bounded, and milliseconds of work.
+pub const BUCKET: u64 = 1 << 19;
+
+/// Number of buckets: a function of `m` alone.
+pub fn buckets(m: u64) -> u64 {
+    m.div_ceil(BUCKET).max(1)
+}
+
+/// The bucket of `key` if keys spread evenly: buckets are ranges of keys, in ascending order.
+#[inline(always)]
+pub fn bucket_of(key: u64, buckets: u64) -> usize {
+    ((u128::from(key) * u128::from(buckets)) >> 64) as usize
+}
+
+/// Refuses more records than temporary files have bits for.
+pub fn check_records(m: u64) -> Result<()> {
+    if m >> ID_BITS == 0 {
+        return Ok(());
+    }
+    Err(Error::Capacity(format!("{m} records; at most 2^{ID_BITS} - 1 can be reordered")))
+}
+
+/// Bytes that a worker holds of its bucket, which may exceed the mean: keys, and then records.
+const SORTING: u64 = (BUCKET + BUCKET / 16) * (size_of::<u128>() + size_of::<Record>()) as u64;
+
+/// Where record number `index` belongs in the order of `seed`: a bijection of the number, for every seed.
+#[inline(always)]
+pub fn key(seed: u64, index: u64) -> u64 {
+    splitmix64(splitmix64(seed) ^ index)
+}
+
+/// Hands `deliver` all records in the order of their [`key`]s; temporary files lie in the directory `into`.
+pub fn shuffle(
+    edges: &dyn EdgeStream,
+    seed: u64,
+    into: &Path,
+    run: &Run,
+    mut deliver: impl FnMut(&[Record]) -> Result<()>,
+) -> Result<()> {
+    let m = edges.num_edges();
+    check_records(m)?;
+    let buckets = buckets(m);
+    let (directory, buffers) = super::spill::memory(m, buckets);
+    let workers = workers(run, buckets as usize, directory, buffers.max(SORTING), "shuffling")?;
+    run.begin("shuffle", 3 * m);
+    let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
+        for (&[u, v], index) in records.iter().zip(first..) {
+            writer.push(bucket_of(key(seed, index), buckets), Entry::new(u, v, index, 0, false))?;
+        }
+        Ok(())
+    })?;
+    for first in (0..buckets as usize).step_by(workers) {
+        let count = workers.min(buckets as usize - first);
+        let sort = |sorted: &mut Vec<_>, bucket| {
+            sorted.push((bucket, sorted_bucket(&spilled, first + bucket, seed, run)?));
+            Ok(())
+        };
+        let mut sorted: Vec<(usize, Vec<Record>)> =
+            for_each(run, workers, count, || Ok(vec![]), sort)?.into_iter().flatten().collect();
+        sorted.sort_unstable_by_key(|&(bucket, _)| bucket);
+        for (_, records) in sorted {
+            for block in records.chunks(BLOCK as usize) {
+                deliver(block)?;
+                run.advance(block.len() as u64)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The records of one bucket by key.
+fn sorted_bucket(spilled: &Spilled, bucket: usize, seed: u64, run: &Run) -> Result<Vec<Record>> {
+    let count = spilled.count(bucket) as usize;
+    // The key is the upper half: equal keys do not occur.
+    let mut keyed: Vec<u128> = reserved(count, "shuffling")?;
+    spilled.read(bucket, &mut Vec::new(), run, |entries| {
+        keyed.extend(entries.iter().map(|entry| {
+            let record = u64::from(entry.source) << 32 | u64::from(entry.target);
+            u128::from(key(seed, entry.id())) << 64 | u128::from(record)
+        }));
+        Ok(())
+    })?;
+    if keyed.len() != count {
+        return Err(Error::Internal(format!("a bucket of {count} records holds {}", keyed.len())));
+    }
+    keyed.sort_unstable();
+    run.advance(0)?;
+    let mut records = reserved(count, "shuffling")?;
+    records.extend(keyed.iter().map(|&keyed| [(keyed >> 32) as u32, keyed as u32]));
+    Ok(records)
+}

@@ -1,0 +1,231 @@
+//! Ranges of vertices, and the collection of their entries in one pass over the records.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+use super::sort::Sorter;
+use super::{CHUNK, changed, sort};
+use crate::base::buffer::{Buffer, reserved};
+use crate::base::error::Result;
+use crate::base::prefetch::prefetch;
+use crate::base::run::Run;
+use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::pass::pass;
+
+/// Entries that a worker collects for a bucket: 512 bytes.
+const ROOM: usize = 64;
+
+/// Most vertices of a bucket: a source is stored as its distance from the first.
+const VERTICES: usize = 1 << 16;
+
+/// Records between two looks at the cancel flag: few, since the first ones touch, and so have the system clear, every
+/// page of the result.
+const CHECK_EVERY: usize = 1 << 10;
+/// How many records ahead of its use a bucket is looked up.
+const AHEAD: usize = 16;
+
+/// Entries of a bucket, but for a vertex that has more: the buffers of all buckets, `8 ROOM entries / T` bytes, then
+/// take what a bucket takes while it is sorted, `16 T` bytes.
+fn target(entries: u64) -> u64 {
+    (entries * ROOM as u64 / 2).isqrt() + 1
+}
+
+/// The most buckets: two neighbouring ones have more than T entries, or more than `VERTICES` vertices.
+fn most_buckets(n: u64, entries: u64) -> u64 {
+    2 * (entries / target(entries) + n / VERTICES as u64) + 2
+}
+
+/// Bytes of the buckets, and of all workers that fill or sort them.
+pub fn memory(n: u64, entries: u64, workers: u64) -> u64 {
+    let buckets = most_buckets(n, entries);
+    let fill = buckets * (ROOM * size_of::<Record>() + 4) as u64 + BLOCK * size_of::<Record>() as u64;
+    buckets * 24 + workers * fill.max(sort::memory(target(entries), VERTICES as u64))
+}
+
+/// The vertices, cut into ranges.
+pub struct Buckets<'a> {
+    offsets: &'a [u64],
+    /// First vertex of each bucket, and the number of vertices.
+    first: Vec<u32>,
+    /// Bucket of each vertex.
+    of: Buffer<u32>,
+}
+
+impl<'a> Buckets<'a> {
+    /// Buckets of vertices with those degrees, whose place is reused.
+    pub fn new(degree: Buffer<u32>, offsets: &'a [u64], run: &Run) -> Result<Self> {
+        let (n, entries) = (degree.len(), offsets[degree.len()]);
+        let most = target(entries);
+        let mut first = reserved(most_buckets(n as u64, entries) as usize + 1, "buckets of the adjacency")?;
+        let (mut of, mut held, mut begun) = (degree, 0, 0);
+        for start in (0..n).step_by(CHUNK) {
+            for v in start..n.min(start + CHUNK) {
+                held += u64::from(of[v]);
+                if v == 0 || held > most || v - begun == VERTICES {
+                    held = u64::from(of[v]);
+                    begun = v;
+                    first.push(v as u32);
+                }
+                of[v] = first.len() as u32 - 1;
+            }
+            run.advance(0)?;
+        }
+        first.push(n as u32);
+        Ok(Self { offsets, first, of })
+    }
+
+    /// Number of entries.
+    pub fn num_entries(&self) -> u64 {
+        self.offsets[self.of.len()]
+    }
+
+    fn len(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Where the entries of bucket number `bucket` begin; those of the last end where one more would begin.
+    fn start(&self, bucket: usize) -> u64 {
+        self.offsets[self.first[bucket] as usize]
+    }
+
+    /// Brings the entries of each bucket to its place, in any order.
+    pub fn fill(
+        &self,
+        edges: &dyn EdgeStream,
+        symmetric: bool,
+        targets: &mut [u32],
+        sources: &mut [u16],
+        run: &Run,
+    ) -> Result<()> {
+        run.begin("adjacency", edges.num_edges());
+        let mut next = reserved(self.len(), "buckets of the adjacency")?;
+        next.extend((0..self.len()).map(|bucket| AtomicU64::new(self.start(bucket))));
+        let places =
+            Places { buckets: self, next, targets: targets.as_mut_ptr(), sources: sources.as_mut_ptr() };
+        let init = || Filler::new(&places);
+        let fillers = pass(edges, run, BLOCK, usize::MAX, init, |filler, _, records| {
+            records.chunks(CHECK_EVERY).try_for_each(|records| {
+                run.advance(0)?;
+                if symmetric { filler.add::<false>(records) } else { filler.add::<true>(records) }
+            })
+        })?;
+        for mut filler in fillers {
+            (0..self.len()).try_for_each(|bucket| filler.flush(bucket))?;
+        }
+        let full = |(bucket, next): (usize, &AtomicU64)| next.load(Relaxed) == self.start(bucket + 1);
+        if places.next.iter().enumerate().all(full) { Ok(()) } else { Err(changed()) }
+    }
+
+    /// Sorts the entries of each bucket by source and target.
+    pub fn sort(&self, targets: &mut [u32], sources: &[u16], run: &Run) -> Result<()> {
+        run.begin("sort", self.num_entries());
+        let mut rest = targets;
+        let jobs = (0..self.len()).map(|bucket| {
+            let (start, end) = (self.start(bucket) as usize, self.start(bucket + 1) as usize);
+            let (targets, after) = std::mem::take(&mut rest).split_at_mut(end - start);
+            rest = after;
+            let vertices = self.first[bucket] as usize..=self.first[bucket + 1] as usize;
+            (targets, &sources[start..end], &self.offsets[vertices])
+        });
+        let jobs = Mutex::new(jobs);
+        let next = || jobs.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+        let (n, room) = (self.of.len(), target(self.num_entries()) as usize);
+        let work = |_| {
+            let mut sorter = Sorter::new(n, room, VERTICES)?;
+            while let Some((targets, sources, offsets)) = next() {
+                sorter.sort(targets, sources, offsets, run)?;
+                run.advance(targets.len() as u64)?;
+            }
+            Ok(())
+        };
+        run.install(|| (0..run.threads()).into_par_iter().try_for_each(work))
+    }
+}
+
+/// Where the entries go.
+struct Places<'a> {
+    buckets: &'a Buckets<'a>,
+    /// The next free place of each bucket.
+    next: Vec<AtomicU64>,
+    targets: *mut u32,
+    sources: *mut u16,
+}
+
+// SAFETY: the pointers are only used in `put`, which writes to places that no other call writes to.
+unsafe impl Sync for Places<'_> {}
+
+impl Places<'_> {
+    /// Appends `entries` to the bucket.
+    fn put(&self, bucket: usize, entries: &[Record]) -> Result<()> {
+        let start = self.next[bucket].fetch_add(entries.len() as u64, Relaxed);
+        if start + entries.len() as u64 > self.buckets.start(bucket + 1) {
+            return Err(changed());
+        }
+        let first = self.buckets.first[bucket];
+        // SAFETY: both arrays have `num_entries` items and are borrowed mutably by `fill` alone; the places lie within
+        // the bucket, and the counter gave them to this call only.
+        let (targets, sources) = unsafe {
+            (
+                std::slice::from_raw_parts_mut(self.targets.add(start as usize), entries.len()),
+                std::slice::from_raw_parts_mut(self.sources.add(start as usize), entries.len()),
+            )
+        };
+        for ((target, source), entry) in targets.iter_mut().zip(sources).zip(entries) {
+            (*source, *target) = ((entry[0] - first) as u16, entry[1]);
+        }
+        Ok(())
+    }
+}
+
+/// One worker's buffers.
+struct Filler<'a> {
+    places: &'a Places<'a>,
+    entries: Buffer<[Record; ROOM]>,
+    filled: Buffer<u32>,
+}
+
+impl<'a> Filler<'a> {
+    fn new(places: &'a Places<'a>) -> Result<Self> {
+        let len = places.buckets.len();
+        let (entries, filled) =
+            (Buffer::zeroed(len, "bucket buffers")?, Buffer::zeroed(len, "bucket buffers")?);
+        Ok(Self { places, entries, filled })
+    }
+
+    /// Adds the entries of `records`: one each, or two.
+    fn add<const BOTH: bool>(&mut self, records: &[Record]) -> Result<()> {
+        let of: &[u32] = &self.places.buckets.of;
+        for (index, &[u, v]) in records.iter().enumerate() {
+            if let Some(&[u, v]) = records.get(index + AHEAD) {
+                prefetch(of, u as usize);
+                if BOTH {
+                    prefetch(of, v as usize);
+                }
+            }
+            if u != v {
+                self.push(of[u as usize], [u, v])?;
+                if BOTH {
+                    self.push(of[v as usize], [v, u])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn push(&mut self, bucket: u32, entry: Record) -> Result<()> {
+        let bucket = bucket as usize;
+        let filled = &mut self.filled[bucket];
+        self.entries[bucket][*filled as usize % ROOM] = entry;
+        *filled += 1;
+        if *filled as usize == ROOM { self.flush(bucket) } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn flush(&mut self, bucket: usize) -> Result<()> {
+        let filled = std::mem::take(&mut self.filled[bucket]) as usize;
+        self.places.put(bucket, &self.entries[bucket][..filled])
+    }
+}

@@ -1,0 +1,173 @@
+//! The neighbours of every vertex, from a stream of edges.
+//!
+//! **Requirements.** Ids below `n`. Of a *symmetric* stream, which lists both directions of every edge, a record
+//! `(u, v)` is the one entry `u → v`. Nothing checks that it is symmetric: if it is not, `v` does not list `u`, and an
+//! algorithm takes the edge for one that only `u` has; its result is valid, but for another graph.
+//!
+//! **Memory.** The result takes 8 bytes per vertex, and 4 per entry: 8 per undirected record. Building it takes 4 bytes
+//! per vertex and 2 per entry more, and per worker `400 sqrt(entries)` bytes or so (7 MB for 10^9 records). If that is at
+//! most half of the budget, all of it is in memory; the other half is left to what is computed from it. Else whatever
+//! grows with the records lies in mapped temporary files without a name, 6 bytes per entry while it is built and 4
+//! then, whose blocks are taken before anything is written to them. (A file system that copies on write, as btrfs, may
+//! need new blocks later, and end the process if it has none.)
+//!
+//! **Algorithm.** Degrees give the offsets. Ranges of vertices with about `T = sqrt(32 entries)` entries are *buckets*; a
+//! vertex with more is a bucket of its own. One pass over the records collects the entries of each bucket in small
+//! buffers, and copies full ones to the bucket's place in the result, in any order: the targets themselves, and beside
+//! them, in 16 bits, the sources ([`buckets`]). Then each bucket, which the second-level cache holds, is sorted by
+//! source and target ([`sort`]), which makes the order in which it was filled, and so the threads, forgotten. All
+//! accesses to large arrays are sequential, but for one lookup per entry of a vertex's bucket.
+//!
+//! **Parallelism.** The passes by records, the sorting by buckets.
+//!
+//! **Complexity.** O(n + m): two passes over the records, then `1 + ceil(log2(n) / 11)` over the entries in the cache.
+//! T balances the two things that a cache has to hold, the buffers of all buckets and one bucket.
+//!
+//! **Source.** Partitioning as in Polychroniou, Ross, "A comprehensive study of main-memory partitioning and its
+//! application to large-scale comparison- and radix-sort", SIGMOD 2014, section 3.
+
+mod buckets;
+mod kept;
+mod sort;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::degrees;
+use super::degrees::Degrees;
+use super::identity::Graph;
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::edges::EdgeStream;
+use buckets::Buckets;
+pub use kept::Kept;
+
+/// Vertices between two looks at the cancel flag.
+const CHUNK: usize = 1 << 16;
+
+/// Adjacency: the neighbours of each vertex, ascending; loops are left out, parallel records are parallel entries.
+#[derive(Debug)]
+pub struct Csr {
+    offsets: Buffer<u64>,
+    neighbours: Buffer<u32>,
+    graph: Graph,
+    symmetric: bool,
+    in_memory: bool,
+}
+
+/// Where the arrays that grow with the records lie: in memory, or in files of a folder.
+#[derive(Clone, Copy)]
+struct Home<'a>(Option<&'a Path>);
+
+impl Home<'_> {
+    fn zeroed<T: Pod>(self, len: u64, what: &str) -> Result<Buffer<T>> {
+        match self.0 {
+            None => Buffer::zeroed(len as usize, what),
+            Some(dir) => Buffer::in_file(len as usize, dir),
+        }
+    }
+}
+
+impl Csr {
+    /// Builds it. Of an undirected record both ends get an entry; a `symmetric` stream lists both directions, and one
+    /// entry per record is the same graph.
+    pub fn build(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let in_memory = fits(edges, symmetric, run);
+        run.require(Csr::memory(edges, symmetric, run), format!("the neighbours of {n} vertices"))?;
+        let scan = if symmetric { degrees::scan_sources } else { degrees::scan };
+        let Degrees { degree, loops, checksum } = scan(edges, run)?;
+        let graph = Graph { n, m, loops, checksum };
+        let offsets = offsets(&degree, run)?;
+        let home = Home((!in_memory).then(|| run.tmp_dir()));
+        let buckets = Buckets::new(degree, &offsets, run)?;
+        let mut neighbours = home.zeroed(buckets.num_entries(), "adjacency")?;
+        let mut sources = home.zeroed(buckets.num_entries(), "sources of the adjacency")?;
+        buckets.fill(edges, symmetric, &mut neighbours, &mut sources, run)?;
+        buckets.sort(&mut neighbours, &sources, run)?;
+        Ok(Arc::new(Csr { offsets, neighbours, graph, symmetric, in_memory }))
+    }
+
+    /// Most bytes that [`Csr::build`] takes at one time, without what it keeps in files. Loops, which need none, are
+    /// not known before.
+    pub fn memory(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> u64 {
+        let entries = if fits(edges, symmetric, run) { 6 * most_entries(edges, symmetric) } else { 0 };
+        entries.saturating_add(working_memory(edges, symmetric, run))
+    }
+
+    /// Bytes of memory that it takes, without what lies in a file.
+    pub fn bytes(&self) -> u64 {
+        8 * self.offsets.len() as u64 + if self.in_memory { 4 * self.num_entries() } else { 0 }
+    }
+
+    /// The graph: `n`, `m` and `loops` count records.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Whether it has one entry per record instead of two.
+    pub fn is_symmetric(&self) -> bool {
+        self.symmetric
+    }
+
+    /// Number of vertices.
+    pub fn num_vertices(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Number of entries: the sum of all degrees, `2m'`.
+    pub fn num_entries(&self) -> u64 {
+        self.offsets[self.num_vertices()]
+    }
+
+    /// Number of neighbours, parallel ones included.
+    #[inline(always)]
+    pub fn degree(&self, v: u32) -> u32 {
+        (self.offsets[v as usize + 1] - self.offsets[v as usize]) as u32
+    }
+
+    /// The neighbours of `v`, ascending.
+    #[inline(always)]
+    pub fn neighbours(&self, v: u32) -> &[u32] {
+        &self.neighbours[self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize]
+    }
+}
+
+fn most_entries(edges: &dyn EdgeStream, symmetric: bool) -> u64 {
+    edges.num_edges().saturating_mul(if symmetric { 1 } else { 2 })
+}
+
+/// Whether the adjacency is built in memory.
+fn fits(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> bool {
+    let entries = most_entries(edges, symmetric).saturating_mul(6);
+    entries.saturating_add(working_memory(edges, symmetric, run)) <= run.budget() / 2
+}
+
+/// Bytes that are needed wherever the entries lie.
+fn working_memory(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> u64 {
+    let n = edges.num_vertices();
+    let build = 12 * n + 8 + buckets::memory(n, most_entries(edges, symmetric), run.threads() as u64);
+    build.max(degrees::memory(edges, run))
+}
+
+/// Where the neighbours of each vertex begin, and the number of all.
+fn offsets(degree: &[u32], run: &Run) -> Result<Buffer<u64>> {
+    let mut offsets: Buffer<u64> = Buffer::zeroed(degree.len() + 1, "offsets of the adjacency")?;
+    let mut sum = 0;
+    for (offsets, degree) in offsets[1..].chunks_mut(CHUNK).zip(degree.chunks(CHUNK)) {
+        for (offset, &degree) in offsets.iter_mut().zip(degree) {
+            sum += u64::from(degree);
+            *offset = sum;
+        }
+        run.advance(0)?;
+    }
+    Ok(offsets)
+}
+
+/// The second pass met other records than the first. (Of a file, the check after the pass says so before.)
+fn changed() -> Error {
+    Error::format("edges", "the records changed while they were being read; run again when they are complete")
+}

@@ -1,0 +1,170 @@
+//! Sorting the entries of a bucket by source and target.
+//!
+//! Entries that the cache holds are sorted by the digits of the target, the lowest first, and placed by source: a
+//! counting sort each, which keeps what came before. The list of a vertex that has more is cut in place by its highest
+//! digit, until its parts are small enough.
+
+use super::changed;
+use crate::base::buffer::{Buffer, reserved};
+use crate::base::error::Result;
+use crate::base::run::Run;
+
+/// Most bits of a digit, and most digits of an id.
+const DIGIT: u32 = 11;
+const DIGITS: usize = 3;
+
+/// Below so many entries, counting the digits costs more than comparing.
+const FEW: usize = 256;
+
+/// Bits of the digit by which long lists are cut in place.
+const CUT: u32 = 8;
+
+/// Moves in place between two looks at the cancel flag.
+const MOVES: u64 = 1 << 16;
+
+type Counts = [u32; 1 << DIGIT];
+
+/// Bytes of a [`Sorter`].
+pub fn memory(room: u64, vertices: u64) -> u64 {
+    16 * room + 4 * vertices + (DIGITS * size_of::<Counts>()) as u64
+}
+
+/// What one worker needs to sort.
+pub struct Sorter {
+    bits: u32,
+    keys: Buffer<u64>,
+    other: Buffer<u64>,
+    counts: Buffer<Counts>,
+    next: Vec<u32>,
+}
+
+impl Sorter {
+    /// A sorter of ids below `n`, of buckets of up to `room` entries, or of one vertex, and of up to `vertices` vertices.
+    pub fn new(n: usize, room: usize, vertices: usize) -> Result<Self> {
+        Ok(Self {
+            bits: usize::BITS - n.saturating_sub(1).leading_zeros(),
+            keys: Buffer::zeroed(room, "sorting the adjacency")?,
+            other: Buffer::zeroed(room, "sorting the adjacency")?,
+            counts: Buffer::zeroed(DIGITS, "sorting the adjacency")?,
+            next: reserved(vertices, "sorting the adjacency")?,
+        })
+    }
+
+    /// Sorts a bucket, the lists of which begin at `offsets` minus the first of them.
+    pub fn sort(&mut self, targets: &mut [u32], sources: &[u16], offsets: &[u64], run: &Run) -> Result<()> {
+        if targets.len() > self.keys.len() {
+            return self.sort_long(targets, self.bits, run);
+        }
+        for ((key, &target), &source) in self.keys.iter_mut().zip(&*targets).zip(sources) {
+            *key = u64::from(source) << 32 | u64::from(target);
+        }
+        self.sort_keys(targets.len());
+        self.place(targets, offsets)
+    }
+
+    /// Writes the targets of the sorted keys to the lists of their sources.
+    fn place(&mut self, targets: &mut [u32], offsets: &[u64]) -> Result<()> {
+        let [starts @ .., _] = offsets else { return Ok(()) };
+        self.next.clear();
+        self.next.extend(starts.iter().map(|start| (start - starts[0]) as u32));
+        for &key in &self.keys[..targets.len()] {
+            let next = &mut self.next[(key >> 32) as usize];
+            let Some(target) = targets.get_mut(*next as usize) else { return Err(changed()) };
+            *target = key as u32;
+            *next += 1;
+        }
+        let full = |(next, end): (&u32, &u64)| u64::from(*next) == end - starts[0];
+        if self.next.iter().zip(&offsets[1..]).all(full) { Ok(()) } else { Err(changed()) }
+    }
+
+    /// Sorts the first `len` keys by target, equal ones in any order of their sources if they are few.
+    fn sort_keys(&mut self, len: usize) {
+        if len < FEW {
+            self.keys[..len].sort_unstable_by_key(|&key| key as u32);
+            return;
+        }
+        let digits = self.bits.div_ceil(DIGIT).max(1);
+        let width = self.bits.div_ceil(digits);
+        let mask = (1 << width) - 1;
+        let counts = &mut self.counts[..digits as usize];
+        counts.iter_mut().for_each(|counts| counts[..=mask].fill(0));
+        for &key in &self.keys[..len] {
+            for (counts, shift) in counts.iter_mut().zip((0..).step_by(width as usize)) {
+                counts[(key >> shift) as usize & mask] += 1;
+            }
+        }
+        for (counts, shift) in counts.iter_mut().zip((0..).step_by(width as usize)) {
+            if counts[(self.keys[0] >> shift) as usize & mask] as usize == len {
+                continue;
+            }
+            let mut sum = 0;
+            for count in &mut counts[..=mask] {
+                sum += std::mem::replace(count, sum);
+            }
+            for &key in &self.keys[..len] {
+                let next = &mut counts[(key >> shift) as usize & mask];
+                self.other[*next as usize] = key;
+                *next += 1;
+            }
+            std::mem::swap(&mut self.keys, &mut self.other);
+        }
+    }
+
+    /// Sorts a list of ids that differ in their lowest `bits` only.
+    fn sort_long(&mut self, list: &mut [u32], bits: u32, run: &Run) -> Result<()> {
+        if bits == 0 {
+            return Ok(());
+        }
+        if list.len() <= self.keys.len() {
+            self.keys.iter_mut().zip(&*list).for_each(|(key, &target)| *key = u64::from(target));
+            self.sort_keys(list.len());
+            list.iter_mut().zip(&*self.keys).for_each(|(target, &key)| *target = key as u32);
+            return run.advance(0);
+        }
+        let shift = bits.saturating_sub(CUT);
+        let mut rest = list;
+        for count in cut(rest, shift, run)? {
+            let (part, after) = rest.split_at_mut(count);
+            self.sort_long(part, shift, run)?;
+            rest = after;
+        }
+        Ok(())
+    }
+}
+
+/// Orders a list by the digit at `shift`, in place, and returns how often each digit occurs.
+fn cut(list: &mut [u32], shift: u32, run: &Run) -> Result<[usize; 1 << CUT]> {
+    let digit = |id: u32| (id >> shift) as usize % (1 << CUT);
+    let mut counts = [0; 1 << CUT];
+    for ids in list.chunks(MOVES as usize) {
+        ids.iter().for_each(|&id| counts[digit(id)] += 1);
+        run.advance(0)?;
+    }
+    let (mut next, mut ends) = ([0; 1 << CUT], [0; 1 << CUT]);
+    let mut sum = 0;
+    for (place, count) in counts.into_iter().enumerate() {
+        next[place] = sum;
+        sum += count;
+        ends[place] = sum;
+    }
+    let mut moves = 0;
+    for place in 0..next.len() {
+        while next[place] < ends[place] {
+            // Around the circle of ids that are in each other's place.
+            let mut id = list[next[place]];
+            while digit(id) != place {
+                let there = &mut next[digit(id)];
+                std::mem::swap(&mut id, &mut list[*there]);
+                *there += 1;
+                moves += 1;
+                if moves % MOVES == 0 {
+                    // The ids stay a mess, which nobody sees.
+                    run.advance(0)?;
+                }
+            }
+            list[next[place]] = id;
+            next[place] += 1;
+        }
+    }
+    Ok(counts)
+}

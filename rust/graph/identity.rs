@@ -1,0 +1,75 @@
+//! What identifies a graph.
+
+use crate::base::error::{Error, Result, bytes};
+use crate::base::run::Run;
+use crate::edges::{BLOCK, EdgeStream, MAX_VERTICES, decode};
+use crate::exec::pass::pass;
+
+/// What every vertex costs at the least while something is computed.
+const BYTES_PER_VERTEX: u64 = 32;
+
+/// Below this many vertices gaps between ids are cheap, and nothing is refused for them.
+const CHEAP: u64 = 1 << 24;
+
+/// More unused ids per used one than any sensible numbering has.
+const SPARSE: u64 = 1024;
+
+/// What identifies the graph that was partitioned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Graph {
+    /// Number of vertices.
+    pub n: u64,
+    /// Number of records.
+    pub m: u64,
+    /// Number of loops.
+    pub loops: u64,
+    /// See [`super::checksum`].
+    pub checksum: String,
+}
+
+/// `n` = largest id + 1, from one pass, unless that is more than `max_vertices` or, without it, implausibly large.
+pub fn find_num_vertices(
+    edges: &dyn EdgeStream,
+    run: &Run,
+    max_vertices: Option<u64>,
+    origin: &str,
+) -> Result<u64> {
+    let Some(largest) = largest_id(edges, run)? else { return Ok(0) };
+    let n = u64::from(largest) + 1;
+    let limit = max_vertices
+        .unwrap_or_else(|| CHEAP.max(edges.num_edges().saturating_mul(2 * SPARSE)))
+        .min(MAX_VERTICES);
+    if n <= limit {
+        return Ok(n);
+    }
+    let state = n * BYTES_PER_VERTEX;
+    let remedy = match max_vertices {
+        Some(limit) => format!("max_vertices is {limit}; raise it"),
+        None => format!(
+            "for {} records that is implausible. Relabel with `fastpart convert --relabel` or pass max_vertices={n}; \
+             or the file is of another kind: dtype=\"u64\", or big-endian (`fastpart convert --swap`)",
+            edges.num_edges()
+        ),
+    };
+    Err(Error::format(
+        origin,
+        format!("max id {largest} implies {n} vertices and {} of state; {remedy}", bytes(state)),
+    ))
+}
+
+/// The largest id of any record; `None` without records.
+pub fn largest_id(edges: &dyn EdgeStream, run: &Run) -> Result<Option<u32>> {
+    run.begin("scan", edges.num_edges());
+    let largest = pass(
+        edges,
+        run,
+        BLOCK,
+        usize::MAX,
+        || Ok(0),
+        |largest, _, records| {
+            *largest = decode::largest(records).max(*largest);
+            Ok(())
+        },
+    )?;
+    Ok(if edges.num_edges() == 0 { None } else { largest.into_iter().max() })
+}

@@ -1,0 +1,251 @@
+//! Home parts: an edge partition made a vertex partition, each vertex where it has most records.
+//!
+//! With the missing neighbours added to each part (its halo, as [`crate::parts`] writes it), that is the "full
+//! neighbour" step of SDT-GNN: what mini-batch training needs, and what lets edge partitions be compared with vertex
+//! partitions by halo replication.
+//!
+//! **Requirements.** Any edge partition of the graph.
+//!
+//! **Memory.** 28 bytes per vertex, 4 MB at least, whatever k is: the degree, a cursor, the result, and [`SLOTS`] slots of 4
+//! bytes.
+//!
+//! **Algorithm.** A vertex with `d` records (a loop is one) gets `min(d, k)` slots: k counters, or else a place for the
+//! part of each record. Ascending ranges of vertices that share the slots take one pass over the records each: a
+//! single one while k or the mean degree is small. The most frequent part of a vertex is its home (ties: the lowest).
+//! Vertices without a record come last, in id order, each into the part with the fewest vertices (ties: the lowest).
+//!
+//! **Parallelism.** Workers share the slots. Counting commutes, and the parts of a vertex are sorted before they are
+//! looked at, so the order in which they came does not matter.
+//!
+//! **Complexity.** O(n) and, for each pass, O(m); with slots for all, `sum of min(d, k) / 4n` passes.
+//!
+//! **Source.** SDT-GNN, section III-D.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::capacity::{MAX_PARTS, validate_parts};
+use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::pass::pass;
+use crate::graph::degrees;
+use crate::graph::degrees::Degrees;
+use crate::graph::identity::Graph;
+use crate::partition::VertexPartition;
+
+/// Slots per vertex.
+const SLOTS: u64 = 4;
+/// The least number of slots: what one vertex takes at most.
+const LEAST_SLOTS: u64 = MAX_PARTS;
+/// Vertices between two looks at the cancel flag.
+const CHUNK: usize = 1 << 12;
+
+/// Bytes that [`home_parts`] takes for `n` vertices.
+pub fn memory(n: u64) -> u64 {
+    12 * n + 4 * slots(n)
+}
+
+/// Slots for `n` vertices; a cursor of 32 bits reaches them all.
+fn slots(n: u64) -> u64 {
+    (SLOTS * n).max(LEAST_SLOTS).min(u64::from(u32::MAX))
+}
+
+/// The part of each vertex where it has most records, given the part of each record (`u8`, `i16` or `i32`).
+pub fn home_parts<P: Copy + Into<i32> + Sync>(
+    edges: &dyn EdgeStream,
+    assignment: &[P],
+    k: u32,
+    run: &Run,
+) -> Result<VertexPartition> {
+    let (n, m) = (edges.num_vertices(), edges.num_edges());
+    validate_parts(k)?;
+    if assignment.len() as u64 != m {
+        let what = format!("{} entries for {m} records; it belongs to another graph", assignment.len());
+        return Err(Error::parameter("assignment", what));
+    }
+    run.require(memory(n).max(degrees::memory(edges, run)), format!("home parts of {n} vertices"))?;
+    let Degrees { mut degree, loops, checksum } = degrees::scan(edges, run)?;
+    if loops > 0 {
+        add_loops(edges, &mut degree, run)?;
+    }
+    let mut homes: Buffer<i32> = Buffer::zeroed(n as usize, "home parts")?;
+    let mut table = Table::new(&degree, k)?;
+    run.begin("records of the vertices", m);
+    let mut first = 0;
+    while first < n as usize {
+        let range = table.begin(first, run)?;
+        table.fill(edges, assignment, &range, run)?;
+        table.most_frequent(&range, &mut homes[range.clone()], run)?;
+        first = range.end;
+    }
+    drop(table);
+    let loads = place_isolated(&degree, &mut homes, k, run)?;
+    Ok(VertexPartition::new(homes, k, loads, None, Graph { n, m, loops, checksum }))
+}
+
+/// Adds 1 for each loop.
+fn add_loops(edges: &dyn EdgeStream, degree: &mut [u32], run: &Run) -> Result<()> {
+    run.begin("loops", edges.num_edges());
+    let shared = shared(degree);
+    let add = |(): &mut (), _, records: &[Record]| {
+        for &[v, _] in records.iter().filter(|[u, v]| u == v) {
+            if shared[v as usize].fetch_add(1, Relaxed) == u32::MAX {
+                let what = format!("vertex {v} has 2^32 records or more; degrees are 32 bits");
+                return Err(Error::Capacity(what));
+            }
+        }
+        Ok(())
+    };
+    pass(edges, run, BLOCK, usize::MAX, || Ok(()), add).map(drop)
+}
+
+/// The slots of a range of vertices.
+struct Table<'a> {
+    degree: &'a [u32],
+    k: u32,
+    slots: Buffer<u32>,
+    /// The first counter of a vertex with counters; else the slot that its next part goes to.
+    cursor: Buffer<u32>,
+}
+
+impl<'a> Table<'a> {
+    fn new(degree: &'a [u32], k: u32) -> Result<Self> {
+        let slots = Buffer::zeroed(slots(degree.len() as u64) as usize, "parts of the vertices' records")?;
+        Ok(Self { degree, k, slots, cursor: Buffer::zeroed(degree.len(), "cursors")? })
+    }
+
+    /// Hands the slots to the vertices from `first` on, as far as they go.
+    fn begin(&mut self, first: usize, run: &Run) -> Result<Range<usize>> {
+        let (mut last, mut next) = (first, 0);
+        for degrees in self.degree[first..].chunks(CHUNK) {
+            for &degree in degrees {
+                let end = next + degree.min(self.k) as usize;
+                if end > self.slots.len() {
+                    return Ok(first..last);
+                }
+                self.cursor[last] = next as u32;
+                (next, last) = (end, last + 1);
+            }
+            run.advance(0)?;
+        }
+        Ok(first..last)
+    }
+
+    /// Counts or keeps the parts of the records of the vertices in `range`.
+    fn fill<P: Copy + Into<i32> + Sync>(
+        &mut self,
+        edges: &dyn EdgeStream,
+        assignment: &[P],
+        range: &Range<usize>,
+        run: &Run,
+    ) -> Result<()> {
+        let (degree, k) = (self.degree, self.k);
+        let (slots, cursor) = (shared(&mut self.slots), shared(&mut self.cursor));
+        let add = |v: u32, part: u32| {
+            let v = v as usize;
+            if !range.contains(&v) {
+                return;
+            }
+            // An array that another thread changes may have more records of a vertex than were counted.
+            if degree[v] >= k {
+                let slot = slots.get((cursor[v].load(Relaxed) + part) as usize);
+                slot.map(|slot| slot.fetch_add(1, Relaxed));
+            } else {
+                let slot = slots.get(cursor[v].fetch_add(1, Relaxed) as usize);
+                slot.inspect(|slot| slot.store(part, Relaxed));
+            }
+        };
+        let step = |(): &mut (), start: u64, records: &[Record]| {
+            for ((&[u, v], &part), record) in records.iter().zip(&assignment[start as usize..]).zip(start..) {
+                let part = part.into() as u32;
+                if part >= k {
+                    let what = format!("record {record} has part {}, outside 0..{k}", part as i32);
+                    return Err(Error::parameter("assignment", what));
+                }
+                add(u, part);
+                if u != v {
+                    add(v, part);
+                }
+            }
+            Ok(())
+        };
+        pass(edges, run, BLOCK, usize::MAX, || Ok(()), step).map(drop)
+    }
+
+    /// The most frequent part of each vertex in `range`; the slots are zero afterwards.
+    fn most_frequent(&mut self, range: &Range<usize>, homes: &mut [i32], run: &Run) -> Result<()> {
+        let (degree, k) = (self.degree, self.k);
+        let (slots, cursor) = (shared(&mut self.slots), &self.cursor);
+        let chunks = homes.par_chunks_mut(CHUNK).zip(range.clone().into_par_iter().step_by(CHUNK));
+        let take = |range: Range<usize>, parts: &mut Vec<u32>| {
+            parts.clear();
+            for slot in slots.get(range).unwrap_or_default() {
+                parts.push(slot.load(Relaxed));
+                slot.store(0, Relaxed);
+            }
+        };
+        let work = |parts: &mut Vec<u32>, (homes, first): (&mut [i32], usize)| {
+            for (home, v) in homes.iter_mut().zip(first..) {
+                let end = cursor[v] as usize;
+                if degree[v] >= k {
+                    take(end..end + k as usize, parts);
+                    *home = largest(parts);
+                } else {
+                    take(end.saturating_sub(degree[v] as usize)..end, parts);
+                    parts.sort_unstable();
+                    *home = longest_run(parts);
+                }
+            }
+            run.advance(0)
+        };
+        run.install(|| chunks.try_for_each_init(Vec::new, work))
+    }
+}
+
+/// The index of the first largest count.
+fn largest(counts: &[u32]) -> i32 {
+    counts.iter().zip(0..).max_by_key(|&(&count, part)| (count, Reverse(part))).map_or(0, |(_, part)| part)
+}
+
+/// The first of the values that occur most often, in ascending values.
+fn longest_run(values: &[u32]) -> i32 {
+    let runs = values.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
+    runs.max_by_key(|&(len, value)| (len, Reverse(value))).map_or(0, |(_, value)| value as i32)
+}
+
+/// Deals the vertices without a record, and returns the loads.
+fn place_isolated(degree: &[u32], homes: &mut [i32], k: u32, run: &Run) -> Result<Vec<u64>> {
+    run.begin("vertices without records", 2 * homes.len() as u64);
+    let mut loads = vec![0_u64; k as usize];
+    for (homes, degrees) in homes.chunks(CHUNK).zip(degree.chunks(CHUNK)) {
+        let touched = homes.iter().zip(degrees).filter(|&(_, &degree)| degree > 0);
+        touched.for_each(|(&home, _)| loads[home as usize] += 1);
+        run.advance(homes.len() as u64)?;
+    }
+    let mut least: BinaryHeap<_> = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
+    for (homes, degrees) in homes.chunks_mut(CHUNK).zip(degree.chunks(CHUNK)) {
+        for (home, _) in homes.iter_mut().zip(degrees).filter(|&(_, &degree)| degree == 0) {
+            if let Some(mut top) = least.peek_mut() {
+                top.0.0 += 1;
+                *home = top.0.1;
+                loads[*home as usize] += 1;
+            }
+        }
+        run.advance(homes.len() as u64)?;
+    }
+    Ok(loads)
+}
+
+/// The same numbers, to be changed by several threads.
+fn shared(items: &mut [u32]) -> &[AtomicU32] {
+    const { assert!(size_of::<AtomicU32>() == 4 && align_of::<AtomicU32>() == align_of::<u32>()) }
+    // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
+    // the atomic ones are in use.
+    unsafe { std::slice::from_raw_parts(items.as_mut_ptr().cast(), items.len()) }
+}

@@ -1,0 +1,195 @@
+//! What the measures need from a partition: the integers behind every ratio.
+//!
+//! **Requirements.** A vertex partition as one part per vertex, `0..k`, in the order of the vertices; every function
+//! validates it first, and refuses it with the first vertex that is wrong.
+//!
+//! **Memory.** [`cut`]: `8 k²` bytes, per worker for small k (`16 k` per worker above [`cut::DENSE_PARTS`] parts).
+//! [`halo_sizes`]: 8 bytes per vertex. Counts over the vertices: `8 k` bytes per worker. All of it is checked against
+//! the budget first.
+//!
+//! **Algorithm.** One pass over the records for the cut; one for each 64 parts for the halos; one over the vertices
+//! for sizes, splits and labels. Every result is a sum of integers, so it does not depend on the threads; the one
+//! place with fractions, [`label_skew`], divides exact sums once.
+//!
+//! **Definitions.** A loop has no cut and no halo: it is counted apart. A parallel record counts like any other.
+
+pub mod cut;
+mod halo;
+pub mod homes;
+mod labels;
+mod replicas;
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::base::buffer::{Buffer, reserved};
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::capacity::validate_parts;
+
+pub use cut::{Cut, SparseMatrix, cut, sparse_matrix};
+pub use halo::halo_sizes;
+pub use labels::label_skew;
+pub use replicas::{Replicas, replicas};
+
+/// Vertices between two looks at the cancel flag: far below a millisecond.
+const CHUNK: usize = 1 << 16;
+
+/// Most workers that hold `8 k` bytes each; the vertices are read at the pace of the memory before.
+const WORKERS: usize = 8;
+
+/// Refuses an assignment that does not give each of `n` vertices a part in `0..k`.
+pub fn validate(assignment: &[i32], k: u32, n: u64, run: &Run) -> Result<()> {
+    validate_parts(k)?;
+    if assignment.len() as u64 != n {
+        let what = format!("{} entries for {n} vertices; it belongs to another graph", assignment.len());
+        return Err(Error::parameter("assignment", what));
+    }
+    run.begin("validate", n);
+    // A negative part is a huge one as u32. The maximum, unlike a search, is found at the pace of the memory.
+    let largest = |chunk: &[i32]| chunk.iter().fold(0, |largest, &part| (part as u32).max(largest));
+    let chunk = run.install(|| {
+        let wrong = |chunk: &[i32]| run.advance(chunk.len() as u64).map(|()| largest(chunk) >= k);
+        assignment
+            .par_chunks(CHUNK)
+            .map(wrong)
+            .enumerate()
+            .find_first(|(_, wrong)| !matches!(wrong, Ok(false)))
+            .map_or(Ok(None), |(index, wrong)| wrong.map(|_| Some(index)))
+    })?;
+    let Some(first) = chunk.map(|index| index * CHUNK) else { return Ok(()) };
+    let bad = assignment[first..].iter().zip(first..).find(|&(&part, _)| part as u32 >= k);
+    let (part, vertex) = bad.map_or((-1, first), |(&part, vertex)| (part, vertex));
+    Err(Error::parameter("assignment", format!("vertex {vertex} has part {part}, outside 0..{k}")))
+}
+
+/// Number of vertices of each part.
+pub fn part_sizes(assignment: &[i32], k: u32, run: &Run) -> Result<Vec<u64>> {
+    count_vertices(assignment, k, run, |_| true)
+}
+
+/// Number of vertices of each part that `mask` (one flag per vertex) selects: a split given as a mask.
+pub fn mask_counts(assignment: &[i32], mask: &[bool], k: u32, run: &Run) -> Result<Vec<u64>> {
+    if mask.len() != assignment.len() {
+        let what = format!("a mask of {} flags for {} vertices", mask.len(), assignment.len());
+        return Err(Error::parameter("splits", what));
+    }
+    count_vertices(assignment, k, run, |vertex| mask[vertex])
+}
+
+/// Number of vertices of each part among `ids`: a split given as a set of ids. An id that occurs twice counts once, as
+/// it would in a mask.
+pub fn split_counts(assignment: &[i32], ids: &[i64], k: u32, run: &Run) -> Result<Vec<u64>> {
+    let n = assignment.len();
+    run.require(n as u64 / 8 + 8, "the ids of a split as a set")?;
+    let mut selected: Buffer<u64> = Buffer::zeroed(n / 64 + 1, "split")?;
+    run.begin("split", ids.len() as u64);
+    for (chunk, ids) in ids.chunks(CHUNK).enumerate() {
+        for (&id, position) in ids.iter().zip(chunk * CHUNK..) {
+            // A negative id is a huge one here.
+            if id as u64 >= n as u64 {
+                let what = format!("entry {position} is {id}, outside 0..{n}; ids number the vertices");
+                return Err(Error::parameter("splits", what));
+            }
+            selected[id as usize / 64] |= 1 << (id % 64);
+        }
+        run.advance(ids.len() as u64)?;
+    }
+    count_vertices(assignment, k, run, |vertex| selected[vertex / 64] >> (vertex % 64) & 1 == 1)
+}
+
+/// Number of vertices of each part that `selected` holds for.
+fn count_vertices(
+    assignment: &[i32],
+    k: u32,
+    run: &Run,
+    selected: impl Fn(usize) -> bool + Sync,
+) -> Result<Vec<u64>> {
+    validate(assignment, k, assignment.len() as u64, run)?;
+    run.require(8 * u64::from(k) * run.threads().min(WORKERS) as u64, format!("counts of {k} parts"))?;
+    run.begin("count", assignment.len() as u64);
+    let init = || zeros(k as usize, "counts of the parts");
+    let states = over_vertices(assignment.len(), run, init, |counts, range| {
+        for (&part, vertex) in assignment[range.clone()].iter().zip(range) {
+            counts[part as usize] += u64::from(selected(vertex));
+        }
+        Ok(())
+    })?;
+    let mut total = init()?;
+    for counts in states {
+        total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
+    }
+    Ok(total)
+}
+
+/// Hands chunks of the vertices `0..n` to at most [`WORKERS`] workers and returns their states, in the order of the
+/// vertices.
+fn over_vertices<S: Send>(
+    n: usize,
+    run: &Run,
+    init: impl Fn() -> Result<S> + Sync,
+    step: impl Fn(&mut S, Range<usize>) -> Result<()> + Sync,
+) -> Result<Vec<S>> {
+    let share = n.div_ceil(run.threads().min(WORKERS)).next_multiple_of(CHUNK).max(CHUNK);
+    let work = |worker: usize| {
+        let mut state = init()?;
+        for start in (worker * share..n.min((worker + 1) * share)).step_by(CHUNK) {
+            let range = start..n.min(start + CHUNK);
+            run.advance(range.len() as u64)?;
+            step(&mut state, range)?;
+        }
+        Ok(state)
+    };
+    run.install(|| (0..n.div_ceil(share)).into_par_iter().map(work).collect())
+}
+
+/// `len` zeros, or an error instead of an abort.
+fn zeros(len: usize, what: &str) -> Result<Vec<u64>> {
+    let mut items = reserved(len, what)?;
+    items.resize(len, 0);
+    Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> Run {
+        Run::new(Some(3), None).unwrap()
+    }
+
+    #[test]
+    fn the_first_wrong_vertex_is_named() {
+        let mut assignment = vec![1; 5 * CHUNK];
+        assert!(validate(&assignment, 2, assignment.len() as u64, &run()).is_ok());
+        assignment[3 * CHUNK + 7] = 2;
+        assignment[4 * CHUNK] = -1;
+        let error = validate(&assignment, 2, assignment.len() as u64, &run()).unwrap_err().to_string();
+        assert_eq!(error, format!("assignment: vertex {} has part 2, outside 0..2", 3 * CHUNK + 7));
+        let error = validate(&[0, -1, 5], 2, 3, &run()).unwrap_err().to_string();
+        assert_eq!(error, "assignment: vertex 1 has part -1, outside 0..2");
+        let error = validate(&[0], 2, 2, &run()).unwrap_err().to_string();
+        assert!(error.contains("1 entries for 2 vertices"), "{error}");
+        assert!(validate(&[], 0, 0, &run()).is_err() && validate(&[], 1, 0, &run()).is_ok());
+    }
+
+    #[test]
+    fn splits_are_sets_of_valid_ids() {
+        let assignment = [0, 2, 2, 1];
+        assert_eq!(split_counts(&assignment, &[1, 2, 1, 3], 3, &run()).unwrap(), [0, 1, 2]);
+        assert_eq!(mask_counts(&assignment, &[true, true, false, false], 3, &run()).unwrap(), [1, 0, 1]);
+        for (ids, named) in [([0, 4], "entry 1 is 4"), ([-1, 0], "entry 0 is -1")] {
+            let error = split_counts(&assignment, &ids, 3, &run()).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+        assert!(mask_counts(&assignment, &[true], 3, &run()).is_err());
+    }
+
+    #[test]
+    fn a_cancelled_run_stops() {
+        let run = run();
+        run.cancel();
+        assert!(matches!(part_sizes(&[0; 10], 1, &run), Err(Error::Cancelled)));
+    }
+}

@@ -1,0 +1,93 @@
+//! Replicas of an edge partition: in how many parts each vertex has a record.
+//!
+//! **Memory.** 8 bytes per vertex, and one bit per vertex for those touched by any record.
+//!
+//! **Algorithm and parallelism.** As for [halos](super::halo_sizes): a mask of 64 parts per vertex, one pass over the
+//! records for every 64 parts. Loops count: they make their vertex a member of their part.
+
+use std::sync::atomic::AtomicU64;
+
+use super::halo::{PARTS, add, count_and_clear};
+use crate::base::buffer::{Buffer, shared};
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::capacity::validate_parts;
+use crate::edges::EdgeStream;
+use crate::exec::pass::pass;
+use crate::graph::checksum;
+use crate::graph::checksum::Hasher;
+
+/// What the measures of an edge partition need.
+#[derive(Debug)]
+pub struct Replicas {
+    /// Vertices with a record in each part.
+    pub sizes: Vec<u64>,
+    /// Vertices with a record in any part.
+    pub touched: u64,
+    /// Number of loops.
+    pub loops: u64,
+    /// See [`crate::graph::checksum`].
+    pub checksum: String,
+}
+
+#[derive(Default)]
+struct Worker {
+    hasher: Hasher,
+    loops: u64,
+}
+
+/// Counts replicas of an edge partition, given as the part of each record (`u8`, `i16` or `i32`).
+pub fn replicas<P: Copy + Into<i32> + Sync>(
+    edges: &dyn EdgeStream,
+    assignment: &[P],
+    k: u32,
+    run: &Run,
+) -> Result<Replicas> {
+    let (n, m) = (edges.num_vertices(), edges.num_edges());
+    validate_parts(k)?;
+    if assignment.len() as u64 != m {
+        let what = format!("{} entries for {m} records; it belongs to another graph", assignment.len());
+        return Err(Error::parameter("assignment", what));
+    }
+    run.require(9 * n + 8 * u64::from(k), format!("replica counts of {n} vertices (9 bytes each)"))?;
+    let passes = k.div_ceil(PARTS as u32);
+    run.begin("replicas", u64::from(passes) * (m + n));
+    let mut masks: Buffer<u64> = Buffer::zeroed(n as usize, "replica masks")?;
+    let mut touched: Buffer<u8> = Buffer::zeroed(n as usize, "touched vertices")?;
+    let (mut sizes, mut loops, mut sum) = (Vec::new(), 0, String::new());
+    for first in (0..k).step_by(PARTS) {
+        let masks_shared: &[AtomicU64] = shared(&mut masks);
+        let workers = pass(
+            edges,
+            run,
+            checksum::UNIT,
+            usize::MAX,
+            || Ok(Worker::default()),
+            |worker, start, records| {
+                if first == 0 {
+                    worker.hasher.update(start, records, m);
+                    worker.loops += records.iter().map(|&[u, v]| u64::from(u == v)).sum::<u64>();
+                }
+                for (&[u, v], &part) in records.iter().zip(&assignment[start as usize..]) {
+                    // A part outside 0..k would be dropped here, and is refused where partitions are made.
+                    let part = (part.into() as u32).wrapping_sub(first);
+                    let bit = u64::from(part < PARTS as u32) << (part % PARTS as u32);
+                    add(&masks_shared[u as usize], bit);
+                    add(&masks_shared[v as usize], bit);
+                }
+                Ok(())
+            },
+        )?;
+        if first == 0 {
+            loops = workers.iter().map(|worker| worker.loops).sum();
+            sum = checksum::combine(workers.into_iter().map(|worker| worker.hasher));
+        }
+        for (touched, &mask) in touched.iter_mut().zip(masks.iter()) {
+            *touched |= u8::from(mask != 0);
+        }
+        sizes.extend(count_and_clear(&mut masks, run)?);
+    }
+    sizes.truncate(k as usize);
+    let touched = touched.iter().map(|&touched| u64::from(touched)).sum();
+    Ok(Replicas { sizes, touched, loops, checksum: sum })
+}

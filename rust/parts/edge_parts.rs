@@ -1,0 +1,413 @@
+//! The parts of an edge partition.
+//!
+//! **Algorithm.** Edges go to the part of their record. From each part's edges its vertices are found and listed, and the
+//! copies of each vertex counted; then the [roots](super::roots) are chosen. In the end every part is written: its
+//! vertices with their degrees and roots, what it sends, and its rows; and, from what the leaves tell their roots, what it
+//! receives.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::files::{ArrayFile, Ids, part_folder};
+use super::layout::{Layout, Window};
+use super::roots::{Roots, choose_roots};
+use super::rows::{
+    Loaded, PartEdges, RowBuffers, RowFiles, Source, changed, check_local, for_each_part, write_rows,
+};
+use super::{Kind, PartSizes, check_records, in_degrees};
+use crate::base::buffer::{Buffer, reserved};
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::base::workers::{for_each, workers};
+use crate::capacity::validate_parts;
+use crate::edges::{BLOCK, EdgeStream};
+use crate::exec::pass::pass;
+use crate::exec::spill::spill_edges;
+use crate::sets::ranked::LocalSet;
+use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
+
+/// Writes the folders of all parts below `into`, and returns their sizes. `assignment` has the part of each record.
+pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
+    edges: &dyn EdgeStream,
+    assignment: &[P],
+    k: u32,
+    kind: Kind,
+    into: &Path,
+    run: &Run,
+) -> Result<Vec<PartSizes>> {
+    validate_parts(k)?;
+    check_records(edges)?;
+    let (n, m) = (edges.num_vertices(), edges.num_edges());
+    if assignment.len() as u64 != m {
+        let what = format!("{} entries for {m} records; it belongs to another graph", assignment.len());
+        return Err(Error::parameter("assignment", what));
+    }
+    let what = format!("writing the parts of {n} vertices");
+    let counting = workers(run, super::COUNTERS, 16 * u64::from(k), 4 * n + 8 * u64::from(k), &what)?;
+    let most = kind.most_edges(m);
+    let (directory, buffers) = crate::exec::spill::memory(most, Layout::most_buckets(n, most, k.into()));
+    // In-degrees; copies, roots and order (both ways) of the vertices. Layouts and numbers of roots; directories of the spilled.
+    let fixed = 20 * n + 512 * u64::from(k) + 2 * directory;
+    let each = 4 * n + LocalSet::memory(n) + 2 * (RowBuffers::memory(most + n) + buffers);
+    let writing = workers(run, usize::MAX, fixed, each, &what)?;
+
+    let layout = part_layout(edges, assignment, k, kind, counting, run)?;
+    let degree = in_degrees(edges, kind, counting, run, |_| true)?;
+    run.begin("buckets", m);
+    let spilled = spill_edges(edges, run, writing, into, layout.buckets(), |writer, first, records| {
+        for ((&[u, v], id), &part) in records.iter().zip(first..).zip(&assignment[first as usize..]) {
+            let place = layout.place(part.into() as usize);
+            let bucket = layout.bucket(place, 0);
+            writer.push(bucket, Entry::new(u, v, id, place.tag, false))?;
+            if kind.turns([u, v]) {
+                writer.push(bucket, Entry::new(v, u, m + id, place.tag, false))?;
+            }
+        }
+        Ok(())
+    })?;
+    let parts = EdgeParts { n, k: k as usize, layout, spilled, into, run, workers: writing };
+    let (copies, touched) = parts.list_vertices()?;
+    let roots = choose_roots(&copies, &touched, into, writing, run)?;
+    drop(copies);
+    let sizes = parts.write_all(&degree, &roots, &touched)?;
+    drop(degree);
+    parts.write_receivers(&roots, &sizes)?;
+    Ok(sizes)
+}
+
+/// Counts the edges of each part, and refuses parts outside `0..k`.
+fn part_layout<P: Copy + Into<i32> + Sync>(
+    edges: &dyn EdgeStream,
+    assignment: &[P],
+    k: u32,
+    kind: Kind,
+    workers: usize,
+    run: &Run,
+) -> Result<Layout> {
+    run.begin("count", edges.num_edges());
+    let init = || Buffer::<u64>::zeroed(k as usize, "edges of the parts");
+    let states = pass(edges, run, BLOCK, workers, init, |counts: &mut Buffer<u64>, first, records| {
+        for ((&record, id), &part) in records.iter().zip(first..).zip(&assignment[first as usize..]) {
+            let part = part.into();
+            let Some(count) = counts.get_mut(part as u32 as usize) else {
+                let what = format!("record {id} has part {part}, outside 0..{k}");
+                return Err(Error::parameter("assignment", what));
+            };
+            *count += 1 + u64::from(kind.turns(record));
+        }
+        Ok(())
+    })?;
+    let mut layout = Layout::default();
+    for part in 0..k as usize {
+        let edges = states.iter().map(|counts| counts[part]).sum();
+        layout.add_part(std::iter::once((0, edges)));
+    }
+    Ok(layout)
+}
+
+/// The edges of all parts.
+struct EdgeParts<'a> {
+    n: u64,
+    k: usize,
+    layout: Layout,
+    spilled: Spilled,
+    into: &'a Path,
+    run: &'a Run,
+    workers: usize,
+}
+
+/// What a worker needs to go through the edges of parts.
+struct Worker {
+    set: LocalSet,
+    loaded: Loaded,
+    chunk: Vec<Entry>,
+    found: Vec<(usize, PartSizes)>,
+}
+
+impl EdgeParts<'_> {
+    fn worker(&self) -> Result<Worker> {
+        let set = LocalSet::new(self.n)?;
+        Ok(Worker { set, loaded: Loaded::new(&self.layout)?, chunk: Vec::new(), found: Vec::new() })
+    }
+
+    /// Calls `each` with every part of the group and its edges.
+    fn for_each_part(
+        &self,
+        group: usize,
+        loaded: &mut Loaded,
+        chunk: &mut Vec<Entry>,
+        each: impl FnMut(usize, PartEdges, &mut Vec<Entry>) -> Result<()>,
+    ) -> Result<()> {
+        let group = &self.layout.groups[group];
+        for_each_part(&self.layout, group, &self.spilled, loaded, chunk, self.run, each)
+    }
+
+    /// Writes the vertices that the edges of each part touch; returns in how many parts each vertex is, and how many
+    /// vertices each part has.
+    fn list_vertices(&self) -> Result<(Buffer<u32>, Vec<u64>)> {
+        let mut of_vertex: Buffer<u32> = Buffer::zeroed(self.n as usize, "copies")?;
+        let copies = shared(&mut of_vertex);
+        self.run.begin("vertices", self.layout.num_edges());
+        let groups = self.layout.groups.len();
+        let states = for_each(
+            self.run,
+            self.workers,
+            groups,
+            || self.worker(),
+            |worker, group| {
+                let Worker { set, loaded, chunk, found } = worker;
+                self.for_each_part(group, loaded, chunk, |part, edges, chunk| {
+                    edges.read(chunk, self.run, |entries| {
+                        for entry in entries {
+                            set.insert(entry.source);
+                            set.insert(entry.target);
+                        }
+                        Ok(())
+                    })?;
+                    let folder = part_folder(self.into, part);
+                    std::fs::create_dir(&folder).map_err(|error| Error::io(&folder, error))?;
+                    let mut vertices = ArrayFile::create(&folder, "vertices.npy", self.run)?;
+                    for v in set.iter() {
+                        copies[v as usize].fetch_add(1, Relaxed);
+                        vertices.push(v as i64)?;
+                    }
+                    found.push((part, PartSizes { num_inner: vertices.count(), ..Default::default() }));
+                    set.clear();
+                    vertices.finish()
+                })
+            },
+        )?;
+        let mut sizes = vec![0; self.k];
+        states
+            .iter()
+            .flat_map(|worker| &worker.found)
+            .for_each(|(part, found)| sizes[*part] = found.num_inner);
+        Ok((of_vertex, sizes))
+    }
+
+    /// Writes all but what is received; `touched` has the number of vertices listed so far.
+    fn write_all(&self, degree: &[u32], roots: &Roots, touched: &[u64]) -> Result<Vec<PartSizes>> {
+        self.run.begin("parts", 3 * self.layout.num_edges());
+        let groups = self.layout.groups.len();
+        let states = for_each(
+            self.run,
+            self.workers,
+            groups,
+            || self.worker(),
+            |worker, group| {
+                let Worker { set, loaded, chunk, found } = worker;
+                self.for_each_part(group, loaded, chunk, |part, edges, chunk| {
+                    let folder = part_folder(self.into, part);
+                    let listed = Ids::open(&folder, "vertices.npy", 0, touched[part])?;
+                    listed.for_each(self.run, |v| {
+                        set.insert(v);
+                        Ok(())
+                    })?;
+                    roots.isolated_in(part).iter().for_each(|&v| set.insert(v));
+                    let mut sizes = self.write_vertices(part, set, degree, roots)?;
+                    (sizes.num_rows, sizes.num_edges) =
+                        self.write_edges(&folder, set, edges, sizes.num_inner, chunk)?;
+                    set.clear();
+                    found.push((part, sizes));
+                    Ok(())
+                })
+            },
+        )?;
+        let mut sizes = vec![PartSizes::default(); self.k];
+        states.iter().flat_map(|worker| &worker.found).for_each(|&(part, found)| sizes[part] = found);
+        Ok(sizes)
+    }
+
+    /// Writes `vertices`, `degree`, `root` and the lists of what is sent, and numbers the set.
+    fn write_vertices(
+        &self,
+        part: usize,
+        set: &mut LocalSet,
+        degree: &[u32],
+        roots: &Roots,
+    ) -> Result<PartSizes> {
+        let folder = part_folder(self.into, part);
+        let num_inner = set.number();
+        check_local(part, num_inner)?;
+        let mut vertices = ArrayFile::create(&folder, "vertices.npy", self.run)?;
+        let mut degrees = ArrayFile::create(&folder, "degree.npy", self.run)?;
+        let mut root = ArrayFile::create(&folder, "root.npy", self.run)?;
+        let mut leaves = reserved(self.k + 1, "lists of leaves")?;
+        leaves.resize(self.k + 1, 0_u64);
+        for v in set.iter() {
+            let owner = roots.of_vertex[v as usize];
+            vertices.push(v as i64)?;
+            degrees.push(i64::from(degree[v as usize]))?;
+            root.push(owner as i32)?;
+            leaves[owner as usize + 1] += u64::from(owner as usize != part);
+        }
+        vertices.finish()?;
+        degrees.finish()?;
+        root.finish()?;
+        let mut indptr = ArrayFile::<i64>::create(&folder, "send_indptr.npy", self.run)?;
+        for peer in 0..=self.k {
+            leaves[peer] += if peer == 0 { 0 } else { leaves[peer - 1] };
+            indptr.push(leaves[peer] as i64)?;
+        }
+        indptr.finish()?;
+        let num_send = leaves[self.k];
+        let mut send: Buffer<i32> = Buffer::zeroed(num_send as usize, "lists of leaves")?;
+        for (v, local) in set.iter().zip(0..) {
+            let owner = roots.of_vertex[v as usize] as usize;
+            if owner != part {
+                send[leaves[owner] as usize] = local;
+                leaves[owner] += 1;
+            }
+        }
+        let mut file = ArrayFile::create(&folder, "send.npy", self.run)?;
+        file.extend(&send)?;
+        file.finish()?;
+        Ok(PartSizes { num_inner, num_roots: num_inner - num_send, num_send, ..Default::default() })
+    }
+
+    /// Writes the rows of all local vertices. Edges beyond a window are spilled once more, by windows.
+    fn write_edges(
+        &self,
+        folder: &Path,
+        set: &LocalSet,
+        edges: PartEdges,
+        num_local: u64,
+        chunk: &mut Vec<Entry>,
+    ) -> Result<(u64, u64)> {
+        let mut counts: Buffer<u32> = Buffer::zeroed(num_local as usize, "in-degrees of a part")?;
+        edges.read(chunk, self.run, |entries| {
+            for entry in entries {
+                let count = counts.get_mut(set.local(entry.target) as usize).ok_or_else(changed)?;
+                *count += 1;
+            }
+            Ok(())
+        })?;
+        let mut files = RowFiles::create(folder, self.run)?;
+        let degrees = || counts.iter().map(|&count| u64::from(count));
+        let mut layout = Layout::default();
+        layout.add_part((0..).zip(degrees()));
+        let mut buffers = RowBuffers::new(layout.windows())?;
+        let spilled;
+        let windows: Vec<(Window, Source)> = if layout.buckets() == 1 {
+            edges.windows(num_local)
+        } else {
+            spilled = self.spill_rows(&layout, set, edges, chunk)?;
+            (0..layout.buckets())
+                .map(|bucket| (layout.window(bucket), Source::Spilled(&spilled, bucket)))
+                .collect()
+        };
+        let row = |entry: &Entry| set.local(entry.target);
+        let local = |entry: &Entry| set.local(entry.source);
+        write_rows(&mut files, &windows, degrees(), row, local, &mut buffers, self.run)?;
+        files.finish()
+    }
+
+    /// Sorts the edges of one part by windows of its rows.
+    fn spill_rows(
+        &self,
+        layout: &Layout,
+        set: &LocalSet,
+        edges: PartEdges,
+        chunk: &mut Vec<Entry>,
+    ) -> Result<Spilled> {
+        let spill = Spill::create(self.into, layout.buckets())?;
+        let mut writer = spill.writer()?;
+        edges.read(chunk, self.run, |entries| {
+            for entry in entries {
+                let bucket = layout.bucket(layout.place(0), set.local(entry.target));
+                writer.push(bucket, *entry)?;
+            }
+            Ok(())
+        })?;
+        let pieces = Pieces::of(vec![writer])?;
+        spill.seal(pieces)
+    }
+
+    /// Writes what each part receives: its roots, by the parts that hold a leaf.
+    fn write_receivers(&self, roots: &Roots, sizes: &[PartSizes]) -> Result<()> {
+        let mut layout = Layout::default();
+        roots.num_leaves.iter().for_each(|&leaves| layout.add_part(std::iter::once((0, leaves))));
+        let vertices =
+            |part: usize| Ids::open(&part_folder(self.into, part), "vertices.npy", 0, sizes[part].num_inner);
+        let spill = Spill::create(self.into, layout.buckets())?;
+        self.run.begin("leaves", self.k as u64);
+        let writers = for_each(
+            self.run,
+            self.workers,
+            self.k,
+            || spill.writer(),
+            |writer, part| {
+                writer.begin(part as u64)?;
+                vertices(part)?.for_each(self.run, |v| {
+                    let owner = roots.of_vertex[v as usize] as usize;
+                    if owner == part {
+                        return Ok(());
+                    }
+                    let place = layout.place(owner);
+                    writer
+                        .push(layout.bucket(place, 0), Entry::new(part as u32, v as u32, 0, place.tag, false))
+                })?;
+                self.run.advance(1).map(drop)
+            },
+        )?;
+        let pieces = Pieces::of(writers)?;
+        let leaves = EdgeParts { layout, spilled: spill.seal(pieces)?, ..*self };
+        let groups = leaves.layout.groups.len();
+        self.run.begin("receivers", leaves.layout.num_edges());
+        for_each(
+            self.run,
+            self.workers,
+            groups,
+            || leaves.worker(),
+            |worker, group| {
+                let Worker { set, loaded, chunk, .. } = worker;
+                leaves.for_each_part(group, loaded, chunk, |part, edges, chunk| {
+                    vertices(part)?.for_each(self.run, |v| {
+                        set.insert(v);
+                        Ok(())
+                    })?;
+                    set.number();
+                    leaves.write_receiver(part, set, edges, chunk)?;
+                    set.clear();
+                    Ok(())
+                })
+            },
+        )?;
+        Ok(())
+    }
+
+    /// Writes the leaves of a part's roots, which come by the parts that hold them, and then ascending.
+    fn write_receiver(
+        &self,
+        part: usize,
+        set: &LocalSet,
+        edges: PartEdges,
+        chunk: &mut Vec<Entry>,
+    ) -> Result<()> {
+        let folder = part_folder(self.into, part);
+        let mut indptr = ArrayFile::<i64>::create(&folder, "recv_indptr.npy", self.run)?;
+        let mut recv = ArrayFile::<i32>::create(&folder, "recv.npy", self.run)?;
+        edges.read(chunk, self.run, |entries| {
+            for entry in entries {
+                while indptr.count() <= u64::from(entry.source) {
+                    indptr.push(recv.count() as i64)?;
+                }
+                recv.push(set.local(entry.target) as i32)?;
+            }
+            Ok(())
+        })?;
+        while indptr.count() <= self.k as u64 {
+            indptr.push(recv.count() as i64)?;
+        }
+        indptr.finish()?;
+        recv.finish()
+    }
+}
+
+/// The same numbers, to be raised by several threads.
+fn shared(items: &mut [u32]) -> &[AtomicU32] {
+    const { assert!(size_of::<AtomicU32>() == 4 && align_of::<AtomicU32>() == align_of::<u32>()) }
+    // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
+    // the atomic ones are in use.
+    unsafe { std::slice::from_raw_parts(items.as_mut_ptr().cast(), items.len()) }
+}

@@ -1,0 +1,162 @@
+//! The `.npy` files of a part, written from front to back.
+//!
+//! Plain files: they lie in a directory that appears as a whole or not at all, and that its owner forces to the disk.
+
+use std::fs::File;
+use std::marker::PhantomData;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use bytemuck::Pod;
+
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::edges::npy;
+
+/// Bytes of the header of every one-dimensional array, however long.
+pub const HEADER: u64 = 128;
+
+/// Bytes collected before the system is called.
+const BUFFER: usize = 1 << 16;
+
+/// Bytes written between two looks at the cancel flag: a busy disk may take its time.
+const AT_ONCE: usize = 1 << 20;
+
+/// The folder of a part.
+pub fn part_folder(into: &Path, part: usize) -> PathBuf {
+    into.join(format!("part-{part:05}"))
+}
+
+/// A type of items in a `.npy` file.
+pub trait Item: Pod {
+    /// The type's name in the header.
+    const DESCR: &'static str;
+}
+
+impl Item for i32 {
+    const DESCR: &'static str = "<i4";
+}
+
+impl Item for i64 {
+    const DESCR: &'static str = "<i8";
+}
+
+/// A one-dimensional array that is being written; `finish` makes it valid.
+pub struct ArrayFile<'a, T> {
+    run: &'a Run,
+    path: PathBuf,
+    file: File,
+    buffer: Vec<u8>,
+    /// Where the buffer goes.
+    offset: u64,
+    item: PhantomData<T>,
+}
+
+impl<'a, T: Item> ArrayFile<'a, T> {
+    /// Creates `folder/name`; what is there is replaced.
+    pub fn create(folder: &Path, name: &str, run: &'a Run) -> Result<Self> {
+        Self::open(folder, name, run, File::options().write(true).create(true).truncate(true), |_| Ok(HEADER))
+    }
+
+    /// Continues `folder/name`, which a former [`ArrayFile`] finished.
+    pub fn append(folder: &Path, name: &str, run: &'a Run) -> Result<Self> {
+        Self::open(folder, name, run, File::options().write(true), |file| Ok(file.metadata()?.len()))
+    }
+
+    fn open(
+        folder: &Path,
+        name: &str,
+        run: &'a Run,
+        options: &std::fs::OpenOptions,
+        end: impl Fn(&File) -> std::io::Result<u64>,
+    ) -> Result<Self> {
+        let path = folder.join(name);
+        let opened = options.open(&path).and_then(|file| Ok((end(&file)?, file)));
+        let (offset, file) = opened.map_err(|error| Error::io(&path, error))?;
+        Ok(Self { run, path, file, buffer: Vec::new(), offset, item: PhantomData })
+    }
+
+    /// Appends an item.
+    #[inline]
+    pub fn push(&mut self, item: T) -> Result<()> {
+        self.buffer.extend_from_slice(bytemuck::bytes_of(&item));
+        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+    }
+
+    /// Appends items.
+    pub fn extend(&mut self, items: &[T]) -> Result<()> {
+        self.flush()?;
+        self.write(bytemuck::cast_slice(items))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        self.write(&buffer)?;
+        buffer.clear();
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        for bytes in bytes.chunks(AT_ONCE) {
+            self.file.write_all_at(bytes, self.offset).map_err(|error| Error::io(&self.path, error))?;
+            self.offset += bytes.len() as u64;
+            self.run.advance(0)?;
+        }
+        Ok(())
+    }
+
+    /// Number of items so far.
+    pub fn count(&self) -> u64 {
+        (self.offset - HEADER + self.buffer.len() as u64) / size_of::<T>() as u64
+    }
+
+    /// Writes the header.
+    pub fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        let head = npy::header(T::DESCR, &[self.count()]);
+        debug_assert_eq!(head.len() as u64, HEADER);
+        self.file.write_all_at(&head, 0).map_err(|error| Error::io(&self.path, error))
+    }
+}
+
+/// A one-dimensional int64 array that an [`ArrayFile`] wrote, read piece by piece.
+pub struct Ids {
+    path: PathBuf,
+    file: File,
+    next: u64,
+    end: u64,
+    buffer: Vec<i64>,
+}
+
+impl Ids {
+    /// Opens `folder/name` at the items `start..end`.
+    pub fn open(folder: &Path, name: &str, start: u64, end: u64) -> Result<Self> {
+        let path = folder.join(name);
+        let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
+        Ok(Self { path, file, next: start, end, buffer: Vec::new() })
+    }
+
+    /// The next ids, at most 64 KiB of them; none at the end.
+    pub fn read(&mut self) -> Result<&[i64]> {
+        let count = (self.end - self.next.min(self.end)).min((BUFFER / 8) as u64);
+        self.buffer.resize(count as usize, 0);
+        let offset = HEADER + 8 * self.next;
+        let read = self.file.read_exact_at(bytemuck::cast_slice_mut(&mut self.buffer), offset);
+        read.map_err(|error| Error::io(&self.path, error))?;
+        self.next += count;
+        Ok(&self.buffer)
+    }
+
+    /// Hands all ids to `each`.
+    pub fn for_each(mut self, run: &Run, mut each: impl FnMut(u64) -> Result<()>) -> Result<()> {
+        loop {
+            let ids = self.read()?;
+            if ids.is_empty() {
+                return Ok(());
+            }
+            ids.iter().try_for_each(|&id| each(id as u64))?;
+            run.advance(0)?;
+        }
+    }
+}

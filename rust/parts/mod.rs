@@ -1,0 +1,148 @@
+//! The parts of a partition as arrays in `.npy` files (docs/partition-directory.md), written from the edge stream.
+//!
+//! **Requirements.** A vertex or an edge partition, and what a record means as directed edges ([`Kind`]). The files go
+//! below a directory that appears as a whole or not at all; whoever owns it discards it after an error.
+//!
+//! **Algorithm.** In-degrees are counted; a second pass sends each directed edge to the part of its destination, through
+//! one temporary file (`spill`); then every part is made from its own edges alone: its halo is a ranked bit set
+//! (`local_set`), its rows are sorted in memory window by window (`layout`, `rows`). What a part holds depends on the
+//! order of the records only, not on threads or buffers.
+//!
+//! **Memory.** [`write_vertex_parts`]: 16 bytes per vertex (20 for `halo_hops` 0 and 2), and for each worker 0.2 bytes per
+//! vertex (0.4 for `halo_hops=2`) and at most 85 MB. [`write_edge_parts`]: 20 bytes per vertex, and for each worker 4.2 bytes
+//! per vertex and at most 170 MB. Per part 128 bytes (512). Nothing grows with the edges but the directory of the temporary
+//! file, a thousandth of it. If the budget is tight, fewer workers are used. The assignment belongs to the caller.
+//!
+//! **Disk.** Beside the output, for the time of the call, 16 bytes per directed edge (32 for `halo_hops=2`); edge
+//! partitions 16 bytes per copy of a vertex besides, and as much again for the edges of the parts at work that exceed a
+//! window.
+//!
+//! **Parallelism.** Passes over the edges run on all threads, then parts do, so that more than one part is needed for more
+//! than one thread. Every thread may write at once.
+
+mod edge_parts;
+mod files;
+mod gather;
+mod layout;
+mod roots;
+mod rows;
+mod second_hop;
+mod vertex_parts;
+
+use rayon::prelude::*;
+
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::pass::pass;
+use crate::sets::spill;
+
+pub use edge_parts::write_edge_parts;
+pub use gather::{Gather, RowGatherer, Rows};
+pub use vertex_parts::write_vertex_parts;
+
+/// What a record says in directed edges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Record r = (u, v) is the edge r from u to v and the edge m + r from v to u; a loop is the edge r alone.
+    Undirected,
+    /// Record r is the edge r, and another record is its reverse.
+    Symmetric,
+    /// Record r is the edge r.
+    Directed,
+}
+
+impl Kind {
+    /// The kind of that name.
+    pub fn named(name: &str) -> Result<Kind> {
+        match name {
+            "undirected" => Ok(Kind::Undirected),
+            "symmetric" => Ok(Kind::Symmetric),
+            "directed" => Ok(Kind::Directed),
+            _ => Err(Error::parameter(
+                "kind",
+                format!("unknown kind {name:?}; known are undirected, symmetric, directed"),
+            )),
+        }
+    }
+
+    /// Most directed edges that `m` records make.
+    fn most_edges(self, m: u64) -> u64 {
+        if self == Kind::Undirected { m.saturating_mul(2) } else { m }
+    }
+
+    /// Whether the record is also an edge from its second vertex to its first.
+    #[inline(always)]
+    fn turns(self, [u, v]: Record) -> bool {
+        self == Kind::Undirected && u != v
+    }
+}
+
+/// What `part.json` says of a part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PartSizes {
+    /// Inner vertices; of an edge partition, all local vertices.
+    pub num_inner: u64,
+    /// Halo vertices at distance 1 and 2.
+    pub num_halo: [u64; 2],
+    /// Vertices whose in-edges are here.
+    pub num_rows: u64,
+    /// Edges here.
+    pub num_edges: u64,
+    /// Root copies (edge partitions only).
+    pub num_roots: u64,
+    /// Leaves: copies whose root is elsewhere (edge partitions only).
+    pub num_send: u64,
+}
+
+/// Refuses more records than ids have bits for.
+fn check_records(edges: &dyn EdgeStream) -> Result<()> {
+    let m = edges.num_edges();
+    if m < 1 << (spill::ID_BITS - 1) {
+        return Ok(());
+    }
+    Err(Error::Capacity(format!("{m} records; the parts of at most 2^{} can be written", spill::ID_BITS - 1)))
+}
+
+/// Most workers of a pass that counts; each has 4 bytes per vertex.
+const COUNTERS: usize = 4;
+
+/// In-degree of every vertex, over the records that are `counted`. Holds 4 bytes per vertex and worker.
+fn in_degrees(
+    edges: &dyn EdgeStream,
+    kind: Kind,
+    workers: usize,
+    run: &Run,
+    counted: impl Fn(Record) -> bool + Sync,
+) -> Result<Buffer<u32>> {
+    let n = edges.num_vertices() as usize;
+    run.begin("degrees", edges.num_edges());
+    let init = || Buffer::zeroed(n, "degrees");
+    let states =
+        pass(edges, run, BLOCK, workers.min(COUNTERS), init, |degree: &mut Buffer<u32>, _, records| {
+            // Saturating, so that a degree beyond 32 bits is seen in the end. What is not counted adds 0.
+            for &[u, v] in records {
+                let one = u32::from(counted([u, v]));
+                degree[v as usize] = degree[v as usize].saturating_add(one);
+                let one = one & u32::from(kind.turns([u, v]));
+                degree[u as usize] = degree[u as usize].saturating_add(one);
+            }
+            Ok(())
+        })?;
+    let mut states = states.into_iter();
+    let mut total = states.next().map_or_else(init, Ok)?;
+    for degree in states {
+        let add = |(total, part): (&mut u32, &u32)| *total = total.saturating_add(*part);
+        run.install(|| total.par_iter_mut().zip(degree.par_iter()).with_min_len(1 << 14).for_each(add));
+        run.advance(0)?;
+    }
+    if edges.num_edges() >= u64::from(u32::MAX)
+        && let Some(v) = total.iter().position(|&degree| degree == u32::MAX)
+    {
+        return Err(Error::Capacity(format!(
+            "vertex {v} has 2^32 - 1 in-edges or more; degrees are 32 bits"
+        )));
+    }
+    Ok(total)
+}

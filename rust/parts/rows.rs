@@ -1,0 +1,341 @@
+//! The in-edges of a part's rows: from entries in stream order to `indptr`, `indices` and `edge_ids`.
+//!
+//! **Memory.** Per worker 16 bytes for each edge or row of the largest window, and 32 bytes for each entry of the largest
+//! bucket that several parts share. Rows too long for a window are streamed.
+
+use std::ops::Range;
+use std::path::Path;
+
+use super::files::ArrayFile;
+use super::layout::{Group, Layout, WINDOW, Window};
+use crate::base::buffer::Buffer;
+use crate::base::error::{Error, Result};
+use crate::base::prefetch::prefetch;
+use crate::base::run::Run;
+use crate::edges::BLOCK;
+use crate::sets::spill::{Entry, Spilled};
+
+/// How many entries ahead memory is asked for.
+const AHEAD: usize = 16;
+
+/// Entries between two looks at the cancel flag.
+const CHUNK: usize = BLOCK as usize / 16;
+
+/// The largest number of local vertices, whose ids are int32.
+pub const MAX_LOCAL: u64 = 1 << 31;
+
+/// Entries in stream order.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// In memory.
+    Loaded(&'a [Entry]),
+    /// A bucket of a file.
+    Spilled(&'a Spilled, usize),
+}
+
+impl Source<'_> {
+    /// Hands all entries to `each`.
+    pub fn read(
+        self,
+        buf: &mut Vec<Entry>,
+        run: &Run,
+        mut each: impl FnMut(&[Entry]) -> Result<()>,
+    ) -> Result<()> {
+        match self {
+            Source::Spilled(spilled, bucket) => spilled.read(bucket, buf, run, each),
+            Source::Loaded(entries) => entries.chunks(CHUNK).try_for_each(|entries| {
+                each(entries)?;
+                run.advance(entries.len() as u64)
+            }),
+        }
+    }
+}
+
+/// The entries of a group that shares a bucket.
+pub struct Loaded {
+    entries: Buffer<Entry>,
+    sorted: Buffer<Entry>,
+    /// Where the entries of each part end.
+    ends: Vec<usize>,
+}
+
+impl Loaded {
+    /// Room for any group of the layout.
+    pub fn new(layout: &Layout) -> Result<Self> {
+        let largest = |parts: usize| {
+            let groups = layout.groups.iter().filter(|group| group.whole && group.parts.len() >= parts);
+            groups.map(|group| layout.window(group.buckets.start).edges as usize).max().unwrap_or(0)
+        };
+        let entries = Buffer::zeroed(largest(1), "entries of a bucket")?;
+        let sorted = Buffer::zeroed(largest(2), "sorted entries of a bucket")?;
+        Ok(Self { entries, sorted, ends: Vec::new() })
+    }
+
+    /// Loads a bucket and sorts its entries by tag, of which there are `tags`.
+    fn load(&mut self, bucket: Source, tags: usize, buf: &mut Vec<Entry>, run: &Run) -> Result<()> {
+        self.ends.clear();
+        self.ends.resize(tags, 0);
+        let mut filled = 0;
+        bucket.read(buf, run, |entries| {
+            let Some(place) = self.entries.get_mut(filled..filled + entries.len()) else {
+                return Err(changed());
+            };
+            place.copy_from_slice(entries);
+            filled += entries.len();
+            for entry in entries {
+                self.ends[entry.tag()] += 1;
+            }
+            Ok(())
+        })?;
+        let mut end = 0;
+        for count in &mut self.ends {
+            end += std::mem::replace(count, end);
+        }
+        if tags == 1 {
+            self.ends[0] = filled;
+            return Ok(());
+        }
+        for entries in self.entries[..filled].chunks(CHUNK) {
+            for entry in entries {
+                let end = &mut self.ends[entry.tag()];
+                self.sorted[*end] = *entry;
+                *end += 1;
+            }
+            run.advance(0)?;
+        }
+        Ok(())
+    }
+
+    /// The entries with that tag.
+    fn part(&self, tag: usize) -> &[Entry] {
+        let start = if tag == 0 { 0 } else { self.ends[tag - 1] };
+        let entries = if self.ends.len() == 1 { &self.entries } else { &self.sorted };
+        &entries[start..self.ends[tag]]
+    }
+}
+
+/// The edges of one part.
+#[derive(Clone, Copy)]
+pub struct PartEdges<'a> {
+    windows: &'a [Window],
+    sources: &'a [Source<'a>],
+}
+
+impl<'a> PartEdges<'a> {
+    /// Hands all entries to `each`.
+    pub fn read(
+        self,
+        buf: &mut Vec<Entry>,
+        run: &Run,
+        mut each: impl FnMut(&[Entry]) -> Result<()>,
+    ) -> Result<()> {
+        self.sources.iter().try_for_each(|source| source.read(buf, run, &mut each))
+    }
+
+    /// The windows of the part, which has so many rows.
+    pub fn windows(self, rows: u64) -> Vec<(Window, Source<'a>)> {
+        let window = |(&window, &source)| match source {
+            Source::Loaded(entries) => (Window::whole(rows, entries.len() as u64), source),
+            Source::Spilled(..) => (window, source),
+        };
+        self.windows.iter().zip(self.sources).map(window).collect()
+    }
+}
+
+/// Calls `each` with every part of the group and its edges.
+pub fn for_each_part(
+    layout: &Layout,
+    group: &Group,
+    spilled: &Spilled,
+    loaded: &mut Loaded,
+    chunk: &mut Vec<Entry>,
+    run: &Run,
+    mut each: impl FnMut(usize, PartEdges, &mut Vec<Entry>) -> Result<()>,
+) -> Result<()> {
+    let windows = &layout.windows()[group.buckets.clone()];
+    if !group.whole {
+        let sources: Vec<_> = group.buckets.clone().map(|bucket| Source::Spilled(spilled, bucket)).collect();
+        return each(group.parts.start, PartEdges { windows, sources: &sources }, chunk);
+    }
+    loaded.load(Source::Spilled(spilled, group.buckets.start), group.parts.len(), chunk, run)?;
+    for (tag, part) in group.parts.clone().enumerate() {
+        each(part, PartEdges { windows, sources: &[Source::Loaded(loaded.part(tag))] }, chunk)?;
+        run.advance(0)?;
+    }
+    Ok(())
+}
+
+/// What [`write_rows`] works in.
+pub struct RowBuffers {
+    ends: Buffer<u32>,
+    sources: Buffer<i32>,
+    ids: Buffer<i64>,
+    chunk: Vec<Entry>,
+}
+
+impl RowBuffers {
+    /// Room for the windows given.
+    pub fn new(windows: &[Window]) -> Result<Self> {
+        let (mut rows, mut edges) = (0, CHUNK);
+        for window in windows {
+            rows = rows.max(window.rows as usize);
+            edges = edges.max(window.edges.min(WINDOW) as usize);
+        }
+        Ok(Self {
+            ends: Buffer::zeroed(rows, "rows of a window")?,
+            sources: Buffer::zeroed(edges, "sources of a window")?,
+            ids: Buffer::zeroed(edges, "edge ids of a window")?,
+            chunk: Vec::new(),
+        })
+    }
+
+    /// Bytes of the buffers of this module for windows of at most `rows` rows and edges.
+    pub fn memory(rows: u64) -> u64 {
+        48 * rows.min(WINDOW) + (1 << 20)
+    }
+}
+
+/// The files that hold the in-edges of a part.
+pub struct RowFiles<'a> {
+    indptr: ArrayFile<'a, i64>,
+    indices: ArrayFile<'a, i32>,
+    edge_ids: ArrayFile<'a, i64>,
+}
+
+impl<'a> RowFiles<'a> {
+    /// Creates the files in the folder of a part.
+    pub fn create(folder: &Path, run: &'a Run) -> Result<Self> {
+        let mut indptr = ArrayFile::create(folder, "indptr.npy", run)?;
+        indptr.push(0)?;
+        let edge_ids = ArrayFile::create(folder, "edge_ids.npy", run)?;
+        Ok(Self { indptr, indices: ArrayFile::create(folder, "indices.npy", run)?, edge_ids })
+    }
+
+    /// Continues files that were finished.
+    pub fn append(folder: &Path, run: &'a Run) -> Result<Self> {
+        let (indptr, edge_ids) =
+            (ArrayFile::append(folder, "indptr.npy", run)?, ArrayFile::append(folder, "edge_ids.npy", run)?);
+        Ok(Self { indptr, indices: ArrayFile::append(folder, "indices.npy", run)?, edge_ids })
+    }
+
+    /// Finishes the files; returns the numbers of rows and of edges.
+    pub fn finish(self) -> Result<(u64, u64)> {
+        let (rows, edges) = (self.indptr.count() - 1, self.edge_ids.count());
+        self.indptr.finish()?;
+        self.indices.finish()?;
+        self.edge_ids.finish()?;
+        Ok((rows, edges))
+    }
+}
+
+/// Appends the rows of consecutive windows. `degrees` has the number of entries of each row, `row` the number of an
+/// entry's row (the first row of the first window is 0), `local` the local id of its source.
+pub fn write_rows(
+    files: &mut RowFiles,
+    windows: &[(Window, Source)],
+    mut degrees: impl Iterator<Item = u64>,
+    row: impl Fn(&Entry) -> u32,
+    local: impl Fn(&Entry) -> u32,
+    buffers: &mut RowBuffers,
+    run: &Run,
+) -> Result<()> {
+    let mut first = 0_u64;
+    for &(window, source) in windows {
+        let rows = first..first + window.rows;
+        first = rows.end;
+        if window.edges > WINDOW {
+            stream_row(files, window.edges, source, &local, buffers, run)?;
+            degrees.nth(window.rows.saturating_sub(1) as usize);
+            continue;
+        }
+        let mut end = 0;
+        let base = files.edge_ids.count();
+        for place in &mut buffers.ends[..window.rows as usize] {
+            *place = end as u32;
+            end += degrees.next().unwrap_or(0);
+            files.indptr.push((base + end) as i64)?;
+        }
+        if end != window.edges || scatter(rows, source, &row, &local, buffers, run)? != end {
+            return Err(changed());
+        }
+        files.indices.extend(&buffers.sources[..end as usize])?;
+        files.edge_ids.extend(&buffers.ids[..end as usize])?;
+    }
+    Ok(())
+}
+
+/// Puts each entry at the end of its row, which begins where `ends` says; returns how many there were.
+fn scatter(
+    rows: Range<u64>,
+    source: Source,
+    row: impl Fn(&Entry) -> u32,
+    local: impl Fn(&Entry) -> u32,
+    buffers: &mut RowBuffers,
+    run: &Run,
+) -> Result<u64> {
+    let RowBuffers { ends, sources, ids, chunk } = buffers;
+    let ends = &mut ends[..(rows.end - rows.start) as usize];
+    let mut count = 0;
+    source.read(chunk, run, |entries| {
+        for (index, entry) in entries.iter().enumerate() {
+            if let Some(ahead) = entries.get(index + AHEAD) {
+                prefetch(ends, (u64::from(row(ahead)).wrapping_sub(rows.start)) as usize);
+            }
+            let index = u64::from(row(entry)).wrapping_sub(rows.start);
+            let Some(end) = ends.get_mut(index as usize) else { return Err(changed()) };
+            let place = *end as usize;
+            *end += 1;
+            let (Some(source), Some(id)) = (sources.get_mut(place), ids.get_mut(place)) else {
+                return Err(changed());
+            };
+            *source = local(entry) as i32;
+            *id = entry.id() as i64;
+        }
+        count += entries.len() as u64;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// A window of one row, which needs no sorting: the stream is in its order.
+fn stream_row(
+    files: &mut RowFiles,
+    edges: u64,
+    source: Source,
+    local: impl Fn(&Entry) -> u32,
+    buffers: &mut RowBuffers,
+    run: &Run,
+) -> Result<()> {
+    let RowBuffers { sources, ids, chunk, .. } = buffers;
+    let end = files.edge_ids.count() + edges;
+    source.read(chunk, run, |entries| {
+        for (entry, (source, id)) in entries.iter().zip(sources.iter_mut().zip(ids.iter_mut())) {
+            *source = local(entry) as i32;
+            *id = entry.id() as i64;
+        }
+        files.indices.extend(&sources[..entries.len()])?;
+        files.edge_ids.extend(&ids[..entries.len()])
+    })?;
+    if files.edge_ids.count() != end {
+        return Err(changed());
+    }
+    files.indptr.push(end as i64)
+}
+
+/// The error when a second pass found other records than the first. (Of files, the pass itself says so.)
+pub fn changed() -> Error {
+    Error::format(
+        "edges",
+        "they changed while they were being read; nothing was written. Run again when complete",
+    )
+}
+
+/// Refuses more local vertices than int32 can number.
+pub fn check_local(part: usize, local: u64) -> Result<()> {
+    if local < MAX_LOCAL {
+        return Ok(());
+    }
+    Err(Error::Capacity(format!(
+        "part {part} has {local} local vertices; local ids are int32, use more parts or fewer halo hops"
+    )))
+}

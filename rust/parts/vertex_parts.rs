@@ -1,0 +1,303 @@
+//! The parts of a vertex partition.
+
+use std::path::Path;
+
+use super::files::{ArrayFile, part_folder};
+use super::layout::Layout;
+use super::rows::{Loaded, PartEdges, RowBuffers, RowFiles, check_local, for_each_part, write_rows};
+use super::{Kind, PartSizes, check_records, in_degrees, second_hop};
+use crate::base::buffer::{Buffer, reserved};
+use crate::base::error::{Error, Result};
+use crate::base::prefetch::prefetch;
+use crate::base::run::Run;
+use crate::base::workers::{for_each, workers};
+use crate::edges::{EdgeStream, Record};
+use crate::exec::spill::spill_edges;
+use crate::measure;
+use crate::sets::ranked::LocalSet;
+use crate::sets::spill::{Entry, Spilled, Writer};
+
+/// How many records ahead memory is asked for.
+pub const AHEAD: usize = 24;
+
+/// Vertices between two looks at the cancel flag.
+const CHUNK: usize = 1 << 16;
+
+/// Writes the folders of all parts below `into`, and returns their sizes. `halo_hops=h` stores the in-edges of every
+/// vertex at distance < h from the part, against the direction of the edges, and for 0 those inside the part.
+pub fn write_vertex_parts(
+    edges: &dyn EdgeStream,
+    assignment: &[i32],
+    k: u32,
+    kind: Kind,
+    halo_hops: u32,
+    into: &Path,
+    run: &Run,
+) -> Result<Vec<PartSizes>> {
+    if halo_hops > 2 {
+        return Err(Error::parameter("halo_hops", format!("{halo_hops}; it is 0, 1 or 2")));
+    }
+    check_records(edges)?;
+    let n = edges.num_vertices();
+    measure::validate(assignment, k, n, run)?;
+    let workers = plan(edges, k, kind, halo_hops, run)?;
+    let degree = in_degrees(edges, kind, workers.counting, run, |_| true)?;
+    let inside = |[u, v]: Record| assignment[u as usize] == assignment[v as usize];
+    let inner_degree =
+        (halo_hops == 0).then(|| in_degrees(edges, kind, workers.counting, run, inside)).transpose()?;
+    let members = Members::new(assignment, k as usize, run)?;
+    let graph = VertexParts { edges, assignment, kind, halo_hops, into, run, degree, members };
+    let parts = graph.first_hop(inner_degree.as_deref().unwrap_or(&graph.degree), workers.writing)?;
+    let mut sizes: Vec<PartSizes> = parts.iter().map(|&(sizes, _)| sizes).collect();
+    if halo_hops == 2 {
+        let halo_degrees: Vec<u64> = parts.iter().map(|&(_, degrees)| degrees).collect();
+        second_hop::append(&graph, &mut sizes, &halo_degrees, workers.writing)?;
+    }
+    Ok(sizes)
+}
+
+struct Workers {
+    counting: usize,
+    writing: usize,
+}
+
+/// Checks the budget, and divides it among workers.
+fn plan(edges: &dyn EdgeStream, k: u32, kind: Kind, halo_hops: u32, run: &Run) -> Result<Workers> {
+    let n = edges.num_vertices();
+    let most = kind.most_edges(edges.num_edges());
+    let what = format!("writing the parts of {n} vertices (halo_hops={halo_hops})");
+    let counting = workers(run, super::COUNTERS, if halo_hops == 0 { 4 * n } else { 0 }, 4 * n, &what)?;
+    // Degree, order and rank; inner degrees; masks. The second hop spills up to twice as much.
+    let per_vertex = [16, 12, 20][halo_hops as usize];
+    let times = u64::from(halo_hops.max(1));
+    let buckets = Layout::most_buckets(times * n, times * most, k.into());
+    let (directory, buffers) = crate::exec::spill::memory(times * most, buckets);
+    let fixed = per_vertex * n + 128 * u64::from(k) + directory;
+    let each = u64::from(halo_hops) * LocalSet::memory(n) + RowBuffers::memory(times * (most + n)) + buffers;
+    Ok(Workers { counting, writing: workers(run, usize::MAX, fixed, each, &what)? })
+}
+
+/// The vertices of each part.
+pub struct Members {
+    /// All vertices, by part and then ascending.
+    order: Buffer<u32>,
+    /// Number of each vertex within its part.
+    pub rank: Buffer<u32>,
+    /// Where each part begins in the order.
+    starts: Vec<usize>,
+}
+
+impl Members {
+    fn new(assignment: &[i32], k: usize, run: &Run) -> Result<Self> {
+        let n = assignment.len();
+        let (mut order, mut rank) = (Buffer::zeroed(n, "vertices by part")?, Buffer::zeroed(n, "local ids")?);
+        let mut starts = reserved(k + 1, "sizes of the parts")?;
+        starts.resize(k + 1, 0);
+        for parts in assignment.chunks(CHUNK) {
+            parts.iter().for_each(|&part| starts[part as usize + 1] += 1);
+            run.advance(0)?;
+        }
+        for part in 0..k {
+            starts[part + 1] += starts[part];
+        }
+        let mut ends: Vec<usize> = reserved(k, "sizes of the parts")?;
+        ends.extend(&starts[..k]);
+        for (chunk, parts) in assignment.chunks(CHUNK).enumerate() {
+            for (&part, vertex) in parts.iter().zip(chunk * CHUNK..) {
+                let end = &mut ends[part as usize];
+                order[*end] = vertex as u32;
+                rank[vertex] = (*end - starts[part as usize]) as u32;
+                *end += 1;
+            }
+            run.advance(0)?;
+        }
+        Ok(Self { order, rank, starts })
+    }
+
+    /// The vertices of the part, ascending.
+    pub fn of(&self, part: usize) -> &[u32] {
+        &self.order[self.starts[part]..self.starts[part + 1]]
+    }
+}
+
+/// All that the parts are made of.
+pub struct VertexParts<'a> {
+    pub edges: &'a dyn EdgeStream,
+    pub assignment: &'a [i32],
+    pub kind: Kind,
+    pub halo_hops: u32,
+    pub into: &'a Path,
+    pub run: &'a Run,
+    pub degree: Buffer<u32>,
+    pub members: Members,
+}
+
+/// What a worker needs to write parts.
+struct Worker {
+    halo: LocalSet,
+    loaded: Loaded,
+    rows: RowBuffers,
+    chunk: Vec<Entry>,
+    found: Vec<(usize, (PartSizes, u64))>,
+}
+
+impl VertexParts<'_> {
+    /// Writes inner vertices, their 1-hop halo, and the rows of the inner vertices, of which `row_degree` tells how many
+    /// edges they have. Returns the sizes of each part, and the sum of the in-degrees of its halo.
+    fn first_hop(&self, row_degree: &[u32], workers: usize) -> Result<Vec<(PartSizes, u64)>> {
+        let k = self.members.starts.len() - 1;
+        let mut layout = Layout::default();
+        for part in 0..k {
+            let rows = self.members.of(part).iter().zip(0..);
+            layout.add_part(rows.map(|(&v, row)| (row, u64::from(row_degree[v as usize]))));
+            self.run.advance(0)?;
+        }
+        let spilled = self.spill(&layout, workers)?;
+        self.run.begin("parts", 2 * layout.num_edges());
+        let init = || {
+            Ok(Worker {
+                halo: LocalSet::new(if self.halo_hops == 0 { 0 } else { self.edges.num_vertices() })?,
+                loaded: Loaded::new(&layout)?,
+                rows: RowBuffers::new(layout.windows())?,
+                chunk: Vec::new(),
+                found: Vec::new(),
+            })
+        };
+        let states = for_each(self.run, workers, layout.groups.len(), init, |worker, group| {
+            let Worker { halo, loaded, rows, chunk, found } = worker;
+            let group = &layout.groups[group];
+            for_each_part(&layout, group, &spilled, loaded, chunk, self.run, |part, edges, chunk| {
+                found.push((part, self.write_part(part, edges, row_degree, (halo, rows), chunk)?));
+                Ok(())
+            })
+        })?;
+        let mut parts = vec![Default::default(); k];
+        states.iter().flat_map(|worker| &worker.found).for_each(|&(part, found)| parts[part] = found);
+        Ok(parts)
+    }
+
+    /// Sends every edge to the part of its target. The source is a local id and flagged if it is inner, too.
+    fn spill(&self, layout: &Layout, workers: usize) -> Result<Spilled> {
+        let (m, parts, rank) = (self.edges.num_edges(), self.assignment, &*self.members.rank);
+        let send = |writer: &mut Writer, u: u32, v: u32, id: u64| -> Result<()> {
+            let (p, q) = (parts[u as usize], parts[v as usize]);
+            let inner = p == q;
+            if !inner && self.halo_hops == 0 {
+                return Ok(());
+            }
+            let place = layout.place(q as usize);
+            let row = rank[v as usize];
+            let source = if inner { rank[u as usize] } else { u };
+            writer.push(layout.bucket(place, row), Entry::new(source, row, id, place.tag, inner))
+        };
+        self.run.begin("buckets", m);
+        spill_edges(self.edges, self.run, workers, self.into, layout.buckets(), |writer, first, records| {
+            for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
+                if let Some(&ends) = records.get(index + AHEAD) {
+                    for end in ends {
+                        prefetch(parts, end as usize);
+                        prefetch(rank, end as usize);
+                    }
+                }
+                send(writer, u, v, id)?;
+                if self.kind.turns([u, v]) {
+                    send(writer, v, u, m + id)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn write_part(
+        &self,
+        part: usize,
+        edges: PartEdges,
+        row_degree: &[u32],
+        (halo, rows): (&mut LocalSet, &mut RowBuffers),
+        chunk: &mut Vec<Entry>,
+    ) -> Result<(PartSizes, u64)> {
+        let members = self.members.of(part);
+        let num_inner = members.len() as u64;
+        if self.halo_hops > 0 {
+            edges.read(chunk, self.run, |entries| {
+                entries.iter().filter(|entry| !entry.flag()).for_each(|entry| halo.insert(entry.source));
+                Ok(())
+            })?;
+        }
+        let num_halo = [halo.number(), 0];
+        check_local(part, num_inner + num_halo[0])?;
+        let folder = part_folder(self.into, part);
+        std::fs::create_dir(&folder).map_err(|error| Error::io(&folder, error))?;
+        let halo_degrees = self.write_vertices(&folder, members, halo)?;
+        let mut files = RowFiles::create(&folder, self.run)?;
+        let degrees = members.iter().map(|&v| u64::from(row_degree[v as usize]));
+        let local = |entry: &Entry| {
+            if entry.flag() { entry.source } else { num_inner as u32 + halo.local(entry.source) }
+        };
+        let windows = edges.windows(num_inner);
+        write_rows(&mut files, &windows, degrees, |entry| entry.target, local, rows, self.run)?;
+        halo.clear();
+        let (num_rows, num_edges) = files.finish()?;
+        Ok((PartSizes { num_inner, num_halo, num_rows, num_edges, ..Default::default() }, halo_degrees))
+    }
+
+    /// Writes the local vertices; returns the sum of the in-degrees of the halo.
+    fn write_vertices(&self, folder: &Path, members: &[u32], halo: &LocalSet) -> Result<u64> {
+        let mut files = VertexFiles::create(folder, self.run)?;
+        for &v in members {
+            files.push(u64::from(v), self.degree[v as usize])?;
+        }
+        let mut halo_degrees = 0;
+        for v in halo.iter() {
+            let degree = self.degree[v as usize];
+            files.push_halo(v, degree, self.assignment[v as usize])?;
+            halo_degrees += u64::from(degree);
+        }
+        files.finish()?;
+        Ok(halo_degrees)
+    }
+}
+
+/// The files that describe the local vertices of a part.
+pub struct VertexFiles<'a> {
+    vertices: ArrayFile<'a, i64>,
+    degree: ArrayFile<'a, i64>,
+    halo_parts: ArrayFile<'a, i32>,
+}
+
+impl<'a> VertexFiles<'a> {
+    fn create(folder: &Path, run: &'a Run) -> Result<Self> {
+        Ok(Self {
+            vertices: ArrayFile::create(folder, "vertices.npy", run)?,
+            degree: ArrayFile::create(folder, "degree.npy", run)?,
+            halo_parts: ArrayFile::create(folder, "halo_parts.npy", run)?,
+        })
+    }
+
+    /// Continues files that were finished.
+    pub fn append(folder: &Path, run: &'a Run) -> Result<Self> {
+        Ok(Self {
+            vertices: ArrayFile::append(folder, "vertices.npy", run)?,
+            degree: ArrayFile::append(folder, "degree.npy", run)?,
+            halo_parts: ArrayFile::append(folder, "halo_parts.npy", run)?,
+        })
+    }
+
+    fn push(&mut self, vertex: u64, degree: u32) -> Result<()> {
+        self.vertices.push(vertex as i64)?;
+        self.degree.push(i64::from(degree))
+    }
+
+    /// Appends a halo vertex of `part`.
+    pub fn push_halo(&mut self, vertex: u64, degree: u32, part: i32) -> Result<()> {
+        self.push(vertex, degree)?;
+        self.halo_parts.push(part)
+    }
+
+    /// Finishes the files.
+    pub fn finish(self) -> Result<()> {
+        self.vertices.finish()?;
+        self.degree.finish()?;
+        self.halo_parts.finish()
+    }
+}
