@@ -12,6 +12,7 @@ import numpy.typing as npt
 from . import _core, parameters
 from .errors import FastpartError, GraphFormatError, ParameterError
 from .parts import EdgePart, Part, Parts, VertexPart
+from .results import upward
 
 _BLOCK = 1 << 20
 """Items that are checked at a time."""
@@ -236,9 +237,7 @@ class Partition:
         >>> loaded.parts[1].features.argmax(axis=1)
         array([3, 4, 5])
         """
-        from .store import save  # which imports this module
-
-        save(
+        upward["save"](
             self,
             out,
             edges=edges,

@@ -8,7 +8,7 @@
 //! shrink slowly), 96 per vertex and 4 per vertex and part, of at most 64 parts at a time.
 //!
 //! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph is
-//! small; [`initial`] partitions that by recursive bisection; on the way back to the given graph every level is
+//! small; [`initial`](scheme::initial) partitions that by recursive bisection; on the way back to the given graph every level is
 //! [`balancing`]ed and searched for better states ([`refinement`]). [`scheme`] says how often each is done. More than 64
 //! parts are made in two steps or more: up to 64 blocks, then the parts of each. With two bounds, what is still above a
 //! cap in the end is repaired as SIGMA does it; the caps on vertices always hold.
@@ -24,7 +24,6 @@
 pub mod balancing;
 pub mod coarsening;
 pub mod graph;
-pub mod initial;
 pub mod refinement;
 pub mod scheme;
 pub mod state;

@@ -24,7 +24,6 @@
 
 mod assignment;
 mod balanced;
-mod by_size;
 mod merging;
 
 use crate::base::buffer::Buffer;
