@@ -4,8 +4,8 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::partitioners::to_python;
 use super::results::array;
+use super::values::to_python;
 use crate::graph::identity::Graph;
 use crate::partition::contract::{Outcome, Partition};
 use crate::partition::edge_parts::{Place, Words};
