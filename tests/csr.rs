@@ -142,7 +142,8 @@ struct Changing {
     blocks: AtomicU64,
 }
 
-impl EdgeStream for Changing {
+// SAFETY: both graphs check their ids, and have the same number of vertices.
+unsafe impl EdgeStream for Changing {
     fn num_vertices(&self) -> u64 {
         self.before.n
     }
@@ -199,7 +200,8 @@ struct Waiting {
     go: AtomicU64,
 }
 
-impl EdgeStream for Waiting {
+// SAFETY: the graph checks its ids.
+unsafe impl EdgeStream for Waiting {
     fn num_vertices(&self) -> u64 {
         self.graph.n
     }
