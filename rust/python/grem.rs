@@ -9,7 +9,7 @@ use super::run::{Options, detached};
 use crate::algorithms::grem::{Chunk, Grem};
 use crate::partition::VertexPartitioner;
 
-/// See `fastpart.grem`; `records` is the size of a chunk if that is no share. Also says how many records a chunk had.
+/// See `fastpart.grem`; `records` is the size of a chunk if that is no share.
 #[pyfunction]
 #[pyo3(signature = (edges, *, k, share, records, passes, refine, faithful, balance, shuffle, seed, options))]
 #[expect(clippy::too_many_arguments, reason = "one per parameter of the algorithm")]
@@ -29,14 +29,7 @@ fn grem<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let chunk = records.map_or(Chunk::Share(share), Chunk::Records);
     let grem = Grem { k, chunk, passes, refine, faithful, balance, shuffle, seed };
-    let m = edges.stream().num_edges();
-    let (partition, chunk) = detached(py, &options, |run| {
-        let grem = grem.within(edges.stream().num_vertices(), m, run);
-        Ok((grem.partition(edges.stream(), run)?, grem.chunk.records(m)))
-    })?;
-    let fields = vertex_partition(py, partition)?;
-    fields.set_item("chunk", chunk)?;
-    Ok(fields)
+    vertex_partition(py, detached(py, &options, |run| grem.partition(edges.stream(), run))?)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

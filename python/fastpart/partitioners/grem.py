@@ -52,8 +52,8 @@ def grem(
     k : int
         Number of parts, 1 to 2**20. More parts than vertices leave parts empty, with a warning.
     chunk : float or int
-        A float, above 0 and at most 1: the share of the records that a chunk has; fewer, down to a tenth of it, if
-        the memory allowed has no room for so many, with a warning that says how many. An int: its number of records.
+        A float, above 0 and at most 1: the share of the records that a chunk has. An int: its number of records. The
+        size changes the result, so it never depends on the memory: a chunk that does not fit is refused.
         A graph, or a sub-problem, that fits one chunk is partitioned in memory as a whole.
     passes : int
         Rounds over the records of each bisection; the paper makes one.
@@ -87,7 +87,7 @@ def grem(
     ParameterError, TypeError
         A parameter that cannot be; the text says what is valid.
     MemoryBudgetError
-        Before anything is allocated, with the bytes needed and allowed; a smaller chunk needs less.
+        Before anything is allocated, with the bytes needed and allowed, and the largest ``chunk`` that fits.
     OSError
         The disk is full, or failed.
     EdgeFileChangedError
@@ -99,7 +99,7 @@ def grem(
     -----
     UserWarning
         If a vertex has fewer than 2 neighbours in a chunk on average: counts are noise then. The text says which size
-        would do. If the chunks had to be smaller than asked for.
+        would do.
 
     See Also
     --------
@@ -148,9 +148,6 @@ def grem(
         shuffle=order == "random",
         options=options,
     )
-    lowered = fields.pop("chunk")
-    if isinstance(chunk, float | np.floating) and lowered < min(fields["m"], given["chunk"] * fields["m"]):
-        _note_lower_chunk(lowered, fields["m"], given)
     _warn_of_thin_chunks(fields, given)
     return vertex_partition("grem", given, fields, opened)
 
@@ -163,16 +160,6 @@ def _chunk(value: object) -> float | int:
             )
         return float(value)
     return parameters.integer("chunk", value, 1, 2**63 - 1)
-
-
-def _note_lower_chunk(records: int, m: int, given: dict[str, Any]) -> None:
-    warnings.warn(
-        f"chunk: the memory allowed has no room for {given['chunk']:.3g} of {m} records at a time, so that chunks of "
-        f"{records} were used; give chunk={records} for the same result with any memory, or a larger memory_limit",
-        UserWarning,
-        stacklevel=3,
-    )
-    given["chunk"] = records
 
 
 def _warn_of_thin_chunks(fields: dict[str, Any], given: dict[str, Any]) -> None:

@@ -172,24 +172,36 @@ impl Grem {
         chunk * BYTES_PER_RECORD + of(whole, parts).max(of(seeded, 2))
     }
 
-    /// The same, with a share that `run` has no memory for lowered to a number of records, down to a tenth of it. The
-    /// result is that of the lower number: a function of the memory, so that the caller has to say so.
-    pub fn within(mut self, n: u64, m: u64, run: &Run) -> Self {
-        let wanted = self.chunk.records(m).min(m);
-        let room = run.budget().saturating_sub(self.of_vertices(n));
-        let exact = self.faithful || matches!(self.chunk, Chunk::Records(_));
-        if exact || self.of_worker(n, m, wanted) <= room {
-            return self;
+    /// The largest chunk, in records, whose worker takes at most `room` bytes.
+    fn largest_chunk(&self, n: u64, m: u64, room: u64) -> Option<u64> {
+        // A worker takes more for a larger chunk, but for two steps: a large chunk is clustered, and one of all records
+        // is partitioned whole.
+        let (all, clustered) = (m.max(1), (seed::LARGE as u64 / 2).clamp(1, m.max(1)));
+        let fits = |chunk: u64| self.of_worker(n, m, chunk) <= room;
+        [all..all + 1, clustered..all, 1..clustered].into_iter().find_map(|mut range| {
+            if range.is_empty() || !fits(range.start) {
+                return None;
+            }
+            while range.end - range.start > 1 {
+                let middle = range.start + (range.end - range.start) / 2;
+                *(if fits(middle) { &mut range.start } else { &mut range.end }) = middle;
+            }
+            Some(range.start)
+        })
+    }
+
+    /// Refuses what the budget has no room for, and names the chunk that it has room for.
+    fn require(&self, n: u64, m: u64, run: &Run) -> Result<()> {
+        let (fixed, each) = self.memory(n, m);
+        let what = format!("grem on {n} vertices, {} records at a time", self.chunk.records(m).min(m));
+        if fixed + each <= run.budget() {
+            return Ok(());
         }
-        let (mut fits, mut exceeds) = (wanted.div_ceil(10), wanted);
-        while fits + 1 < exceeds {
-            let middle = fits + (exceeds - fits) / 2;
-            *(if self.of_worker(n, m, middle) <= room { &mut fits } else { &mut exceeds }) = middle;
-        }
-        if self.of_worker(n, m, fits) <= room {
-            self.chunk = Chunk::Records(fits);
-        }
-        self
+        let remedy = match self.largest_chunk(n, m, run.budget().saturating_sub(fixed)) {
+            Some(chunk) => format!("chunk={chunk} is the largest that fits"),
+            None => "no chunk is small enough".into(),
+        };
+        run.require(fixed + each, format!("{what} ({remedy}),"))
     }
 
     /// All records in random order.
@@ -294,11 +306,7 @@ impl VertexPartitioner for Grem {
     fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
         self.validate()?;
         let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let (fixed, each) = self.memory(n, m);
-        run.require(
-            fixed + each,
-            format!("grem on {n} vertices, {} records at a time", self.chunk.records(m).min(m)),
-        )?;
+        self.require(n, m, run)?;
         let Degrees { loops, checksum, .. } = degrees::identify(edges, run)?;
         let assignment = self.assign(edges, run)?;
         let mut loads = vec![0; self.k as usize];
