@@ -88,3 +88,26 @@ fn a_chunk_that_does_not_fit_is_refused() {
     let [tight, roomy] = [&tight, &run(1)].map(|run| grem.partition(&thin, run).unwrap().assignment);
     assert_eq!(tight[..], roomy[..]);
 }
+
+#[test]
+fn files_in_memory_count_as_memory() {
+    let memory = std::path::Path::new("/dev/shm");
+    if !memory.exists() {
+        return;
+    }
+    let graph = Graph::new(5000, (0..100_000_u32).map(|r| [r % 5000, (r * 77) % 4999]).collect());
+    let grem = Grem { shuffle: false, ..Grem::new(8) };
+    let (fixed, each) = grem.memory(graph.n, graph.m());
+    let with = |budget| {
+        let run = Run::new(Some(1), Some(budget)).unwrap().with_tmp_dir(Some(memory.into()));
+        grem.partition(&graph, &run).map(|partition| partition.assignment)
+    };
+    let files = 16 * graph.m();
+    let error = with(fixed + each + files - 1).unwrap_err().to_string();
+    assert!(error.contains("1.6 MB of temporary files in /dev/shm, which is memory (tmp_dir="), "{error}");
+    assert!(error.contains("is the largest that fits"), "{error}");
+    assert_eq!(
+        with(fixed + each + files).unwrap()[..],
+        grem.partition(&graph, &run(1)).unwrap().assignment[..]
+    );
+}

@@ -73,7 +73,8 @@ def grem(
         Of the order and of the partitioner in memory; None is 0.
     tmp_dir : path, optional
         Where temporary files go, of up to 24 bytes per record; by default where the system has them. They have no
-        names: nothing is left of them, even if the process is killed.
+        names: nothing is left of them, even if the process is killed. On a file system in memory (tmpfs, as
+        ``/dev/shm``) they count against the memory limit.
     threads, memory_limit, progress
         As in :func:`spring`.
 

@@ -92,7 +92,8 @@ def sigma(
     threads, memory_limit, progress
         As in :func:`spring`.
     tmp_dir : path, optional
-        Where neighbours go that do not fit into memory. Default: the system's folder for temporary files.
+        Where neighbours go that do not fit into memory. Default: the system's folder for temporary files. On a
+        file system in memory (tmpfs, as ``/dev/shm``) they count against the memory limit.
 
     Returns
     -------

@@ -23,7 +23,7 @@
 //! per record, each with 4 bytes more for each part beyond two, up to 64.
 //!
 //! **Disk.** The shuffled records and those of the sub-problems, 8 bytes each, in two files at a time; 24 bytes per record
-//! while the order is made. The files have no names, so that nothing is left of them, however the process ends.
+//! while the order is made: memory, if the folder lies in memory. The files have no names, so that nothing is left of them, however the process ends.
 //!
 //! **Parallelism.** Sub-problems of a level run in parallel where the memory allows, chunks are sorted by all threads.
 //! Decisions are sequential, and the result is the same for any number of threads.
@@ -192,16 +192,33 @@ impl Grem {
 
     /// Refuses what the budget has no room for, and names the chunk that it has room for.
     fn require(&self, n: u64, m: u64, run: &Run) -> Result<()> {
-        let (fixed, each) = self.memory(n, m);
-        let what = format!("grem on {n} vertices, {} records at a time", self.chunk.records(m).min(m));
-        if fixed + each <= run.budget() {
+        let ((fixed, each), chunk) = (self.memory(n, m), self.chunk.records(m));
+        let (files, what) = run.temporary(run.tmp_dir(), self.disk(m), format!("grem on {n} vertices"));
+        if fixed + each + files <= run.budget() {
             return Ok(());
         }
-        let remedy = match self.largest_chunk(n, m, run.budget().saturating_sub(fixed)) {
+        let remedy = match self.largest_chunk(n, m, run.budget().saturating_sub(fixed + files)) {
             Some(chunk) => format!("chunk={chunk} is the largest that fits"),
             None => "no chunk is small enough".into(),
         };
-        run.require(fixed + each, format!("{what} ({remedy}),"))
+        run.require(
+            fixed + each + files,
+            format!("{what} with {} records at a time ({remedy})", chunk.min(m)),
+        )
+    }
+
+    /// Bytes of temporary files for `m` records: two files of records, or one and what is being shuffled.
+    fn disk(&self, m: u64) -> u64 {
+        match () {
+            () if self.k == 1 || self.is_whole(m) => 0,
+            () if self.shuffle => 24 * m,
+            () => 16 * m,
+        }
+    }
+
+    /// Whether all `m` records are partitioned at once.
+    fn is_whole(&self, m: u64) -> bool {
+        !self.faithful && m <= self.chunk.records(m)
     }
 
     /// All records in random order.
@@ -221,9 +238,8 @@ impl Grem {
         let (n, m) = (edges.num_vertices(), edges.num_edges());
         let mut assignment: Buffer<i32> = Buffer::zeroed(n as usize, "parts")?;
         let chunk = self.chunk.records(m);
-        let whole = !self.faithful && m <= chunk;
-        let ordered =
-            if whole || !self.shuffle || self.k == 1 { None } else { Some(self.shuffled(edges, run)?) };
+        let stays = self.is_whole(m) || !self.shuffle || self.k == 1;
+        let ordered = if stays { None } else { Some(self.shuffled(edges, run)?) };
         let mut problems = vec![Problem { first: 0, parts: self.k, n, records: 0..m }];
         problems.retain(|problem| problem.parts > 1);
         let mut source = ordered;
@@ -251,7 +267,8 @@ impl Grem {
     ) -> Result<Vec<Problem>> {
         let run = level.run;
         let (fixed, each) = self.memory(level.edges.num_vertices(), level.edges.num_edges());
-        let workers = workers(run, problems.len(), fixed, each, "grem")?;
+        let (files, what) = run.temporary(run.tmp_dir(), self.disk(level.edges.num_edges()), "grem");
+        let workers = workers(run, problems.len(), fixed + files, each, &what)?;
         run.begin("bisection", problems.iter().map(|problem| problem.len()).sum());
         let vertices = problems.iter().map(|problem| problem.n as usize);
         let mut offsets: Buffer<u32> = Buffer::zeroed(vertices.clone().sum(), "sides")?;
