@@ -5,7 +5,7 @@ use pyo3::types::PyDict;
 
 use super::results::array;
 use crate::graph::identity::Graph;
-use crate::partition::edge_parts::{Place, Words};
+use crate::partition::edge_parts::Words;
 use crate::partition::{EdgePartition, VertexPartition, Volume};
 
 /// The fields of a vertex partition.
@@ -32,11 +32,11 @@ pub fn vertex_partition(py: Python<'_>, partition: VertexPartition) -> PyResult<
 pub fn edge_partition(py: Python<'_>, partition: EdgePartition) -> PyResult<Bound<'_, PyDict>> {
     let EdgePartition { parts, loads, cap, graph, .. } = partition;
     let fields = PyDict::new(py);
-    match parts.into_words() {
-        Words::U8(Place::Memory(parts)) => fields.set_item("assignment", array(py, parts)?)?,
-        Words::I16(Place::Memory(parts)) => fields.set_item("assignment", array(py, parts)?)?,
-        Words::I32(Place::Memory(parts)) => fields.set_item("assignment", array(py, parts)?)?,
-        _ => {}
+    match parts.in_memory() {
+        Some(Words::U8(parts)) => fields.set_item("assignment", array(py, parts)?)?,
+        Some(Words::I16(parts)) => fields.set_item("assignment", array(py, parts)?)?,
+        Some(Words::I32(parts)) => fields.set_item("assignment", array(py, parts)?)?,
+        None => {}
     }
     fields.set_item("loads", loads)?;
     fields.set_item("cap", cap)?;

@@ -14,7 +14,7 @@
 //! matching: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs", 1998.
 
 use super::graph::{Graph, Weight, fits, minus, plus};
-use crate::base::array::Array;
+use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
@@ -62,15 +62,15 @@ struct Rate(f64, u32);
 /// Clusters `0..count` of the vertices.
 pub struct Clustered {
     /// Cluster of each vertex.
-    pub cluster_of: Array<u32>,
+    pub cluster_of: Buffer<u32>,
     /// Number of clusters.
     pub count: usize,
 }
 
 impl Clustered {
     /// Labels of the clusters, given those of the vertices, which are the same within a cluster.
-    pub fn labels(&self, of_vertices: &[u32]) -> Result<Array<u32>> {
-        let mut labels: Array<u32> = Array::zeroed(self.count, "labels of clusters")?;
+    pub fn labels(&self, of_vertices: &[u32]) -> Result<Buffer<u32>> {
+        let mut labels: Buffer<u32> = Buffer::zeroed(self.count, "labels of clusters")?;
         of_vertices.iter().zip(self.cluster_of.iter()).for_each(|(&label, &c)| labels[c as usize] = label);
         Ok(labels)
     }
@@ -92,10 +92,10 @@ impl Coarsening {
             graph,
             how: *self,
             cells,
-            cluster_of: Array::zeroed(n, "clusters")?,
-            sizes: Array::zeroed(n, "sizes of clusters")?,
-            seconds: Array::zeroed(if_needed(graph.total()[1] > 0), "weights of clusters")?,
-            volumes: Array::zeroed(if_needed(self.rating == Rating::Modularity), "volumes of clusters")?,
+            cluster_of: Buffer::zeroed(n, "clusters")?,
+            sizes: Buffer::zeroed(n, "sizes of clusters")?,
+            seconds: Buffer::zeroed(if_needed(graph.total()[1] > 0), "weights of clusters")?,
+            volumes: Buffer::zeroed(if_needed(self.rating == Rating::Modularity), "volumes of clusters")?,
             tally: Tally::default(),
             ends: 0.0,
         };
@@ -127,12 +127,12 @@ struct State<'a> {
     graph: &'a Graph,
     how: Coarsening,
     cells: Option<&'a [u32]>,
-    cluster_of: Array<u32>,
+    cluster_of: Buffer<u32>,
     /// First and second weight of each cluster; the second only under two bounds.
-    sizes: Array<u32>,
-    seconds: Array<u64>,
+    sizes: Buffer<u32>,
+    seconds: Buffer<u64>,
     /// Only for modularity.
-    volumes: Array<u64>,
+    volumes: Buffer<u64>,
     /// Weight of the edges from the vertex at hand to each cluster.
     tally: Tally,
     /// Weight of all entries.
@@ -263,7 +263,7 @@ impl State<'_> {
     /// Pairs vertices that are alone and prefer the same full cluster.
     fn pair_singles(&mut self) -> Result<()> {
         let n = self.graph.len();
-        let mut waiting: Array<u32> = Array::zeroed(n, "single vertices")?;
+        let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
         waiting.iter_mut().for_each(|place| *place = NONE);
         for v in 0..n as u32 {
             let own = self.cluster_of[v as usize];
@@ -288,7 +288,7 @@ impl State<'_> {
 
     /// Numbers the clusters by their lowest vertex.
     fn number(mut self) -> Result<Clustered> {
-        let mut number: Array<u32> = Array::zeroed(self.graph.len(), "clusters")?;
+        let mut number: Buffer<u32> = Buffer::zeroed(self.graph.len(), "clusters")?;
         let mut count = 0;
         for cluster in self.cluster_of.iter_mut() {
             if number[*cluster as usize] == 0 {
@@ -307,7 +307,7 @@ fn is_mesh(graph: &Graph) -> bool {
 }
 
 /// The vertices by degree (ties: id), in linear time.
-fn ascending_degree(graph: &Graph) -> Result<Array<u32>> {
+fn ascending_degree(graph: &Graph) -> Result<Buffer<u32>> {
     let n = graph.len();
     let bucket = |v: u32| (usize::BITS - graph.degree(v).leading_zeros()) as usize;
     let mut starts = [0_usize; usize::BITS as usize + 2];
@@ -315,7 +315,7 @@ fn ascending_degree(graph: &Graph) -> Result<Array<u32>> {
     for bucket in 1..starts.len() {
         starts[bucket] += starts[bucket - 1];
     }
-    let mut order = Array::zeroed(n, "order of the vertices")?;
+    let mut order = Buffer::zeroed(n, "order of the vertices")?;
     for v in 0..n as u32 {
         let place = &mut starts[bucket(v)];
         order[*place] = v;

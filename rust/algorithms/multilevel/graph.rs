@@ -1,6 +1,6 @@
 //! Graphs with weights, from the one to be partitioned down to the coarsest.
 
-use crate::base::array::Array;
+use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::graph::csr::Csr;
@@ -30,12 +30,12 @@ pub fn fits(load: Weight, cap: Weight) -> bool {
 /// An undirected graph; every edge is an entry at both of its ends.
 #[derive(Debug)]
 pub struct Graph {
-    offsets: Array<u64>,
+    offsets: Buffer<u64>,
     /// Neighbour and weight of each entry.
-    entries: Array<[u32; 2]>,
-    weights: Array<Weight>,
+    entries: Buffer<[u32; 2]>,
+    weights: Buffer<Weight>,
     /// Sum of the weights of the edges of each vertex.
-    volumes: Array<u32>,
+    volumes: Buffer<u32>,
     total: Weight,
 }
 
@@ -146,7 +146,7 @@ impl Graph {
     /// The graph of the vertices that `part_of` puts into `part`, and their ids here.
     pub fn induced(&self, part_of: &[u32], part: u32, run: &Run) -> Result<(Graph, Vec<u32>)> {
         let ids: Vec<u32> = (0..self.len() as u32).filter(|&v| part_of[v as usize] == part).collect();
-        let mut place: Array<u32> = Array::zeroed(self.len(), "induced graph")?;
+        let mut place: Buffer<u32> = Buffer::zeroed(self.len(), "induced graph")?;
         ids.iter().zip(0..).for_each(|(&v, new)| place[v as usize] = new);
         let entries = ids.iter().map(|&v| self.degree(v)).sum();
         let mut builder = Builder::new(ids.len(), entries)?;
@@ -165,10 +165,10 @@ impl Graph {
 
 /// A graph in the making: the entries of a vertex, then the vertex.
 pub struct Builder {
-    offsets: Array<u64>,
-    entries: Array<[u32; 2]>,
-    weights: Array<Weight>,
-    volumes: Array<u32>,
+    offsets: Buffer<u64>,
+    entries: Buffer<[u32; 2]>,
+    weights: Buffer<Weight>,
+    volumes: Buffer<u32>,
     vertices: usize,
     end: usize,
 }
@@ -177,10 +177,10 @@ impl Builder {
     /// Room for `n` vertices and `entries` entries; what is not used is never touched.
     pub fn new(n: usize, entries: usize) -> Result<Self> {
         Ok(Self {
-            offsets: Array::zeroed(n + 1, "graph: offsets")?,
-            entries: Array::zeroed(entries, "graph: edges")?,
-            weights: Array::zeroed(n, "graph: weights")?,
-            volumes: Array::zeroed(n, "graph: volumes")?,
+            offsets: Buffer::zeroed(n + 1, "graph: offsets")?,
+            entries: Buffer::zeroed(entries, "graph: edges")?,
+            weights: Buffer::zeroed(n, "graph: weights")?,
+            volumes: Buffer::zeroed(n, "graph: volumes")?,
             vertices: 0,
             end: 0,
         })
@@ -224,7 +224,7 @@ impl Builder {
 /// The vertices of each cluster, ascending.
 struct Members {
     starts: Vec<u32>,
-    vertices: Array<u32>,
+    vertices: Buffer<u32>,
 }
 
 impl Members {
@@ -234,7 +234,7 @@ impl Members {
         for cluster in 2..starts.len() {
             starts[cluster] += starts[cluster - 1];
         }
-        let mut vertices = Array::zeroed(cluster_of.len(), "members of clusters")?;
+        let mut vertices = Buffer::zeroed(cluster_of.len(), "members of clusters")?;
         for (&cluster, v) in cluster_of.iter().zip(0..) {
             let place = &mut starts[cluster as usize + 1];
             vertices[*place as usize] = v;
