@@ -7,6 +7,7 @@ mod common;
 use common::{Graph, graphs, run};
 use fastpart::algorithms::dbh::Dbh;
 use fastpart::algorithms::two_phase::{Scoring, TwoPhase};
+use fastpart::base::NONE;
 use fastpart::base::error::Error;
 use fastpart::base::run::Run;
 use fastpart::capacity::cap;
@@ -15,7 +16,6 @@ use fastpart::edges::Record;
 use fastpart::graph::degrees;
 use fastpart::measure::homes::home_parts;
 use fastpart::measure::replicas;
-use fastpart::partition::edge_parts::DEFERRED;
 use fastpart::partition::{EdgePartition, EdgePartitioner};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -158,7 +158,7 @@ fn parts_in_a_file_are_those_in_memory() {
             let in_memory = algorithm.partition(&graph, None, &run(2)).unwrap();
             let in_file = algorithm.partition(&graph, Some(&out), &run(2)).unwrap();
             assert_eq!(parts(&in_memory, graph.m()), parts(&in_file, graph.m()));
-            assert!(parts(&in_file, graph.m()).iter().all(|&part| part != DEFERRED));
+            assert!(parts(&in_file, graph.m()).iter().all(|&part| part != NONE));
             assert!(in_file.parts.in_memory().is_none() && in_memory.parts.in_memory().is_some());
         }
     }

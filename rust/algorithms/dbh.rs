@@ -20,6 +20,7 @@
 use std::path::Path;
 
 use super::edge_streams::loops;
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::random::splitmix64;
@@ -29,7 +30,6 @@ use crate::edges::{EdgeStream, Record};
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
-use crate::partition::edge_parts::DEFERRED;
 use crate::partition::{EdgePartition, EdgePartitioner, EdgeParts};
 
 /// How many records ahead memory is asked for.
@@ -90,7 +90,7 @@ impl Dbh {
                 prefetch(degree, v as usize);
             }
             if u == v {
-                *part = DEFERRED;
+                *part = NONE;
                 continue;
             }
             // The smaller pair of degree and id; its low half is the id.

@@ -18,6 +18,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::edge_streams::loops;
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::{Permutation, splitmix64};
@@ -26,7 +27,6 @@ use crate::capacity::{BalanceOn, Placing, cap, validate_parts};
 use crate::edges::EdgeStream;
 use crate::graph::degrees;
 use crate::graph::identity::Graph;
-use crate::partition::edge_parts::DEFERRED;
 use crate::partition::{EdgePartition, EdgePartitioner, EdgeParts, VertexPartition, VertexPartitioner};
 
 /// Vertices between two looks at the cancel flag.
@@ -122,7 +122,7 @@ impl EdgePartitioner for RandomEdges {
             || Ok(vec![0_u64; k]),
             |loads, first, records, parts| {
                 for ((part, &[u, v]), record) in parts.iter_mut().zip(records).zip(first..) {
-                    *part = DEFERRED;
+                    *part = NONE;
                     if u != v {
                         *part = (order.of(record) % k as u64) as u32;
                         loads[*part as usize] += 1;

@@ -36,6 +36,7 @@ use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 use crate::exec::batches::{Decider, decide_all};
 use crate::graph::csr::Csr;
+use crate::sets::bits::Bits;
 use crate::sets::counter::Counter;
 
 /// Bytes per vertex at the peak, result included, adjacency and scratch space not.
@@ -151,8 +152,8 @@ impl<'a> State<'a> {
             fresh: 0,
             emptied: NONE,
             gained: 0,
-            active: Bits::new(n)?,
-            stale: Bits::new(n)?,
+            active: Bits::new(n as u64, "active vertices")?,
+            stale: Bits::new(n as u64, "active vertices")?,
             batch: None,
         })
     }
@@ -176,7 +177,8 @@ impl<'a> State<'a> {
     fn search(&mut self, batch: usize, run: &Run) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
             let before = self.gained;
-            let active = std::mem::replace(&mut self.active, Bits::new(self.csr.num_vertices())?);
+            let next = Bits::new(self.csr.num_vertices() as u64, "active vertices")?;
+            let active = std::mem::replace(&mut self.active, next);
             if active.is_empty() {
                 break;
             }
@@ -257,11 +259,11 @@ impl<'a> State<'a> {
         self.gained += gain;
         let neighbours = self.csr.neighbours(v);
         if from != NONE {
-            neighbours.iter().for_each(|&u| self.active.set(u));
+            neighbours.iter().for_each(|&u| self.active.insert(u));
         }
         if let Some((_, last)) = self.batch {
             let later = neighbours.partition_point(|&u| u <= v);
-            neighbours[later..].iter().take_while(|&&u| u <= last).for_each(|&u| self.stale.set(u));
+            neighbours[later..].iter().take_while(|&&u| u <= last).for_each(|&u| self.stale.insert(u));
         }
     }
 
@@ -289,7 +291,7 @@ impl Decider for State<'_> {
 
     fn begin(&mut self, batch: &[u32]) {
         if let Some((first, last)) = self.batch {
-            self.stale.clear_range(first, last);
+            self.stale.clear_around(first, last);
         }
         self.batch = batch.first().copied().zip(batch.last().copied());
     }
@@ -328,7 +330,7 @@ impl Decider for State<'_> {
 
     fn commit(&mut self, counter: &mut Counter, v: u32, decision: Option<Move>) {
         let own = self.cluster_of[v as usize];
-        if let Some(found) = decision.filter(|_| !self.stale.get(v)) {
+        if let Some(found) = decision.filter(|_| !self.stale.contains(v)) {
             if found.to == own && own != NONE {
                 return;
             }
@@ -345,48 +347,5 @@ impl Decider for State<'_> {
 
     fn work(&self, v: u32) -> u64 {
         u64::from(self.csr.degree(v)) + 1
-    }
-}
-
-/// A set of vertices.
-struct Bits(Buffer<u64>);
-
-impl Bits {
-    fn new(n: usize) -> Result<Self> {
-        Ok(Self(Buffer::zeroed(n.div_ceil(64), "active vertices")?))
-    }
-
-    #[inline(always)]
-    fn set(&mut self, v: u32) {
-        self.0[v as usize / 64] |= 1 << (v % 64);
-    }
-
-    #[inline(always)]
-    fn get(&self, v: u32) -> bool {
-        self.0[v as usize / 64] >> (v % 64) & 1 == 1
-    }
-
-    fn clear(&mut self) {
-        self.0.fill(0);
-    }
-
-    /// Takes `first..=last` out.
-    fn clear_range(&mut self, first: u32, last: u32) {
-        self.0[first as usize / 64..=last as usize / 64].fill(0);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|&word| word == 0)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = u32> {
-        (0..).zip(self.0.iter()).flat_map(|(index, &word)| {
-            let mut word = word;
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros())?;
-                word &= word - 1;
-                Some(64 * index + bit)
-            })
-        })
     }
 }

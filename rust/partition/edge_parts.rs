@@ -1,7 +1,7 @@
 //! Parts of records, in the narrowest type that holds them, in memory or in a mapped `.npy` file.
 //!
 //! **Types.** `u8` for k <= 255, `i16` for k <= 32,767, else `i32`: what torch 2.2 reads. The highest value of each
-//! marks a record whose part is still open, [`DEFERRED`].
+//! marks a record whose part is still open, [`NONE`].
 //!
 //! **Memory.** 1, 2 or 4 bytes per record; none of it anonymous when it lies in a file, which is for the caller to
 //! name and rename.
@@ -14,13 +14,11 @@ use std::path::Path;
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record, npy};
-
-/// What [`EdgeParts::read`] gives for a record without a part.
-pub const DEFERRED: u32 = u32::MAX;
 
 /// Bytes of the part of a record, for `k` parts.
 pub fn width(k: u32) -> u64 {
@@ -76,11 +74,11 @@ macro_rules! word {
             const MARK: Self = <$type>::MAX;
             #[inline(always)]
             fn from_part(part: u32) -> Self {
-                if part == DEFERRED { Self::MARK } else { part as $type }
+                if part == NONE { Self::MARK } else { part as $type }
             }
             #[inline(always)]
             fn part(self) -> u32 {
-                if self == Self::MARK { DEFERRED } else { self as u32 }
+                if self == Self::MARK { NONE } else { self as u32 }
             }
         }
     };
@@ -202,8 +200,8 @@ mod tests {
         for k in [1, 255, 256, 32_767, 32_768, 1 << 20] {
             for out in [None, Some(folder.path().join("parts.npy"))] {
                 let mut parts = EdgeParts::new(5, k, out.as_deref()).unwrap();
-                parts.write(1, &[k - 1, DEFERRED, 0]);
-                assert_eq!(parts.read(0..5, &mut Vec::new()), [0, k - 1, DEFERRED, 0, 0]);
+                parts.write(1, &[k - 1, NONE, 0]);
+                assert_eq!(parts.read(0..5, &mut Vec::new()), [0, k - 1, NONE, 0, 0]);
                 assert_eq!(parts.len(), 5);
             }
         }

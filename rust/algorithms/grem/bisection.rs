@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::clusters::NONE;
 use super::entries::Entries;
 use super::problem::Problem;
 use super::seed::Use;
 use super::sides::Sides;
 use super::{Grem, seed};
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;

@@ -14,6 +14,7 @@
 //! matching: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs", 1998.
 
 use super::graph::{Graph, Weight, fits, minus, plus};
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
@@ -80,8 +81,6 @@ impl Clustered {
 const MESH_DEGREE: usize = 8;
 /// On smaller graphs time does not matter.
 const MESH_VERTICES: usize = 4096;
-
-const NONE: u32 = u32::MAX;
 
 impl Coarsening {
     /// Clusters `graph`; where vertices have `cells`, each cluster within one of them.
