@@ -7,17 +7,8 @@ use pyo3::types::PyDict;
 use super::edges::EdgeSource;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
-use crate::algorithms::dbh::Dbh;
-use crate::algorithms::edge_streams::greedy::Greedy;
-use crate::algorithms::edge_streams::hdrf::Hdrf;
-use crate::algorithms::grem::Grem;
-use crate::algorithms::multilevel::Multilevel;
-use crate::algorithms::two_phase::TwoPhase;
-use crate::algorithms::{spring, vertex_streams};
-use crate::graph::csr::Csr;
 use crate::measure;
 use crate::measure::{Cut, Replicas, SparseMatrix};
-use crate::partition::EdgeParts;
 
 /// Counts of a vertex partition: per part `internal`, `cut`, `volume`, `halo`; `matrix` (k, k) or `None` for many
 /// parts; `loops` and `checksum` of the graph.
@@ -131,42 +122,10 @@ fn label_skew<'py>(
     Ok(PyArray1::from_vec(py, skew))
 }
 
-/// As many parts as estimates that depend on them are made for.
-const PARTS: u32 = 64;
-
-/// Bytes that each algorithm would take, by name, and those of the adjacency.
-#[pyfunction]
-fn memory_estimates<'py>(
-    py: Python<'py>,
-    edges: &EdgeSource,
-    symmetric: bool,
-    options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
-    let estimates = PyDict::new(py);
-    let (n, m) = (edges.stream().num_vertices(), edges.stream().num_edges());
-    let adjacency = detached(py, &options, |run| Ok(Csr::memory(edges.stream(), symmetric, run)))?;
-    estimates.set_item("adjacency", adjacency)?;
-    estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
-    let (of_vertices, of_chunk) = Grem::new(PARTS).memory(n, m);
-    estimates.set_item("grem", of_vertices + of_chunk)?;
-    for name in ["ldg", "fennel", "reldg", "refennel"] {
-        estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
-    }
-    let entries = if symmetric { m } else { m.saturating_mul(2) };
-    estimates.set_item("multilevel", Multilevel::new(PARTS).memory(n, entries))?;
-    estimates.set_item("dbh", Dbh::memory(n) + EdgeParts::memory(m, PARTS, None))?;
-    let two_phase = TwoPhase::memory(n, m, PARTS);
-    estimates.set_item("two_phase", two_phase + EdgeParts::memory(m, PARTS, None))?;
-    estimates.set_item("greedy", Greedy::new(PARTS).memory(n, m, None))?;
-    estimates.set_item("hdrf", Hdrf::new(PARTS).memory(n, m, None))?;
-    Ok(estimates)
-}
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(count_vertex_partition, module)?)?;
     module.add_function(wrap_pyfunction!(count_edge_partition, module)?)?;
     module.add_function(wrap_pyfunction!(sparse_cut_matrix, module)?)?;
     module.add_function(wrap_pyfunction!(split_counts, module)?)?;
-    module.add_function(wrap_pyfunction!(label_skew, module)?)?;
-    module.add_function(wrap_pyfunction!(memory_estimates, module)?)
+    module.add_function(wrap_pyfunction!(label_skew, module)?)
 }

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .. import _core, parameters
-from ..edges import KINDS, LAYOUTS, Edges, Sidecar, id_type, log, open_edges
+from ..edges import KINDS, LAYOUTS, Edges, Sidecar, id_type, open_edges
 from ..errors import ParameterError
+from ..notes import log
 from ..parameters import Progress, RunOptions, StrPath, choice, run_options
 from ..staging import beside, staged
 from . import parquet
