@@ -37,7 +37,7 @@ use crate::base::run::Run;
 use crate::exec::batches::{Decider, decide_all};
 use crate::graph::csr::Csr;
 use crate::sets::bits::Bits;
-use crate::sets::counter::Counter;
+use crate::sets::rating_map::RatingMap;
 
 /// Bytes per vertex at the peak, result included, adjacency and scratch space not.
 pub const BYTES_PER_VERTEX: u64 = 17;
@@ -71,7 +71,7 @@ impl Modularity {
         self.validate()?;
         let n = csr.num_vertices();
         let widest = run.install(|| (0..n as u32).into_par_iter().map(|v| csr.degree(v)).max()).unwrap_or(0);
-        let scratch = Counter::memory(u64::from(widest)) * (run.threads() as u64 + 1);
+        let scratch = RatingMap::memory(u64::from(widest)) * (run.threads() as u64 + 1);
         run.require(n as u64 * BYTES_PER_VERTEX + scratch, format!("modularity clustering of {n} vertices"))?;
         let mut state = State::new(csr, self, run)?;
         let batch = self.batch.unwrap_or(if n < SEQUENTIAL_BELOW { 1 } else { BATCH });
@@ -215,16 +215,16 @@ impl<'a> State<'a> {
     }
 
     /// The best place for the vertex whose neighbours were counted.
-    fn best(&self, counter: &Counter, v: u32) -> Move {
+    fn best(&self, ties: &RatingMap, v: u32) -> Move {
         let (own, degree) = (self.cluster_of[v as usize], self.csr.degree(v));
-        let here = if own == NONE { 0 } else { counter.count(own) };
+        let here = if own == NONE { 0 } else { ties.sum(own) };
         let staying = self.gain_of_staying(v, here);
         let to = if staying < 0 { NONE } else { own };
         let (mut best, mut found) = (staying.max(0), Move { to, there: here, here });
-        for (cluster, ties) in counter.iter().filter(|&(cluster, _)| cluster != own) {
-            let gain = self.gain(degree, ties, self.volumes[cluster as usize]);
+        for [cluster, there] in ties.sums().filter(|&[cluster, _]| cluster != own) {
+            let gain = self.gain(degree, there, self.volumes[cluster as usize]);
             if gain > best && self.has_room(cluster, degree) {
-                (best, found) = (gain, Move { to: cluster, there: ties, here });
+                (best, found) = (gain, Move { to: cluster, there, here });
             }
         }
         found
@@ -281,12 +281,12 @@ impl<'a> State<'a> {
 }
 
 impl Decider for State<'_> {
-    type Scratch = Counter;
+    type Scratch = RatingMap;
     /// Nothing if the vertex must wait for a neighbour.
     type Decision = Option<Move>;
 
-    fn scratch(&self) -> Result<Counter> {
-        Ok(Counter::default())
+    fn scratch(&self) -> Result<RatingMap> {
+        Ok(RatingMap::default())
     }
 
     fn begin(&mut self, batch: &[u32]) {
@@ -302,8 +302,9 @@ impl Decider for State<'_> {
         }
     }
 
-    fn decide(&self, counter: &mut Counter, v: u32) -> Option<Move> {
+    fn decide(&self, ties: &mut RatingMap, v: u32) -> Option<Move> {
         let neighbours = self.csr.neighbours(v);
+        ties.begin_growing(neighbours.len());
         let mut waits = false;
         // In the first pass nobody after v is placed.
         let unplaced = self.cluster_of[v as usize] == NONE;
@@ -319,16 +320,14 @@ impl Decider for State<'_> {
                 waits = true;
                 break;
             }
-            if counter.add(cluster) {
+            if ties.add(cluster, 1) {
                 prefetch(&self.volumes, cluster as usize);
             }
         }
-        let found = if waits { None } else { Some(self.best(counter, v)) };
-        counter.clear();
-        found
+        if waits { None } else { Some(self.best(ties, v)) }
     }
 
-    fn commit(&mut self, counter: &mut Counter, v: u32, decision: Option<Move>) {
+    fn commit(&mut self, ties: &mut RatingMap, v: u32, decision: Option<Move>) {
         let own = self.cluster_of[v as usize];
         if let Some(found) = decision.filter(|_| !self.stale.contains(v)) {
             if found.to == own && own != NONE {
@@ -338,7 +337,7 @@ impl Decider for State<'_> {
                 return self.carry_out(v, found.to, gain);
             }
         }
-        let Some(found) = self.decide(counter, v) else { return };
+        let Some(found) = self.decide(ties, v) else { return };
         if found.to != own || own == NONE {
             let gain = self.gain_of(v, found).unwrap_or(0);
             self.carry_out(v, found.to, gain);

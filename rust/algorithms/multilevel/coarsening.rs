@@ -19,7 +19,7 @@ use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
-use crate::sets::tally::Tally;
+use crate::sets::rating_map::RatingMap;
 
 /// What a vertex likes about a cluster. None is the best for all graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,6 @@ pub enum Rating {
     Weight,
     /// The same, per vertex of the cluster.
     Density,
-    /// What joining it adds to the modularity.
-    Modularity,
 }
 
 impl Rating {
@@ -38,7 +36,6 @@ impl Rating {
         match self {
             Self::Weight => Self::Density,
             Self::Density => Self::Weight,
-            Self::Modularity => Self::Modularity,
         }
     }
 }
@@ -86,17 +83,14 @@ impl Coarsening {
     /// Clusters `graph`; where vertices have `cells`, each cluster within one of them.
     pub fn cluster(&self, graph: &Graph, cells: Option<&[u32]>, run: &Run) -> Result<Clustered> {
         let n = graph.len();
-        let if_needed = |needed: bool| if needed { n } else { 0 };
         let mut state = State {
             graph,
             how: *self,
             cells,
             cluster_of: Buffer::zeroed(n, "clusters")?,
             sizes: Buffer::zeroed(n, "sizes of clusters")?,
-            seconds: Buffer::zeroed(if_needed(graph.total()[1] > 0), "weights of clusters")?,
-            volumes: Buffer::zeroed(if_needed(self.rating == Rating::Modularity), "volumes of clusters")?,
-            tally: Tally::default(),
-            ends: 0.0,
+            seconds: Buffer::zeroed(if graph.total()[1] > 0 { n } else { 0 }, "weights of clusters")?,
+            ratings: RatingMap::default(),
         };
         state.start();
         let order = ascending_degree(graph)?;
@@ -130,12 +124,8 @@ struct State<'a> {
     /// First and second weight of each cluster; the second only under two bounds.
     sizes: Buffer<u32>,
     seconds: Buffer<u64>,
-    /// Only for modularity.
-    volumes: Buffer<u64>,
     /// Weight of the edges from the vertex at hand to each cluster.
-    tally: Tally,
-    /// Weight of all entries.
-    ends: f64,
+    ratings: RatingMap,
 }
 
 impl State<'_> {
@@ -145,10 +135,6 @@ impl State<'_> {
             self.sizes[v as usize] = self.graph.weight(v)[0] as u32;
             if !self.seconds.is_empty() {
                 self.seconds[v as usize] = self.graph.weight(v)[1];
-            }
-            if self.how.rating == Rating::Modularity {
-                self.volumes[v as usize] = u64::from(self.graph.volume(v));
-                self.ends += self.volumes[v as usize] as f64;
             }
         }
     }
@@ -206,11 +192,6 @@ impl State<'_> {
         }
         self.set_load(own, minus(self.load(own), weight));
         self.set_load(best, plus(self.load(best), weight));
-        if self.how.rating == Rating::Modularity {
-            let volume = u64::from(self.graph.volume(v));
-            self.volumes[own as usize] -= volume;
-            self.volumes[best as usize] += volume;
-        }
         self.cluster_of[v as usize] = best;
         true
     }
@@ -220,15 +201,16 @@ impl State<'_> {
     fn favourite(&mut self, v: u32, allowed: impl Fn(u32, Weight) -> bool) -> Option<u32> {
         let own = self.cluster_of[v as usize];
         let edges = self.graph.edges(v);
-        self.tally.begin(edges.len(), self.cluster_of.len());
-        edges.iter().for_each(|&[u, w]| self.tally.add(self.cluster_of[u as usize], w));
-        let volume = f64::from(self.graph.volume(v));
+        self.ratings.begin(edges.len(), self.cluster_of.len());
+        for &[u, w] in edges {
+            self.ratings.add(self.cluster_of[u as usize], w);
+        }
         let own_size = self.graph.weight(v)[0] as u32;
         // Ties are broken at random, else low ids would attract everything.
         let salt = splitmix64(self.how.seed ^ u64::from(v));
         let lot = |cluster: u32| (salt ^ u64::from(cluster)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut best: Option<(Rate, u32)> = None;
-        for [cluster, w] in self.tally.sums() {
+        for [cluster, w] in self.ratings.sums() {
             let load = self.load(cluster);
             if !allowed(cluster, load)
                 || self.cells.is_some_and(|cells| cells[cluster as usize] != cells[v as usize])
@@ -241,11 +223,6 @@ impl State<'_> {
                     let others = load[0] as u32 - if cluster == own { own_size } else { 0 };
                     Rate(f64::from(w), others.max(1))
                 }
-                Rating::Modularity => {
-                    let there =
-                        self.volumes[cluster as usize] as f64 - if cluster == own { volume } else { 0.0 };
-                    Rate(f64::from(w) - volume * there / self.ends, 1)
-                }
             };
             let wins = best.is_none_or(|(most, other)| {
                 let (mine, its) = (rate.0 * f64::from(most.1), most.0 * f64::from(rate.1));
@@ -255,8 +232,7 @@ impl State<'_> {
                 best = Some((rate, cluster));
             }
         }
-        best.filter(|(rate, _)| self.how.rating != Rating::Modularity || rate.0 > 0.0)
-            .map(|(_, cluster)| cluster)
+        best.map(|(_, cluster)| cluster)
     }
 
     /// Pairs vertices that are alone and prefer the same full cluster.

@@ -4,7 +4,7 @@ use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::graph::csr::Csr;
-use crate::sets::tally::Tally;
+use crate::sets::rating_map::RatingMap;
 
 /// What vertices weigh: the first bound is on their number, the second on their volume or on weights of the user.
 pub type Weight = [u64; 2];
@@ -120,21 +120,21 @@ impl Graph {
     pub fn contract(&self, cluster_of: &[u32], count: usize, run: &Run) -> Result<Graph> {
         let members = Members::of(cluster_of, count)?;
         let mut builder = Builder::new(count, self.num_entries())?;
-        let mut tally = Tally::default();
+        let mut weights = RatingMap::default();
         for cluster in 0..count as u32 {
             let members = members.of_cluster(cluster);
-            tally.begin(members.iter().map(|&v| self.degree(v)).sum::<usize>(), count);
+            weights.begin(members.iter().map(|&v| self.degree(v)).sum::<usize>(), count);
             let mut weight = [0; 2];
             for &v in members {
                 weight = plus(weight, self.weight(v));
                 for &[u, w] in self.edges(v) {
                     let other = cluster_of[u as usize];
                     if other != cluster {
-                        tally.add(other, w);
+                        weights.add(other, w);
                     }
                 }
             }
-            tally.sums().for_each(|[other, w]| builder.entry(other, w));
+            weights.sums().for_each(|[other, w]| builder.entry(other, w));
             builder.vertex(weight);
             if cluster % 1024 == 0 {
                 run.advance(0)?;

@@ -11,7 +11,7 @@ use crate::capacity::{CHECK_EVERY, Load};
 use crate::exec::batches::{Decider, decide_all};
 use crate::graph::csr::Csr;
 use crate::sets::incidence::{Incidence, Shared};
-use crate::sets::neighbours::Tally;
+use crate::sets::part_counts::PartCounts;
 
 /// The least share of a cap that the stream may use from its beginning on.
 const LEAST_SCALE: f64 = 0.9;
@@ -93,7 +93,7 @@ struct Streaming<'a> {
 }
 
 struct Scratch {
-    placed: Tally,
+    placed: PartCounts,
     present: Columns,
 }
 
@@ -123,11 +123,11 @@ impl Streaming<'_> {
     }
 
     /// The best part by neighbours and load: one that has neighbours, or that with the least penalty of all.
-    fn by_cut(&self, placed: &Tally, degree: f64, room: Load) -> Option<u32> {
+    fn by_cut(&self, placed: &PartCounts, degree: f64, room: Load) -> Option<u32> {
         let part = self.loads.least(room)?;
         let score = |part: u32| f64::from(placed.of(part)) / degree - self.loads.penalty(part);
         let mut best = Best { score: score(part), part };
-        for &part in placed.parts().iter().filter(|&&part| self.loads.is_within(part, room)) {
+        for part in placed.parts().filter(|&part| self.loads.is_within(part, room)) {
             best.offer(score(part), part);
         }
         Some(best.part)
@@ -178,7 +178,7 @@ impl Decider for Streaming<'_> {
     fn scratch(&self) -> Result<Scratch> {
         let k = self.loads.k();
         let words = if self.replicas.is_some() { k.div_ceil(64) } else { 0 };
-        Ok(Scratch { placed: Tally::new(k)?, present: Columns::new(words as usize) })
+        Ok(Scratch { placed: PartCounts::new(k)?, present: Columns::new(words as usize) })
     }
 
     fn decide(&self, scratch: &mut Scratch, v: u32) -> u32 {
