@@ -20,6 +20,7 @@
 use std::path::Path;
 
 use super::edge_streams::loops;
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::random::splitmix64;
@@ -31,7 +32,6 @@ use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
 use crate::partition::Of;
 use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::edge_parts::DEFERRED;
 use crate::partition::parameters::Values;
 use crate::partition::{EdgePartition, EdgeParts};
 
@@ -93,7 +93,7 @@ impl Dbh {
                 prefetch(degree, v as usize);
             }
             if u == v {
-                *part = DEFERRED;
+                *part = NONE;
                 continue;
             }
             // The smaller pair of degree and id; its low half is the id.

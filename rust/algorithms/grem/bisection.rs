@@ -3,22 +3,22 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::clusters::NONE;
 use super::entries::Entries;
 use super::problem::Problem;
-use super::scratch::Scratch;
 use super::seed::Use;
 use super::sides::Sides;
 use super::{Grem, seed};
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
 use crate::edges::EdgeStream;
+use crate::edges::temporary::TempRecords;
 
 /// Where a level reads its records, and where it writes those of the next.
 pub struct Level<'a> {
     pub edges: &'a dyn EdgeStream,
-    pub target: &'a Scratch,
+    pub target: &'a TempRecords,
     pub chunk: u64,
     /// The cap of a part.
     pub cap: u64,

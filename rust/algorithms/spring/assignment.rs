@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use super::merging::{BySize, CHECK_EVERY, Clusters};
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
@@ -56,9 +57,6 @@ impl Pieces {
 /// Marks an index into the split clusters instead of a part.
 const SPLIT: u32 = 1 << 31;
 
-/// Stands for the part of an isolated vertex until all others have theirs.
-const ISOLATED: u32 = u32::MAX;
-
 /// Gives every vertex a part; with a `cap`, no part exceeds it. Returns the parts and their loads.
 pub(super) fn assign(
     mut clusters: Clusters,
@@ -96,7 +94,7 @@ pub(super) fn assign(
     run.install(|| {
         assignment.par_chunks_mut(CHECK_EVERY).try_for_each(|vertices| {
             for of in vertices.iter_mut() {
-                *of = part_of.get(*of as usize).copied().unwrap_or(ISOLATED);
+                *of = part_of.get(*of as usize).copied().unwrap_or(NONE);
             }
             run.advance(vertices.len() as u64)
         })
@@ -105,7 +103,7 @@ pub(super) fn assign(
     let mut dealer = Dealer::new(parts);
     for vertices in assignment.chunks_mut(CHECK_EVERY) {
         for part in vertices.iter_mut().filter(|part| **part & SPLIT != 0) {
-            *part = if *part == ISOLATED { dealer.deal() } else { split[(*part & !SPLIT) as usize].next() };
+            *part = if *part == NONE { dealer.deal() } else { split[(*part & !SPLIT) as usize].next() };
         }
         run.advance(0)?;
     }

@@ -36,6 +36,7 @@ mod pass;
 mod room;
 mod score;
 
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result, bytes};
 use crate::base::run::Run;
@@ -44,7 +45,7 @@ use crate::graph::csr::Csr;
 use crate::partition::VertexPartition;
 use crate::partition::parameters::Values;
 pub use named::{Fennel, Ldg, Refennel, Reldg};
-use pass::{NOWHERE, Pass};
+use pass::Pass;
 use room::{OneCap, Room, TwoCaps};
 use score::Score;
 
@@ -151,7 +152,7 @@ impl VertexStream {
         let (k, n) = (self.k, csr.num_vertices());
         let cap = cap(self.balance, n as u64, k);
         let mut part_of: Buffer<u32> = Buffer::zeroed(n, "part of each vertex")?;
-        part_of.fill(NOWHERE);
+        part_of.fill(NONE);
         run.begin("streaming", u64::from(self.passes) * (n as u64 + csr.num_entries()));
         let graph = csr.graph().clone();
         let Some(on) = &self.balance_on else {
@@ -182,7 +183,7 @@ impl VertexStream {
         }
         let mut left = 0;
         for parts in part_of.chunks(CHECK_EVERY) {
-            left += parts.iter().filter(|&&part| part == NOWHERE).count();
+            left += parts.iter().filter(|&&part| part == NONE).count();
             run.advance(0)?;
         }
         Ok((room, left))

@@ -36,7 +36,6 @@
 
 mod columns;
 mod preassignment;
-mod presence;
 mod streaming;
 
 use super::preference;
@@ -49,9 +48,9 @@ use crate::capacity::repair::{Repaired, repair};
 use crate::capacity::{Load, cap, isolated, validate_balance, validate_parts};
 use crate::graph::csr::Csr;
 use crate::partition::{VertexPartition, Volume};
+use crate::sets::incidence::Incidence;
 use columns::Columns;
 use preassignment::preassign;
-use presence::Presence;
 use streaming::{Replicas, stream};
 
 /// Graphs with fewer vertices follow the sequential rule.
@@ -148,7 +147,7 @@ impl SigmaVertex {
         let words = u64::from(self.k.div_ceil(64));
         let (presence, columns) = match self.objective {
             Objective::Cut => (0, 0),
-            Objective::Multi => (Presence::memory(n, self.k), Columns::memory(words)),
+            Objective::Multi => (Incidence::memory(n, self.k), Columns::memory(words)),
         };
         let repairing = if self.repair { REPAIR_BYTES_PER_VERTEX } else { 0 };
         let per_vertex = preference::BYTES_PER_VERTEX.max(repairing);
