@@ -22,13 +22,10 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
-use super::{Load, cap, share, validate_balance};
+use super::{CHECK_EVERY, Load, cap, share, validate_balance};
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
-
-/// How many vertices are placed between two looks at whether the run is cancelled.
-pub const CHECK_EVERY: usize = 1 << 12;
 
 /// Weights of the vertices, and how evenly the parts share them.
 #[derive(Debug, Clone)]

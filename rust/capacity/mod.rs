@@ -2,7 +2,7 @@
 
 mod balance_on;
 mod exchange;
-pub mod isolated;
+mod least_loaded;
 pub mod loads;
 mod parts;
 mod placing;
@@ -10,9 +10,13 @@ pub mod repair;
 pub mod schedule;
 
 use crate::base::error::{Error, Result};
-pub use balance_on::{BalanceOn, Balanced, CHECK_EVERY};
+pub use balance_on::{BalanceOn, Balanced};
+pub use least_loaded::{LeastLoaded, place_last};
 pub use parts::{Load, Parts};
 pub use placing::Placing;
+
+/// How many vertices are placed between two looks at whether the run is cancelled.
+pub const CHECK_EVERY: usize = 1 << 12;
 
 /// The largest number of parts.
 pub const MAX_PARTS: u64 = 1 << 20;

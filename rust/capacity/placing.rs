@@ -18,11 +18,10 @@
 //! what came to b in exchanges is never needed, since parts like a stay full of weight and are never b.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::{BalanceOn, Balanced, CHECK_EVERY, Load, Parts};
+use super::{BalanceOn, Balanced, CHECK_EVERY, LeastLoaded, Load, Parts};
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::Result;
 use crate::base::run::Run;
@@ -118,52 +117,28 @@ impl<'a> Placing<'a> {
         let (placed, left) = order.split_at_mut(part_of.len() - *left);
         left.sort_unstable_by_key(|&vertex| (Reverse(weight(vertex)), vertex));
         let mut lightest = Lightest::of(placed, loads)?;
-        let mut parts = queue(loads, |_| true)?;
-        let mut open = queue(loads, |load| load[0] < cap[0])?;
+        let [mut parts, mut open] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[1])));
         for left in left.chunks(CHECK_EVERY) {
             for &x in left {
-                let Some(b) = least(&mut parts, loads) else { return Ok(false) };
+                let b = parts.least();
                 let Some(y) = lightest.take(b) else { return Ok(false) };
-                let Some(Reverse((old, a))) = open.pop() else { return Ok(false) };
-                let new = [loads[a as usize][0] + 1, old + weight(y)];
-                if new[1] > cap[1] {
+                let room = |part: u32| loads[part as usize][0] < cap[0];
+                let Some(a) = open.least_open(room) else { return Ok(false) };
+                if open.load(a) + weight(y) > cap[1] {
                     return Ok(false);
                 }
-                if new[0] < cap[0] {
-                    open.push(Reverse((new[1], a)));
-                }
-                loads[a as usize] = new;
+                loads[a as usize][0] += 1;
+                open.add(a, weight(y));
                 // x is heavier than y, since a has room for y only.
-                loads[b as usize][1] += weight(x) - weight(y);
+                for (part, more) in [(a, weight(y)), (b, weight(x) - weight(y))] {
+                    loads[part as usize][1] += more;
+                    parts.add(part, more);
+                }
                 (part_of[x as usize], part_of[y as usize]) = (b, a);
             }
             run.advance(left.len() as u64)?;
         }
         Ok(true)
-    }
-}
-
-/// Parts by weight, then id.
-type Queue = BinaryHeap<Reverse<(u64, u32)>>;
-
-fn queue(loads: &[Load], open: impl Fn(&Load) -> bool) -> Result<Queue> {
-    let mut parts = reserved(loads.len(), "parts by weight")?;
-    parts.extend(
-        loads.iter().zip(0..).filter(|(load, _)| open(load)).map(|(load, part)| Reverse((load[1], part))),
-    );
-    Ok(BinaryHeap::from(parts))
-}
-
-/// The part with the least weight, from a queue whose weights may be older and lower than the loads.
-fn least(queue: &mut Queue, loads: &[Load]) -> Option<u32> {
-    loop {
-        let mut top = queue.peek_mut()?;
-        let Reverse((weight, part)) = &mut *top;
-        let now = loads[*part as usize][1];
-        if *weight == now {
-            return Some(*part);
-        }
-        *weight = now;
     }
 }
 

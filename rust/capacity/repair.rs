@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 
 use super::exchange::exchange;
 use super::loads::Loads;
-use super::{BalanceOn, CHECK_EVERY, Load};
+use super::{BalanceOn, CHECK_EVERY, LeastLoaded, Load};
 use crate::base::buffer::reserved;
 use crate::base::error::Result;
 use crate::base::run::Run;
@@ -154,20 +154,16 @@ impl Repair<'_> {
         }
         let mut members = self.members(|part| too_many(&self.loads, part))?;
         members.sort_unstable_by_key(|&v| (self.csr.degree(v), v));
-        let open = (0..).zip(self.loads.all()).filter(|(_, load)| load[0] < cap);
-        let mut open: BinaryHeap<_> = open.map(|(part, load)| Reverse((load[1], part))).collect();
+        let mut open = LeastLoaded::new(self.loads.all().map(|load| load[1]));
         let mut work = Work::new(self.run);
         for v in members {
             work.count(1)?;
             if !too_many(&self.loads, self.parts[v as usize]) {
                 continue;
             }
-            let Some(Reverse((_, part))) = open.pop() else { break };
+            let Some(part) = open.least_open(|part| self.loads.load(part)[0] < cap) else { break };
             self.shift(v, part);
-            let load = self.loads.load(part);
-            if load[0] < cap {
-                open.push(Reverse((load[1], part)));
-            }
+            open.add(part, self.item(v)[1]);
         }
         Ok(())
     }

@@ -38,7 +38,7 @@ mod score;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result, bytes};
 use crate::base::run::Run;
-use crate::capacity::{BalanceOn, Placing, cap, validate_balance, validate_parts};
+use crate::capacity::{BalanceOn, CHECK_EVERY, Placing, cap, validate_balance, validate_parts};
 use crate::graph::csr::Csr;
 use crate::partition::{AdjacencyPartitioner, VertexPartition};
 use pass::{NOWHERE, Pass};
@@ -54,9 +54,6 @@ pub const BYTES_PER_WEIGHT: u64 = 12;
 
 /// Passes of the restreaming variants.
 pub const PASSES: u32 = 10;
-
-/// Vertices counted between two looks at whether the run is cancelled.
-const CHECK_EVERY: usize = 1 << 12;
 
 /// How a part is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +137,7 @@ impl VertexStream {
         run.begin("streaming", u64::from(self.passes) * (n as u64 + csr.num_entries()));
         let graph = csr.graph().clone();
         let Some(on) = &self.balance_on else {
-            let new = || OneCap::new(k, cap);
+            let new = || Ok(OneCap::new(k, cap));
             let (room, _) = self.passes(score, new, csr, &mut part_of, run)?;
             let (assignment, loads) = (part_of.reinterpret(), room.into_loads());
             return Ok(VertexPartition::new(assignment, k, loads, Some(cap), graph));
