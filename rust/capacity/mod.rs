@@ -1,6 +1,15 @@
-//! Capacities of parts: bounds, the least loaded part with room, scheduling, repair.
+//! Capacities of parts: loads and caps, the least loaded part, and what is done about parts that are too full.
+//!
+//! - [`bounds`]: loads under one bound or several.
+//! - [`LeastLoaded`]: one load per part, and the least loaded part; [`place_last`] gives it vertices without edges.
+//! - [`Parts`]: loads under 1 to 8 bounds, and the least loaded part with room under all of them.
+//! - [`Loads`](loads::Loads): the same with penalties of the loads, for loads that rise and fall.
+//! - [`schedule`](mod@schedule): jobs to the least loaded of k machines.
+//! - [`BalanceOn`]: a second bound on vertex partitions. [`Placing`] keeps it, and deals where nothing else helps.
+//! - [`repair`](mod@repair): vertices leave parts above a cap on vertices or volume.
 
 mod balance_on;
+pub mod bounds;
 mod exchange;
 mod least_loaded;
 pub mod loads;
@@ -11,8 +20,9 @@ pub mod schedule;
 
 use crate::base::error::{Error, Result};
 pub use balance_on::{BalanceOn, Balanced};
+pub use bounds::Load;
 pub use least_loaded::{LeastLoaded, place_last};
-pub use parts::{Load, Parts};
+pub use parts::Parts;
 pub use placing::Placing;
 
 /// How many vertices are placed between two looks at whether the run is cancelled.

@@ -22,19 +22,15 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 
 use super::{BalanceOn, Balanced, CHECK_EVERY, LeastLoaded, Load, Parts};
+use crate::base::NONE;
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::Result;
 use crate::base::run::Run;
-
-/// The mark of a vertex that fitted nowhere; above all parts.
-const LEFT: u32 = u32::MAX;
 
 /// An assignment in the making.
 pub struct Placing<'a> {
     part_of: Buffer<u32>,
     parts: Parts,
-    k: u32,
-    cap: Load,
     /// Number of vertices that fitted nowhere.
     left: usize,
     balance_on: &'a BalanceOn,
@@ -50,23 +46,19 @@ impl<'a> Placing<'a> {
         balance_on: &'a BalanceOn,
         run: &'a Run,
     ) -> Result<Self> {
-        let cap = [cap, balance_on.cap(k)];
-        let parts = Parts::new(k, [part_of.len() as u64, balance_on.total()], cap)?;
-        Ok(Self { part_of, parts, k, cap, left: 0, balance_on, run })
+        Ok(Self::resume(part_of, balance_on.parts(k, cap)?, 0, balance_on, run))
     }
 
-    /// An assignment that somebody else began, with the loads in `parts`; `left` vertices, with a part of `u32::MAX`,
-    /// fitted nowhere.
+    /// An assignment that somebody else began, with the loads in `parts`; `left` vertices, without a part, fitted
+    /// nowhere.
     pub fn resume(
         part_of: Buffer<u32>,
         parts: Parts,
-        cap: u64,
         left: usize,
         balance_on: &'a BalanceOn,
         run: &'a Run,
     ) -> Self {
-        let k = parts.loads().count() as u32;
-        Self { part_of, parts, k, cap: [cap, balance_on.cap(k)], left, balance_on, run }
+        Self { part_of, parts, left, balance_on, run }
     }
 
     /// Places vertices that weigh `weight` together: in one part if they fit, else one by one.
@@ -87,7 +79,7 @@ impl<'a> Placing<'a> {
             for &vertex in vertices {
                 let part = part(&mut self.parts, self.balance_on.weight(vertex));
                 self.left += usize::from(part.is_none());
-                self.part_of[vertex as usize] = part.unwrap_or(LEFT);
+                self.part_of[vertex as usize] = part.unwrap_or(NONE);
             }
             self.run.advance(vertices.len() as u64)?;
         }
@@ -96,18 +88,17 @@ impl<'a> Placing<'a> {
 
     /// The assignment, once all vertices were placed or left.
     pub fn finish(mut self) -> Result<Balanced> {
-        let mut loads: Vec<Load> = reserved(self.k as usize, "loads")?;
-        loads.extend(self.parts.loads());
+        let mut loads: Vec<Load> = self.parts.loads().collect();
         if self.left > 0 && !self.exchange(&mut loads)? {
-            let Self { k, balance_on, run, .. } = self;
-            return balance_on.deal(k, run);
+            return self.balance_on.deal(loads.len() as u32, self.run);
         }
         Ok(Balanced { assignment: self.part_of.reinterpret(), loads, dealt: false })
     }
 
     /// Finds places for the vertices left; false if there is none for one of them.
     fn exchange(&mut self, loads: &mut [Load]) -> Result<bool> {
-        let Self { part_of, cap, left, balance_on, run, .. } = self;
+        let Self { part_of, parts, left, balance_on, run } = self;
+        let cap = parts.cap();
         run.begin("exchange", *left as u64);
         let weight = |vertex: u32| balance_on.weight(vertex);
         let mut order = balance_on.vertices()?;
@@ -117,10 +108,10 @@ impl<'a> Placing<'a> {
         let (placed, left) = order.split_at_mut(part_of.len() - *left);
         left.sort_unstable_by_key(|&vertex| (Reverse(weight(vertex)), vertex));
         let mut lightest = Lightest::of(placed, loads)?;
-        let [mut parts, mut open] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[1])));
+        let [mut all, mut open] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[1])));
         for left in left.chunks(CHECK_EVERY) {
             for &x in left {
-                let b = parts.least();
+                let b = all.least();
                 let Some(y) = lightest.take(b) else { return Ok(false) };
                 let room = |part: u32| loads[part as usize][0] < cap[0];
                 let Some(a) = open.least_open(room) else { return Ok(false) };
@@ -132,7 +123,7 @@ impl<'a> Placing<'a> {
                 // x is heavier than y, since a has room for y only.
                 for (part, more) in [(a, weight(y)), (b, weight(x) - weight(y))] {
                     loads[part as usize][1] += more;
-                    parts.add(part, more);
+                    all.add(part, more);
                 }
                 (part_of[x as usize], part_of[y as usize]) = (b, a);
             }

@@ -31,7 +31,7 @@ use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
-use crate::capacity::{LeastLoaded, MAX_PARTS, place_last, validate_parts};
+use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last, validate_parts};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass::pass;
 use crate::graph::degrees;
@@ -43,9 +43,6 @@ use crate::partition::VertexPartition;
 const SLOTS: u64 = 4;
 /// The least number of slots: what one vertex takes at most.
 const LEAST_SLOTS: u64 = MAX_PARTS;
-/// Vertices between two looks at the cancel flag.
-const CHUNK: usize = 1 << 12;
-
 /// Bytes that [`home_parts`] takes for `n` vertices.
 pub fn memory(n: u64) -> u64 {
     12 * n + 4 * slots(n)
@@ -87,7 +84,7 @@ pub fn home_parts<P: Copy + Into<i32> + Sync>(
     drop(table);
     run.begin("vertices without records", n);
     let mut parts = LeastLoaded::new((0..k).map(|_| 0));
-    for homes in homes.chunks(CHUNK) {
+    for homes in homes.chunks(CHECK_EVERY) {
         homes.iter().filter(|&&home| home != NONE).for_each(|&home| parts.add(home, 1));
         run.advance(homes.len() as u64)?;
     }
@@ -130,7 +127,7 @@ impl<'a> Table<'a> {
     /// Hands the slots to the vertices from `first` on, as far as they go.
     fn begin(&mut self, first: usize, run: &Run) -> Result<Range<usize>> {
         let (mut last, mut next) = (first, 0);
-        for degrees in self.degree[first..].chunks(CHUNK) {
+        for degrees in self.degree[first..].chunks(CHECK_EVERY) {
             for &degree in degrees {
                 let end = next + degree.min(self.k) as usize;
                 if end > self.slots.len() {
@@ -189,7 +186,8 @@ impl<'a> Table<'a> {
     fn most_frequent(&mut self, range: &Range<usize>, homes: &mut [u32], run: &Run) -> Result<()> {
         let (degree, k) = (self.degree, self.k);
         let (slots, cursor) = (shared(&mut self.slots), &self.cursor);
-        let chunks = homes.par_chunks_mut(CHUNK).zip(range.clone().into_par_iter().step_by(CHUNK));
+        let chunks =
+            homes.par_chunks_mut(CHECK_EVERY).zip(range.clone().into_par_iter().step_by(CHECK_EVERY));
         let take = |range: Range<usize>, parts: &mut Vec<u32>| {
             parts.clear();
             for slot in slots.get(range).unwrap_or_default() {

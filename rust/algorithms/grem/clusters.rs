@@ -3,6 +3,7 @@
 //! Label propagation under a size constraint, as in [`crate::algorithms::multilevel::coarsening`], on the entries as they lie.
 
 use super::entries::Entries;
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
@@ -12,9 +13,6 @@ use crate::base::run::Run;
 const ROUNDS: u64 = 3;
 /// Vertices between two looks at the cancel flag.
 const STEP: usize = 1024;
-
-/// Marks vertices that have no entries.
-pub const NONE: u32 = u32::MAX;
 
 /// Gives each vertex that has entries a cluster of at most `cap` vertices, numbered `0..` in `cluster_of`, and returns
 /// their sizes. Takes 8 bytes per vertex of the sub-problem.

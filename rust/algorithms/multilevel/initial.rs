@@ -9,7 +9,7 @@
 use std::collections::BinaryHeap;
 
 use super::balancing::balance;
-use super::graph::{Graph, Weight, plus};
+use super::graph::{Graph, Weight};
 use super::refinement::{Patience, better, refine};
 use super::scheme::{Scheme, loosened};
 use super::state::{Quality, State};
@@ -17,6 +17,7 @@ use crate::base::array::Array;
 use crate::base::error::Result;
 use crate::base::random::{Random, splitmix64};
 use crate::base::run::Run;
+use crate::capacity::bounds::plus;
 
 /// Sides that are grown for each bisection, under one bound and under two.
 const TRIES: [u64; 2] = [5, 10];

@@ -35,13 +35,14 @@ mod pass;
 mod room;
 mod score;
 
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result, bytes};
 use crate::base::run::Run;
 use crate::capacity::{BalanceOn, CHECK_EVERY, Placing, cap, validate_balance, validate_parts};
 use crate::graph::csr::Csr;
 use crate::partition::{AdjacencyPartitioner, VertexPartition};
-use pass::{NOWHERE, Pass};
+use pass::Pass;
 use room::{OneCap, Room, TwoCaps};
 use score::{Fennel, Ldg, Score};
 
@@ -133,7 +134,7 @@ impl VertexStream {
         let (k, n) = (self.k, csr.num_vertices());
         let cap = cap(self.balance, n as u64, k);
         let mut part_of: Buffer<u32> = Buffer::zeroed(n, "part of each vertex")?;
-        part_of.fill(NOWHERE);
+        part_of.fill(NONE);
         run.begin("streaming", u64::from(self.passes) * (n as u64 + csr.num_entries()));
         let graph = csr.graph().clone();
         let Some(on) = &self.balance_on else {
@@ -144,7 +145,7 @@ impl VertexStream {
         };
         let new = || TwoCaps::new(k, cap, on);
         let (room, left) = self.passes(score, new, csr, &mut part_of, run)?;
-        let placing = Placing::resume(part_of, room.into_parts(), cap, left, on, run);
+        let placing = Placing::resume(part_of, room.into_parts(), left, on, run);
         Ok(VertexPartition::balanced(placing.finish()?, k, cap, on, graph))
     }
 
@@ -164,7 +165,7 @@ impl VertexStream {
         }
         let mut left = 0;
         for parts in part_of.chunks(CHECK_EVERY) {
-            left += parts.iter().filter(|&&part| part == NOWHERE).count();
+            left += parts.iter().filter(|&&part| part == NONE).count();
             run.advance(0)?;
         }
         Ok((room, left))

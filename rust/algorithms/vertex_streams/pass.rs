@@ -2,14 +2,12 @@
 
 use super::room::Room;
 use super::score::Score;
+use crate::base::NONE;
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::exec::batches::{Decider, decide_all};
 use crate::graph::csr::Csr;
-
-/// The part of a vertex that has none; above all parts.
-pub const NOWHERE: u32 = u32::MAX;
 
 /// A pass over the vertices in order of their ids.
 pub struct Pass<'a, S: Score, R> {
@@ -44,7 +42,7 @@ pub enum Decision {
 }
 
 impl<'a, S: Score, R: Room> Pass<'a, S, R> {
-    /// A pass into the empty `room`; `first` says whether all of `part_of` is [`NOWHERE`].
+    /// A pass into the empty `room`; `first` says whether all of `part_of` is [`NONE`].
     pub fn new(
         csr: &'a Csr,
         score: &'a S,
@@ -134,7 +132,7 @@ impl<S: Score, R: Room> Decider for Pass<'_, S, R> {
             self.room.add(part, v);
             self.prices[part as usize] = self.score.price(self.room.load(part));
         }
-        self.part_of[v as usize] = part.unwrap_or(NOWHERE);
+        self.part_of[v as usize] = part.unwrap_or(NONE);
         self.placed = v + 1;
     }
 

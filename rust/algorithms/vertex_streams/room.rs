@@ -69,8 +69,7 @@ pub struct TwoCaps<'a> {
 impl<'a> TwoCaps<'a> {
     /// `k` empty parts for the vertices of `on`.
     pub fn new(k: u32, cap: u64, on: &'a BalanceOn) -> Result<Self> {
-        let total = [on.weights().len() as u64, on.total()];
-        Ok(Self { parts: Parts::new(k, total, [cap, on.cap(k)])?, on })
+        Ok(Self { parts: on.parts(k, cap)?, on })
     }
 
     /// The parts with both loads.

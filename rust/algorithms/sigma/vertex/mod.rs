@@ -44,6 +44,7 @@ use super::preference::{Weight, preferred_parts};
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
+use crate::capacity::bounds::{fits, plus};
 use crate::capacity::loads::Loads;
 use crate::capacity::repair::{Repaired, repair};
 use crate::capacity::{LeastLoaded, Load, cap, place_last, validate_balance, validate_parts};
@@ -154,7 +155,7 @@ impl SigmaVertex {
         let per_vertex = preference::BYTES_PER_VERTEX.max(repairing);
         let threads = run.threads() as u64 + 1;
         (n * per_vertex).max(8 * n + presence)
-            + 2 * Loads::memory(self.k)
+            + 2 * Loads::<2>::memory(self.k)
             + (8 * u64::from(self.k) + columns) * threads
     }
 
@@ -195,12 +196,11 @@ impl SigmaVertex {
 fn place_isolated(parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) -> Result<()> {
     let [mut open, mut all] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[0])));
     place_last(parts, run, || {
-        let has_room = |part: u32| (0..2).all(|bound| loads[part as usize][bound] < caps[bound]);
+        let has_room = |part: u32| fits(plus(loads[part as usize], [1, 1]), caps);
         let found = open.least_open(has_room).inspect(|&part| open.add(part, 1));
         let part = found.unwrap_or_else(|| all.least());
         all.add(part, 1);
-        let load = &mut loads[part as usize];
-        *load = [load[0] + 1, load[1] + 1];
+        loads[part as usize] = plus(loads[part as usize], [1, 1]);
         part
     })
 }
