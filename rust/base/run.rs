@@ -122,6 +122,11 @@ impl Run {
     /// Counts `units` as done; an error once the run is cancelled. Call it at least every millisecond of work.
     pub fn advance(&self, units: u64) -> Result<()> {
         self.done.fetch_add(units, Relaxed);
+        self.check()
+    }
+
+    /// An error once the run is cancelled: a look at a flag, which costs next to nothing.
+    pub fn check(&self) -> Result<()> {
         if self.cancelled.load(Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
     }
 

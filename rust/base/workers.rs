@@ -30,7 +30,7 @@ pub fn for_each<S: Send>(
             if item >= count {
                 break;
             }
-            let done = step(&mut state, item).and_then(|()| run.advance(0));
+            let done = step(&mut state, item).and_then(|()| run.check());
             if done.is_err() {
                 failed.store(true, Relaxed);
                 done?;

@@ -99,7 +99,7 @@ impl Bounded {
             chunks.try_for_each(|(members, degrees)| {
                 let both = members.iter_mut().zip(degrees);
                 both.for_each(|(member, &degree)| *member = Member { degree, cluster: n as u32 });
-                run.advance(0)
+                run.check()
             })
         })?;
         drop(degree);

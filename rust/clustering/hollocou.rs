@@ -178,7 +178,7 @@ impl Clustering {
                 for (vertex, &degree) in vertices.iter_mut().zip(degrees) {
                     *vertex = Vertex { degree, cluster: n as u32, richest: AtomicU64::new(0) };
                 }
-                run.advance(0)
+                run.check()
             })
         })?;
         drop(degree);

@@ -116,7 +116,7 @@ fn sorted_bucket(spilled: &Spilled, bucket: usize, seed: u64, run: &Run) -> Resu
         return Err(Error::Internal(format!("a bucket of {count} records holds {}", keyed.len())));
     }
     keyed.sort_unstable();
-    run.advance(0)?;
+    run.check()?;
     let mut records = reserved(count, "shuffling")?;
     records.extend(keyed.iter().map(|&keyed| [(keyed >> 32) as u32, keyed as u32]));
     Ok(records)

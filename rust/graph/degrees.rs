@@ -74,7 +74,7 @@ fn scan_ends<const ENDS: usize>(edges: &dyn EdgeStream, run: &Run) -> Result<Deg
             let chunks = total.degree.par_chunks_mut(CHUNK).zip(worker.degree.par_chunks(CHUNK));
             chunks.try_for_each(|(total, part)| {
                 total.iter_mut().zip(part).for_each(|(total, &part)| *total = total.saturating_add(part));
-                run.advance(0)
+                run.check()
             })
         })?;
     }

@@ -167,7 +167,7 @@ fn make_symmetric(matrix: &mut [u64], k: usize, run: &Run) -> Result<()> {
             matrix[row * k + column] = sum;
             matrix[column * k + row] = sum;
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(())
 }

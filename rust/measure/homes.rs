@@ -132,7 +132,7 @@ impl<'a> Table<'a> {
                 self.cursor[last] = next as u32;
                 (next, last) = (end, last + 1);
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(first..last)
     }
@@ -202,7 +202,7 @@ impl<'a> Table<'a> {
                     *home = longest_run(parts);
                 }
             }
-            run.advance(0)
+            run.check()
         };
         run.install(|| chunks.try_for_each_init(Vec::new, work))
     }

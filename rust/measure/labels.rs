@@ -63,7 +63,7 @@ fn count_pairs(assignment: &[i32], labels: &[i64], k: u32, run: &Run) -> Result<
     let mut total = FxHashMap::default();
     for (pair, count) in maps.into_iter().flatten() {
         *total.entry(pair).or_insert(0) += count;
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(total)
 }

@@ -267,7 +267,7 @@ impl Gather {
             if block.is_empty() {
                 return sink.finish().map(|offset| (taken, offset));
             }
-            run.advance(0)?;
+            run.check()?;
         }
     }
 
@@ -300,7 +300,7 @@ impl Gather {
                     // SAFETY: a slice of the map.
                     unsafe { sink.push(rows[at..at + self.row_bytes].as_ptr()) }?;
                 }
-                run.advance(0)?;
+                run.check()?;
             }
         }
         sink.finish()?;

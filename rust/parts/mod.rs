@@ -135,7 +135,7 @@ fn in_degrees(
     for degree in states {
         let add = |(total, part): (&mut u32, &u32)| *total = total.saturating_add(*part);
         run.install(|| total.par_iter_mut().zip(degree.par_iter()).with_min_len(1 << 14).for_each(add));
-        run.advance(0)?;
+        run.check()?;
     }
     if edges.num_edges() >= u64::from(u32::MAX)
         && let Some(v) = total.iter().position(|&degree| degree == u32::MAX)

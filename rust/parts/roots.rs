@@ -82,7 +82,7 @@ pub fn choose_roots(copies: &[u32], sizes: &[u64], into: &Path, workers: usize, 
             start = end as usize;
         }
         first += vertices.len();
-        run.advance(0)?;
+        run.check()?;
     }
     drop(order);
     place_isolated(copies, num_roots, &mut of_vertex, run).map(|(isolated, ends)| Roots {
@@ -105,7 +105,7 @@ impl Order {
         let mut ends = zeros(k + 1)?;
         for copies in copies.chunks(CHUNK) {
             copies.iter().for_each(|&count| ends[count as usize] += 1);
-            run.advance(0)?;
+            run.check()?;
         }
         ends[0] = 0;
         let mut total = 0;
@@ -121,7 +121,7 @@ impl Order {
                 row[vertex] = *end as u32;
                 *end += 1;
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(Self { vertices, row })
     }
@@ -180,7 +180,7 @@ fn place_isolated(
             of_vertex[vertex] = *owner;
             ends[*owner as usize] += 1;
         }
-        run.advance(0)?;
+        run.check()?;
     }
     let mut total = 0;
     for end in &mut ends {
@@ -193,7 +193,7 @@ fn place_isolated(
             by_part[*end] = vertex as u32;
             *end += 1;
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok((by_part, ends))
 }

@@ -95,7 +95,7 @@ impl Members {
         starts.resize(k + 1, 0);
         for parts in assignment.chunks(CHUNK) {
             parts.iter().for_each(|&part| starts[part as usize + 1] += 1);
-            run.advance(0)?;
+            run.check()?;
         }
         for part in 0..k {
             starts[part + 1] += starts[part];
@@ -109,7 +109,7 @@ impl Members {
                 rank[vertex] = (*end - starts[part as usize]) as u32;
                 *end += 1;
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(Self { order, rank, starts })
     }
@@ -150,7 +150,7 @@ impl VertexParts<'_> {
         for part in 0..k {
             let rows = self.members.of(part).iter().zip(0..);
             layout.add_part(rows.map(|(&v, row)| (row, u64::from(row_degree[v as usize]))));
-            self.run.advance(0)?;
+            self.run.check()?;
         }
         let spilled = self.spill(&layout, workers)?;
         self.run.begin("parts", 2 * layout.num_edges());

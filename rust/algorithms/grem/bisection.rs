@@ -103,7 +103,7 @@ fn whole(level: &Level, problem: &Problem, entries: Entries, offset: &mut [u32],
             *offset = *part;
         }
         if v % 4096 == 0 {
-            level.run.advance(0)?;
+            level.run.check()?;
         }
     }
     Ok(())

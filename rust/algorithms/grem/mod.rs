@@ -284,7 +284,7 @@ impl Grem {
                     *place += 1;
                 }
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(())
     }

@@ -137,7 +137,7 @@ impl Graph {
             tally.sums().for_each(|[other, w]| builder.entry(other, w));
             builder.vertex(weight);
             if cluster % 1024 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         Ok(builder.finish())
@@ -156,7 +156,7 @@ impl Graph {
             }
             builder.vertex(self.weight(v));
             if index % 4096 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         Ok((builder.finish(), ids))

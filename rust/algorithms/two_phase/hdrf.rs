@@ -23,7 +23,7 @@ pub(super) fn stream(
     let mut degrees: Buffer<u32> = Buffer::zeroed(vertices.len(), "degrees")?;
     for (degrees, vertices) in degrees.chunks_mut(BLOCK as usize).zip(vertices.chunks(BLOCK as usize)) {
         degrees.iter_mut().zip(vertices).for_each(|(degree, vertex)| *degree = vertex.degree);
-        run.advance(0)?;
+        run.check()?;
     }
     drop(vertices);
     let mut streamer =

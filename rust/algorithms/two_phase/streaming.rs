@@ -122,7 +122,7 @@ fn place(state: &mut State, slices: &mut [Slice], run: &Run) -> Result<()> {
             state.put(candidate, part);
             slice.found.push((candidate.record, part));
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(())
 }

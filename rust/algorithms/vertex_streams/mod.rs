@@ -168,7 +168,7 @@ impl VertexStream {
         let mut left = 0;
         for parts in part_of.chunks(CHECK_EVERY) {
             left += parts.iter().filter(|&&part| part == NOWHERE).count();
-            run.advance(0)?;
+            run.check()?;
         }
         Ok((room, left))
     }

@@ -70,7 +70,7 @@ impl<'a> Buckets<'a> {
                 }
                 of[v] = first.len() as u32 - 1;
             }
-            run.advance(0)?;
+            run.check()?;
         }
         first.push(n as u32);
         Ok(Self { offsets, first, of })
@@ -107,7 +107,7 @@ impl<'a> Buckets<'a> {
         let init = || Filler::new(&places);
         let fillers = pass(edges, run, BLOCK, usize::MAX, init, |filler, _, records| {
             records.chunks(CHECK_EVERY).try_for_each(|records| {
-                run.advance(0)?;
+                run.check()?;
                 if symmetric { filler.add::<false>(records) } else { filler.add::<true>(records) }
             })
         })?;

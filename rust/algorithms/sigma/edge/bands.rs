@@ -35,7 +35,7 @@ impl Bands {
         let mut volumes = vec![0_u64; slot(u32::MAX) as usize + 1];
         for degrees in degrees.chunks(STRIDE) {
             degrees.iter().for_each(|&degree| volumes[slot(degree) as usize] += u64::from(degree));
-            run.advance(0)?;
+            run.check()?;
         }
         let total = volumes.iter().sum::<u64>() as f64;
         let (mut bounds, mut below) = (Vec::new(), 0);

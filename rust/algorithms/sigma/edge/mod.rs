@@ -115,7 +115,7 @@ impl SigmaEdge {
         let mut degrees: Buffer<u32> = Buffer::zeroed(csr.num_vertices(), "degrees")?;
         for (degrees, first) in degrees.chunks_mut(STRIDE).zip((0..).step_by(STRIDE)) {
             degrees.iter_mut().zip(first..).for_each(|(degree, v)| *degree = csr.degree(v));
-            run.advance(0)?;
+            run.check()?;
         }
         self.place(edges, &preferred, degrees, graph.clone(), out, run)
     }

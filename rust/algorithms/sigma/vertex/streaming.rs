@@ -62,7 +62,7 @@ impl Replicas {
                 for (&part, v) in parts.iter().zip(first as u32..).filter(|&(&part, _)| part != NONE) {
                     presence.place(csr, v, part);
                 }
-                run.advance(0)
+                run.check()
             })
         })?;
         Ok(Self { presence, tau })
