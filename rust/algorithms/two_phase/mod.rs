@@ -2,8 +2,8 @@
 //!
 //! **Requirements.** Any graph. The order of the stream matters; a sorted file is fine.
 //!
-//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 20 and the parts of each vertex as bits
-//! (`8 * ceil(k / 64)` bytes), if that is more; up to 22 MB of buffers; and the result.
+//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 16 and the parts of each vertex as bits
+//! (`8 * ceil(k / 64)` bytes), if that is more; up to 9 MB of buffers; and the result.
 //!
 //! **Algorithm.**
 //! 1. *Degrees*: one pass.
@@ -99,7 +99,7 @@ impl TwoPhase {
 
     /// Bytes it takes for `n` vertices and `m` records, without the parts of the records.
     pub fn memory(n: u64, m: u64, k: u32) -> u64 {
-        (40 * n).max(20 * n + Incidence::memory(n, k)) + 40 * u64::from(k) + streaming::memory(m)
+        (40 * n).max(16 * n + Incidence::memory(n, k)) + 40 * u64::from(k) + streaming::memory(m)
     }
 
     fn validate(&self) -> Result<()> {
@@ -134,7 +134,7 @@ impl EdgePartitioner for TwoPhase {
                 streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
                 (state.holds, state.loads)
             }
-            Scoring::Hdrf => hdrf::stream(edges, vertices, &mut parts, (holds, &loads, cap), run)?,
+            Scoring::Hdrf => hdrf::stream(edges, &vertices, &mut parts, (holds, &loads, cap), run)?,
         };
         if loops > 0 {
             loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut holds), run)?;
