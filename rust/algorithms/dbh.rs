@@ -79,7 +79,7 @@ impl EdgePartitioner for Dbh {
 impl Dbh {
     /// Bytes it takes for `n` vertices on any number of threads, without the parts of the records.
     pub fn memory(n: u64) -> u64 {
-        4 * n * degrees::WORKERS as u64
+        4 * n * degrees::PRIVATE as u64
     }
 
     fn hash(&self, degree: &[u32], records: &[Record], parts: &mut [u32], loads: &mut [u64]) {

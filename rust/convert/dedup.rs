@@ -26,9 +26,9 @@ use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pass::blocks;
+use crate::exec::scan::scan;
 use crate::exec::shuffle::{BUCKET, bucket_of, buckets};
 use crate::exec::spill::spill_edges;
 use crate::sets::spill::Entry;
@@ -83,7 +83,7 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
     let buckets = buckets(m);
     let (directory, buffers) = crate::exec::spill::memory(m, buckets);
     let bits = m.div_ceil(64) * size_of::<u64>() as u64;
-    let workers = workers(run, buckets as usize, directory + bits, buffers.max(SET), "finding duplicates")?;
+    let workers = run.workers(buckets as usize, directory + bits, buffers.max(SET), "finding duplicates")?;
     run.begin("dedup", 3 * m);
     let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
         for (&[u, v], index) in records.iter().zip(first..) {
@@ -94,10 +94,10 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
         Ok(())
     })?;
     let repeated = Bits(Buffer::zeroed(m.div_ceil(64) as usize, "duplicates")?);
-    for_each(
+    scan(
         run,
         workers,
-        buckets as usize,
+        0..buckets as usize,
         || Ok((FxHashSet::default(), Vec::new())),
         |(seen, buf), bucket| {
             seen.clear();

@@ -26,8 +26,8 @@ use crate::base::buffer::reserved;
 use crate::base::error::{Error, Result};
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::scan::scan;
 use crate::sets::spill::{Entry, ID_BITS, Spilled};
 
 /// Records that one bucket has on average: what a worker holds at once is bounded, and milliseconds of work.
@@ -73,7 +73,7 @@ pub fn shuffle(
     check_records(m)?;
     let buckets = buckets(m);
     let (directory, buffers) = super::spill::memory(m, buckets);
-    let workers = workers(run, buckets as usize, directory, buffers.max(SORTING), "shuffling")?;
+    let workers = run.workers(buckets as usize, directory, buffers.max(SORTING), "shuffling")?;
     run.begin("shuffle", 3 * m);
     let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
         for (&[u, v], index) in records.iter().zip(first..) {
@@ -88,7 +88,7 @@ pub fn shuffle(
             Ok(())
         };
         let mut sorted: Vec<(usize, Vec<Record>)> =
-            for_each(run, workers, count, || Ok(vec![]), sort)?.into_iter().flatten().collect();
+            scan(run, workers, 0..count, || Ok(vec![]), sort)?.into_iter().flatten().collect();
         sorted.sort_unstable_by_key(|&(bucket, _)| bucket);
         for (_, records) in sorted {
             for block in records.chunks(BLOCK as usize) {

@@ -24,12 +24,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 
-use crate::base::buffer::Buffer;
+use crate::base::buffer::{Buffer, shared};
 use crate::base::error::{Error, Result};
+use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 use crate::capacity::{MAX_PARTS, validate_parts};
 use crate::edges::{BLOCK, EdgeStream, Record};
@@ -45,6 +46,8 @@ const SLOTS: u64 = 4;
 const LEAST_SLOTS: u64 = MAX_PARTS;
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 12;
+/// How many records ahead memory is asked for.
+const AHEAD: usize = 24;
 
 /// Bytes that [`home_parts`] takes for `n` vertices.
 pub fn memory(n: u64) -> u64 {
@@ -162,10 +165,15 @@ impl<'a> Table<'a> {
             }
         };
         let step = |(): &mut (), start: u64, records: &[Record]| {
-            for ((&[u, v], &part), record) in records.iter().zip(&assignment[start as usize..]).zip(start..) {
+            for ((index, &[u, v]), &part) in records.iter().enumerate().zip(&assignment[start as usize..]) {
+                for &id in records.get(index + AHEAD).into_iter().flatten() {
+                    prefetch(degree, id as usize);
+                    prefetch(cursor, id as usize);
+                }
                 let part = part.into() as u32;
                 if part >= k {
-                    let what = format!("record {record} has part {}, outside 0..{k}", part as i32);
+                    let what =
+                        format!("record {} has part {}, outside 0..{k}", start + index as u64, part as i32);
                     return Err(Error::parameter("assignment", what));
                 }
                 add(u, part);
@@ -240,12 +248,4 @@ fn place_isolated(degree: &[u32], homes: &mut [i32], k: u32, run: &Run) -> Resul
         run.advance(homes.len() as u64)?;
     }
     Ok(loads)
-}
-
-/// The same numbers, to be changed by several threads.
-fn shared(items: &mut [u32]) -> &[AtomicU32] {
-    const { assert!(size_of::<AtomicU32>() == 4 && align_of::<AtomicU32>() == align_of::<u32>()) }
-    // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
-    // the atomic ones are in use.
-    unsafe { std::slice::from_raw_parts(items.as_mut_ptr().cast(), items.len()) }
 }

@@ -18,7 +18,7 @@ use super::rows::changed;
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::Result;
 use crate::base::run::Run;
-use crate::base::workers::for_each;
+use crate::exec::scan::scan;
 use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
 
 /// Vertices between two looks at the cancel flag.
@@ -138,10 +138,10 @@ fn transpose(
 ) -> Result<Spilled> {
     let spill = Spill::create(into, layout.buckets())?;
     run.begin("copies", sizes.iter().sum());
-    let writers = for_each(
+    let writers = scan(
         run,
         workers,
-        sizes.len(),
+        0..sizes.len(),
         || spill.writer(),
         |writer, part| {
             writer.begin(part as u64)?;

@@ -172,8 +172,12 @@ impl EdgeStreamer {
         let gather = |parts: &EdgeParts, range: Range<u64>, slice: &mut Slice| {
             slice.read(edges, parts, range)?;
             choose(&slice.records, &slice.parts, &mut slice.chosen);
-            slice.open.clear();
-            slice.open.extend(slice.chosen.iter().map(|&index| slice.records[index as usize]));
+            if slice.chosen.len() == slice.records.len() {
+                std::mem::swap(&mut slice.open, &mut slice.records);
+            } else {
+                slice.open.clear();
+                slice.open.extend(slice.chosen.iter().map(|&index| slice.records[index as usize]));
+            }
             worth(&slice.open, &mut slice.gains);
             Ok(())
         };
@@ -182,11 +186,13 @@ impl EdgeStreamer {
             found.clear();
             found.resize(open.len(), DEFERRED);
             self.stream(open, gains, found, run)?;
-            slice
-                .chosen
-                .iter()
-                .zip(&slice.found)
-                .for_each(|(&index, &part)| slice.parts[index as usize] = part);
+            if slice.chosen.len() == slice.parts.len() {
+                std::mem::swap(&mut slice.parts, &mut slice.found);
+                return Ok(());
+            }
+            for (&index, &part) in slice.chosen.iter().zip(&slice.found) {
+                slice.parts[index as usize] = part;
+            }
             Ok(())
         };
         pipeline(edges, parts, run, gather, place, Slice::write)

@@ -47,10 +47,10 @@ use super::multilevel::scheme::MOST_PARTS;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::EdgeStream;
 use crate::exec::pass::blocks;
+use crate::exec::scan::scan;
 use crate::exec::shuffle::shuffle;
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
@@ -239,7 +239,7 @@ impl Grem {
     ) -> Result<Vec<Problem>> {
         let run = level.run;
         let (fixed, each) = self.memory(level.edges.num_vertices(), level.edges.num_edges());
-        let workers = workers(run, problems.len(), fixed, each, "grem")?;
+        let workers = run.workers(problems.len(), fixed, each, "grem")?;
         run.begin("bisection", problems.iter().map(|problem| problem.len()).sum());
         let vertices = problems.iter().map(|problem| problem.n as usize);
         let mut offsets: Buffer<u32> = Buffer::zeroed(vertices.clone().sum(), "sides")?;
@@ -259,7 +259,7 @@ impl Grem {
                 Ok(())
             };
             next.extend(
-                for_each(run, workers, problems.len(), || Ok(Vec::new()), solve)?.into_iter().flatten(),
+                scan(run, workers, 0..problems.len(), || Ok(Vec::new()), solve)?.into_iter().flatten(),
             );
         }
         next.sort_unstable_by_key(|problem: &Problem| problem.first);
