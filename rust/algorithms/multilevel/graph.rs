@@ -120,7 +120,7 @@ impl Graph {
             weights.sums().for_each(|[other, w]| builder.entry(other, w));
             builder.vertex(weight);
             if cluster % 1024 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         Ok(builder.finish())
@@ -139,7 +139,7 @@ impl Graph {
             }
             builder.vertex(self.weight(v));
             if index % 4096 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         Ok((builder.finish(), ids))

@@ -45,7 +45,7 @@ pub(super) fn assign(
     let mut split: Vec<Pieces> = Vec::new();
     for (index, (size, id)) in BySize::of(&clusters.size, run)?.descending().enumerate() {
         if index.is_multiple_of(CHECK_EVERY) {
-            run.advance(0)?;
+            run.check()?;
         }
         part_of[id as usize] = match cap {
             Some(cap) if parts.least_load() + u64::from(size) > cap => {
@@ -61,7 +61,7 @@ pub(super) fn assign(
             part_of[id as usize] = part_of[clusters.find(id) as usize];
         }
         if id.is_multiple_of(CHECK_EVERY as u32) {
-            run.advance(0)?;
+            run.check()?;
         }
     }
 
@@ -82,7 +82,7 @@ pub(super) fn assign(
         for part in vertices.iter_mut().filter(|part| **part & SPLIT != 0) {
             *part = split[(*part & !SPLIT) as usize].next();
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok((assignment.reinterpret(), parts.into_loads()))
 }
