@@ -10,7 +10,6 @@
 
 mod balance_on;
 pub mod bounds;
-mod exchange;
 mod least_loaded;
 pub mod loads;
 mod parts;

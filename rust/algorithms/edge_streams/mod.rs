@@ -25,12 +25,12 @@ mod search;
 
 use std::ops::Range;
 
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 use crate::edges::Record;
-use crate::partition::edge_parts::DEFERRED;
 use crate::sets::incidence::Incidence;
 use loads::{Balance, Loads, SCANNED};
 #[cfg(target_arch = "x86_64")]
@@ -163,7 +163,7 @@ impl EdgeStreamer {
         self.loads.settle(limit.at(0.0) as u64);
     }
 
-    /// Gives each of the records a part; a loop gets [`DEFERRED`].
+    /// Gives each of the records a part; a loop gets [`NONE`].
     pub fn stream(&mut self, records: &[Record], parts: &mut [u32], run: &Run) -> Result<()> {
         let stride = if self.k as usize <= SCANNED { STRIDE } else { SPARSE_STRIDE };
         for (first, parts) in (0..).step_by(stride).zip(parts.chunks_mut(stride)) {
@@ -219,7 +219,7 @@ impl EdgeStreamer {
     #[inline(always)]
     fn place<S: Search>(&mut self, [u, v]: Record) -> u32 {
         if u == v {
-            return DEFERRED;
+            return NONE;
         }
         if self.loads.any_closed() {
             self.loads.raise(self.limit.at(self.streamed as f64 / self.expected as f64));

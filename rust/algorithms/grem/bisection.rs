@@ -2,7 +2,6 @@
 
 use super::entries::Entries;
 use super::problem::Problem;
-use super::scratch::Scratch;
 use super::seed::Use;
 use super::sides::Sides;
 use super::{Grem, seed};
@@ -12,11 +11,12 @@ use crate::base::random::splitmix64;
 use crate::base::run::Run;
 use crate::capacity::{LeastLoaded, place_last};
 use crate::edges::EdgeStream;
+use crate::edges::temporary::TempRecords;
 
 /// Where a level reads its records, and where it writes those of the next.
 pub struct Level<'a> {
     pub edges: &'a dyn EdgeStream,
-    pub target: &'a Scratch,
+    pub target: &'a TempRecords,
     pub chunk: u64,
     /// The cap of a part.
     pub cap: u64,

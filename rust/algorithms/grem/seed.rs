@@ -12,7 +12,7 @@ use crate::algorithms::multilevel::refinement::{Patience, refine};
 use crate::algorithms::multilevel::scheme::Scheme;
 use crate::algorithms::multilevel::state::State;
 use crate::base::NONE;
-use crate::base::array::Array;
+use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 
@@ -43,7 +43,7 @@ pub fn partition(
     of: Use,
     seed: u64,
     run: &Run,
-) -> Result<Array<u32>> {
+) -> Result<Buffer<u32>> {
     let small = entries.len() <= SMALL;
     let graph = if of == Use::First && entries.len() >= LARGE {
         clustered(entries, place, seed, run)?

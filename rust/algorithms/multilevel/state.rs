@@ -1,7 +1,7 @@
 //! A partition in the making, and what every vertex would gain by moving.
 
 use super::graph::{Graph, Weight};
-use crate::base::array::Array;
+use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::bounds::{excess, fits, minus, plus, relative};
@@ -13,13 +13,13 @@ pub struct State<'a> {
     /// Number of parts.
     pub k: usize,
     /// Part of each vertex.
-    pub part_of: Array<u32>,
+    pub part_of: Buffer<u32>,
     /// Load of each part.
     pub loads: Vec<Weight>,
     /// What each part may weigh.
     pub caps: &'a [Weight],
     /// Weight of the edges from v to part p, at `v * k + p`.
-    ties: Array<u32>,
+    ties: Buffer<u32>,
     /// Weight of the edges between parts.
     pub cut: u64,
     /// Number of parts above a cap.
@@ -57,9 +57,9 @@ impl Quality {
 
 impl<'a> State<'a> {
     /// The state of a given partition.
-    pub fn new(graph: &'a Graph, part_of: Array<u32>, caps: &'a [Weight], run: &Run) -> Result<Self> {
+    pub fn new(graph: &'a Graph, part_of: Buffer<u32>, caps: &'a [Weight], run: &Run) -> Result<Self> {
         let k = caps.len();
-        let mut ties: Array<u32> = Array::zeroed(graph.len() * k, "ties of vertices to parts")?;
+        let mut ties: Buffer<u32> = Buffer::zeroed(graph.len() * k, "ties of vertices to parts")?;
         let mut loads = vec![[0; 2]; k];
         let mut ends = 0;
         for v in 0..graph.len() as u32 {

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use rayon::prelude::*;
 
-use super::by_size::BySize;
-use super::merging::{CHECK_EVERY, Clusters};
+use super::merging::{BySize, CHECK_EVERY, Clusters};
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;

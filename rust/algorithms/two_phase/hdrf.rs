@@ -3,13 +3,13 @@
 use super::Vertex;
 use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit};
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass::blocks;
 use crate::partition::EdgeParts;
-use crate::partition::edge_parts::DEFERRED;
 use crate::sets::incidence::Incidence;
 
 /// Places all records with the mark but loops. Returns where the vertices are present, and the loads.
@@ -40,7 +40,7 @@ pub(super) fn stream(
         open.clear();
         places.clear();
         for ((&record, &mark), place) in records.iter().zip(marks).zip(range.start..) {
-            if mark == DEFERRED && record[0] != record[1] {
+            if mark == NONE && record[0] != record[1] {
                 open.push(record);
                 places.push(place);
             }

@@ -4,12 +4,12 @@ use rayon::prelude::*;
 
 use super::Vertex;
 use super::scoring::{Candidate, State};
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::partition::EdgeParts;
-use crate::partition::edge_parts::DEFERRED;
 
 /// Records that are gathered while those before are placed. Never changes the result.
 const BATCH: u64 = 1 << 17;
@@ -90,7 +90,7 @@ fn gather(
                 prefetch(vertices, u as usize);
                 prefetch(vertices, v as usize);
             }
-            if part == DEFERRED && u != v {
+            if part == NONE && u != v {
                 slice.candidates.push(candidate(vertices, first + index as u64, [u, v]));
             }
         }

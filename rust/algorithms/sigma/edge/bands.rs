@@ -10,10 +10,11 @@
 
 use std::ops::Range;
 
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::edges::Record;
-use crate::partition::edge_parts::{DEFERRED, width};
+use crate::partition::edge_parts::width;
 
 /// Vertices between two looks at the cancel flag.
 const STRIDE: usize = 1 << 16;
@@ -61,7 +62,7 @@ impl Bands {
     /// The mark of a record whose ends have these degrees.
     #[inline(always)]
     pub fn mark(&self, degrees: [u32; 2]) -> u32 {
-        self.first_mark.map_or(DEFERRED, |first| first + self.of(degrees))
+        self.first_mark.map_or(NONE, |first| first + self.of(degrees))
     }
 
     /// Of the records with these marks, those of `band`.
@@ -72,7 +73,7 @@ impl Bands {
         marks: &'a [u32],
         degrees: &'a [u32],
     ) -> impl Iterator<Item = usize> + 'a {
-        let mark = self.first_mark.map_or(DEFERRED, |first| first + band);
+        let mark = self.first_mark.map_or(NONE, |first| first + band);
         let belongs = move |index: &usize| {
             let [u, v] = records[*index];
             marks[*index] == mark

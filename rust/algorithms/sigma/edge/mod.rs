@@ -30,6 +30,7 @@ use super::preference;
 use super::preference::{Weight, preferred_parts};
 use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit, loops, validate_lambda};
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::prefetch::prefetch;
@@ -40,7 +41,6 @@ use crate::edges::EdgeStream;
 use crate::exec::pass::blocks;
 use crate::graph::csr::Csr;
 use crate::graph::identity::Graph;
-use crate::partition::edge_parts::DEFERRED;
 use crate::partition::{EdgePartition, EdgeParts};
 use bands::Bands;
 
@@ -86,7 +86,7 @@ impl SigmaEdge {
     }
 
     /// Bytes that a graph of `n` vertices and `m` records takes, adjacency and the clustering's scratch space not counted.
-    pub fn memory(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
+    pub fn needed(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
         (preference::BYTES_PER_VERTEX * n).max(self.memory_of_stream(n, m, out))
     }
 
@@ -105,7 +105,7 @@ impl SigmaEdge {
         self.validate()?;
         let graph = csr.graph();
         let what = format!("SIGMA's edge mode, {} vertices, {} records, {} parts", graph.n, graph.m, self.k);
-        run.require(self.memory(graph.n, graph.m, out), what)?;
+        run.require(self.needed(graph.n, graph.m, out), what)?;
         let volume = csr.num_entries() + graph.n;
         let caps = [
             capacity::cap(VERTICES_OF_CLUSTER, graph.n, self.k),
@@ -184,7 +184,7 @@ fn preassign(
             }
             placed.push(match fits {
                 true => part,
-                false if u == v => DEFERRED,
+                false if u == v => NONE,
                 false => bands.mark(streamer.degrees([u, v])),
             });
             deferred += u64::from(!fits && u != v);
@@ -217,7 +217,7 @@ fn stream(
         open.clear();
         open.extend(members.iter().map(|&index| records[index]));
         placed.clear();
-        placed.resize(open.len(), DEFERRED);
+        placed.resize(open.len(), NONE);
         streamer.stream(&open, &mut placed, run)?;
         members.iter().zip(&placed).for_each(|(&index, &part)| known[index] = part);
         parts.write(first, &known);
