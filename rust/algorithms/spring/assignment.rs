@@ -75,14 +75,12 @@ pub(super) fn assign(
         })
     })?;
     place_last(&mut assignment, run, || parts.place(1))?;
-    for vertices in assignment.chunks_mut(CHECK_EVERY) {
-        if split.is_empty() {
-            break;
+    if !split.is_empty() {
+        for vertices in assignment.chunks_mut(CHECK_EVERY) {
+            let marked = vertices.iter_mut().filter(|part| **part & SPLIT != 0);
+            marked.for_each(|part| *part = split[(*part & !SPLIT) as usize].next());
+            run.check()?;
         }
-        for part in vertices.iter_mut().filter(|part| **part & SPLIT != 0) {
-            *part = split[(*part & !SPLIT) as usize].next();
-        }
-        run.check()?;
     }
     Ok((assignment.reinterpret(), parts.into_loads()))
 }
