@@ -26,13 +26,12 @@ use crate::base::prefetch::prefetch;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
 use crate::capacity::validate_parts;
-use crate::describe;
 use crate::edges::{EdgeStream, Record};
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
 use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape};
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
 use crate::partition::parameters::Values;
 use crate::partition::{EdgePartition, EdgeParts};
 

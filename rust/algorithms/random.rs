@@ -24,12 +24,11 @@ use crate::base::error::Result;
 use crate::base::random::{Permutation, splitmix64};
 use crate::base::run::Run;
 use crate::capacity::{BalanceOn, Placing, cap, validate_parts};
-use crate::describe;
 use crate::edges::EdgeStream;
 use crate::graph::degrees;
 use crate::graph::identity::Graph;
 use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape};
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
 use crate::partition::parameters::Values;
 use crate::partition::{EdgePartition, EdgeParts, VertexPartition};
 

@@ -71,8 +71,9 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
     let m = edges.num_edges();
     let buckets = buckets(m);
     let (directory, buffers) = crate::exec::spill::memory(m, buckets);
-    let workers =
-        workers(run, buckets as usize, directory + Bits::memory(m), buffers.max(SET), "finding duplicates")?;
+    let (files, what) = run.temporary(into, size_of::<Entry>() as u64 * m, "finding duplicates");
+    let fixed = directory + Bits::memory(m) + files;
+    let workers = workers(run, buckets as usize, fixed, buffers.max(SET), &what)?;
     run.begin("dedup", 3 * m);
     let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
         for (&[u, v], index) in records.iter().zip(first..) {

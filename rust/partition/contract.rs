@@ -78,7 +78,7 @@ impl From<EdgePartition> for Outcome {
     }
 }
 
-/// What [`describe!`](crate::describe) declares.
+/// What [`describe!`](describe) declares.
 pub trait Described {
     /// Its name everywhere.
     const NAME: &'static str;
@@ -139,3 +139,26 @@ impl Entry {
         }
     }
 }
+
+/// Declares what a partitioner is called, what it gives parts to, its docs for users, and its parameters but `k`.
+///
+/// The docs are those of the Python function: a summary, what to know, then sections in numpydoc's form. Those of
+/// parameters, result and common errors are made from the rest.
+macro_rules! describe {
+    ($(#[doc = $doc:literal])* $type:ty => $name:literal, $of:expr; $($(#[doc = $about:literal])* $field:ident: $spec:expr;)*) => {
+        impl crate::partition::contract::Described for $type {
+            const NAME: &'static str = $name;
+            const OF: &'static [crate::partition::Of] = $of;
+            const DOC: &'static str = concat!($($doc, "\n"),*);
+            fn fields() -> Vec<crate::partition::parameters::Field> {
+                #[allow(unused_imports)]
+                use crate::partition::parameters::*;
+                vec![$({
+                    let (kind, default, only) = $spec;
+                    Field { name: stringify!($field), doc: concat!($($about, "\n"),*), kind, default, only }
+                }),*]
+            }
+        }
+    };
+}
+pub(crate) use describe;

@@ -1,6 +1,6 @@
 //! Parameters of partitioners as data: what Python, the command line, the stubs and the docs know of them.
 //!
-//! [`describe!`] declares them once, in the file of the algorithm, with their docs and defaults. A caller gets a list of
+//! [`describe!`](super::contract::describe) declares them once, in the file of the algorithm, with their docs and defaults. A caller gets a list of
 //! [`Field`]s, and gives [`Values`], from which the algorithm takes what its fields are called. Types and ranges are
 //! checked where values come from; whether they go together is for the algorithm to say.
 
@@ -226,27 +226,4 @@ impl Values {
             None => Ok(()),
         }
     }
-}
-
-/// Declares what a partitioner is called, what it gives parts to, its docs for users, and its parameters but `k`.
-///
-/// The docs are those of the Python function: a summary, what to know, then sections in numpydoc's form. Those of
-/// parameters, result and common errors are made from the rest.
-#[macro_export]
-macro_rules! describe {
-    ($(#[doc = $doc:literal])* $type:ty => $name:literal, $of:expr; $($(#[doc = $about:literal])* $field:ident: $spec:expr;)*) => {
-        impl $crate::partition::contract::Described for $type {
-            const NAME: &'static str = $name;
-            const OF: &'static [$crate::partition::Of] = $of;
-            const DOC: &'static str = concat!($($doc, "\n"),*);
-            fn fields() -> Vec<$crate::partition::parameters::Field> {
-                #[allow(unused_imports)]
-                use $crate::partition::parameters::*;
-                vec![$({
-                    let (kind, default, only) = $spec;
-                    Field { name: stringify!($field), doc: concat!($($about, "\n"),*), kind, default, only }
-                }),*]
-            }
-        }
-    };
 }

@@ -14,6 +14,7 @@ mod partitions;
 mod results;
 mod run;
 mod store;
+mod values;
 
 use pyo3::prelude::*;
 

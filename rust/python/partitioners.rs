@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+use pyo3::types::PyDict;
 
 use super::edges::EdgeSource;
 use super::errors::raise;
 use super::partitions::result;
-use super::results::copied;
 use super::run::{Options, detached};
+use super::values::{from_python, to_python};
 use crate::algorithms::PARTITIONERS;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
@@ -19,7 +18,7 @@ use crate::edges::EdgeStream;
 use crate::graph::csr::Csr;
 use crate::partition::Of;
 use crate::partition::contract::{Entry, Input, Shape};
-use crate::partition::parameters::{self, Kind, Value, Values};
+use crate::partition::parameters::{self, Kind, Values};
 
 /// A parameter of a partitioner.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -78,33 +77,6 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
     };
     let default = to_python(py, default)?;
     Ok(Field { name, doc, kind, default, words, range, only: only.map(Of::name) })
-}
-
-/// A value as Python has it; arrays are not given back.
-pub fn to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
-    Ok(match value {
-        Value::Flag(flag) => PyBool::new(py, flag).to_owned().into_any().unbind(),
-        Value::Integer(integer) => integer.into_pyobject(py)?.into_any().unbind(),
-        Value::Number(number) => number.into_pyobject(py)?.into_any().unbind(),
-        Value::Text(text) => PyString::new(py, &text).into_any().unbind(),
-        Value::None | Value::PerVertex(_) => py.None(),
-    })
-}
-
-fn from_python(item: &Bound<'_, PyAny>) -> PyResult<Value> {
-    Ok(if item.is_none() {
-        Value::None
-    } else if let Ok(flag) = item.cast::<PyBool>() {
-        Value::Flag(flag.is_true())
-    } else if item.is_instance_of::<PyInt>() {
-        Value::Integer(item.extract()?)
-    } else if item.is_instance_of::<PyFloat>() {
-        Value::Number(item.extract()?)
-    } else if let Ok(text) = item.cast::<PyString>() {
-        Value::Text(text.to_str()?.to_owned().into())
-    } else {
-        Value::PerVertex(copied(&item.extract::<PyReadonlyArray1<'_, u32>>()?, "numbers per vertex")?)
-    })
 }
 
 /// The graph of a call.

@@ -26,11 +26,10 @@ use super::{Affinity, partition};
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::{validate_balance, validate_parts};
-use crate::describe;
 use crate::edges::EdgeStream;
 use crate::partition::EdgePartition;
 use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape};
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
 use crate::partition::parameters::Values;
 
 /// Parameters of the greedy rule.

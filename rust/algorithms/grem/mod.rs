@@ -23,7 +23,7 @@
 //! per record, each with 4 bytes more for each part beyond two, up to 64.
 //!
 //! **Disk.** The shuffled records and those of the sub-problems, 8 bytes each, in two files at a time; 24 bytes per record
-//! while the order is made. The files have no names, so that nothing is left of them, however the process ends.
+//! while the order is made: memory, if the folder lies in memory. The files have no names, so that nothing is left of them, however the process ends.
 //!
 //! **Parallelism.** Sub-problems of a level run in parallel where the memory allows, chunks are sorted by all threads.
 //! Decisions are sequential, and the result is the same for any number of threads.
@@ -48,7 +48,6 @@ use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::base::workers::{for_each, workers};
 use crate::capacity::{cap, validate_balance, validate_parts};
-use crate::describe;
 use crate::edges::EdgeStream;
 use crate::edges::temporary::TempRecords;
 use crate::exec::pass::blocks;
@@ -58,7 +57,7 @@ use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
 use crate::partition::Of;
 use crate::partition::VertexPartition;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape};
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
 use crate::partition::parameters::Values;
 use bisection::Level;
 use problem::Problem;
@@ -183,24 +182,53 @@ impl Grem {
         chunk * BYTES_PER_RECORD + of(whole, parts).max(of(seeded, 2))
     }
 
-    /// The same, with a share that `run` has no memory for lowered to a number of records, down to a tenth of it. The
-    /// result is that of the lower number: a function of the memory, so that the caller has to say so.
-    pub fn within(mut self, n: u64, m: u64, run: &Run) -> Self {
-        let wanted = self.chunk.records(m).min(m);
-        let room = run.budget().saturating_sub(self.of_vertices(n));
-        let exact = self.faithful || matches!(self.chunk, Chunk::Records(_));
-        if exact || self.of_worker(n, m, wanted) <= room {
-            return self;
+    /// The largest chunk, in records, whose worker takes at most `room` bytes.
+    fn largest_chunk(&self, n: u64, m: u64, room: u64) -> Option<u64> {
+        // A worker takes more for a larger chunk, but for two steps: a large chunk is clustered, and one of all records
+        // is partitioned whole.
+        let (all, clustered) = (m.max(1), (seed::LARGE as u64 / 2).clamp(1, m.max(1)));
+        let fits = |chunk: u64| self.of_worker(n, m, chunk) <= room;
+        [all..all + 1, clustered..all, 1..clustered].into_iter().find_map(|mut range| {
+            if range.is_empty() || !fits(range.start) {
+                return None;
+            }
+            while range.end - range.start > 1 {
+                let middle = range.start + (range.end - range.start) / 2;
+                *(if fits(middle) { &mut range.start } else { &mut range.end }) = middle;
+            }
+            Some(range.start)
+        })
+    }
+
+    /// Refuses what the budget has no room for, and names the chunk that it has room for.
+    fn require(&self, n: u64, m: u64, run: &Run) -> Result<()> {
+        let ((fixed, each), chunk) = (self.memory(n, m), self.chunk.records(m));
+        let (files, what) = run.temporary(run.tmp_dir(), self.disk(m), format!("grem on {n} vertices"));
+        if fixed + each + files <= run.budget() {
+            return Ok(());
         }
-        let (mut fits, mut exceeds) = (wanted.div_ceil(10), wanted);
-        while fits + 1 < exceeds {
-            let middle = fits + (exceeds - fits) / 2;
-            *(if self.of_worker(n, m, middle) <= room { &mut fits } else { &mut exceeds }) = middle;
+        let remedy = match self.largest_chunk(n, m, run.budget().saturating_sub(fixed + files)) {
+            Some(chunk) => format!("chunk={chunk} is the largest that fits"),
+            None => "no chunk is small enough".into(),
+        };
+        run.require(
+            fixed + each + files,
+            format!("{what} with {} records at a time ({remedy})", chunk.min(m)),
+        )
+    }
+
+    /// Bytes of temporary files for `m` records: two files of records, or one and what is being shuffled.
+    fn disk(&self, m: u64) -> u64 {
+        match () {
+            () if self.k == 1 || self.is_whole(m) => 0,
+            () if self.shuffle => 24 * m,
+            () => 16 * m,
         }
-        if self.of_worker(n, m, fits) <= room {
-            self.chunk = Chunk::Records(fits);
-        }
-        self
+    }
+
+    /// Whether all `m` records are partitioned at once.
+    fn is_whole(&self, m: u64) -> bool {
+        !self.faithful && m <= self.chunk.records(m)
     }
 
     /// What users should know of chunks that show too little of the graph.
@@ -230,9 +258,8 @@ impl Grem {
         let (n, m) = (edges.num_vertices(), edges.num_edges());
         let mut assignment: Buffer<i32> = Buffer::zeroed(n as usize, "parts")?;
         let chunk = self.chunk.records(m);
-        let whole = !self.faithful && m <= chunk;
-        let ordered =
-            if whole || !self.shuffle || self.k == 1 { None } else { Some(self.shuffled(edges, run)?) };
+        let stays = self.is_whole(m) || !self.shuffle || self.k == 1;
+        let ordered = if stays { None } else { Some(self.shuffled(edges, run)?) };
         let mut problems = vec![Problem { first: 0, parts: self.k, n, records: 0..m }];
         problems.retain(|problem| problem.parts > 1);
         let mut source = ordered;
@@ -261,7 +288,8 @@ impl Grem {
     ) -> Result<Vec<Problem>> {
         let run = level.run;
         let (fixed, each) = self.memory(level.edges.num_vertices(), level.edges.num_edges());
-        let workers = workers(run, problems.len(), fixed, each, "grem")?;
+        let (files, what) = run.temporary(run.tmp_dir(), self.disk(level.edges.num_edges()), "grem");
+        let workers = workers(run, problems.len(), fixed + files, each, &what)?;
         run.begin("bisection", problems.iter().map(|problem| problem.len()).sum());
         let vertices = problems.iter().map(|problem| problem.n as usize);
         let mut offsets: Buffer<u32> = Buffer::zeroed(vertices.clone().sum(), "sides")?;
@@ -317,11 +345,7 @@ impl Grem {
     pub fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
         self.validate()?;
         let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let (fixed, each) = self.memory(n, m);
-        run.require(
-            fixed + each,
-            format!("grem on {n} vertices, {} records at a time", self.chunk.records(m).min(m)),
-        )?;
+        self.require(n, m, run)?;
         let Degrees { loops, checksum, .. } = degrees::identify(edges, run)?;
         let assignment = self.assign(edges, run)?;
         let mut loads = vec![0; self.k as usize];
@@ -370,9 +394,9 @@ describe! {
     /// >>> float(fp.evaluate(two_triangles, part).totals["cut_ratio"][0])
     /// 0.14285714285714285
     Grem => "grem", &[Of::Vertices];
-    /// A float, above 0 and at most 1: the share of the records that a chunk has; fewer, down to a tenth of it, if
-    /// the memory allowed has no room for so many, with a warning that says how many. An int: its number of records.
-    /// A graph, or a sub-problem, that fits one chunk is partitioned in memory as a whole.
+    /// A float, above 0 and at most 1: the share of the records that a chunk has. An int: its number of records. The
+    /// size changes the result, so it never depends on the memory: a chunk that does not fit is refused, with the
+    /// largest one that fits. A graph, or a sub-problem, that fits one chunk is partitioned in memory as a whole.
     chunk: chunk(0.1);
     /// Rounds over the records of each bisection; the paper makes one.
     passes: integer(1, 1, 1 << 31);

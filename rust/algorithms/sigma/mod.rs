@@ -8,9 +8,8 @@ use self::edge::SigmaEdge;
 use self::vertex::{Objective, SigmaVertex};
 use crate::base::error::Result;
 use crate::base::run::Run;
-use crate::describe;
 use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape};
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
 use crate::partition::parameters::Value;
 use crate::partition::parameters::Values;
 

@@ -32,14 +32,13 @@ use crate::base::run::Run;
 use crate::capacity::{BalanceOn, cap, validate_balance, validate_parts};
 use crate::clustering::hollocou;
 use crate::clustering::hollocou::Hollocou;
-use crate::describe;
 use crate::edges::EdgeStream;
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
 use crate::partition::Of;
 use crate::partition::VertexPartition;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape};
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
 use crate::partition::parameters::Values;
 
 /// Bytes per vertex at the peak, result included.

@@ -3,9 +3,8 @@
 use super::{Rule, VertexStream};
 use crate::base::error::Result;
 use crate::base::run::Run;
-use crate::describe;
 use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape};
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
 use crate::partition::parameters::Values;
 
 /// A partitioner that is a [`VertexStream`] of this rule.
