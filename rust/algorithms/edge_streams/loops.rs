@@ -10,13 +10,11 @@
 //! **Complexity.** One pass over the records without the parts of the vertices, and one to place; nothing at all if
 //! there are no loops.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
+use crate::capacity::LeastLoaded;
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass::{blocks, pass};
 use crate::partition::EdgeParts;
@@ -33,46 +31,33 @@ pub fn place(
     holds: Option<&mut Incidence>,
     run: &Run,
 ) -> Result<()> {
-    let mut least: BinaryHeap<_> = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
+    let mut by_load = LeastLoaded::new(loads.iter().copied());
     match holds {
         Some(holds) => each_loop(edges, assignment, run, |v| {
-            let part = choose(holds.row(v), loads, cap, &mut least);
+            let part = choose(holds.row(v), &mut by_load, cap);
             holds.insert(v, part);
             part
-        }),
+        })?,
         None => {
             let Rows { bits, before, mut parts } = Rows::of(edges, assignment, loads.len() as u32, run)?;
             each_loop(edges, assignment, run, |v| {
                 let row = row(&bits, &before, v).unwrap_or_default();
-                let part = choose(parts.row(row), loads, cap, &mut least);
+                let part = choose(parts.row(row), &mut by_load, cap);
                 parts.insert(row, part);
                 part
-            })
+            })?;
         }
     }
+    loads.copy_from_slice(&by_load.into_loads());
+    Ok(())
 }
 
 /// The part of a loop whose vertex is present in the parts of `row`.
-fn choose(
-    row: &[u64],
-    loads: &mut [u64],
-    cap: Option<u64>,
-    least: &mut BinaryHeap<Reverse<(u64, u32)>>,
-) -> u32 {
-    let room = |&part: &u32| cap.is_none_or(|cap| loads[part as usize] < cap);
-    let held = ones(row).filter(room).min_by_key(|&part| loads[part as usize]);
-    let part = held.unwrap_or_else(|| {
-        // Loads only grow, so an entry that is no longer true is pushed again as it is.
-        while let Some(mut top) = least.peek_mut() {
-            let Reverse((load, part)) = *top;
-            if load == loads[part as usize] {
-                return part;
-            }
-            top.0.0 = loads[part as usize];
-        }
-        0
-    });
-    loads[part as usize] += 1;
+fn choose(row: &[u64], by_load: &mut LeastLoaded, cap: Option<u64>) -> u32 {
+    let room = |&part: &u32| cap.is_none_or(|cap| by_load.load(part) < cap);
+    let held = ones(row).filter(room).min_by_key(|&part| by_load.load(part));
+    let part = held.unwrap_or_else(|| by_load.least());
+    by_load.add(part, 1);
     part
 }
 

@@ -13,12 +13,13 @@
 //! 2014; two-hop: LaSalle et al., "Improving Graph Partitioning for Modern Graphs and Architectures", IA3 2015;
 //! matching: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs", 1998.
 
-use super::graph::{Graph, Weight, fits, minus, plus};
+use super::graph::{Graph, Weight};
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
+use crate::capacity::bounds::{fits, minus, plus};
 use crate::sets::rating_map::RatingMap;
 
 /// What a vertex likes about a cluster. None is the best for all graphs.

@@ -3,29 +3,12 @@
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
+use crate::capacity::bounds::{Load, plus};
 use crate::graph::csr::Csr;
 use crate::sets::rating_map::RatingMap;
 
 /// What vertices weigh: the first bound is on their number, the second on their volume or on weights of the user.
-pub type Weight = [u64; 2];
-
-/// The sum of two weights.
-#[inline(always)]
-pub fn plus(a: Weight, b: Weight) -> Weight {
-    [a[0] + b[0], a[1] + b[1]]
-}
-
-/// The difference of two weights.
-#[inline(always)]
-pub fn minus(a: Weight, b: Weight) -> Weight {
-    [a[0] - b[0], a[1] - b[1]]
-}
-
-/// Whether a load stays within a cap.
-#[inline(always)]
-pub fn fits(load: Weight, cap: Weight) -> bool {
-    load[0] <= cap[0] && load[1] <= cap[1]
-}
+pub type Weight = Load;
 
 /// An undirected graph; every edge is an entry at both of its ends.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! A partition in the making, and what every vertex would gain by moving.
 
-use super::graph::{Graph, Weight, fits, minus, plus};
+use super::graph::{Graph, Weight};
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
+use crate::capacity::bounds::{excess, fits, minus, plus, relative};
 
 /// Parts of all vertices, their loads, and the ties of every vertex to every part.
 pub struct State<'a> {
@@ -158,14 +159,4 @@ impl<'a> State<'a> {
             row[to] += w;
         }
     }
-}
-
-/// By how much a load exceeds a cap, relative to it, in all bounds.
-pub fn excess(load: Weight, cap: Weight) -> f64 {
-    (0..2).map(|bound| load[bound].saturating_sub(cap[bound]) as f64 / cap[bound].max(1) as f64).sum()
-}
-
-/// The larger share of a cap that a load uses.
-fn relative(load: Weight, cap: Weight) -> f64 {
-    (load[0] as f64 / cap[0].max(1) as f64).max(load[1] as f64 / cap[1].max(1) as f64)
 }

@@ -1,11 +1,13 @@
-//! Vertices leave over-full parts until both caps hold, or the cap on volume is raised.
+//! Vertices leave over-full parts until both caps hold, on vertices and on volume, or the cap on volume is raised.
+//!
+//! SIGMA and the multilevel partitioner repair so what their own rules leave above a cap.
 //!
 //! 1. *Moves*: out of any over-full part, into parts with room for them, lowest cut loss first.
 //! 2. If there are still too many vertices somewhere, those of lowest degree go where there are too few, whatever the
 //!    volume. Now the cap on vertices holds.
 //! 3. *Exchanges* ([`exchange`](mod@exchange)) carry volume out of over-full parts and leave the numbers of vertices alone.
-//! 4. What volume is then above its cap becomes the cap, up to `ceil((2m' + n) / k) + max(d + 1)`. Beyond that all
-//!    vertices are dealt by descending degree, which meets this bound ([`crate::capacity`]).
+//! 4. What volume is then above its cap becomes the cap, up to `ceil((2m' + n) / k) + max(d + 1)`, m' edges without
+//!    loops. Beyond that all vertices are dealt by descending degree, which meets this bound ([`BalanceOn`]).
 //!
 //! A vertex whose own volume is above the cap makes it impossible from the beginning; then the bound takes its place.
 //! Every move and every exchange lowers the sum of what is above the caps, so each step ends.
@@ -17,7 +19,7 @@ use std::collections::BinaryHeap;
 
 use self::exchange::exchange;
 use super::loads::Loads;
-use super::{BalanceOn, CHECK_EVERY, Load};
+use super::{BalanceOn, CHECK_EVERY, LeastLoaded, Load};
 use crate::base::buffer::reserved;
 use crate::base::error::Result;
 use crate::base::run::Run;
@@ -156,20 +158,16 @@ impl Repair<'_> {
         }
         let mut members = self.members(|part| too_many(&self.loads, part))?;
         members.sort_unstable_by_key(|&v| (self.csr.degree(v), v));
-        let open = (0..).zip(self.loads.all()).filter(|(_, load)| load[0] < cap);
-        let mut open: BinaryHeap<_> = open.map(|(part, load)| Reverse((load[1], part))).collect();
+        let mut open = LeastLoaded::new(self.loads.all().map(|load| load[1]));
         let mut work = Work::new(self.run);
         for v in members {
             work.count(1)?;
             if !too_many(&self.loads, self.parts[v as usize]) {
                 continue;
             }
-            let Some(Reverse((_, part))) = open.pop() else { break };
+            let Some(part) = open.least_open(|part| self.loads.load(part)[0] < cap) else { break };
             self.shift(v, part);
-            let load = self.loads.load(part);
-            if load[0] < cap {
-                open.push(Reverse((load[1], part)));
-            }
+            open.add(part, self.item(v)[1]);
         }
         Ok(())
     }
