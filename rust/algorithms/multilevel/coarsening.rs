@@ -20,6 +20,7 @@ use crate::base::error::Result;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
 use crate::capacity::bounds::{fits, minus, plus};
+use crate::sets::groups::Groups;
 use crate::sets::rating_map::RatingMap;
 
 /// What a vertex likes about a cluster. None is the best for all graphs.
@@ -94,9 +95,9 @@ impl Coarsening {
             ratings: RatingMap::default(),
         };
         state.start();
-        let order = ascending_degree(graph)?;
+        let order = ascending_degree(graph, run)?;
         if is_mesh(graph) {
-            for vertices in order.chunks(4096) {
+            for vertices in order.items().chunks(4096) {
                 vertices.iter().for_each(|&v| state.match_heaviest(v));
                 run.advance(0)?;
             }
@@ -104,7 +105,7 @@ impl Coarsening {
         }
         for _ in 0..self.rounds {
             let mut moved = 0;
-            for vertices in order.chunks(1024) {
+            for vertices in order.items().chunks(1024) {
                 moved += vertices.iter().filter(|&&v| state.visit(v)).count();
                 run.advance(0)?;
             }
@@ -282,20 +283,10 @@ fn is_mesh(graph: &Graph) -> bool {
     graph.len() >= MESH_VERTICES && (0..graph.len() as u32).all(|v| graph.degree(v) <= MESH_DEGREE)
 }
 
-/// The vertices by degree (ties: id), in linear time.
-fn ascending_degree(graph: &Graph) -> Result<Buffer<u32>> {
-    let n = graph.len();
-    let bucket = |v: u32| (usize::BITS - graph.degree(v).leading_zeros()) as usize;
-    let mut starts = [0_usize; usize::BITS as usize + 2];
-    (0..n as u32).for_each(|v| starts[bucket(v) + 1] += 1);
-    for bucket in 1..starts.len() {
-        starts[bucket] += starts[bucket - 1];
-    }
-    let mut order = Buffer::zeroed(n, "order of the vertices")?;
-    for v in 0..n as u32 {
-        let place = &mut starts[bucket(v)];
-        order[*place] = v;
-        *place += 1;
-    }
-    Ok(order)
+/// The vertices by the length of their degree in bits (ties: id), in linear time.
+fn ascending_degree(graph: &Graph, run: &Run) -> Result<Groups> {
+    let length = |v: u32| usize::BITS - graph.degree(v).leading_zeros();
+    let mut sizes: Buffer<u32> = Buffer::zeroed(usize::BITS as usize + 1, "lengths of degrees")?;
+    (0..graph.len() as u32).for_each(|v| sizes[length(v) as usize] += 1);
+    Groups::of(graph.len(), sizes, |v| Some(length(v)), |_| run.advance(0))
 }

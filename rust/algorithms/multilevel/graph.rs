@@ -5,6 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::capacity::bounds::{Load, plus};
 use crate::graph::csr::Csr;
+use crate::sets::groups::Groups;
 use crate::sets::rating_map::RatingMap;
 
 /// What vertices weigh: the first bound is on their number, the second on their volume or on weights of the user.
@@ -101,11 +102,14 @@ impl Graph {
 
     /// The graph whose vertices are the clusters `0..count` of this one's.
     pub fn contract(&self, cluster_of: &[u32], count: usize, run: &Run) -> Result<Graph> {
-        let members = Members::of(cluster_of, count)?;
+        let mut sizes: Buffer<u32> = Buffer::zeroed(count, "sizes of clusters")?;
+        cluster_of.iter().for_each(|&cluster| sizes[cluster as usize] += 1);
+        let cluster = |v: u32| Some(cluster_of[v as usize]);
+        let members = Groups::of(self.len(), sizes, cluster, |_| run.advance(0))?;
         let mut builder = Builder::new(count, self.num_entries())?;
         let mut weights = RatingMap::default();
         for cluster in 0..count as u32 {
-            let members = members.of_cluster(cluster);
+            let members = members.group(cluster);
             weights.begin(members.iter().map(|&v| self.degree(v)).sum::<usize>(), count);
             let mut weight = [0; 2];
             for &v in members {
@@ -201,32 +205,5 @@ impl Builder {
             volumes: self.volumes,
             total,
         }
-    }
-}
-
-/// The vertices of each cluster, ascending.
-struct Members {
-    starts: Vec<u32>,
-    vertices: Buffer<u32>,
-}
-
-impl Members {
-    fn of(cluster_of: &[u32], count: usize) -> Result<Self> {
-        let mut starts = vec![0; count + 2];
-        cluster_of.iter().for_each(|&cluster| starts[cluster as usize + 2] += 1);
-        for cluster in 2..starts.len() {
-            starts[cluster] += starts[cluster - 1];
-        }
-        let mut vertices = Buffer::zeroed(cluster_of.len(), "members of clusters")?;
-        for (&cluster, v) in cluster_of.iter().zip(0..) {
-            let place = &mut starts[cluster as usize + 1];
-            vertices[*place as usize] = v;
-            *place += 1;
-        }
-        Ok(Self { starts, vertices })
-    }
-
-    fn of_cluster(&self, cluster: u32) -> &[u32] {
-        &self.vertices[self.starts[cluster as usize] as usize..self.starts[cluster as usize + 1] as usize]
     }
 }
