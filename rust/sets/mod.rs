@@ -1,4 +1,5 @@
-//! Sets and maps of small integers: bit sets and matrices, rating maps, a tournament, entries in buckets on disk.
+//! Sets and maps of small integers: bit sets and matrices, counts and sums by part or cluster, items by group, a
+//! tournament, entries in buckets on disk.
 
 pub mod bits;
 pub mod groups;
