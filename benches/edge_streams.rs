@@ -35,26 +35,30 @@ fn graph() -> EdgeFile {
     edges
 }
 
-fn stream(
-    edges: &EdgeFile,
-    known: &[u32],
-    k: u32,
-    rule: (Affinity, Balance),
-    start: f64,
-    run: &Run,
-) -> Duration {
-    let mut degrees = Buffer::zeroed(known.len(), "degrees").expect("memory");
-    degrees.copy_from_slice(known);
+/// A rule of placing: the affinity, the balance, and the share of the cap that is open in the beginning.
+type Rule = (Affinity, Balance, f64);
+
+fn stream(edges: &EdgeFile, known: &[u32], k: u32, (affinity, balance, start): Rule, run: &Run) -> Duration {
     let cap = fastpart::capacity::cap(1.1, M, k);
-    let mut streamer = EdgeStreamer::new(degrees, k, cap, rule.0, rule.1).expect("memory");
-    streamer.begin(M, Limit { cap, start });
-    let (mut buf, mut parts) = (Vec::new(), Vec::new());
-    let began = Instant::now();
-    for range in blocks(0..M) {
-        let records = edges.block(range, &mut buf).expect("records");
-        parts.resize(records.len(), 0);
-        streamer.stream(records, &mut parts, run).expect("parts");
+    let mut streamer = EdgeStreamer::new(known.len(), k, cap, balance).expect("memory");
+    if affinity == Affinity::Remaining {
+        let mut degrees = Buffer::zeroed(known.len(), "degrees").expect("memory");
+        degrees.copy_from_slice(known);
+        streamer = streamer.counting(degrees);
     }
+    let mut parts = EdgeParts::new(M, k, None).expect("memory");
+    streamer.begin(M, Limit { cap, start });
+    let began = Instant::now();
+    let all = |records: &[Record], _: &[u32], chosen: &mut Vec<u32>| {
+        chosen.clear();
+        chosen.extend(0..records.len() as u32);
+    };
+    let worth = |records: &[Record], gains: &mut _| {
+        if affinity == Affinity::Degree {
+            by_degree(known, |&degree| degree, records, gains);
+        }
+    };
+    streamer.stream_all(edges, &mut parts, run, all, worth).expect("parts");
     began.elapsed()
 }
 

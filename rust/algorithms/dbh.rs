@@ -82,7 +82,7 @@ impl Dbh {
 impl Dbh {
     fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
         let counters = 8 * u64::from(self.k) * threads as u64;
-        4 * n * degrees::WORKERS.min(threads) as u64 + counters + EdgeParts::memory(m, self.k, out)
+        degrees::needed(n, threads) + counters + EdgeParts::memory(m, self.k, out)
     }
 
     fn hash(&self, degree: &[u32], records: &[Record], parts: &mut [u32], loads: &mut [u64]) {

@@ -12,7 +12,7 @@ use std::ops::{Deref, DerefMut};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use bytemuck::{Pod, Zeroable};
 use memmap2::MmapMut;
@@ -122,9 +122,28 @@ pub fn reserved<T>(len: usize, what: &str) -> Result<Vec<T>> {
     Ok(items)
 }
 
+/// A number that several threads can change.
+///
+/// # Safety
+/// Every value of `Atomic` must be laid out as one of the number.
+pub unsafe trait Number {
+    /// The number, atomic.
+    type Atomic: Sync;
+}
+
+// SAFETY: what the standard library promises.
+unsafe impl Number for u32 {
+    type Atomic = AtomicU32;
+}
+
+// SAFETY: as above.
+unsafe impl Number for u64 {
+    type Atomic = AtomicU64;
+}
+
 /// The same numbers, to be changed by several threads.
-pub fn shared(items: &mut [u64]) -> &[AtomicU64] {
-    const { assert!(size_of::<AtomicU64>() == 8 && align_of::<AtomicU64>() == align_of::<u64>()) }
+pub fn shared<T: Number>(items: &mut [T]) -> &[T::Atomic] {
+    const { assert!(size_of::<T::Atomic>() == size_of::<T>() && align_of::<T::Atomic>() == align_of::<T>()) }
     // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
     // the atomic ones are in use.
     unsafe { std::slice::from_raw_parts(items.as_mut_ptr().cast(), items.len()) }

@@ -8,7 +8,6 @@ pub mod prefetch;
 pub mod random;
 pub mod run;
 pub mod temporary;
-pub mod workers;
 
 /// No part, no cluster, no vertex: above every id.
 pub const NONE: u32 = u32::MAX;

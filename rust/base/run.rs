@@ -124,6 +124,13 @@ impl Run {
         (files, format!("{}, with {taken} ({remedy} takes none),", what.into()))
     }
 
+    /// The number of workers, at most `most`, that `fixed` and `each` bytes leave room for; an error if not even one has room.
+    pub fn workers(&self, most: usize, fixed: u64, each: u64, what: &str) -> Result<usize> {
+        self.require(fixed.saturating_add(each), what)?;
+        let room = (self.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
+        Ok(room.min(self.threads() as u64).min(most as u64).max(1) as usize)
+    }
+
     /// Begins a step of `total` units.
     pub fn begin(&self, phase: &'static str, total: u64) {
         *self.phase.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = phase;
@@ -134,6 +141,11 @@ impl Run {
     /// Counts `units` as done; an error once the run is cancelled. Call it at least every millisecond of work.
     pub fn advance(&self, units: u64) -> Result<()> {
         self.done.fetch_add(units, Relaxed);
+        self.check()
+    }
+
+    /// An error once the run is cancelled: a look at a flag, which costs next to nothing.
+    pub fn check(&self) -> Result<()> {
         if self.cancelled.load(Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
     }
 

@@ -144,7 +144,7 @@ impl LeastLoaded {
 pub fn place_last(part_of: &mut [u32], run: &Run, mut part: impl FnMut() -> u32) -> Result<()> {
     for part_of in part_of.chunks_mut(CHECK_EVERY) {
         part_of.iter_mut().filter(|part_of| **part_of == NONE).for_each(|part_of| *part_of = part());
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(())
 }

@@ -16,14 +16,14 @@ pub fn schedule(weights: &[u64], k: u32, run: &Run) -> Result<Buffer<u32>> {
     let mut order: Buffer<u32> = Buffer::zeroed(weights.len(), "order of clusters")?;
     order.iter_mut().zip(0..).for_each(|(job, index)| *job = index);
     run.install(|| order.par_sort_unstable_by_key(|&job| (Reverse(weights[job as usize]), job)));
-    run.advance(0)?;
+    run.check()?;
     let mut machine_of: Buffer<u32> = Buffer::zeroed(weights.len(), "parts of clusters")?;
     let mut machines = LeastLoaded::new((0..k).map(|_| 0));
     for jobs in order.chunks(CHECK_EVERY) {
         for &job in jobs {
             machine_of[job as usize] = machines.place(weights[job as usize]);
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(machine_of)
 }

@@ -23,15 +23,8 @@ use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::blocks;
+use crate::exec::follow::{Follower, follow};
 
-/// Fewer records than this are clustered by the sequential rule.
-const SEQUENTIAL_BELOW: u64 = 1 << 18;
-/// The first batch; batches double until [`LARGEST_BATCH`].
-const FIRST_BATCH: u64 = 1 << 10;
-const LARGEST_BATCH: u64 = 1 << 16;
-/// Records that one thread filters at a time.
-const SLICE: u64 = 1 << 13;
 /// How many records ahead memory is asked for.
 const AHEAD: usize = 24;
 
@@ -74,20 +67,8 @@ impl Bounded {
         run: &Run,
     ) -> Result<Self> {
         let mut clusters = Self::new(degree, bound, run)?;
-        let m = edges.num_edges();
-        run.begin("clustering", m);
-        edges.check_unchanged()?;
-        if batch.unwrap_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }) == 1 {
-            let mut buf = Vec::new();
-            for range in blocks(0..m) {
-                let records = edges.block(range, &mut buf)?;
-                clusters.commit_all(records);
-                run.advance(records.len() as u64)?;
-            }
-        } else {
-            run.install(|| clusters.in_batches(edges, batch, run))?;
-        }
-        edges.check_unchanged()?;
+        run.begin("clustering", edges.num_edges());
+        follow(&mut clusters, edges, batch, run)?;
         Ok(clusters)
     }
 
@@ -99,50 +80,11 @@ impl Bounded {
             chunks.try_for_each(|(members, degrees)| {
                 let both = members.iter_mut().zip(degrees);
                 both.for_each(|(member, &degree)| *member = Member { degree, cluster: n as u32 });
-                run.advance(0)
+                run.check()
             })
         })?;
         drop(degree);
         Ok(Self { members, volumes: Buffer::zeroed(n, "volumes of the clusters")?, count: 0, bound })
-    }
-
-    fn in_batches(&mut self, edges: &dyn EdgeStream, batch: Option<u64>, run: &Run) -> Result<()> {
-        let m = edges.num_edges();
-        let mut slices: Vec<Slice> = Vec::new();
-        let mut size = batch.unwrap_or(FIRST_BATCH).min(m);
-        let mut start = 0;
-        while start < m {
-            let end = m.min(start + size);
-            let count = (end - start).div_ceil(SLICE) as usize;
-            if slices.len() < count {
-                slices.resize_with(count, Slice::default);
-            }
-            slices[..count].par_iter_mut().enumerate().try_for_each(|(index, slice)| {
-                let first = start + index as u64 * SLICE;
-                let records = edges.block(first..end.min(first + SLICE), &mut slice.buf)?;
-                self.filter(records, &mut slice.survivors);
-                run.advance(records.len() as u64)
-            })?;
-            slices[..count].iter().for_each(|slice| self.commit_all(&slice.survivors));
-            start = end;
-            if batch.is_none() {
-                size = (2 * size).min(LARGEST_BATCH);
-            }
-        }
-        Ok(())
-    }
-
-    /// Keeps the records that change something in the state as it is.
-    fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
-        let none = self.members.len() as u32;
-        survivors.clear();
-        for (index, &record) in records.iter().enumerate() {
-            self.look_ahead(records, index);
-            let [a, b] = record.map(|id| self.members[id as usize].cluster);
-            if record[0] != record[1] && (a == none || b == none || self.decide(record).is_some()) {
-                survivors.push(record);
-            }
-        }
     }
 
     #[inline(always)]
@@ -157,7 +99,38 @@ impl Bounded {
         }
     }
 
-    fn commit_all(&mut self, records: &[Record]) {
+    /// What a record would move; both ends have clusters.
+    #[inline(always)]
+    fn decide(&self, [u, v]: Record) -> Option<Move> {
+        let (a, b) = (self.members[u as usize], self.members[v as usize]);
+        if a.cluster == b.cluster {
+            return None;
+        }
+        let (volume_a, volume_b) = (self.volumes[a.cluster as usize], self.volumes[b.cluster as usize]);
+        let (degree_a, degree_b) = (u64::from(a.degree), u64::from(b.degree));
+        if volume_a - degree_a <= volume_b - degree_b {
+            (volume_b + degree_a <= self.bound).then_some(Move { vertex: u, from: a.cluster, to: b.cluster })
+        } else {
+            (volume_a + degree_b <= self.bound).then_some(Move { vertex: v, from: b.cluster, to: a.cluster })
+        }
+    }
+}
+
+impl Follower for Bounded {
+    /// Keeps the records that change something in the state as it is.
+    fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
+        let none = self.members.len() as u32;
+        survivors.clear();
+        for (index, &record) in records.iter().enumerate() {
+            self.look_ahead(records, index);
+            let [a, b] = record.map(|id| self.members[id as usize].cluster);
+            if record[0] != record[1] && (a == none || b == none || self.decide(record).is_some()) {
+                survivors.push(record);
+            }
+        }
+    }
+
+    fn commit(&mut self, records: &[Record]) {
         let none = self.members.len() as u32;
         for (index, &record) in records.iter().enumerate() {
             self.look_ahead(records, index);
@@ -181,29 +154,4 @@ impl Bounded {
             }
         }
     }
-
-    /// What a record would move; both ends have clusters.
-    #[inline(always)]
-    fn decide(&self, [u, v]: Record) -> Option<Move> {
-        let (a, b) = (self.members[u as usize], self.members[v as usize]);
-        if a.cluster == b.cluster {
-            return None;
-        }
-        let (volume_a, volume_b) = (self.volumes[a.cluster as usize], self.volumes[b.cluster as usize]);
-        let (degree_a, degree_b) = (u64::from(a.degree), u64::from(b.degree));
-        if volume_a - degree_a <= volume_b - degree_b {
-            (volume_b + degree_a <= self.bound).then_some(Move { vertex: u, from: a.cluster, to: b.cluster })
-        } else {
-            (volume_a + degree_b <= self.bound).then_some(Move { vertex: v, from: b.cluster, to: a.cluster })
-        }
-    }
 }
-
-/// What one thread filters at a time.
-#[derive(Default)]
-struct Slice {
-    buf: Vec<Record>,
-    survivors: Vec<Record>,
-}
-
-const _: () = assert!(SLICE <= BLOCK);

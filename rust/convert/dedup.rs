@@ -24,9 +24,9 @@ use rustc_hash::FxHashSet;
 use crate::base::error::{Error, Result};
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pass::blocks;
+use crate::exec::scan::scan;
 use crate::exec::shuffle::{BUCKET, bucket_of, buckets};
 use crate::exec::spill::spill_edges;
 use crate::sets::bits::Bits;
@@ -73,7 +73,7 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
     let (directory, buffers) = crate::exec::spill::memory(m, buckets);
     let (files, what) = run.temporary(into, size_of::<Entry>() as u64 * m, "finding duplicates");
     let fixed = directory + Bits::memory(m) + files;
-    let workers = workers(run, buckets as usize, fixed, buffers.max(SET), &what)?;
+    let workers = run.workers(buckets as usize, fixed, buffers.max(SET), &what)?;
     run.begin("dedup", 3 * m);
     let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
         for (&[u, v], index) in records.iter().zip(first..) {
@@ -85,10 +85,10 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
     })?;
     let mut repeated = Bits::new(m, "duplicates")?;
     let marks = repeated.shared();
-    for_each(
+    scan(
         run,
         workers,
-        buckets as usize,
+        0..buckets as usize,
         || Ok((FxHashSet::default(), Vec::new())),
         |(seen, buf), bucket| {
             seen.clear();

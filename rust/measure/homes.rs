@@ -23,13 +23,14 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 
 use crate::base::NONE;
-use crate::base::buffer::Buffer;
+use crate::base::buffer::{Buffer, shared};
 use crate::base::error::{Error, Result};
+use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last, validate_parts};
 use crate::edges::{BLOCK, EdgeStream, Record};
@@ -43,6 +44,9 @@ use crate::partition::VertexPartition;
 const SLOTS: u64 = 4;
 /// The least number of slots: what one vertex takes at most.
 const LEAST_SLOTS: u64 = MAX_PARTS;
+/// How many records ahead memory is asked for.
+const AHEAD: usize = 24;
+
 /// Bytes that [`home_parts`] takes for `n` vertices.
 pub fn memory(n: u64) -> u64 {
     12 * n + 4 * slots(n)
@@ -136,7 +140,7 @@ impl<'a> Table<'a> {
                 self.cursor[last] = next as u32;
                 (next, last) = (end, last + 1);
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(first..last)
     }
@@ -166,10 +170,15 @@ impl<'a> Table<'a> {
             }
         };
         let step = |(): &mut (), start: u64, records: &[Record]| {
-            for ((&[u, v], &part), record) in records.iter().zip(&assignment[start as usize..]).zip(start..) {
+            for ((index, &[u, v]), &part) in records.iter().enumerate().zip(&assignment[start as usize..]) {
+                for &id in records.get(index + AHEAD).into_iter().flatten() {
+                    prefetch(degree, id as usize);
+                    prefetch(cursor, id as usize);
+                }
                 let part = part.into() as u32;
                 if part >= k {
-                    let what = format!("record {record} has part {}, outside 0..{k}", part as i32);
+                    let what =
+                        format!("record {} has part {}, outside 0..{k}", start + index as u64, part as i32);
                     return Err(Error::parameter("assignment", what));
                 }
                 add(u, part);
@@ -207,7 +216,7 @@ impl<'a> Table<'a> {
                     *home = longest_run(parts);
                 }
             }
-            run.advance(0)
+            run.check()
         };
         run.install(|| chunks.try_for_each_init(Vec::new, work))
     }
@@ -222,12 +231,4 @@ fn largest(counts: &[u32]) -> u32 {
 fn longest_run(values: &[u32]) -> u32 {
     let runs = values.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
     runs.max_by_key(|&(len, value)| (len, Reverse(value))).map_or(NONE, |(_, value)| value)
-}
-
-/// The same numbers, to be changed by several threads.
-fn shared(items: &mut [u32]) -> &[AtomicU32] {
-    const { assert!(size_of::<AtomicU32>() == 4 && align_of::<AtomicU32>() == align_of::<u32>()) }
-    // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
-    // the atomic ones are in use.
-    unsafe { std::slice::from_raw_parts(items.as_mut_ptr().cast(), items.len()) }
 }

@@ -12,13 +12,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use bytemuck::{Pod, Zeroable};
-use rayon::prelude::*;
 
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record, npy};
+use crate::exec::scan::scan;
 
 /// Bytes of the part of a record, for `k` parts.
 pub fn width(k: u32) -> u64 {
@@ -169,25 +169,23 @@ fn update<T: Word, S: Send>(
     step: impl Fn(&mut S, u64, &[Record], &mut [u32]) -> Result<()> + Sync,
 ) -> Result<Vec<S>> {
     edges.check_unchanged()?;
-    let blocks = std::sync::Mutex::new(words.chunks_mut(BLOCK as usize).enumerate());
-    let next = || blocks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
-    let work = || -> Result<S> {
-        let (mut state, mut buf, mut parts) = (init()?, Vec::new(), Vec::new());
-        while let Some((index, words)) = next() {
+    let states = scan(
+        run,
+        usize::MAX,
+        words.chunks_mut(BLOCK as usize).enumerate(),
+        || Ok((init()?, Vec::new(), Vec::new())),
+        |(state, buf, parts), (index, words)| {
             let first = index as u64 * BLOCK;
-            let records = edges.block(first..first + words.len() as u64, &mut buf)?;
+            let records = edges.block(first..first + words.len() as u64, buf)?;
             parts.clear();
             parts.extend(words.iter().map(|word| word.part()));
-            step(&mut state, first, records, &mut parts)?;
-            store(words, &parts);
-            run.advance(records.len() as u64)?;
-        }
-        Ok(state)
-    };
-    let states =
-        run.install(|| (0..run.threads()).into_par_iter().map(|_| work()).collect::<Result<Vec<S>>>());
+            step(state, first, records, parts)?;
+            store(words, parts);
+            run.advance(records.len() as u64)
+        },
+    );
     edges.check_unchanged()?;
-    states
+    Ok(states?.into_iter().map(|(state, ..)| state).collect())
 }
 
 #[cfg(test)]

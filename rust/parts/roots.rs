@@ -17,8 +17,8 @@ use crate::base::NONE;
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::Result;
 use crate::base::run::Run;
-use crate::base::workers::for_each;
 use crate::capacity::{LeastLoaded, place_last};
+use crate::exec::scan::scan;
 use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
 
 /// Vertices between two looks at the cancel flag.
@@ -83,7 +83,7 @@ pub fn choose_roots(copies: &[u32], sizes: &[u64], into: &Path, workers: usize, 
             start = end as usize;
         }
         first += vertices.len();
-        run.advance(0)?;
+        run.check()?;
     }
     drop(order);
     place_isolated(copies, num_roots, &mut of_vertex, run).map(|(isolated, ends)| Roots {
@@ -106,7 +106,7 @@ impl Order {
         let mut ends = zeros(k + 1)?;
         for copies in copies.chunks(CHUNK) {
             copies.iter().for_each(|&count| ends[count as usize] += 1);
-            run.advance(0)?;
+            run.check()?;
         }
         ends[0] = 0;
         let mut total = 0;
@@ -122,7 +122,7 @@ impl Order {
                 row[vertex] = *end as u32;
                 *end += 1;
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(Self { vertices, row })
     }
@@ -139,10 +139,10 @@ fn transpose(
 ) -> Result<Spilled> {
     let spill = Spill::create(into, layout.buckets())?;
     run.begin("copies", sizes.iter().sum());
-    let writers = for_each(
+    let writers = scan(
         run,
         workers,
-        sizes.len(),
+        0..sizes.len(),
         || spill.writer(),
         |writer, part| {
             writer.begin(part as u64)?;
@@ -184,7 +184,7 @@ fn place_isolated(
             by_part[*end] = vertex as u32;
             *end += 1;
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok((by_part, ends))
 }

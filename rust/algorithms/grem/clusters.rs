@@ -50,7 +50,7 @@ pub fn cluster(
             size[best.2 as usize] += 1;
             cluster_of[v as usize] = best.2;
             if index % STEP == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
     }

@@ -63,7 +63,7 @@ impl Entries {
         run.install(|| {
             ranges.par_iter_mut().with_max_len(1).try_for_each(|range| {
                 order(shift, range);
-                run.advance(0)
+                run.check()
             })
         })
     }
@@ -74,7 +74,7 @@ impl Entries {
         let mut sizes = [0; RANGES];
         for block in self.0.chunks(STEP) {
             block.iter().for_each(|&entry| sizes[range_of(entry)] += 1);
-            run.advance(0)?;
+            run.check()?;
         }
         let (mut next, mut ends, mut end) = ([0; RANGES], [0; RANGES], 0);
         for range in 0..RANGES {
@@ -91,7 +91,7 @@ impl Entries {
                 next[home] += 1;
                 exchanges += 1;
                 if exchanges.is_multiple_of(STEP) {
-                    run.advance(0)?;
+                    run.check()?;
                 }
             }
         }

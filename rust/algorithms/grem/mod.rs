@@ -46,11 +46,11 @@ use super::multilevel::scheme::MOST_PARTS;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::EdgeStream;
 use crate::edges::temporary::TempRecords;
 use crate::exec::pass::blocks;
+use crate::exec::scan::scan;
 use crate::exec::shuffle::shuffle;
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
@@ -289,7 +289,7 @@ impl Grem {
         let run = level.run;
         let (fixed, each) = self.memory(level.edges.num_vertices(), level.edges.num_edges());
         let (files, what) = run.temporary(run.tmp_dir(), self.disk(level.edges.num_edges()), "grem");
-        let workers = workers(run, problems.len(), fixed + files, each, &what)?;
+        let workers = run.workers(problems.len(), fixed + files, each, &what)?;
         run.begin("bisection", problems.iter().map(|problem| problem.len()).sum());
         let vertices = problems.iter().map(|problem| problem.n as usize);
         let mut offsets: Buffer<u32> = Buffer::zeroed(vertices.clone().sum(), "sides")?;
@@ -309,7 +309,7 @@ impl Grem {
                 Ok(())
             };
             next.extend(
-                for_each(run, workers, problems.len(), || Ok(Vec::new()), solve)?.into_iter().flatten(),
+                scan(run, workers, 0..problems.len(), || Ok(Vec::new()), solve)?.into_iter().flatten(),
             );
         }
         next.sort_unstable_by_key(|problem: &Problem| problem.first);
@@ -334,7 +334,7 @@ impl Grem {
                     *place += 1;
                 }
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(())
     }

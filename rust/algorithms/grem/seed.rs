@@ -118,7 +118,7 @@ fn build(
         builder.vertex([weight(number(v)), 0]);
         next = number(v) + 1;
         if next % 4096 == 0 {
-            run.advance(0)?;
+            run.check()?;
         }
     }
     (next..n as u32).for_each(|vertex| builder.vertex([weight(vertex), 0]));

@@ -195,5 +195,5 @@ impl Sides {
 /// Looks at the cancel flag now and then.
 #[inline(always)]
 fn tick(index: usize, run: &Run) -> Result<()> {
-    if index.is_multiple_of(CHECK_EVERY) { run.advance(0) } else { Ok(()) }
+    if index.is_multiple_of(CHECK_EVERY) { run.check() } else { Ok(()) }
 }

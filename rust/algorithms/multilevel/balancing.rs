@@ -30,7 +30,7 @@ const LEAST_RELIEF: f64 = 1e-9;
 pub fn balance(state: &mut State, run: &Run) -> Result<bool> {
     for _ in 0..ROUNDS + state.k {
         let Some(part) = heaviest(state) else { return Ok(true) };
-        run.advance(0)?;
+        run.check()?;
         if !relieve(state, part, run)? && !exchange(state, part) {
             return Ok(false);
         }
@@ -102,7 +102,7 @@ fn relieve(state: &mut State, part: usize, run: &Run) -> Result<bool> {
         }
         steps += 1;
         if steps % 256 == 0 {
-            run.advance(0)?;
+            run.check()?;
         }
     }
     Ok(moved)

@@ -99,7 +99,7 @@ impl Coarsening {
         if is_mesh(graph) {
             for vertices in order.items().chunks(4096) {
                 vertices.iter().for_each(|&v| state.match_heaviest(v));
-                run.advance(0)?;
+                run.check()?;
             }
             return state.number();
         }
@@ -107,7 +107,7 @@ impl Coarsening {
             let mut moved = 0;
             for vertices in order.items().chunks(1024) {
                 moved += vertices.iter().filter(|&&v| state.visit(v)).count();
-                run.advance(0)?;
+                run.check()?;
             }
             if moved * 20 < n {
                 break;

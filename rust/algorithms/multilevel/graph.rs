@@ -124,7 +124,7 @@ impl Graph {
             weights.sums().for_each(|[other, w]| builder.entry(other, w));
             builder.vertex(weight);
             if cluster % 1024 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         Ok(builder.finish())
@@ -143,7 +143,7 @@ impl Graph {
             }
             builder.vertex(self.weight(v));
             if index % 4096 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         Ok((builder.finish(), ids))

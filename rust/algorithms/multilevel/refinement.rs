@@ -107,7 +107,7 @@ impl Search {
             work += state.graph.degree(v) + state.k;
             if work > 1 << 16 {
                 work = 0;
-                run.advance(0)?;
+                run.check()?;
             }
         }
         for &(v, _) in &self.made {
@@ -133,7 +133,7 @@ impl Search {
                 queue.push((self.keys[v as usize], v));
             }
             if v % 4096 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         self.queue = BinaryHeap::from(queue);

@@ -47,7 +47,7 @@ impl Quality {
             let cut = graph.edges(v).iter().filter(|&&[u, _]| part_of[u as usize] != own);
             ends += cut.map(|&[_, w]| u64::from(w)).sum::<u64>();
             if v % 4096 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         let excess = loads.iter().zip(caps).map(|(load, cap)| excess(*load, *cap)).sum();
@@ -72,7 +72,7 @@ impl<'a> State<'a> {
                 ends += u64::from(w) * u64::from(part != own);
             }
             if v % 4096 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         let over = loads.iter().zip(caps).filter(|(load, cap)| !fits(**load, **cap)).count();

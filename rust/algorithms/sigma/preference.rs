@@ -50,7 +50,7 @@ pub fn preferred_parts(csr: &Csr, k: u32, caps: [u64; 2], weight: Weight, run: &
     };
     for parts in parts.chunks_mut(1 << 14) {
         parts.iter_mut().for_each(|part| *part = part_of[*part as usize]);
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(parts)
 }

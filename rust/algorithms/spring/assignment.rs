@@ -45,7 +45,7 @@ pub(super) fn assign(
     let mut split: Vec<Pieces> = Vec::new();
     for (index, (size, id)) in BySize::of(&clusters.size, run)?.descending().enumerate() {
         if index.is_multiple_of(CHECK_EVERY) {
-            run.advance(0)?;
+            run.check()?;
         }
         part_of[id as usize] = match cap {
             Some(cap) if parts.least_load() + u64::from(size) > cap => {
@@ -61,7 +61,7 @@ pub(super) fn assign(
             part_of[id as usize] = part_of[clusters.find(id) as usize];
         }
         if id.is_multiple_of(CHECK_EVERY as u32) {
-            run.advance(0)?;
+            run.check()?;
         }
     }
 
@@ -75,14 +75,12 @@ pub(super) fn assign(
         })
     })?;
     place_last(&mut assignment, run, || parts.place(1))?;
-    for vertices in assignment.chunks_mut(CHECK_EVERY) {
-        if split.is_empty() {
-            break;
+    if !split.is_empty() {
+        for vertices in assignment.chunks_mut(CHECK_EVERY) {
+            let marked = vertices.iter_mut().filter(|part| **part & SPLIT != 0);
+            marked.for_each(|part| *part = split[(*part & !SPLIT) as usize].next());
+            run.check()?;
         }
-        for part in vertices.iter_mut().filter(|part| **part & SPLIT != 0) {
-            *part = split[(*part & !SPLIT) as usize].next();
-        }
-        run.advance(0)?;
     }
     Ok((assignment.reinterpret(), parts.into_loads()))
 }

@@ -2,8 +2,8 @@
 //!
 //! **Requirements.** Any graph. The order of the stream matters; a sorted file is fine.
 //!
-//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 20 and the parts of each vertex as bits
-//! (`8 * ceil(k / 64)` bytes), if that is more; up to 22 MB of buffers; and the result.
+//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 16 and the parts of each vertex as bits
+//! (`8 * ceil(k / 64)` bytes), if that is more; up to 9 MB of buffers; and the result.
 //!
 //! **Algorithm.**
 //! 1. *Degrees*: one pass.
@@ -104,7 +104,7 @@ impl TwoPhase {
     fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
         let k = u64::from(self.k);
         let (clusters, counters) =
-            ((40 * n).max(20 * n + Incidence::memory(n, self.k)), 8 * k * threads as u64);
+            ((40 * n).max(16 * n + Incidence::memory(n, self.k)), 8 * k * threads as u64);
         clusters + 40 * k + streaming::memory(m) + counters + EdgeParts::memory(m, self.k, out)
     }
 
@@ -140,7 +140,7 @@ impl TwoPhase {
                 streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
                 (state.holds, state.parts.into_loads())
             }
-            Scoring::Hdrf => hdrf::stream(edges, vertices, &mut parts, (holds, &loads, cap), run)?,
+            Scoring::Hdrf => hdrf::stream(edges, &vertices, &mut parts, (holds, &loads, cap), run)?,
         };
         if loops > 0 {
             loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut holds), run)?;

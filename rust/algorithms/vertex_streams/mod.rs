@@ -181,7 +181,7 @@ impl VertexStream {
         let mut left = 0;
         for parts in part_of.chunks(CHECK_EVERY) {
             left += parts.iter().filter(|&&part| part == NONE).count();
-            run.advance(0)?;
+            run.check()?;
         }
         Ok((room, left))
     }

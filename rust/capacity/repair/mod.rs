@@ -88,7 +88,7 @@ impl Repair<'_> {
         let mut members = Vec::new();
         for (ids, parts) in (0..).step_by(CHECK_EVERY).zip(self.parts.chunks(CHECK_EVERY)) {
             members.extend((ids..).zip(parts).filter(|&(_, &part)| wanted(part)).map(|(v, _)| v));
-            self.run.advance(0)?;
+            self.run.check()?;
         }
         Ok(members)
     }
@@ -203,7 +203,7 @@ impl<'a> Work<'a> {
         self.done += 1 + units as usize;
         if self.done >= CHECK_EVERY {
             self.done = 0;
-            self.run.advance(0)?;
+            self.run.check()?;
         }
         Ok(())
     }

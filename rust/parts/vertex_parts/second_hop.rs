@@ -14,7 +14,7 @@ use super::{AHEAD, VertexFiles, VertexParts};
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
-use crate::base::workers::for_each;
+use crate::exec::scan::scan;
 use crate::exec::spill::spill_edges;
 use crate::parts::PartSizes;
 use crate::parts::files::{Ids, part_folder};
@@ -34,7 +34,7 @@ pub fn append(
     workers: usize,
 ) -> Result<()> {
     let most = 2 * sizes.iter().map(|sizes| sizes.num_edges).sum::<u64>();
-    let mut masks = Buffer::zeroed(graph.degree.len(), "halo masks")?;
+    let mut masks: Buffer<u64> = Buffer::zeroed(graph.degree.len(), "halo masks")?;
     let mut first = 0;
     while first < sizes.len() {
         let mut spilled = halo_degrees[first];
@@ -86,7 +86,7 @@ impl Pass<'_> {
                 found: Vec::new(),
             })
         };
-        let states = for_each(run, workers, layout.groups.len(), init, |worker, group| {
+        let states = scan(run, workers, 0..layout.groups.len(), init, |worker, group| {
             let Worker { first, second, loaded, rows, chunk, found } = worker;
             let group = &layout.groups[group];
             for_each_part(&layout, group, &spilled, loaded, chunk, run, |index, edges, chunk| {

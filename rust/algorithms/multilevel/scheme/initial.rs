@@ -154,7 +154,7 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Resul
         work += graph.degree(v) + 1;
         if work > 1 << 16 {
             work = 0;
-            run.advance(0)?;
+            run.check()?;
         }
         for &[u, w] in graph.edges(v) {
             if side_of[u as usize] == 1 {

@@ -39,7 +39,7 @@ pub(super) fn preassign(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &
         work += 1 + neighbours.len();
         if work >= 4 * CHECK_EVERY {
             work = 0;
-            run.advance(0)?;
+            run.check()?;
         }
     }
     Ok(Preassigned { loads, deferred })

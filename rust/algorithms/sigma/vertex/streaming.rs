@@ -65,7 +65,7 @@ impl Replicas {
                 for (&part, v) in parts.iter().zip(first as u32..).filter(|&(&part, _)| part != NONE) {
                     place(shared, csr, v, part);
                 }
-                run.advance(0)
+                run.check()
             })
         })?;
         Ok(Self { presence, tau })
