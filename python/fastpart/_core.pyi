@@ -140,6 +140,35 @@ class EdgeResult:
     chosen: dict[str, Any]
     warnings: list[str]
 
+@final
+class ClusterResult:
+    assignment: npt.NDArray[np.int32]
+    sizes: npt.NDArray[np.uint32]
+    volumes: _Ids
+    modularity: float
+    max_volume: int | None
+    graph: Identity
+
+@final
+class VertexCounts:
+    internal: _Ids
+    cut: _Ids
+    volume: _Ids
+    halo: _Ids
+    matrix: _Ids | None
+    graph: Identity
+
+@final
+class EdgeCounts:
+    replicas: _Ids
+    touched: int
+    graph: Identity
+
+@final
+class Converted:
+    graph: Identity
+    notes: list[str]
+
 def algorithms() -> list[Algorithm]: ...
 def partition(
     name: str,
@@ -160,19 +189,19 @@ def cluster_modularity(
     batch: int | None,
     symmetric: bool,
     options: RunOptions,
-) -> dict[str, Any]: ...
+) -> ClusterResult: ...
 def cluster_hollocou(
     edges: EdgeSource, *, max_volume: int | None, batch: int | None, options: RunOptions
-) -> dict[str, Any]: ...
+) -> ClusterResult: ...
 def home_parts(
     edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
 ) -> VertexResult: ...
 def count_vertex_partition(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
-) -> dict[str, Any]: ...
+) -> VertexCounts: ...
 def count_edge_partition(
     edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
-) -> dict[str, Any]: ...
+) -> EdgeCounts: ...
 def sparse_cut_matrix(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], _Ids]: ...
@@ -221,7 +250,7 @@ def convert(
     dedup: bool,
     shuffle: int | None,
     options: RunOptions,
-) -> dict[str, Any]: ...
+) -> Converted: ...
 def write_edges(edges: EdgeSource, target: _Path, *, format: str, options: RunOptions) -> list[str]: ...
 def write_file(target: _Path, content: bytes) -> None: ...
 def write_npy(target: _Path, array: npt.NDArray[Any], options: RunOptions) -> None: ...

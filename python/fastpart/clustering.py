@@ -99,7 +99,7 @@ def cluster(
     opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
     if method == "modularity":
         symmetric = opened.kind == "symmetric"
-        fields = _core.cluster_modularity(
+        result = _core.cluster_modularity(
             opened._source,
             max_vertices=given["max_size"],
             max_volume=given["max_volume"],
@@ -108,8 +108,8 @@ def cluster(
             options=options,
         )
     else:
-        fields = _core.cluster_hollocou(
+        result = _core.cluster_hollocou(
             opened._source, max_volume=given["max_volume"], batch=given["batch"], options=options
         )
-    opened.remember(fields["loops"], fields["checksum"])
-    return Clustering(method, given, fields)
+    opened.remember(result.graph.loops, result.graph.checksum)
+    return Clustering(method, given, result)

@@ -110,16 +110,16 @@ def _evaluate_vertex(
 ) -> Evaluation:
     n, m, k = edges.num_vertices, edges.num_edges, part.k
     counts = _core.count_vertex_partition(edges._source, part.assignment, k, options)
-    edges.remember(counts["loops"], counts["checksum"])
-    part.refuse_other_graph(n, m, counts["checksum"])
+    edges.remember(counts.graph.loops, counts.graph.checksum)
+    part.refuse_other_graph(n, m, counts.graph.checksum)
     parts = pl.DataFrame(
         {
             "part": np.arange(k, dtype=np.int64),
             "vertices": part.loads,
-            "edges_internal": counts["internal"],
-            "edges_cut": counts["cut"],
-            "volume": counts["volume"],
-            "halo": counts["halo"],
+            "edges_internal": counts.internal,
+            "edges_cut": counts.cut,
+            "volume": counts.volume,
+            "halo": counts.halo,
             "load": part.loads,
             "cap": pl.Series([part.cap] * k, dtype=pl.Int64),
         }
@@ -134,7 +134,7 @@ def _evaluate_vertex(
             pl.Series("volume_load", part.volume_loads),
             pl.Series("volume_cap", [part.volume_cap] * k, pl.Int64),
         )
-    loops = counts["loops"]
+    loops = counts.graph.loops
     totals = _header(part, n, m, loops) | {
         "cut_ratio": _ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
         "vertex_balance": _balance(parts["vertices"], n),
@@ -153,7 +153,7 @@ def _evaluate_vertex(
         skew = without_nan(_label_skew(part.assignment, labels, k, options))
         parts = parts.with_columns(pl.Series("label_skew", skew, pl.Float64))
         totals["label_skew"] = max((value for value in skew if value is not None), default=0.0)
-    matrix = counts["matrix"]
+    matrix = counts.matrix
     if matrix is None:
         return Evaluation(parts, pl.DataFrame([totals]), lambda: _sparse_cut_matrix(edges, part, options))
     return Evaluation(parts, pl.DataFrame([totals]), lambda: matrix)
@@ -177,20 +177,20 @@ def _sparse_cut_matrix(edges: Edges, part: Partition, options: RunOptions) -> pl
 def _evaluate_edge(edges: Edges, part: Partition, options: RunOptions) -> Evaluation:
     n, m, k = edges.num_vertices, edges.num_edges, part.k
     counts = _core.count_edge_partition(edges._source, part.assignment, k, options)
-    edges.remember(counts["loops"], counts["checksum"])
-    part.refuse_other_graph(n, m, counts["checksum"])
+    edges.remember(counts.graph.loops, counts.graph.checksum)
+    part.refuse_other_graph(n, m, counts.graph.checksum)
     parts = pl.DataFrame(
         {
             "part": np.arange(k, dtype=np.int64),
             "edges": part.loads,
-            "replicas": counts["replicas"],
+            "replicas": counts.replicas,
             "load": part.loads,
             "cap": pl.Series([part.cap] * k, dtype=pl.Int64),
         }
     )
     replicas = int(parts["replicas"].sum())
-    totals = _header(part, n, m, counts["loops"]) | {
-        "rf": _ratio(replicas, counts["touched"], empty=1.0),
+    totals = _header(part, n, m, counts.graph.loops) | {
+        "rf": _ratio(replicas, counts.touched, empty=1.0),
         "edge_balance": _balance(parts["edges"], m),
         "replica_balance": _balance(parts["replicas"], replicas),
     }

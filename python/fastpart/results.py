@@ -83,22 +83,22 @@ class Clustering:
         Identify the graph it belongs to.
     """
 
-    def __init__(self, method: str, given: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    def __init__(self, method: str, given: Mapping[str, Any], result: _core.ClusterResult) -> None:
         self.method = method
         self.parameters = dict(given)
-        self.assignment: npt.NDArray[np.int32] = fields["assignment"]
-        self.sizes: npt.NDArray[np.int64] = fields["sizes"].astype(np.int64)
+        self.assignment: npt.NDArray[np.int32] = result.assignment
+        self.sizes: npt.NDArray[np.int64] = result.sizes.astype(np.int64)
         self.sizes.flags.writeable = False
-        self.volumes: npt.NDArray[np.int64] = fields["volumes"]
-        self.modularity: float = fields["modularity"]
+        self.volumes: npt.NDArray[np.int64] = result.volumes
+        self.modularity: float = result.modularity
         self.caps: dict[str, int | None] = {
             "max_size": given["max_size"],
-            "max_volume": fields["max_volume"],
+            "max_volume": result.max_volume,
         }
-        self.n: int = fields["n"]
-        self.m: int = fields["m"]
-        self.loops: int = fields["loops"]
-        self.checksum: str = fields["checksum"]
+        self.n: int = result.graph.n
+        self.m: int = result.graph.m
+        self.loops: int = result.graph.loops
+        self.checksum: str = result.graph.checksum
 
     @property
     def num_clusters(self) -> int:

@@ -1,17 +1,34 @@
 //! Counts for the measures, for Python.
 
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use super::edges::EdgeSource;
+use super::partitions::Identity;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
 use crate::measure;
 use crate::measure::{Cut, Replicas, SparseMatrix};
 
-/// Counts of a vertex partition: per part `internal`, `cut`, `volume`, `halo`; `matrix` (k, k) or `None` for many
-/// parts; `loops` and `checksum` of the graph.
+/// Counts of a vertex partition, per part; the matrix (k, k) is `None` for many parts.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+struct VertexCounts {
+    internal: Py<PyArray1<i64>>,
+    cut: Py<PyArray1<i64>>,
+    volume: Py<PyArray1<i64>>,
+    halo: Py<PyArray1<i64>>,
+    matrix: Option<Py<PyArray2<i64>>>,
+    graph: Identity,
+}
+
+/// Counts of an edge partition: replicas per part, and vertices that any record touches.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+struct EdgeCounts {
+    replicas: Py<PyArray1<i64>>,
+    touched: u64,
+    graph: Identity,
+}
+
 #[pyfunction]
 fn count_vertex_partition<'py>(
     py: Python<'py>,
@@ -19,7 +36,7 @@ fn count_vertex_partition<'py>(
     assignment: PyReadonlyArray1<'py, i32>,
     k: u32,
     options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<VertexCounts> {
     let parts = assignment.as_slice()?;
     let (cut, halo) = detached(py, &options, |run| {
         Ok((
@@ -27,20 +44,20 @@ fn count_vertex_partition<'py>(
             measure::halo_sizes(edges.stream(), parts, k, run)?,
         ))
     })?;
-    let fields = PyDict::new(py);
-    fields.set_item("volume", signed(py, &cut.volume()))?;
-    fields.set_item("halo", signed(py, &halo))?;
+    let volume = cut.volume();
     let Cut { internal, cut, matrix, loops, checksum } = cut;
-    fields.set_item("internal", signed(py, &internal))?;
-    fields.set_item("cut", signed(py, &cut))?;
-    let matrix = matrix.map(|matrix| signed(py, &matrix).reshape([k as usize, k as usize])).transpose()?;
-    fields.set_item("matrix", matrix)?;
-    fields.set_item("loops", loops)?;
-    fields.set_item("checksum", checksum)?;
-    Ok(fields)
+    let shape = [k as usize, k as usize];
+    let matrix = matrix.map(|matrix| signed(py, &matrix).reshape(shape)).transpose()?;
+    Ok(VertexCounts {
+        internal: signed(py, &internal).unbind(),
+        cut: signed(py, &cut).unbind(),
+        volume: signed(py, &volume).unbind(),
+        halo: signed(py, &halo).unbind(),
+        matrix: matrix.map(Bound::unbind),
+        graph: identity(edges, loops, checksum),
+    })
 }
 
-/// Counts of an edge partition: `replicas` per part, `touched` vertices, `loops` and `checksum` of the graph.
 #[pyfunction]
 fn count_edge_partition<'py>(
     py: Python<'py>,
@@ -48,14 +65,16 @@ fn count_edge_partition<'py>(
     assignment: &Bound<'py, PyUntypedArray>,
     k: u32,
     options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
-    let counted = with_parts(assignment, CountReplicas { py, edges, k, options: &options })?;
-    let fields = PyDict::new(py);
-    fields.set_item("replicas", signed(py, &counted.sizes))?;
-    fields.set_item("touched", counted.touched)?;
-    fields.set_item("loops", counted.loops)?;
-    fields.set_item("checksum", counted.checksum)?;
-    Ok(fields)
+) -> PyResult<EdgeCounts> {
+    let Replicas { sizes, touched, loops, checksum } =
+        with_parts(assignment, CountReplicas { py, edges, k, options: &options })?;
+    let graph = identity(edges, loops, checksum);
+    Ok(EdgeCounts { replicas: signed(py, &sizes).unbind(), touched, graph })
+}
+
+fn identity(edges: &EdgeSource, loops: u64, checksum: String) -> Identity {
+    let stream = edges.stream();
+    Identity { n: stream.num_vertices(), m: stream.num_edges(), loops, checksum }
 }
 
 struct CountReplicas<'py, 'a> {
@@ -123,6 +142,8 @@ fn label_skew<'py>(
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<VertexCounts>()?;
+    module.add_class::<EdgeCounts>()?;
     module.add_function(wrap_pyfunction!(count_vertex_partition, module)?)?;
     module.add_function(wrap_pyfunction!(count_edge_partition, module)?)?;
     module.add_function(wrap_pyfunction!(sparse_cut_matrix, module)?)?;

@@ -15,10 +15,10 @@ use crate::partition::{EdgePartition, VertexPartition, Volume};
 #[pyclass(frozen, get_all, module = "fastpart._core")]
 #[derive(Clone)]
 pub struct Identity {
-    n: u64,
-    m: u64,
-    loops: u64,
-    checksum: String,
+    pub n: u64,
+    pub m: u64,
+    pub loops: u64,
+    pub checksum: String,
 }
 
 impl From<Graph> for Identity {
@@ -117,14 +117,6 @@ fn edge_result(
         _ => None,
     };
     Ok(EdgeResult { assignment, loads, cap, graph: graph.into(), chosen, warnings })
-}
-
-/// What identifies the graph.
-pub fn identify(fields: &Bound<'_, PyDict>, graph: Graph) -> PyResult<()> {
-    fields.set_item("n", graph.n)?;
-    fields.set_item("m", graph.m)?;
-    fields.set_item("loops", graph.loops)?;
-    fields.set_item("checksum", graph.checksum)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

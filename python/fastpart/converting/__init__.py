@@ -162,11 +162,11 @@ def convert(
                 shuffle=seed if parameters.flag("shuffle", shuffle) else None,
                 options=options,
             )
-        notes = converted["notes"]
+        notes = list(converted.notes)
         if wanted == "raw":
-            Sidecar("u32", converted["n"], converted["m"], kind, converted["checksum"]).write(file)
+            Sidecar("u32", converted.graph.n, converted.graph.m, kind, converted.graph.checksum).write(file)
         else:
-            edges = open_edges(raw, dtype="u32", num_vertices=converted["n"], kind=kind)
+            edges = open_edges(raw, dtype="u32", num_vertices=converted.graph.n, kind=kind)
             notes += _write(edges, raw, file, wanted, options)
     for note in notes:
         log.info("%s", note)
@@ -177,7 +177,7 @@ def convert(
         )
     if wanted == "raw":
         edges = open_edges(target)
-    edges.remember(converted["loops"], converted["checksum"])
+    edges.remember(converted.graph.loops, converted.graph.checksum)
     return edges
 
 
