@@ -35,11 +35,15 @@ fn oracle(graph: &Graph, symmetric: bool) -> Vec<Vec<u32>> {
     lists
 }
 
+/// A folder on a disk, which the one of the system need not be.
+fn folder() -> TempDir {
+    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
 /// A run whose budget keeps only the vertices in memory.
 fn tight(edges: &dyn EdgeStream, symmetric: bool, threads: usize, dir: &Path) -> Run {
-    let nothing = Run::new(Some(threads), Some(0)).unwrap();
-    let needed = Csr::memory(edges, symmetric, &nothing);
-    Run::new(Some(threads), Some(needed)).unwrap().with_tmp_dir(Some(dir.into()))
+    let with = |budget| Run::new(Some(threads), Some(budget)).unwrap().with_tmp_dir(Some(dir.into()));
+    with(Csr::memory(edges, symmetric, &with(0)))
 }
 
 fn check(graph: &Graph, csr: &Csr, symmetric: bool) {
@@ -58,7 +62,7 @@ fn check(graph: &Graph, csr: &Csr, symmetric: bool) {
 
 /// Builds it in every way there is, and holds each against the oracle.
 fn check_all(graph: &Graph) {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     for symmetric in [false, true] {
         for threads in 1..=3 {
             let plenty = run(threads);
@@ -112,21 +116,37 @@ fn several_blocks_on_several_threads() {
 #[test]
 fn too_small_a_budget_is_refused_before_anything_is_read() {
     let graph = Graph::new(1000, vec![[1, 2]; 1000]);
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let needed = tight(&graph, false, 2, folder.path()).budget();
-    let run = Run::new(Some(2), Some(needed - 1)).unwrap();
-    let error = Csr::build(&graph, false, &run).unwrap_err();
+    let run = |budget| Run::new(Some(2), Some(budget)).unwrap().with_tmp_dir(Some(folder.path().into()));
+    let error = Csr::build(&graph, false, &run(needed - 1)).unwrap_err();
     assert!(error.to_string().starts_with("the neighbours of 1000 vertices needs"), "{error}");
     // In memory from twice the need on: the other half is for those who work with it.
     let need = Csr::memory(&graph, false, &common::run(2));
-    let at = |budget| Csr::memory(&graph, false, &Run::new(Some(2), Some(budget)).unwrap());
+    let at = |budget| Csr::memory(&graph, false, &run(budget));
     assert_eq!((at(2 * need), at(2 * need - 1)), (need, needed));
+}
+
+#[test]
+fn files_in_memory_count_as_memory() {
+    let graph = Graph::new(1000, vec![[1, 2]; 1000]);
+    let (disk, memory) = (folder(), Path::new("/dev/shm"));
+    if !memory.exists() {
+        return;
+    }
+    let needed = tight(&graph, false, 2, memory).budget();
+    assert_eq!(needed, tight(&graph, false, 2, disk.path()).budget() + 6 * 2 * graph.m());
+    let csr = Csr::build(&graph, false, &tight(&graph, false, 2, memory)).unwrap();
+    assert_eq!(csr.bytes(), 8 * (graph.n + 1) + 4 * csr.num_entries());
+    let run = Run::new(Some(2), Some(needed - 1)).unwrap().with_tmp_dir(Some(memory.into()));
+    let error = Csr::build(&graph, false, &run).unwrap_err().to_string();
+    assert!(error.contains("12.0 kB of temporary files in /dev/shm, which is memory (tmp_dir="), "{error}");
 }
 
 #[test]
 fn a_cancelled_run_stops_and_a_missing_folder_is_named() {
     let graph = Graph::new(1000, vec![[1, 2]; 1000]);
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let absent = folder.path().join("absent");
     let error = Csr::build(&graph, false, &tight(&graph, false, 1, &absent)).unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path.starts_with(&absent)), "{error}");
@@ -142,7 +162,8 @@ struct Changing {
     blocks: AtomicU64,
 }
 
-impl EdgeStream for Changing {
+// SAFETY: both graphs check their ids, and have the same number of vertices.
+unsafe impl EdgeStream for Changing {
     fn num_vertices(&self) -> u64 {
         self.before.n
     }
@@ -199,7 +220,8 @@ struct Waiting {
     go: AtomicU64,
 }
 
-impl EdgeStream for Waiting {
+// SAFETY: the graph checks its ids.
+unsafe impl EdgeStream for Waiting {
     fn num_vertices(&self) -> u64 {
         self.graph.n
     }
@@ -272,7 +294,7 @@ fn dir_of_child() -> PathBuf {
 
 #[test]
 fn a_full_disk_is_an_error() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     if !in_child(
         "on_a_small_disk",
         folder.path(),
@@ -301,7 +323,7 @@ fn on_a_small_disk() {
 
 #[test]
 fn a_file_that_may_not_grow_is_an_error() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     // Files of up to 1 MB; whoever writes beyond is told instead of killed.
     assert!(in_child("in_small_files", folder.path(), Some((SHELL, "trap '' XFSZ && ulimit -f 2048"))));
 }
@@ -323,7 +345,7 @@ fn in_small_files() {
 
 #[test]
 fn out_of_core_memory_is_bounded_by_the_estimate() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let edges = Rmat::new(1 << 16, 4_000_000, 1).unwrap();
     generate::write(&edges, &folder.path().join("g.bin"), &run(2)).unwrap();
     assert!(in_child("memory_of_a_child", folder.path(), None));
@@ -362,7 +384,7 @@ fn memory_of_a_child() {
 
 #[test]
 fn a_file_that_changed_is_refused() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let path = folder.path().join("g.bin");
     fs::write(&path, vec![0; 8000]).unwrap();
     let mut edges = EdgeFile::open(&path, None, None, Io::Read).unwrap();

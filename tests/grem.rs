@@ -9,7 +9,6 @@ use fastpart::algorithms::grem::{Chunk, Grem};
 use fastpart::base::error::Error;
 use fastpart::base::run::Run;
 use fastpart::capacity::cap;
-use fastpart::partition::VertexPartitioner;
 use proptest::prelude::*;
 
 proptest! {
@@ -55,19 +54,59 @@ fn refusals() {
     assert!(matches!(Grem::new(2).partition(&graph, &little), Err(Error::MemoryBudget { .. })));
 }
 
+/// The chunk that a refusal names.
+fn named(grem: &Grem, graph: &Graph, budget: u64) -> Option<u64> {
+    let refusal = grem.partition(graph, &Run::new(Some(1), Some(budget)).unwrap()).unwrap_err();
+    let Error::MemoryBudget { what, .. } = &refusal else { panic!("{refusal}") };
+    let (_, remedy) = what.split_once("(chunk=")?;
+    remedy.split_once(" is the largest that fits").unwrap().0.parse().ok()
+}
+
+/// Whatever the memory, the chunk is the one asked for: one that does not fit is refused, with the largest that fits.
 #[test]
-fn a_share_that_does_not_fit_is_lowered() {
-    let grem = Grem::new(8);
-    let (n, m) = (1 << 20, 100 << 20);
-    let (fixed, each) = grem.memory(n, m);
-    let kept = |budget| grem.clone().within(n, m, &Run::new(Some(1), Some(budget)).unwrap()).chunk;
-    assert_eq!(kept(fixed + each), Chunk::Share(0.1));
+fn a_chunk_that_does_not_fit_is_refused() {
+    // With clusters a chunk takes less: of 600,000 records more fit than of 500,000.
+    let thick = Graph::new(1 << 19, (0..1_u32 << 20).map(|r| [r >> 1, (r * 77) % (1 << 19)]).collect());
+    let thin = Graph::new(50_000, (0..100_000_u32).map(|r| [r / 2, (r * 77) % 50_000]).collect());
+    for (graph, share) in [(&thin, 0.1), (&thin, 1.0), (&thick, 0.4), (&thick, 1.0)] {
+        let grem = Grem { chunk: Chunk::Share(share), ..Grem::new(8) };
+        let (fixed, each) = grem.memory(graph.n, graph.m());
+        let of =
+            |records| Grem { chunk: Chunk::Records(records), ..grem.clone() }.memory(graph.n, graph.m()).1;
+        for room in [each - 1, each / 2, each / 10] {
+            let largest = named(&grem, graph, fixed + room).unwrap();
+            assert!(of(largest) <= room, "{largest} records, {room} bytes");
+            assert!(largest == graph.m() || of(largest + 1) > room, "{largest} records, {room} bytes");
+        }
+        assert_eq!(named(&grem, graph, fixed), None, "not even one record");
+        assert_eq!(named(&grem, graph, 100), None);
+    }
+    let grem = Grem { shuffle: false, ..Grem::new(8) };
+    let (fixed, each) = grem.memory(thin.n, thin.m());
+    let tight = Run::new(Some(1), Some(fixed + each)).unwrap();
+    let [tight, roomy] = [&tight, &run(1)].map(|run| grem.partition(&thin, run).unwrap().assignment);
+    assert_eq!(tight[..], roomy[..]);
+}
+
+#[test]
+fn files_in_memory_count_as_memory() {
+    let memory = std::path::Path::new("/dev/shm");
+    if !memory.exists() {
+        return;
+    }
+    let graph = Graph::new(5000, (0..100_000_u32).map(|r| [r % 5000, (r * 77) % 4999]).collect());
+    let grem = Grem { shuffle: false, ..Grem::new(8) };
+    let (fixed, each) = grem.memory(graph.n, graph.m());
+    let with = |budget| {
+        let run = Run::new(Some(1), Some(budget)).unwrap().with_tmp_dir(Some(memory.into()));
+        grem.partition(&graph, &run).map(|partition| partition.assignment)
+    };
+    let files = 16 * graph.m();
+    let error = with(fixed + each + files - 1).unwrap_err().to_string();
+    assert!(error.contains("1.6 MB of temporary files in /dev/shm, which is memory (tmp_dir="), "{error}");
+    assert!(error.contains("is the largest that fits"), "{error}");
     assert_eq!(
-        kept(fixed + each / 100),
-        Chunk::Share(0.1),
-        "too little even for a tenth of it: refused later"
+        with(fixed + each + files).unwrap()[..],
+        grem.partition(&graph, &run(1)).unwrap().assignment[..]
     );
-    let Chunk::Records(records) = kept(fixed + each / 2) else { panic!("not lowered") };
-    let of = |records| Grem { chunk: Chunk::Records(records), ..grem.clone() }.memory(n, m).1;
-    assert!(of(records) <= each / 2 && each / 2 < of(records + 1));
 }

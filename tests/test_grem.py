@@ -4,6 +4,7 @@ import errno
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -91,6 +92,17 @@ def test_same_whatever_the_threads_and_the_input(rmat, tmp_path):
 def test_memory_changes_time_only(rmat):
     few, many = (fp.grem(rmat, 8, chunk=0.02, memory_limit=limit, threads=2) for limit in (25 << 20, "1G"))
     assert np.array_equal(few.assignment, many.assignment)
+
+
+def test_memory_never_chooses_the_chunk(rmat):
+    """What has no room is refused, and the chunk that the refusal names has room."""
+    with pytest.raises(fp.MemoryBudgetError, match=r"\(chunk=\d+ is the largest that fits\)") as refusal:
+        fp.grem(rmat, 8, chunk=0.5, memory_limit=24 << 20, threads=1)
+    chunk = int(re.search(r"chunk=(\d+)", str(refusal.value))[1])
+    fitting = fp.grem(rmat, 8, chunk=chunk, memory_limit=24 << 20, threads=1)
+    assert np.array_equal(fitting.assignment, fp.grem(rmat, 8, chunk=chunk).assignment)
+    with pytest.raises(fp.MemoryBudgetError, match="no chunk is small enough"):
+        fp.grem(rmat, 8, memory_limit="1M")
 
 
 def _graph(shared_data, name):

@@ -1,6 +1,8 @@
 //! How much memory this process may still take.
 
+use std::ffi::CString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// 80 % of the least of: available memory, what the control groups leave, what `ulimit -v` leaves.
@@ -70,9 +72,31 @@ fn address_space_headroom() -> Option<u64> {
     Some(limit.rlim_cur.saturating_sub(used))
 }
 
+/// Whether what is written to `dir` takes memory: a file system in memory is mounted there.
+pub fn lies_in_memory(dir: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    if let Ok(path) = CString::new(dir.as_os_str().as_bytes()) {
+        /// Those of tmpfs and ramfs; the type of the number depends on the platform.
+        const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
+        let mut found = std::mem::MaybeUninit::<libc::statfs>::uninit();
+        // SAFETY: the path ends with a zero, and `found` is a place for the answer, which is there on success.
+        return unsafe {
+            libc::statfs(path.as_ptr(), found.as_mut_ptr()) == 0
+                && IN_MEMORY.contains(&(found.assume_init().f_type as u32))
+        };
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shared_memory_is_memory() {
+        assert!(!Path::new("/dev/shm").exists() || lies_in_memory(Path::new("/dev/shm")));
+        assert!(!lies_in_memory(Path::new("/proc")) && !lies_in_memory(Path::new("/nowhere")));
+    }
 
     #[test]
     fn something_is_available_and_less_than_all() {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::budget;
-use super::error::{Error, Result};
+use super::error::{Error, Result, bytes, shown};
 
 /// More threads than any machine has; a larger number is a mistake.
 pub const MAX_THREADS: usize = 1024;
@@ -117,6 +117,18 @@ impl Run {
         self.require(fixed.saturating_add(each), what)?;
         let room = (self.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
         Ok(room.min(self.threads() as u64).min(most as u64).max(1) as usize)
+    }
+
+    /// The bytes of memory that `files` bytes of temporary files in `dir` take: none on a disk, all on a file system in
+    /// memory. Then `what` says so, and how to do without.
+    pub fn temporary(&self, dir: &Path, files: u64, what: impl Into<String>) -> (u64, String) {
+        if files == 0 || !budget::lies_in_memory(dir) {
+            return (0, what.into());
+        }
+        let remedy =
+            if dir == self.tmp_dir { "tmp_dir=, or TMPDIR, on a disk" } else { "a folder on a disk" };
+        let taken = format!("{} of temporary files in {}, which is memory", bytes(files), shown(dir));
+        (files, format!("{}, with {taken} ({remedy} takes none),", what.into()))
     }
 
     /// Begins a step of `total` units.

@@ -83,7 +83,8 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
     let buckets = buckets(m);
     let (directory, buffers) = crate::exec::spill::memory(m, buckets);
     let bits = m.div_ceil(64) * size_of::<u64>() as u64;
-    let workers = run.workers(buckets as usize, directory + bits, buffers.max(SET), "finding duplicates")?;
+    let (files, what) = run.temporary(into, size_of::<Entry>() as u64 * m, "finding duplicates");
+    let workers = run.workers(buckets as usize, directory + bits + files, buffers.max(SET), &what)?;
     run.begin("dedup", 3 * m);
     let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
         for (&[u, v], index) in records.iter().zip(first..) {

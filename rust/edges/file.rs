@@ -123,7 +123,7 @@ impl EdgeFile {
         let mut head = Vec::new();
         (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
         let shape = shape(&head, size)?;
-        let map = if io == Io::Map && size > 0 { Some(map(path, &file)?) } else { None };
+        let map = if io == Io::Map && size > 0 { Some(map(path, &file, size)?) } else { None };
         let modified = (metadata.mtime(), metadata.mtime_nsec());
         Ok(Self { path: path.to_path_buf(), file, map, size, modified, shape, n: MAX_VERTICES })
     }
@@ -174,7 +174,7 @@ impl EdgeFile {
         let count = (range.end - range.start) as usize;
         let decoded = match &self.map {
             Some(map) => {
-                // `open` checked that the file, and so the map, holds all `m` records.
+                // `open` checked that the map holds all `m` records.
                 let columns = self.columns(map.as_ptr().wrapping_add(self.shape.data_offset as usize));
                 decode(columns, range.start, count)
             }
@@ -235,7 +235,8 @@ impl EdgeFile {
     }
 }
 
-impl EdgeStream for EdgeFile {
+// SAFETY: `decode` compares every id that it copies with `n`, which only `set_num_vertices` changes, by `&mut self`.
+unsafe impl EdgeStream for EdgeFile {
     fn num_vertices(&self) -> u64 {
         self.n
     }
@@ -296,17 +297,21 @@ pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
     Err(Error::NotARegularFile { path: path.into(), kind })
 }
 
-fn map(path: &Path, file: &File) -> Result<Mmap> {
+/// Maps the file, which must still have the `size` that its shape was read from.
+fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
     // SAFETY: the map is only ever read through raw pointers, byte copies into private memory, in `decode`; no
     // reference lies over it, so bytes that change cannot break Rust's rules.
     let map = unsafe { Mmap::map(file) }.map_err(|error| match error.raw_os_error() {
         Some(libc::ENOMEM) => Error::MemoryBudget {
             what: format!("{}: mapping the file (io=\"read\" needs no map)", shown(path)),
-            needed: file.metadata().map_or(0, |metadata| metadata.len()),
+            needed: size,
             budget: crate::base::budget::available(),
         },
         _ => Error::io(path, error),
     })?;
+    if map.len() as u64 != size {
+        return Err(Error::FileChanged { path: path.into(), what: "its size is another" });
+    }
     // A hint: passes run from front to back.
     let _ = map.advise(memmap2::Advice::Sequential);
     Ok(map)
@@ -393,4 +398,23 @@ fn npy_shape(
         swapped: header.swapped != cfg!(target_endian = "big"),
         layout,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_cut_before_it_is_mapped_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.bin");
+        std::fs::write(&path, [0; 80]).unwrap();
+        let (file, metadata) = open_regular(&path).unwrap();
+        assert_eq!(map(&path, &file, metadata.len()).unwrap().len(), 80);
+        for len in [72, 0, 88] {
+            File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
+            let error = map(&path, &file, metadata.len()).unwrap_err();
+            assert!(matches!(error, Error::FileChanged { .. }), "{len}: {error}");
+        }
+    }
 }

@@ -29,7 +29,8 @@ impl MemoryEdges {
     }
 }
 
-impl EdgeStream for MemoryEdges {
+// SAFETY: as for a file: `decode` compares the copies with `n`, which changes by `&mut self` alone.
+unsafe impl EdgeStream for MemoryEdges {
     fn num_vertices(&self) -> u64 {
         self.n
     }

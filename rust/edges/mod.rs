@@ -26,7 +26,11 @@ pub const BLOCK: u64 = 1 << 16;
 pub const MAX_VERTICES: u64 = u32::MAX as u64;
 
 /// A graph as a sequence of edge records that can be read again and again, from any thread.
-pub trait EdgeStream: Sync {
+///
+/// # Safety
+/// Every id that [`EdgeStream::block`] returns must be below [`EdgeStream::num_vertices`], which must give the same
+/// number as long as the value is borrowed: hot loops index by these ids without a check.
+pub unsafe trait EdgeStream: Sync {
     /// Number of vertices; every id is below it.
     fn num_vertices(&self) -> u64;
 

@@ -38,7 +38,8 @@ impl TempRecords {
     }
 }
 
-impl EdgeStream for TempRecords {
+// SAFETY: `block` compares the largest id with `n`, which changes by `&mut self` alone.
+unsafe impl EdgeStream for TempRecords {
     fn num_vertices(&self) -> u64 {
         self.n
     }

@@ -73,7 +73,8 @@ pub fn shuffle(
     check_records(m)?;
     let buckets = buckets(m);
     let (directory, buffers) = super::spill::memory(m, buckets);
-    let workers = run.workers(buckets as usize, directory, buffers.max(SORTING), "shuffling")?;
+    let (files, what) = run.temporary(into, size_of::<Entry>() as u64 * m, "shuffling");
+    let workers = run.workers(buckets as usize, directory + files, buffers.max(SORTING), &what)?;
     run.begin("shuffle", 3 * m);
     let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
         for (&[u, v], index) in records.iter().zip(first..) {

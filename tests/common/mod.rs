@@ -50,9 +50,10 @@ impl std::fmt::Debug for Graph {
     }
 }
 
-impl EdgeStream for Graph {
+// SAFETY: `edges` keeps the promise.
+unsafe impl EdgeStream for Graph {
     fn num_vertices(&self) -> u64 {
-        self.n
+        self.edges.num_vertices()
     }
 
     fn num_edges(&self) -> u64 {

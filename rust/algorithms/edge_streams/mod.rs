@@ -28,7 +28,7 @@ use std::ops::Range;
 
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
@@ -63,9 +63,7 @@ pub type Gains = [f64; 2];
 pub fn by_degree<V>(vertices: &[V], degree: impl Fn(&V) -> u32, records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &ends)| {
-        if let Some(ahead) = records.get(index + AHEAD) {
-            ahead.iter().for_each(|&id| prefetch(vertices, id as usize));
-        }
+        prefetch_ends(vertices, records, index + AHEAD);
         let [u, v] = ends.map(|id| f64::from(degree(&vertices[id as usize])));
         [2.0 - u / (u + v), 2.0 - v / (u + v)]
     }));
@@ -298,9 +296,7 @@ pub fn choose(count: usize, chosen: &mut Vec<u32>, open: impl Fn(usize) -> bool)
 fn count_down(remaining: &mut [u32], records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &[u, v])| {
-        if let Some(ahead) = records.get(index + AHEAD) {
-            ahead.iter().for_each(|&id| prefetch(remaining, id as usize));
-        }
+        prefetch_ends(remaining, records, index + AHEAD);
         let first = remaining[u as usize] >= remaining[v as usize];
         if u != v {
             remaining[u as usize] -= 1;

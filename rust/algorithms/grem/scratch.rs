@@ -7,12 +7,13 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result, shown};
 use crate::base::output::unnamed;
+use crate::edges::decode::largest;
 use crate::edges::temporary::{read_at, write_at};
 use crate::edges::{EdgeStream, Record};
 
-/// A file of records, 8 bytes each. Whoever reads checks the ids, since each sub-problem has its own.
+/// A file of records, 8 bytes each. Whoever reads checks the ids again, since each sub-problem has its own.
 pub struct Scratch {
     path: PathBuf,
     file: File,
@@ -33,7 +34,8 @@ impl Scratch {
     }
 }
 
-impl EdgeStream for Scratch {
+// SAFETY: `block` compares the largest id with `n`, which never changes.
+unsafe impl EdgeStream for Scratch {
     fn num_vertices(&self) -> u64 {
         self.n
     }
@@ -44,6 +46,10 @@ impl EdgeStream for Scratch {
 
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
         read_at(&self.file, &self.path, range.start..range.end.min(self.m), buf)?;
+        if !buf.is_empty() && u64::from(largest(buf)) >= self.n {
+            let what = "a temporary file came back changed; check the disk, or choose another folder";
+            return Err(Error::format(shown(&self.path), what));
+        }
         Ok(buf)
     }
 }

@@ -3,13 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::by_size::BySize;
-use rayon::prelude::*;
-
-use super::merging::{CHECK_EVERY, Clusters};
+use super::merging::{BySize, CHECK_EVERY, Clusters};
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
+use crate::exec::scan::for_each;
 
 /// Parts by load: the least loaded first, ties to the lowest part.
 struct Parts {
@@ -94,13 +92,8 @@ pub(super) fn assign(
     }
 
     let mut assignment = clusters.take_of()?;
-    run.install(|| {
-        assignment.par_chunks_mut(CHECK_EVERY).try_for_each(|vertices| {
-            for of in vertices.iter_mut() {
-                *of = part_of.get(*of as usize).copied().unwrap_or(ISOLATED);
-            }
-            run.advance(vertices.len() as u64)
-        })
+    for_each(&mut assignment, run, |_, of| {
+        *of = part_of.get(*of as usize).copied().unwrap_or(ISOLATED);
     })?;
     // What depends on the vertices before.
     let mut dealer = Dealer::new(parts);

@@ -9,7 +9,7 @@
 //! most half of the budget, all of it is in memory; the other half is left to what is computed from it. Else whatever
 //! grows with the records lies in mapped temporary files without a name, 6 bytes per entry while it is built and 4
 //! then, whose blocks are taken before anything is written to them. (A file system that copies on write, as btrfs, may
-//! need new blocks later, and end the process if it has none.)
+//! need new blocks later, and end the process if it has none.) Files on a file system in memory count as memory.
 //!
 //! **Algorithm.** Degrees give the offsets. Ranges of vertices with about `T = sqrt(32 entries)` entries are *buckets*; a
 //! vertex with more is a bucket of its own. One pass over the records collects the entries of each bucket in small
@@ -77,7 +77,9 @@ impl Csr {
     pub fn build(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
         let (n, m) = (edges.num_vertices(), edges.num_edges());
         let in_memory = fits(edges, symmetric, run);
-        run.require(Csr::memory(edges, symmetric, run), format!("the neighbours of {n} vertices"))?;
+        let files = if in_memory { 0 } else { building(edges, symmetric) };
+        let (files, what) = run.temporary(run.tmp_dir(), files, format!("the neighbours of {n} vertices"));
+        run.require(Csr::memory(edges, symmetric, run), what)?;
         let scan = if symmetric { degrees::scan_sources } else { degrees::scan };
         let Degrees { degree, loops, checksum } = scan(edges, run)?;
         let graph = Graph { n, m, loops, checksum };
@@ -88,17 +90,20 @@ impl Csr {
         let mut sources = home.zeroed(buckets.num_entries(), "sources of the adjacency")?;
         buckets.fill(edges, symmetric, &mut neighbours, &mut sources, run)?;
         buckets.sort(&mut neighbours, &sources, run)?;
-        Ok(Arc::new(Csr { offsets, neighbours, graph, symmetric, in_memory }))
+        Ok(Arc::new(Csr { offsets, neighbours, graph, symmetric, in_memory: in_memory || files > 0 }))
     }
 
-    /// Most bytes that [`Csr::build`] takes at one time, without what it keeps in files. Loops, which need none, are
-    /// not known before.
+    /// Most bytes that [`Csr::build`] takes at one time, without what it keeps in files on a disk. Loops, which need
+    /// none, are not known before.
     pub fn memory(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> u64 {
-        let entries = if fits(edges, symmetric, run) { 6 * most_entries(edges, symmetric) } else { 0 };
+        let entries = match building(edges, symmetric) {
+            entries if fits(edges, symmetric, run) => entries,
+            entries => run.temporary(run.tmp_dir(), entries, "").0,
+        };
         entries.saturating_add(working_memory(edges, symmetric, run))
     }
 
-    /// Bytes of memory that it takes, without what lies in a file.
+    /// Bytes of memory that it takes, without what lies in a file on a disk.
     pub fn bytes(&self) -> u64 {
         8 * self.offsets.len() as u64 + if self.in_memory { 4 * self.num_entries() } else { 0 }
     }
@@ -140,10 +145,14 @@ fn most_entries(edges: &dyn EdgeStream, symmetric: bool) -> u64 {
     edges.num_edges().saturating_mul(if symmetric { 1 } else { 2 })
 }
 
+/// Bytes of whatever grows with the records while it is built.
+fn building(edges: &dyn EdgeStream, symmetric: bool) -> u64 {
+    most_entries(edges, symmetric).saturating_mul(6)
+}
+
 /// Whether the adjacency is built in memory.
 fn fits(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> bool {
-    let entries = most_entries(edges, symmetric).saturating_mul(6);
-    entries.saturating_add(working_memory(edges, symmetric, run)) <= run.budget() / 2
+    building(edges, symmetric).saturating_add(working_memory(edges, symmetric, run)) <= run.budget() / 2
 }
 
 /// Bytes that are needed wherever the entries lie.

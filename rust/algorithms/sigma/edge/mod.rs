@@ -33,12 +33,13 @@ use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::{EdgeStreamer, Limit, Slice, by_degree, loops, validate_lambda};
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::capacity;
 use crate::capacity::{validate_balance, validate_parts};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline::pipeline;
+use crate::exec::scan::for_each;
 use crate::graph::csr::Csr;
 use crate::graph::identity::Graph;
 use crate::partition::edge_parts::DEFERRED;
@@ -49,8 +50,7 @@ use bands::Bands;
 const VERTICES_OF_CLUSTER: f64 = 1.03;
 /// The least share of the cap that is open in the beginning of the stream.
 const LEAST_OPEN: f64 = 0.9;
-/// Vertices between two looks at the cancel flag, and how far ahead memory is asked for.
-const STRIDE: usize = 1 << 14;
+/// How many records ahead memory is asked for.
 const AHEAD: usize = 16;
 
 /// Every band is a pass over the records.
@@ -87,7 +87,7 @@ impl SigmaEdge {
     }
 
     /// Bytes that a graph of `n` vertices and `m` records takes, adjacency and the clustering's scratch space not counted.
-    pub fn memory(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
+    pub fn needed(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
         (preference::BYTES_PER_VERTEX * n).max(self.memory_of_stream(n, m, out))
     }
 
@@ -106,7 +106,7 @@ impl SigmaEdge {
         self.validate()?;
         let graph = csr.graph();
         let what = format!("SIGMA's edge mode, {} vertices, {} records, {} parts", graph.n, graph.m, self.k);
-        run.require(self.memory(graph.n, graph.m, out), what)?;
+        run.require(self.needed(graph.n, graph.m, out), what)?;
         let volume = csr.num_entries() + graph.n;
         let caps = [
             capacity::cap(VERTICES_OF_CLUSTER, graph.n, self.k),
@@ -114,10 +114,8 @@ impl SigmaEdge {
         ];
         let preferred = preferred_parts(csr, self.k, caps, Weight::Degrees, run)?;
         let mut degrees: Buffer<u32> = Buffer::zeroed(csr.num_vertices(), "degrees")?;
-        for (degrees, first) in degrees.chunks_mut(STRIDE).zip((0..).step_by(STRIDE)) {
-            degrees.iter_mut().zip(first..).for_each(|(degree, v)| *degree = csr.degree(v));
-            run.check()?;
-        }
+        run.begin("degrees", graph.n);
+        for_each(&mut degrees, run, |v, degree| *degree = csr.degree(v as u32))?;
         self.place(edges, &preferred, degrees, graph.clone(), out, run)
     }
 
@@ -179,10 +177,8 @@ fn preassign(
         let Slice { records, parts, chosen, .. } = slice;
         chosen.clear();
         for (index, &[u, v]) in records.iter().enumerate() {
-            if let Some(ahead) = records.get(index + AHEAD) {
-                ahead.iter().for_each(|&id| prefetch(preferred, id as usize));
-                ahead.iter().for_each(|&id| prefetch(degrees, id as usize));
-            }
+            prefetch_ends(preferred, records, index + AHEAD);
+            prefetch_ends(degrees, records, index + AHEAD);
             let part = preferred[u as usize];
             parts[index] = match part == preferred[v as usize] {
                 _ if u == v => DEFERRED,
