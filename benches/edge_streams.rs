@@ -50,16 +50,12 @@ fn stream(edges: &EdgeFile, known: &[u32], k: u32, (affinity, balance, start): R
     let mut parts = EdgeParts::new(M, k, None).expect("memory");
     streamer.begin(M, Limit { cap, start });
     let began = Instant::now();
-    let all = |records: &[Record], _: &[u32], chosen: &mut Vec<u32>| {
-        chosen.clear();
-        chosen.extend(0..records.len() as u32);
-    };
     let worth = |records: &[Record], gains: &mut _| {
         if affinity == Affinity::Degree {
             by_degree(known, |&degree| degree, records, gains);
         }
     };
-    streamer.stream_all(edges, &mut parts, run, all, worth).expect("parts");
+    streamer.stream_all(edges, &mut parts, run, None, worth).expect("parts");
     began.elapsed()
 }
 

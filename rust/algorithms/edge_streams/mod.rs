@@ -56,6 +56,9 @@ pub enum Affinity {
     Remaining,
 }
 
+/// Lists which of some records are to be placed, from their parts as they are.
+pub type Choose<'a> = &'a (dyn Fn(&[Record], &[u32], &mut Vec<u32>) + Sync);
+
 /// What a part is worth that holds the first end of a record, and the second.
 pub type Gains = [f64; 2];
 
@@ -157,24 +160,25 @@ impl EdgeStreamer {
         self.loads.settle(limit.at(0.0) as u64);
     }
 
-    /// Places the records that `choose` (from some records and their parts as they are) lists, in stream order. `worth`
-    /// finds the gains of records that [`Affinity::Remaining`] says nothing of.
+    /// Places the records that `choose` lists, or all, in stream order. `worth` finds the gains, unless
+    /// [`Affinity::Remaining`] is followed.
     pub fn stream_all(
         &mut self,
         edges: &dyn EdgeStream,
         parts: &mut EdgeParts,
         run: &Run,
-        choose: impl Fn(&[Record], &[u32], &mut Vec<u32>) + Sync,
+        choose: Option<Choose<'_>>,
         worth: impl Fn(&[Record], &mut Vec<Gains>) + Sync,
     ) -> Result<()> {
         let gather = |parts: &EdgeParts, range: Range<u64>, slice: &mut Slice| {
-            slice.read(edges, parts, range)?;
-            choose(&slice.records, &slice.parts, &mut slice.chosen);
-            if slice.chosen.len() == slice.records.len() {
-                std::mem::swap(&mut slice.open, &mut slice.records);
-            } else {
+            if let Some(choose) = choose {
+                slice.read(edges, parts, range)?;
+                choose(&slice.records, &slice.parts, &mut slice.chosen);
                 slice.open.clear();
                 slice.open.extend(slice.chosen.iter().map(|&index| slice.records[index as usize]));
+            } else {
+                slice.first = range.start;
+                edges.block(range, &mut slice.open)?;
             }
             worth(&slice.open, &mut slice.gains);
             Ok(())
@@ -184,7 +188,7 @@ impl EdgeStreamer {
             found.clear();
             found.resize(open.len(), DEFERRED);
             self.stream(open, gains, found, run)?;
-            if slice.chosen.len() == slice.parts.len() {
+            if choose.is_none() {
                 std::mem::swap(&mut slice.parts, &mut slice.found);
                 return Ok(());
             }

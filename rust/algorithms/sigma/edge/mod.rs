@@ -144,13 +144,13 @@ impl SigmaEdge {
         streamer.begin((graph.m - graph.loops).saturating_sub(preassigned), Limit { cap, start });
         run.begin("streaming", edges.num_edges() * u64::from(bands.count()));
         for band in 0..bands.count() {
-            let members = |records: &[Record], marks: &[u32], chosen: &mut _| {
+            let members = |records: &[Record], marks: &[u32], chosen: &mut Vec<u32>| {
                 bands.members(band, records, marks, &degrees, chosen);
             };
             let worth = |records: &[Record], gains: &mut _| {
                 by_degree(&degrees, |&degree| degree, records, gains);
             };
-            streamer.stream_all(edges, &mut parts, run, members, worth)?;
+            streamer.stream_all(edges, &mut parts, run, Some(&members), worth)?;
         }
         let EdgeStreamer { mut present, loads, .. } = streamer;
         let mut loads = loads.records();
