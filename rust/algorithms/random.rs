@@ -16,6 +16,7 @@
 use std::path::Path;
 
 use super::edge_streams::loops;
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::{Permutation, splitmix64};
@@ -27,7 +28,6 @@ use crate::graph::degrees;
 use crate::graph::identity::Graph;
 use crate::partition::Of;
 use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::edge_parts::DEFERRED;
 use crate::partition::parameters::Values;
 use crate::partition::{EdgePartition, EdgeParts, VertexPartition};
 
@@ -144,7 +144,7 @@ impl RandomEdges {
             || Ok(vec![0_u64; k]),
             |loads, first, records, parts| {
                 for ((part, &[u, v]), record) in parts.iter_mut().zip(records).zip(first..) {
-                    *part = DEFERRED;
+                    *part = NONE;
                     if u != v {
                         *part = (order.of(record) % k as u64) as u32;
                         loads[*part as usize] += 1;

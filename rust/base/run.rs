@@ -112,13 +112,6 @@ impl Run {
         Err(Error::MemoryBudget { what: what.into(), needed, budget })
     }
 
-    /// The number of workers, at most `most`, that `fixed` and `each` bytes leave room for; an error if not even one has room.
-    pub fn workers(&self, most: usize, fixed: u64, each: u64, what: &str) -> Result<usize> {
-        self.require(fixed.saturating_add(each), what)?;
-        let room = (self.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
-        Ok(room.min(self.threads() as u64).min(most as u64).max(1) as usize)
-    }
-
     /// The bytes of memory that `files` bytes of temporary files in `dir` take: none on a disk, all on a file system in
     /// memory. Then `what` says so, and how to do without.
     pub fn temporary(&self, dir: &Path, files: u64, what: impl Into<String>) -> (u64, String) {
@@ -129,6 +122,13 @@ impl Run {
             if dir == self.tmp_dir { "tmp_dir=, or TMPDIR, on a disk" } else { "a folder on a disk" };
         let taken = format!("{} of temporary files in {}, which is memory", bytes(files), shown(dir));
         (files, format!("{}, with {taken} ({remedy} takes none),", what.into()))
+    }
+
+    /// The number of workers, at most `most`, that `fixed` and `each` bytes leave room for; an error if not even one has room.
+    pub fn workers(&self, most: usize, fixed: u64, each: u64, what: &str) -> Result<usize> {
+        self.require(fixed.saturating_add(each), what)?;
+        let room = (self.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
+        Ok(room.min(self.threads() as u64).min(most as u64).max(1) as usize)
     }
 
     /// Begins a step of `total` units.

@@ -28,6 +28,7 @@ use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::follow::{Follower, follow};
 use crate::exec::scan::for_each;
+use crate::sets::bits::Bits;
 
 /// Bytes per vertex at the peak, result and degrees included.
 pub const BYTES_PER_VERTEX: u64 = 32;
@@ -85,7 +86,7 @@ pub struct Clustering {
     pub(crate) vertices: Buffer<Vertex>,
     volume: Buffer<u64>,
     /// One bit per cluster, and one for "no cluster".
-    closed: Buffer<u64>,
+    closed: Bits,
     /// Clusters made so far.
     pub(crate) count: u32,
     max_volume: u64,
@@ -160,7 +161,7 @@ impl Clustering {
         Ok(Self {
             vertices,
             volume: Buffer::zeroed(n, "spring: volumes")?,
-            closed: Buffer::zeroed(n / 64 + 1, "spring: closed clusters")?,
+            closed: Bits::new(n as u64, "spring: closed clusters")?,
             count: 0,
             max_volume,
         })
@@ -176,7 +177,7 @@ impl Clustering {
     fn may_move(&self, [u, v]: Record) -> bool {
         let (a, b) = (self.vertices[u as usize].cluster, self.vertices[v as usize].cluster);
         let none = self.vertices.len() as u32;
-        let open = (self.closed_bit(a) | self.closed_bit(b)) & 1 == 0;
+        let open = !(self.closed.contains(a) | self.closed.contains(b));
         (u != v) & ((a == none) | (b == none) | ((a != b) & open))
     }
 
@@ -188,11 +189,6 @@ impl Clustering {
             a.meet(richness(b.degree, v));
             b.meet(richness(a.degree, u));
         }
-    }
-
-    #[inline(always)]
-    fn closed_bit(&self, cluster: u32) -> u64 {
-        self.closed[cluster as usize / 64] >> (cluster % 64)
     }
 
     #[inline(always)]
@@ -233,7 +229,7 @@ impl Clustering {
     fn set_volume(&mut self, cluster: u32, volume: u64) {
         self.volume[cluster as usize] = volume;
         if volume > self.max_volume {
-            self.closed[cluster as usize / 64] |= 1 << (cluster % 64);
+            self.closed.insert(cluster);
         }
     }
 }

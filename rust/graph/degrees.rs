@@ -37,14 +37,14 @@ pub struct Degrees {
     pub checksum: String,
 }
 
-/// Arrays of counters on so many threads.
-pub fn arrays(threads: usize) -> u64 {
-    if threads <= PRIVATE { threads as u64 } else { 1 }
-}
-
 /// Bytes that [`scan`] takes.
 pub fn memory(edges: &dyn EdgeStream, run: &Run) -> u64 {
-    4 * edges.num_vertices() * arrays(run.threads())
+    needed(edges.num_vertices(), run.threads())
+}
+
+/// The same for `n` vertices and so many threads.
+pub fn needed(n: u64, threads: usize) -> u64 {
+    4 * n * if threads <= PRIVATE { threads as u64 } else { 1 }
 }
 
 /// Counts degrees and loops, and hashes the records.

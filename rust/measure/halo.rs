@@ -8,7 +8,7 @@
 //! **Parallelism.** Masks are shared. Setting a bit commutes, so the order does not matter; since most bits are set
 //! already, a plain load comes first, and only a missing bit costs a locked instruction.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 
 use rayon::prelude::*;
 
@@ -19,6 +19,7 @@ use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass::pass;
+use crate::sets::bits::{ones, set};
 
 /// Parts per pass: the bits of a mask.
 pub(super) const PARTS: usize = 64;
@@ -64,16 +65,8 @@ fn mark(masks: &[AtomicU64], assignment: &[i32], first: u32, records: &[Record])
         let bit = |part: u32| {
             u64::from((p != q) & (part.wrapping_sub(first) < PARTS as u32)) << (part % PARTS as u32)
         };
-        add(&masks[v as usize], bit(p));
-        add(&masks[u as usize], bit(q));
-    }
-}
-
-/// Sets `bit` (or none, if it is 0).
-#[inline(always)]
-pub(super) fn add(mask: &AtomicU64, bit: u64) {
-    if mask.load(Relaxed) & bit != bit {
-        mask.fetch_or(bit, Relaxed);
+        set(&masks[v as usize], bit(p));
+        set(&masks[u as usize], bit(q));
     }
 }
 
@@ -82,11 +75,7 @@ pub(super) fn count_and_clear(masks: &mut [u64], run: &Run) -> Result<[u64; PART
     let count = |masks: &mut [u64]| {
         let mut sizes = [0; PARTS];
         for mask in masks.iter_mut() {
-            let mut bits = std::mem::take(mask);
-            while bits != 0 {
-                sizes[bits.trailing_zeros() as usize] += 1;
-                bits &= bits - 1;
-            }
+            ones(&[std::mem::take(mask)]).for_each(|bit| sizes[bit as usize] += 1);
         }
         run.advance(masks.len() as u64).map(|()| sizes)
     };

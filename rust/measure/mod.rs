@@ -23,11 +23,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::base::buffer::{Buffer, reserved};
+use crate::base::buffer::reserved;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::capacity::validate_parts;
 use crate::exec::scan::scan;
+use crate::sets::bits::Bits;
 
 pub use cut::{Cut, SparseMatrix, cut, sparse_matrix};
 pub use halo::halo_sizes;
@@ -80,8 +81,8 @@ pub fn mask_counts(assignment: &[i32], mask: &[bool], k: u32, run: &Run) -> Resu
 /// it would in a mask.
 pub fn split_counts(assignment: &[i32], ids: &[i64], k: u32, run: &Run) -> Result<Vec<u64>> {
     let n = assignment.len();
-    run.require(n as u64 / 8 + 8, "the ids of a split as a set")?;
-    let mut selected: Buffer<u64> = Buffer::zeroed(n / 64 + 1, "split")?;
+    run.require(Bits::memory(n as u64), "the ids of a split as a set")?;
+    let mut selected = Bits::new(n as u64, "split")?;
     run.begin("split", ids.len() as u64);
     for (chunk, ids) in ids.chunks(CHUNK).enumerate() {
         for (&id, position) in ids.iter().zip(chunk * CHUNK..) {
@@ -90,11 +91,11 @@ pub fn split_counts(assignment: &[i32], ids: &[i64], k: u32, run: &Run) -> Resul
                 let what = format!("entry {position} is {id}, outside 0..{n}; ids number the vertices");
                 return Err(Error::parameter("splits", what));
             }
-            selected[id as usize / 64] |= 1 << (id % 64);
+            selected.insert(id as u64);
         }
         run.advance(ids.len() as u64)?;
     }
-    count_vertices(assignment, k, run, |vertex| selected[vertex / 64] >> (vertex % 64) & 1 == 1)
+    count_vertices(assignment, k, run, |vertex| selected.contains(vertex as u64))
 }
 
 /// Number of vertices of each part that `selected` holds for.

@@ -65,7 +65,7 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
         }
         Ok(())
     })?;
-    let parts = EdgeParts { n, k: k as usize, layout, spilled, into, run, workers: writing };
+    let parts = SpilledParts { n, k: k as usize, layout, spilled, into, run, workers: writing };
     let (copies, touched) = parts.list_vertices()?;
     let roots = choose_roots(&copies, &touched, into, writing, run)?;
     drop(copies);
@@ -106,7 +106,7 @@ fn part_layout<P: Copy + Into<i32> + Sync>(
 }
 
 /// The edges of all parts.
-struct EdgeParts<'a> {
+struct SpilledParts<'a> {
     n: u64,
     k: usize,
     layout: Layout,
@@ -124,7 +124,7 @@ struct Worker {
     found: Vec<(usize, PartSizes)>,
 }
 
-impl EdgeParts<'_> {
+impl SpilledParts<'_> {
     fn worker(&self) -> Result<Worker> {
         let set = LocalSet::new(self.n)?;
         Ok(Worker { set, loaded: Loaded::new(&self.layout)?, chunk: Vec::new(), found: Vec::new() })
@@ -351,7 +351,7 @@ impl EdgeParts<'_> {
             },
         )?;
         let pieces = Pieces::of(writers)?;
-        let leaves = EdgeParts { layout, spilled: spill.seal(pieces)?, ..*self };
+        let leaves = SpilledParts { layout, spilled: spill.seal(pieces)?, ..*self };
         let groups = leaves.layout.groups.len();
         self.run.begin("receivers", leaves.layout.num_edges());
         scan(

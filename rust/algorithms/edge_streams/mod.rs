@@ -26,6 +26,7 @@ mod search;
 
 use std::ops::Range;
 
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::prefetch::prefetch_ends;
@@ -34,7 +35,6 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
 use crate::exec::pipeline::pipeline;
 use crate::partition::EdgeParts;
-use crate::partition::edge_parts::DEFERRED;
 use crate::sets::incidence::Incidence;
 use loads::{Balance, Loads, SCANNED};
 #[cfg(target_arch = "x86_64")]
@@ -186,7 +186,7 @@ impl EdgeStreamer {
         let place = |slice: &mut Slice| {
             let Slice { open, gains, found, .. } = slice;
             found.clear();
-            found.resize(open.len(), DEFERRED);
+            found.resize(open.len(), NONE);
             self.stream(open, gains, found, run)?;
             if choose.is_none() {
                 std::mem::swap(&mut slice.parts, &mut slice.found);
@@ -201,7 +201,7 @@ impl EdgeStreamer {
     }
 
     /// Gives each of the records, whose gains are known but for [`Affinity::Remaining`], a part; a loop gets
-    /// [`DEFERRED`].
+    /// [`NONE`].
     pub fn stream(
         &mut self,
         records: &[Record],
@@ -271,7 +271,7 @@ impl EdgeStreamer {
     #[inline(always)]
     fn place<S: Search>(&mut self, [u, v]: Record, gains: Gains) -> u32 {
         if u == v {
-            return DEFERRED;
+            return NONE;
         }
         if self.loads.any_closed() {
             self.loads.raise(self.limit.at(self.streamed as f64 / self.expected as f64));

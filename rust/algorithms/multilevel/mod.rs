@@ -31,8 +31,9 @@ pub mod state;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
+use crate::capacity::bounds::{fits, plus};
 use crate::capacity::repair::repair;
-use crate::capacity::{BalanceOn, cap, validate_balance, validate_parts};
+use crate::capacity::{BalanceOn, Balanced, cap, validate_balance, validate_parts};
 use crate::graph::csr::Csr;
 use crate::partition::Of;
 use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
@@ -120,9 +121,9 @@ impl Multilevel {
         parts.copy_from_slice(part_of);
         let mut loads = vec![[0; 2]; self.k as usize];
         for (v, &part) in (0..).zip(part_of) {
-            loads[part as usize] = graph::plus(loads[part as usize], self.weight(csr, v));
+            loads[part as usize] = plus(loads[part as usize], self.weight(csr, v));
         }
-        let (graph, exceeded) = (csr.graph().clone(), loads.iter().any(|&load| !graph::fits(load, caps)));
+        let (graph, exceeded) = (csr.graph().clone(), loads.iter().any(|&load| !fits(load, caps)));
         match &self.second {
             None => {
                 let loads = loads.into_iter().map(|[vertices, _]| vertices).collect();
@@ -146,7 +147,7 @@ impl Multilevel {
                 let balanced = if exceeded {
                     on.deal(self.k, run)?
                 } else {
-                    crate::capacity::Balanced { assignment: parts.reinterpret(), loads, dealt: false }
+                    Balanced { assignment: parts.reinterpret(), loads, dealt: false }
                 };
                 Ok(VertexPartition::balanced(balanced, self.k, caps[0], on, graph))
             }

@@ -3,11 +3,11 @@
 use super::Vertex;
 use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::{EdgeStreamer, Limit, by_degree, choose};
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
 use crate::partition::EdgeParts;
-use crate::partition::edge_parts::DEFERRED;
 use crate::sets::incidence::Incidence;
 
 /// Places all records with the mark but loops. Returns where the vertices are present, and the loads.
@@ -23,9 +23,7 @@ pub(super) fn stream(
     streamer.begin(edges.num_edges(), Limit::constant(cap));
     run.begin("streaming", edges.num_edges());
     let open = |records: &[Record], parts: &[u32], chosen: &mut Vec<u32>| {
-        choose(records.len(), chosen, |index| {
-            parts[index] == DEFERRED && records[index][0] != records[index][1]
-        });
+        choose(records.len(), chosen, |index| parts[index] == NONE && records[index][0] != records[index][1]);
     };
     let worth = |records: &[Record], gains: &mut _| {
         by_degree(vertices, |vertex| vertex.degree, records, gains);

@@ -137,7 +137,7 @@ impl TwoPhase {
             Scoring::Linear => {
                 let mut state = State::new(holds, loads, cap, self.seed);
                 streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
-                (state.holds, state.loads)
+                (state.holds, state.parts.into_loads())
             }
             Scoring::Hdrf => hdrf::stream(edges, &vertices, &mut parts, (holds, &loads, cap), run)?,
         };

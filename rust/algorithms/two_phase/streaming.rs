@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::Vertex;
 use super::scoring::{Candidate, State};
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
@@ -11,7 +12,6 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
 use crate::exec::pipeline::pipeline;
 use crate::partition::EdgeParts;
-use crate::partition::edge_parts::DEFERRED;
 
 /// Bytes of what is kept of a record.
 const BYTES_PER_RECORD: u64 =
@@ -49,7 +49,7 @@ pub(super) fn stream(
         slice.candidates.clear();
         for (index, (&[u, v], &part)) in records.iter().zip(parts).enumerate() {
             prefetch_ends(vertices, records, index + AHEAD);
-            if part == DEFERRED && u != v {
+            if part == NONE && u != v {
                 slice.candidates.push(candidate(vertices, first + index as u64, [u, v]));
             }
         }

@@ -20,7 +20,7 @@ use super::coarsening::{Clustered, Coarsening, Rating};
 use super::graph::{Graph, Weight};
 use super::refinement::{Patience, better, refine};
 use super::state::{Quality, State};
-use crate::base::array::Array;
+use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
@@ -76,7 +76,7 @@ impl Scheme {
 type Level = (Clustered, Graph);
 
 /// Parts of all vertices, and how good they are.
-pub type Found = (Array<u32>, Quality);
+pub type Found = (Buffer<u32>, Quality);
 
 /// How to go down.
 struct Descent {
@@ -85,7 +85,7 @@ struct Descent {
     entries: usize,
     seed: u64,
     /// Clusters lie within one cell each.
-    cells: Option<Array<u32>>,
+    cells: Option<Buffer<u32>>,
 }
 
 impl Scheme {
@@ -143,16 +143,16 @@ impl Scheme {
         graph: &Graph,
         caps: &[Weight],
         rating: Rating,
-        [one, other]: [&Array<u32>; 2],
+        [one, other]: [&Buffer<u32>; 2],
         seed: u64,
         run: &Run,
     ) -> Result<Found> {
-        let mut cells: Array<u32> = Array::zeroed(graph.len(), "cells")?;
+        let mut cells: Buffer<u32> = Buffer::zeroed(graph.len(), "cells")?;
         let pairs = one.iter().zip(other.iter());
         cells.iter_mut().zip(pairs).for_each(|(cell, (a, b))| *cell = a * caps.len() as u32 + b);
         let levels =
             self.coarsen(graph, caps, Descent { rating, entries: 0, seed, cells: Some(cells) }, run)?;
-        let mut part_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
+        let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
         part_of.copy_from_slice(one);
         for (clustered, _) in &levels {
             part_of = clustered.labels(&part_of)?;
@@ -166,7 +166,7 @@ impl Scheme {
         let bounds: Vec<usize> = (0..=count).map(|block| block * caps.len() / count).collect();
         let blocks: Vec<&[Weight]> = bounds.windows(2).map(|ends| &caps[ends[0]..ends[1]]).collect();
         let (block_of, _) = self.partition(graph, &initial::shares(graph.total(), &blocks), run)?;
-        let mut part_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
+        let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
         for (block, (caps, &first)) in (0..).zip(blocks.iter().zip(&bounds)) {
             let (inner, ids) = graph.induced(&block_of, block, run)?;
             let scheme = Scheme { seed: splitmix64(self.seed ^ (u64::from(block) + 1)), ..self.clone() };
@@ -227,7 +227,7 @@ impl Scheme {
         &self,
         graph: &Graph,
         mut levels: Vec<Level>,
-        mut part_of: Array<u32>,
+        mut part_of: Buffer<u32>,
         mut refined: bool,
         caps: &[Weight],
         run: &Run,
@@ -246,7 +246,7 @@ impl Scheme {
                 }
             }
             let Some((Clustered { cluster_of, .. }, _)) = levels.pop() else { continue };
-            let mut fine: Array<u32> = Array::zeroed(cluster_of.len(), "parts")?;
+            let mut fine: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "parts")?;
             fine.iter_mut().zip(cluster_of.iter()).for_each(|(part, &c)| *part = part_of[c as usize]);
             part_of = fine;
         }

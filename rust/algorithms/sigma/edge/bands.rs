@@ -9,10 +9,11 @@
 //! where `f >= 1 - sqrt(1 - i / B)`. Nothing but the degrees is needed, and equal sizes are not.
 
 use crate::algorithms::edge_streams::choose;
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::edges::Record;
-use crate::partition::edge_parts::{DEFERRED, width};
+use crate::partition::edge_parts::width;
 
 /// Vertices between two looks at the cancel flag.
 const STRIDE: usize = 1 << 16;
@@ -60,7 +61,7 @@ impl Bands {
     /// The mark of a record whose ends have these degrees.
     #[inline(always)]
     pub fn mark(&self, degrees: [u32; 2]) -> u32 {
-        self.first_mark.map_or(DEFERRED, |first| first + self.of(degrees))
+        self.first_mark.map_or(NONE, |first| first + self.of(degrees))
     }
 
     /// Lists, of the records with these marks, those of `band`.
@@ -75,7 +76,7 @@ impl Bands {
         let Some(first) = self.first_mark else {
             let belongs =
                 |[u, v]: Record| u != v && self.of([degrees[u as usize], degrees[v as usize]]) == band;
-            return choose(marks.len(), chosen, |index| marks[index] == DEFERRED && belongs(records[index]));
+            return choose(marks.len(), chosen, |index| marks[index] == NONE && belongs(records[index]));
         };
         choose(marks.len(), chosen, |index| marks[index] == first + band);
     }

@@ -31,6 +31,7 @@ use super::preference;
 use super::preference::{Weight, preferred_parts};
 use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::{EdgeStreamer, Limit, Slice, by_degree, loops, validate_lambda};
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::prefetch::prefetch_ends;
@@ -42,7 +43,6 @@ use crate::exec::pipeline::pipeline;
 use crate::exec::scan::for_each;
 use crate::graph::csr::Csr;
 use crate::graph::identity::Graph;
-use crate::partition::edge_parts::DEFERRED;
 use crate::partition::{EdgePartition, EdgeParts};
 use bands::Bands;
 
@@ -181,7 +181,7 @@ fn preassign(
             prefetch_ends(degrees, records, index + AHEAD);
             let part = preferred[u as usize];
             parts[index] = match part == preferred[v as usize] {
-                _ if u == v => DEFERRED,
+                _ if u == v => NONE,
                 true => part,
                 false => mark([u, v]),
             };
