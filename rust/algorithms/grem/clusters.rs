@@ -28,9 +28,12 @@ pub fn cluster(
     let mut size: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "grem: clusters")?;
     let mut ties: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "grem: ties to clusters")?;
     cluster_of.fill(NONE);
-    for (v, _) in entries.vertices() {
+    for (index, (v, _)) in entries.vertices().enumerate() {
         cluster_of[v as usize] = v;
         size[v as usize] = 1;
+        if index % STEP == 0 {
+            run.advance(0)?;
+        }
     }
     let mut touched = Vec::new();
     for round in 0..ROUNDS {
@@ -61,16 +64,16 @@ pub fn cluster(
         }
     }
     let mut sizes = Vec::new();
-    for v in 0..size.len() {
-        if size[v] > 0 {
+    run.each(size.len(), |v| {
+        if size[v as usize] > 0 {
             // The number takes the place of the ties, which are all 0 by now.
-            ties[v] = sizes.len() as u32;
-            sizes.push(size[v]);
+            ties[v as usize] = sizes.len() as u32;
+            sizes.push(size[v as usize]);
         }
-    }
-    cluster_of
-        .iter_mut()
-        .filter(|cluster| **cluster != NONE)
-        .for_each(|cluster| *cluster = ties[*cluster as usize]);
+    })?;
+    run.each(cluster_of.len(), |v| match &mut cluster_of[v as usize] {
+        &mut NONE => {}
+        cluster => *cluster = ties[*cluster as usize],
+    })?;
     Ok(sizes)
 }

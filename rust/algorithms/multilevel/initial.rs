@@ -51,8 +51,7 @@ fn split(
     run: &Run,
 ) -> Result<()> {
     if caps.len() == 1 {
-        ids.iter().for_each(|&v| part_of[v as usize] = first);
-        return Ok(());
+        return run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first);
     }
     let (left, right) = caps.split_at(caps.len().div_ceil(2));
     let sides = shares(graph.total(), &[left, right]);

@@ -117,9 +117,10 @@ impl Multilevel {
         let mut parts: Buffer<u32> = Buffer::zeroed(part_of.len(), "part of each vertex")?;
         parts.copy_from_slice(part_of);
         let mut loads = vec![[0; 2]; self.k as usize];
-        for (v, &part) in (0..).zip(part_of) {
-            loads[part as usize] = graph::plus(loads[part as usize], self.weight(csr, v));
-        }
+        run.each(part_of.len(), |v| {
+            let load = &mut loads[part_of[v as usize] as usize];
+            *load = graph::plus(*load, self.weight(csr, v));
+        })?;
         let (graph, exceeded) = (csr.graph().clone(), loads.iter().any(|&load| !graph::fits(load, caps)));
         match &self.second {
             None => {
@@ -165,7 +166,8 @@ impl AdjacencyPartitioner for Multilevel {
             None => Scheme { seed: self.seed, ..Scheme::default() },
             Some(_) => Scheme::of_two(self.seed),
         };
-        run.begin("partition", 0);
+        let scheme = Scheme { units: n + csr.num_entries(), ..scheme };
+        run.begin("partition", scheme.units);
         let (part_of, _) = scheme.partition(&graph, &vec![caps; self.k as usize], run)?;
         drop(graph);
         self.finish(csr, &part_of, caps, run)
