@@ -1,4 +1,4 @@
-# make quickstart | train-demo | test | bench | quality | lint | build: each sets up all it needs.
+# make quickstart | train-demo | test | bench | quality | lint | stubs | build: each sets up all it needs.
 #
 # .venv        numpy 2, the package in place (editable), the tools that build and lint
 # .venv-train  numpy 1.26, torch and dgl (5 GB), the package as an installed wheel; for `make test` and `make train-demo`
@@ -11,7 +11,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: quickstart train-demo test bench quality lint build clean machine
+.PHONY: quickstart train-demo test bench quality lint stubs build clean machine
 
 VENV := .venv/bin
 TRAIN := .venv-train/bin
@@ -55,6 +55,11 @@ lint: build
 	$(VENV)/ruff format --check
 	$(VENV)/mypy
 	$(VENV)/python -m mypy.stubtest fastpart._core
+
+stubs: build
+	$(VENV)/python -c 'from fastpart.partitioners import documents; documents.main()' > target/builtin.pyi
+	mv target/builtin.pyi python/fastpart/partitioners/builtin.pyi
+	$(VENV)/ruff format --quiet python/fastpart/partitioners/builtin.pyi
 
 clean:
 	rm -rf .venv .venv-train dist target $(CORE)

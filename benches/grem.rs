@@ -12,7 +12,6 @@ use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::exec::shuffle::shuffle;
 use fastpart::generate;
-use fastpart::partition::VertexPartitioner;
 
 const N: u64 = 1 << 20;
 

@@ -14,7 +14,6 @@ use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::generate;
 use fastpart::generate::Generator;
 use fastpart::graph::csr::Csr;
-use fastpart::partition::AdjacencyPartitioner;
 
 const N: u64 = 1 << 18;
 

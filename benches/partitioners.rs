@@ -16,7 +16,6 @@ use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::graph::csr::Csr;
 use fastpart::graph::degrees;
 use fastpart::graph::identity::largest_id;
-use fastpart::partition::{EdgePartitioner, VertexPartitioner};
 use fastpart::{generate, measure};
 
 const N: u64 = 1 << 22;

@@ -14,7 +14,6 @@ use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::generate;
 use fastpart::graph::csr::Csr;
-use fastpart::partition::AdjacencyPartitioner;
 
 const N: u64 = 1 << 20;
 const K: u32 = 32;

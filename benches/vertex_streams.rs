@@ -12,7 +12,6 @@ use fastpart::base::run::Run;
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::generate;
 use fastpart::graph::csr::Csr;
-use fastpart::partition::AdjacencyPartitioner;
 
 const N: u64 = 1 << 20;
 

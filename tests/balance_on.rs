@@ -14,7 +14,7 @@ use fastpart::base::buffer::Buffer;
 use fastpart::base::error::Error;
 use fastpart::base::run::Run;
 use fastpart::capacity::{BalanceOn, Placing};
-use fastpart::partition::{VertexPartition, VertexPartitioner};
+use fastpart::partition::VertexPartition;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

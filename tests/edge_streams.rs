@@ -17,7 +17,7 @@ use fastpart::generate;
 use fastpart::generate::Rmat;
 use fastpart::graph::csr::Csr;
 use fastpart::graph::degrees;
-use fastpart::partition::{EdgePartition, EdgePartitioner};
+use fastpart::partition::EdgePartition;
 use proptest::prelude::*;
 
 /// Numbers of parts that are searched in every way: all at once, in any number of registers, or by a tree.

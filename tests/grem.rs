@@ -9,7 +9,6 @@ use fastpart::algorithms::grem::{Chunk, Grem};
 use fastpart::base::error::Error;
 use fastpart::base::run::Run;
 use fastpart::capacity::cap;
-use fastpart::partition::VertexPartitioner;
 use proptest::prelude::*;
 
 proptest! {

@@ -15,7 +15,7 @@ use fastpart::base::random::Random;
 use fastpart::capacity::BalanceOn;
 use fastpart::generate::{Generator, Grid, Rmat, records};
 use fastpart::graph::csr::Csr;
-use fastpart::partition::{AdjacencyPartitioner, VertexPartition};
+use fastpart::partition::VertexPartition;
 use proptest::prelude::*;
 
 fn cut(graph: &Graph, part_of: &[i32]) -> usize {

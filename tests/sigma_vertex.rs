@@ -13,7 +13,7 @@ use fastpart::base::run::Run;
 use fastpart::generate;
 use fastpart::generate::{Generator, Rmat};
 use fastpart::graph::csr::Csr;
-use fastpart::partition::{AdjacencyPartitioner, VertexPartition};
+use fastpart::partition::VertexPartition;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -16,7 +16,6 @@ use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
 use fastpart::generate;
 use fastpart::generate::{Generator, Rmat};
-use fastpart::partition::VertexPartitioner;
 use proptest::prelude::*;
 use proptest::sample::select;
 

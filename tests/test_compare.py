@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.comparing.comparison import LISTED_PARTS, MATRIX_PARTS
 from fastpart.comparing.memory import peak
+from fastpart.comparing.outcomes import LISTED_PARTS, MATRIX_PARTS
 from fastpart.partitioners import PARTITIONERS, VARIANTS
 from strategies import edge_lists, raw
 

@@ -58,10 +58,10 @@ def test_checksum_does_not_depend_on_the_container_but_on_order_and_direction(tm
 def test_memory_is_what_the_partitioner_asks_for():
     edges = np.array([[0, 999_999]], np.uint32)
     needed = fp.info(edges)["memory"]["spring"]
-    assert needed == 32 * 10**6 + (8 << 20)
+    assert 32 * 10**6 + (8 << 20) < needed < 33 * 10**6 + (8 << 20)
     with pytest.raises(fp.MemoryBudgetError, match=r"needs 40\.4 MB"):
-        fp.spring(edges, k=2, memory_limit=needed - 1)
-    assert len(fp.spring(edges, k=2, memory_limit=needed + 1000)) == 10**6
+        fp.spring(edges, k=64, memory_limit=needed - 1)
+    assert len(fp.spring(edges, k=64, memory_limit=needed)) == 10**6
 
 
 def test_quantiles_are_degrees_that_occur():

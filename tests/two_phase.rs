@@ -4,10 +4,12 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{Graph, graphs, run};
 use fastpart::algorithms::dbh::Dbh;
 use fastpart::algorithms::two_phase::{Scoring, TwoPhase};
-use fastpart::base::error::Error;
+use fastpart::base::error::{Error, Result};
 use fastpart::base::run::Run;
 use fastpart::capacity::cap;
 use fastpart::clustering::bounded::Bounded;
@@ -15,8 +17,8 @@ use fastpart::edges::Record;
 use fastpart::graph::degrees;
 use fastpart::measure::homes::home_parts;
 use fastpart::measure::replicas;
+use fastpart::partition::EdgePartition;
 use fastpart::partition::edge_parts::{DEFERRED, Place, Words};
-use fastpart::partition::{EdgePartition, EdgePartitioner};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -75,12 +77,18 @@ fn parts(partition: &EdgePartition, m: u64) -> Vec<u32> {
     partition.parts.read(0..m, &mut Vec::new()).to_vec()
 }
 
-fn algorithms(k: u32, balance: f64, batch: Option<u64>) -> Vec<Box<dyn EdgePartitioner>> {
-    let two_phase = |scoring| TwoPhase { balance, scoring, seed: 1, batch, k };
+type Algorithm = Box<dyn Fn(&Graph, Option<&Path>, &Run) -> Result<EdgePartition>>;
+
+fn algorithms(k: u32, balance: f64, batch: Option<u64>) -> Vec<Algorithm> {
+    let two_phase = |scoring| -> Algorithm {
+        let two_phase = TwoPhase { balance, scoring, seed: 1, batch, k };
+        Box::new(move |graph, out, run| two_phase.partition(graph, out, run))
+    };
+    let dbh = Dbh { k, seed: 1 };
     vec![
-        Box::new(two_phase(Scoring::Linear)),
-        Box::new(two_phase(Scoring::Hdrf)),
-        Box::new(Dbh { k, seed: 1 }),
+        two_phase(Scoring::Linear),
+        two_phase(Scoring::Hdrf),
+        Box::new(move |graph, out, run| dbh.partition(graph, out, run)),
     ]
 }
 
@@ -112,7 +120,7 @@ proptest! {
         batch in select(vec![None, Some(1), Some(16)]),
     ) {
         for algorithm in algorithms(k, balance, batch) {
-            let made = algorithm.partition(&graph, None, &run(1)).unwrap();
+            let made = algorithm(&graph, None, &run(1)).unwrap();
             let found = parts(&made, graph.m());
             let mut loads = vec![0; k as usize];
             found.iter().for_each(|&part| loads[part as usize] += 1);
@@ -120,7 +128,7 @@ proptest! {
             prop_assert!(made.cap.is_none_or(|bound| bound == cap(balance, graph.m(), k)));
             prop_assert!(loads.iter().all(|&load| made.cap.is_none_or(|cap| load <= cap)));
             for threads in [2, 3, 8] {
-                let other = algorithm.partition(&graph, None, &run(threads)).unwrap();
+                let other = algorithm(&graph, None, &run(threads)).unwrap();
                 prop_assert_eq!(parts(&other, graph.m()), &found[..]);
                 prop_assert_eq!(&other.loads, &made.loads);
             }
@@ -155,8 +163,8 @@ fn parts_in_a_file_are_those_in_memory() {
     for k in [5, 300] {
         for (index, algorithm) in algorithms(k, 1.05, None).into_iter().enumerate() {
             let out = folder.path().join(format!("{k}-{index}.npy"));
-            let in_memory = algorithm.partition(&graph, None, &run(2)).unwrap();
-            let in_file = algorithm.partition(&graph, Some(&out), &run(2)).unwrap();
+            let in_memory = algorithm(&graph, None, &run(2)).unwrap();
+            let in_file = algorithm(&graph, Some(&out), &run(2)).unwrap();
             assert_eq!(parts(&in_memory, graph.m()), parts(&in_file, graph.m()));
             assert!(parts(&in_file, graph.m()).iter().all(|&part| part != DEFERRED));
             assert!(matches!(
@@ -192,10 +200,10 @@ fn refusals() {
     assert_eq!(refused(TwoPhase { batch: Some(0), ..TwoPhase::new(2) }), "batch");
     for algorithm in algorithms(2, 1.05, None) {
         let little = Run::new(Some(1), Some(1)).unwrap();
-        assert!(matches!(algorithm.partition(&graph, None, &little), Err(Error::MemoryBudget { .. })));
+        assert!(matches!(algorithm(&graph, None, &little), Err(Error::MemoryBudget { .. })));
         let cancelled = run(1);
         cancelled.cancel();
-        assert!(matches!(algorithm.partition(&graph, None, &cancelled), Err(Error::Cancelled)));
+        assert!(matches!(algorithm(&graph, None, &cancelled), Err(Error::Cancelled)));
     }
     let wrong = home_parts(&graph, &[0, 2], 2, &run(1)).unwrap_err().to_string();
     assert_eq!(wrong, "assignment: record 1 has part 2, outside 0..2");

@@ -12,7 +12,7 @@ use fastpart::base::run::Run;
 use fastpart::capacity::BalanceOn;
 use fastpart::generate::{Generator, Rmat, records};
 use fastpart::graph::csr::Csr;
-use fastpart::partition::{AdjacencyPartitioner, VertexPartition};
+use fastpart::partition::VertexPartition;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -15,8 +15,8 @@ from . import _core
 
 __version__: str = _core.__version__
 
-from . import export, generate, train
-from .clustering import Clustering, cluster
+from . import export, generate, report, store, train
+from .clustering import cluster
 from .comparing import Comparison, compare
 from .converting import convert
 from .edges import Edges, open_edges
@@ -34,27 +34,20 @@ from .errors import (
 from .expected import expected_cut
 from .graph_info import info
 from .homes import home_parts
-from .metrics import Evaluation, evaluate
+from .metrics import evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import (
-    custom,
-    dbh,
-    fennel,
-    greedy,
-    grem,
-    hash,
-    hdrf,
-    ldg,
-    multilevel,
-    random,
-    refennel,
-    reldg,
-    sigma,
-    spring,
-    two_phase,
-)
+from .partitioners import *  # noqa: F403
+from .partitioners import PARTITIONERS, custom
 from .report import draw
+from .results import Clustering, Evaluation, upward
 from .store import load
+
+upward |= {
+    "save": store.save,
+    "evaluation_text": report.evaluation_text,
+    "comparison_text": report.comparison_text,
+    "write_report": report.write_report,
+}
 
 __all__ = [
     "CapacityError",
@@ -76,28 +69,15 @@ __all__ = [
     "compare",
     "convert",
     "custom",
-    "dbh",
     "draw",
     "evaluate",
     "expected_cut",
     "export",
-    "fennel",
     "generate",
-    "greedy",
-    "grem",
-    "hash",
-    "hdrf",
     "home_parts",
     "info",
-    "ldg",
     "load",
-    "multilevel",
     "open_edges",
-    "random",
-    "refennel",
-    "reldg",
-    "sigma",
-    "spring",
     "train",
-    "two_phase",
+    *PARTITIONERS,
 ]

@@ -90,72 +90,97 @@ class RowGatherer:
 
 def default_threads() -> int: ...
 def memory_budget() -> int: ...
-def spring(
+
+@final
+class Field:
+    name: str
+    doc: str
+    kind: str
+    default: Any
+    words: list[str]
+    range: tuple[int, int] | None
+    only: str | None
+
+@final
+class Algorithm:
+    name: str
+    of: list[str]
+    doc: str
+    variants: list[tuple[str, str]]
+    fields: list[Field]
+
+@final
+class Identity:
+    n: int
+    m: int
+    loops: int
+    checksum: str
+
+@final
+class VertexResult:
+    assignment: npt.NDArray[np.int32]
+    loads: list[int]
+    cap: int | None
+    weight_loads: list[int] | None
+    weight_cap: int | None
+    volume_loads: list[int] | None
+    volume_cap: int | None
+    volume_nominal: int | None
+    dealt: bool
+    graph: Identity
+    chosen: dict[str, Any]
+    warnings: list[str]
+
+@final
+class EdgeResult:
+    assignment: npt.NDArray[Any] | None
+    loads: list[int]
+    cap: int | None
+    graph: Identity
+    chosen: dict[str, Any]
+    warnings: list[str]
+
+@final
+class ClusterResult:
+    assignment: npt.NDArray[np.int32]
+    sizes: npt.NDArray[np.uint32]
+    volumes: _Ids
+    modularity: float
+    max_volume: int | None
+    graph: Identity
+
+@final
+class VertexCounts:
+    internal: _Ids
+    cut: _Ids
+    volume: _Ids
+    halo: _Ids
+    matrix: _Ids | None
+    graph: Identity
+
+@final
+class EdgeCounts:
+    replicas: _Ids
+    touched: int
+    graph: Identity
+
+@final
+class Converted:
+    graph: Identity
+    notes: list[str]
+
+def algorithms() -> list[Algorithm]: ...
+def partition(
+    name: str,
     edges: EdgeSource,
+    values: dict[str, Any],
     *,
     k: int,
-    balance: float,
-    balance_on: npt.NDArray[np.uint32] | None,
-    balance_on_ratio: float,
-    passes: int,
-    batch: int | None,
-    strict: bool,
-    degrees: npt.NDArray[np.uint32] | None,
-    options: RunOptions,
-) -> dict[str, Any]: ...
-def grem(
-    edges: EdgeSource,
-    *,
-    k: int,
-    share: float,
-    records: int | None,
-    passes: int,
-    refine: bool,
-    faithful: bool,
-    balance: float,
-    shuffle: bool,
-    seed: int,
-    options: RunOptions,
-) -> dict[str, Any]: ...
-def multilevel(
-    edges: EdgeSource,
-    *,
+    of: str,
     symmetric: bool,
-    k: int,
-    balance: float,
-    volume_balance: float | None,
-    balance_on: npt.NDArray[np.uint32] | None,
-    balance_on_ratio: float,
-    seed: int,
+    out: _Path | None,
     options: RunOptions,
-) -> dict[str, Any]: ...
-def sigma_vertex(
-    edges: EdgeSource,
-    *,
-    symmetric: bool,
-    k: int,
-    balance: float,
-    volume_balance: float,
-    objective: str,
-    tau: float,
-    gamma: float,
-    batch: int | None,
-    strict: bool,
-    options: RunOptions,
-) -> dict[str, Any]: ...
-def random_vertices(
-    edges: EdgeSource,
-    *,
-    k: int,
-    seed: int,
-    balance_on: npt.NDArray[np.uint32] | None,
-    balance_on_ratio: float,
-    options: RunOptions,
-) -> dict[str, Any]: ...
-def hash_vertices(edges: EdgeSource, *, k: int, seed: int, options: RunOptions) -> dict[str, Any]: ...
-def random_edges(
-    edges: EdgeSource, *, k: int, seed: int, out: _Path | None, options: RunOptions
-) -> dict[str, Any]: ...
+) -> VertexResult | EdgeResult: ...
 def cluster_modularity(
     edges: EdgeSource,
     *,
@@ -164,69 +189,19 @@ def cluster_modularity(
     batch: int | None,
     symmetric: bool,
     options: RunOptions,
-) -> dict[str, Any]: ...
+) -> ClusterResult: ...
 def cluster_hollocou(
     edges: EdgeSource, *, max_volume: int | None, batch: int | None, options: RunOptions
-) -> dict[str, Any]: ...
-def hdrf(
-    edges: EdgeSource,
-    *,
-    k: int,
-    balance: float,
-    balance_weight: float,
-    out: _Path | None,
-    options: RunOptions,
-) -> dict[str, Any]: ...
-def greedy(
-    edges: EdgeSource, *, k: int, balance: float, out: _Path | None, options: RunOptions
-) -> dict[str, Any]: ...
-def sigma_edge(
-    edges: EdgeSource,
-    *,
-    symmetric: bool,
-    k: int,
-    balance: float,
-    balance_weight: float,
-    bands: int,
-    out: _Path | None,
-    options: RunOptions,
-) -> dict[str, Any]: ...
-def vertex_stream(
-    edges: EdgeSource,
-    *,
-    rule: str,
-    symmetric: bool,
-    k: int,
-    balance: float,
-    balance_on: npt.NDArray[np.uint32] | None,
-    balance_on_ratio: float,
-    passes: int,
-    batch: int | None,
-    options: RunOptions,
-) -> dict[str, Any]: ...
-def dbh(
-    edges: EdgeSource, *, k: int, seed: int, out: _Path | None, options: RunOptions
-) -> dict[str, Any]: ...
-def two_phase(
-    edges: EdgeSource,
-    *,
-    k: int,
-    balance: float,
-    scoring: str,
-    seed: int,
-    batch: int | None,
-    out: _Path | None,
-    options: RunOptions,
-) -> dict[str, Any]: ...
+) -> ClusterResult: ...
 def home_parts(
     edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
-) -> dict[str, Any]: ...
+) -> VertexResult: ...
 def count_vertex_partition(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
-) -> dict[str, Any]: ...
+) -> VertexCounts: ...
 def count_edge_partition(
     edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
-) -> dict[str, Any]: ...
+) -> EdgeCounts: ...
 def sparse_cut_matrix(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], _Ids]: ...
@@ -275,7 +250,7 @@ def convert(
     dedup: bool,
     shuffle: int | None,
     options: RunOptions,
-) -> dict[str, Any]: ...
+) -> Converted: ...
 def write_edges(edges: EdgeSource, target: _Path, *, format: str, options: RunOptions) -> list[str]: ...
 def write_file(target: _Path, content: bytes) -> None: ...
 def write_npy(target: _Path, array: npt.NDArray[Any], options: RunOptions) -> None: ...

@@ -2,76 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from . import _core, parameters
 from .edges import open_edges
 from .errors import ParameterError
 from .parameters import Progress, StrPath, run_options
-
-__all__ = ["METHODS", "Clustering", "cluster"]
+from .results import Clustering
 
 METHODS = ("modularity", "hollocou")
-
-
-class Clustering:
-    """One cluster per vertex; made by :func:`cluster`.
-
-    Attributes
-    ----------
-    assignment : numpy.ndarray
-        int32, length n, read-only: cluster of each vertex, ``0..num_clusters-1`` in the order of their lowest vertices.
-    sizes : numpy.ndarray
-        int64, length num_clusters: vertices of each cluster.
-    volumes : numpy.ndarray
-        int64, length num_clusters: sum of the degrees of each cluster.
-    modularity : float
-        Share of the edges inside clusters, less that expected in a random graph of the same degrees; 0 without edges.
-    caps : dict
-        ``max_size`` and ``max_volume`` as they were applied; None is no bound.
-    method : str
-        "modularity" or "hollocou".
-    parameters : dict
-        What :func:`cluster` was given, defaults included.
-    n, m, loops, checksum
-        Identify the graph it belongs to.
-    """
-
-    def __init__(self, method: str, given: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
-        self.method = method
-        self.parameters = dict(given)
-        self.assignment: npt.NDArray[np.int32] = fields["assignment"]
-        self.sizes: npt.NDArray[np.int64] = fields["sizes"].astype(np.int64)
-        self.sizes.flags.writeable = False
-        self.volumes: npt.NDArray[np.int64] = fields["volumes"]
-        self.modularity: float = fields["modularity"]
-        self.caps: dict[str, int | None] = {
-            "max_size": given["max_size"],
-            "max_volume": fields["max_volume"],
-        }
-        self.n: int = fields["n"]
-        self.m: int = fields["m"]
-        self.loops: int = fields["loops"]
-        self.checksum: str = fields["checksum"]
-
-    @property
-    def num_clusters(self) -> int:
-        """Number of clusters."""
-        return len(self.sizes)
-
-    def __len__(self) -> int:
-        return len(self.assignment)
-
-    def __repr__(self) -> str:
-        largest = int(self.sizes.max(initial=0))
-        return (
-            f"<Clustering: {self.method}, {self.num_clusters} clusters of {self.n} vertices, largest {largest}, "
-            f"modularity {self.modularity:.4f}>"
-        )
 
 
 def cluster(
@@ -160,7 +99,7 @@ def cluster(
     opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
     if method == "modularity":
         symmetric = opened.kind == "symmetric"
-        fields = _core.cluster_modularity(
+        result = _core.cluster_modularity(
             opened._source,
             max_vertices=given["max_size"],
             max_volume=given["max_volume"],
@@ -169,8 +108,8 @@ def cluster(
             options=options,
         )
     else:
-        fields = _core.cluster_hollocou(
+        result = _core.cluster_hollocou(
             opened._source, max_volume=given["max_volume"], batch=given["batch"], options=options
         )
-    opened.remember(fields["loops"], fields["checksum"])
-    return Clustering(method, given, fields)
+    opened.remember(result.graph.loops, result.graph.checksum)
+    return Clustering(method, given, result)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,8 @@ import numpy.typing as npt
 
 from . import _core
 from .errors import GraphFormatError, ParameterError
+from .notes import log
 from .parameters import Progress, RunOptions, choice, integer, path, run_options, shown
-
-log = logging.getLogger("fastpart")
 
 KINDS = ("undirected", "symmetric", "directed")
 LAYOUTS = ("rows", "edge_index")

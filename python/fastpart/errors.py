@@ -5,6 +5,9 @@ the path, and wrong types are ``TypeError``. Everything else that is refused is 
 says what, where, and the remedy.
 """
 
+import sys
+import warnings
+
 __all__ = [
     "CapacityError",
     "CapacityWarning",
@@ -52,3 +55,11 @@ class InternalError(RuntimeError):
 
 class CapacityWarning(UserWarning):
     """The partition is valid, but has empty parts, or caps that had to be raised."""
+
+
+def warn(text: str, category: type[Warning]) -> None:
+    """Warn at the line of the user that led here, however deep inside the package that is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)

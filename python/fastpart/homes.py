@@ -75,8 +75,8 @@ def home_parts(
     options = run_options(threads, memory_limit, progress)
     opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
     edge_partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
-    fields = _core.home_parts(opened._source, edge_partition.assignment, edge_partition.k, options)
-    opened.remember(fields["loops"], fields["checksum"])
-    edge_partition.refuse_other_graph(opened.num_vertices, opened.num_edges, fields["checksum"])
+    result = _core.home_parts(opened._source, edge_partition.assignment, edge_partition.k, options)
+    opened.remember(result.graph.loops, result.graph.checksum)
+    edge_partition.refuse_other_graph(opened.num_vertices, opened.num_edges, result.graph.checksum)
     given = {**edge_partition.parameters, "k": edge_partition.k}
-    return VertexPartition._made(f"{edge_partition.algorithm}+home", given, fields)
+    return VertexPartition._made(f"{edge_partition.algorithm}+home", given, result, result.assignment)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from . import parameters
-from .edges import log
 from .errors import GraphFormatError, ParameterError
+from .notes import log
 
 SPLITS = ("train", "val", "test")
 

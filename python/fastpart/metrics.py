@@ -6,10 +6,6 @@ forked child.
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,52 +18,10 @@ from .errors import ParameterError
 from .inputs import labels_of, splits_of
 from .parameters import Progress, RunOptions, run_options
 from .partition import EdgePartition, Partition, VertexPartition
+from .results import Evaluation, without_nan
 
 DENSE_PARTS = 4096
 """Up to this many parts the cut matrix is dense."""
-
-
-class Evaluation:
-    """The measures of one partition.
-
-    Attributes
-    ----------
-    parts : polars.DataFrame
-        One row per part.
-    totals : polars.DataFrame
-        One row: the measures of the whole partition.
-    cut_matrix : numpy.ndarray or polars.DataFrame or None
-        Counts of records between parts (vertex partitions): int64 of shape (k, k), symmetric, internal records on the
-        diagonal, loops left out; above 4,096 parts a frame ``part, other, records`` with ``part <= other``, counted
-        when first asked for.
-    """
-
-    def __init__(
-        self,
-        parts: pl.DataFrame,
-        totals: pl.DataFrame,
-        cut_matrix: Callable[[], npt.NDArray[np.int64] | pl.DataFrame | None] = lambda: None,
-    ) -> None:
-        self.parts = parts
-        self.totals = totals
-        self._count_cut_matrix = cut_matrix
-
-    @cached_property
-    def cut_matrix(self) -> npt.NDArray[np.int64] | pl.DataFrame | None:
-        """Counts of records between parts."""
-        return self._count_cut_matrix()
-
-    def to_json(self) -> str:
-        """Return ``{"totals": {...}, "parts": [...]}``; what is undefined is null."""
-        content = {"totals": self.totals.row(0, named=True), "parts": self.parts.rows(named=True)}
-        return json.dumps(_without_nan(content))
-
-    def __str__(self) -> str:
-        from .report import evaluation_text
-
-        return evaluation_text(self)
-
-    __repr__ = __str__
 
 
 def evaluate(
@@ -156,16 +110,16 @@ def _evaluate_vertex(
 ) -> Evaluation:
     n, m, k = edges.num_vertices, edges.num_edges, part.k
     counts = _core.count_vertex_partition(edges._source, part.assignment, k, options)
-    edges.remember(counts["loops"], counts["checksum"])
-    part.refuse_other_graph(n, m, counts["checksum"])
+    edges.remember(counts.graph.loops, counts.graph.checksum)
+    part.refuse_other_graph(n, m, counts.graph.checksum)
     parts = pl.DataFrame(
         {
             "part": np.arange(k, dtype=np.int64),
             "vertices": part.loads,
-            "edges_internal": counts["internal"],
-            "edges_cut": counts["cut"],
-            "volume": counts["volume"],
-            "halo": counts["halo"],
+            "edges_internal": counts.internal,
+            "edges_cut": counts.cut,
+            "volume": counts.volume,
+            "halo": counts.halo,
             "load": part.loads,
             "cap": pl.Series([part.cap] * k, dtype=pl.Int64),
         }
@@ -180,7 +134,7 @@ def _evaluate_vertex(
             pl.Series("volume_load", part.volume_loads),
             pl.Series("volume_cap", [part.volume_cap] * k, pl.Int64),
         )
-    loops = counts["loops"]
+    loops = counts.graph.loops
     totals = _header(part, n, m, loops) | {
         "cut_ratio": _ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
         "vertex_balance": _balance(parts["vertices"], n),
@@ -196,10 +150,10 @@ def _evaluate_vertex(
         parts = parts.with_columns(members)
         totals[f"{name}_balance"] = _balance(members, len(ids))
     if labels is not None:
-        skew = _without_nan(_label_skew(part.assignment, labels, k, options))
+        skew = without_nan(_label_skew(part.assignment, labels, k, options))
         parts = parts.with_columns(pl.Series("label_skew", skew, pl.Float64))
         totals["label_skew"] = max((value for value in skew if value is not None), default=0.0)
-    matrix = counts["matrix"]
+    matrix = counts.matrix
     if matrix is None:
         return Evaluation(parts, pl.DataFrame([totals]), lambda: _sparse_cut_matrix(edges, part, options))
     return Evaluation(parts, pl.DataFrame([totals]), lambda: matrix)
@@ -223,20 +177,20 @@ def _sparse_cut_matrix(edges: Edges, part: Partition, options: RunOptions) -> pl
 def _evaluate_edge(edges: Edges, part: Partition, options: RunOptions) -> Evaluation:
     n, m, k = edges.num_vertices, edges.num_edges, part.k
     counts = _core.count_edge_partition(edges._source, part.assignment, k, options)
-    edges.remember(counts["loops"], counts["checksum"])
-    part.refuse_other_graph(n, m, counts["checksum"])
+    edges.remember(counts.graph.loops, counts.graph.checksum)
+    part.refuse_other_graph(n, m, counts.graph.checksum)
     parts = pl.DataFrame(
         {
             "part": np.arange(k, dtype=np.int64),
             "edges": part.loads,
-            "replicas": counts["replicas"],
+            "replicas": counts.replicas,
             "load": part.loads,
             "cap": pl.Series([part.cap] * k, dtype=pl.Int64),
         }
     )
     replicas = int(parts["replicas"].sum())
-    totals = _header(part, n, m, counts["loops"]) | {
-        "rf": _ratio(replicas, counts["touched"], empty=1.0),
+    totals = _header(part, n, m, counts.graph.loops) | {
+        "rf": _ratio(replicas, counts.touched, empty=1.0),
         "edge_balance": _balance(parts["edges"], m),
         "replica_balance": _balance(parts["replicas"], replicas),
     }
@@ -255,11 +209,3 @@ def _balance(counts: pl.Series, total: int) -> float:
     """Return the largest count relative to the mean."""
     largest = int(counts.max() or 0)  # type: ignore[arg-type]
     return _ratio(largest * len(counts), total, empty=1.0)
-
-
-def _without_nan(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {name: _without_nan(value) for name, value in content.items()}
-    if isinstance(content, list):
-        return [_without_nan(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -128,6 +128,37 @@ def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
     return np.ascontiguousarray(array, dtype=np.uint32)
 
 
+def degrees(name: str, value: object) -> npt.NDArray[np.uint32] | None:
+    """Return one degree per vertex as uint32, from an array of integers; None stays None."""
+    if value is None:
+        return None
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or value.ndim != 1:
+        raise TypeError(f"{name}: expected a one-dimensional numpy array of integers")
+    if value.size and (value.min() < 0 or value.max() > 2**32 - 1):
+        raise ParameterError(f"{name}: values must fit in uint32")
+    return np.ascontiguousarray(value, dtype=np.uint32)
+
+
+def chunk(name: str, value: object) -> float | int:
+    """Return a share of the records, a float above 0 and at most 1, or their number."""
+    if not isinstance(value, float | np.floating):
+        return integer(name, value, 1, 2**63 - 1)
+    if not 0 < value <= 1:
+        raise ParameterError(
+            f"{name}: {value}; a float is a share above 0 and at most 1, an int a number of records"
+        )
+    return float(value)
+
+
+def number_or(name: str, value: object, word: str) -> float | str:
+    """Return a number, or the one word that may stand for it."""
+    if not isinstance(value, str):
+        return number(name, value)
+    if value != word:
+        raise ParameterError(f"{name}: {value!r}; a number or {word!r}")
+    return value
+
+
 def flag(name: str, value: object) -> bool:
     """Return a bool; anything else is refused, since "false" would be true."""
     if not isinstance(value, bool):

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from . import parameters
+from . import _core, parameters
 from .errors import FastpartError, GraphFormatError, ParameterError
 from .parts import EdgePart, Part, Parts, VertexPart
+from .results import upward
 
 _BLOCK = 1 << 20
 """Items that are checked at a time."""
@@ -72,22 +73,28 @@ class Partition:
         self.checksum: str | None = None
 
     @classmethod
-    def _made(cls, algorithm: str, given: Mapping[str, Any], fields: Mapping[str, Any]) -> Self:
+    def _made(
+        cls,
+        algorithm: str,
+        given: Mapping[str, Any],
+        result: _core.VertexResult | _core.EdgeResult,
+        assignment: npt.NDArray[Any],
+    ) -> Self:
         """Wrap what the core made, which needs no checks."""
         made = cls.__new__(cls)
         made.k = given["k"]
-        made.assignment = fields["assignment"]
-        made.loads = _frozen(np.array(fields["loads"], dtype=np.int64))
-        made.cap = fields["cap"]
+        made.assignment = assignment
+        made.loads = _frozen(np.array(result.loads, dtype=np.int64))
+        made.cap = result.cap
         made.algorithm = algorithm
         made.parameters = dict(given)
-        made.n, made.m = fields["n"], fields["m"]
-        made.loops, made.checksum = fields["loops"], fields["checksum"]
+        made.n, made.m = result.graph.n, result.graph.m
+        made.loops, made.checksum = result.graph.loops, result.graph.checksum
         for second in ("weight", "volume"):
-            loads = fields.get(f"{second}_loads")
+            loads = getattr(result, f"{second}_loads", None)
             if loads is not None:
                 setattr(made, f"{second}_loads", _frozen(np.array(loads, dtype=np.int64)))
-                setattr(made, f"{second}_cap", fields[f"{second}_cap"])
+                setattr(made, f"{second}_cap", getattr(result, f"{second}_cap"))
         return made
 
     def _checked(self, array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
@@ -230,9 +237,7 @@ class Partition:
         >>> loaded.parts[1].features.argmax(axis=1)
         array([3, 4, 5])
         """
-        from .store import save  # which imports this module
-
-        save(
+        upward["save"](
             self,
             out,
             edges=edges,

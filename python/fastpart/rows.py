@@ -7,7 +7,7 @@ import math
 import os
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ import numpy.typing as npt
 import polars as pl
 
 from . import parameters
-from .edges import log
-from .errors import FastpartError, GraphFormatError, MemoryBudgetError, ParameterError
+from .errors import GraphFormatError, MemoryBudgetError, ParameterError
 from .forks import before_polars_threads
+from .notes import log
 from .parameters import shown
+from .parsing import damaged
 
 CHUNK_BYTES = 32 << 20
 """Rows are read in chunks of at most so many bytes, or one row."""
@@ -100,18 +101,6 @@ def _of_tensor(name: str, tensor: Any) -> Rows:
         return _of_array(name, tensor.detach().cpu().numpy())
     except (TypeError, RuntimeError) as error:  # bfloat16, sparse, quantized, ...
         raise TypeError(f"{name}: a tensor that is no numpy array ({error}); pass .float() of it") from None
-
-
-@contextmanager
-def damaged(file: Path, what: str) -> Iterator[None]:
-    """Name the file whose bytes made a parser fail, which may raise whatever they provoke."""
-    try:
-        yield
-    except (OSError, FastpartError, MemoryError):
-        raise
-    except (Exception, pl.exceptions.PanicException) as error:
-        reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
-        raise GraphFormatError(f"{shown(file)}: {what} ({reason})") from None
 
 
 def _of_npy(name: str, file: Path) -> Rows:

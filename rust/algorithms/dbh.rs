@@ -29,8 +29,11 @@ use crate::edges::{EdgeStream, Record};
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
+use crate::partition::Of;
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
 use crate::partition::edge_parts::DEFERRED;
-use crate::partition::{EdgePartition, EdgePartitioner, EdgeParts};
+use crate::partition::parameters::Values;
+use crate::partition::{EdgePartition, EdgeParts};
 
 /// How many records ahead memory is asked for.
 const AHEAD: usize = 24;
@@ -44,13 +47,13 @@ pub struct Dbh {
     pub seed: u64,
 }
 
-impl EdgePartitioner for Dbh {
-    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+impl Dbh {
+    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         validate_parts(self.k)?;
         let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let counters = 8 * u64::from(self.k) * run.threads() as u64;
         run.require(
-            degrees::memory(edges, run) + EdgeParts::memory(m, self.k, out) + counters,
+            self.needed(n, m, out, run.threads()),
             format!("dbh on {n} vertices and {m} records (write the parts to a file with out=)"),
         )?;
         let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
@@ -77,9 +80,9 @@ impl EdgePartitioner for Dbh {
 }
 
 impl Dbh {
-    /// Bytes it takes for `n` vertices on any number of threads, without the parts of the records.
-    pub fn memory(n: u64) -> u64 {
-        4 * n * degrees::WORKERS as u64
+    fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
+        let counters = 8 * u64::from(self.k) * threads as u64;
+        4 * n * degrees::WORKERS.min(threads) as u64 + counters + EdgeParts::memory(m, self.k, out)
     }
 
     fn hash(&self, degree: &[u32], records: &[Record], parts: &mut [u32], loads: &mut [u64]) {
@@ -99,5 +102,46 @@ impl Dbh {
             *part = (splitmix64(end ^ self.seed) % k) as u32;
             loads[*part as usize] += 1;
         }
+    }
+}
+
+describe! {
+    /// Partition the edge records by the hash of their end of lower degree (DBH).
+    ///
+    /// The fastest edge partitioner that looks at the graph: hubs are replicated, the many vertices of low degree are not.
+    /// Takes 4 bytes per vertex and thread (up to 6 threads count), and the result.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical Analysis", NIPS 2014,
+    /// section 3. The part is ``splitmix64(v ^ seed) % k``, which :func:`hash` gives the end v as well; of two ends of the
+    /// same degree, which the paper leaves open, v is the one with the lower id. A loop goes to the least-loaded part that
+    /// holds its vertex, after all other records.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> star = np.array([[0, v] for v in range(1, 9)])
+    /// >>> part = fp.dbh(star, k=3)
+    /// >>> part.assignment
+    /// array([2, 1, 0, 1, 2, 2, 0, 1], dtype=uint8)
+    /// >>> bool((part.assignment == fp.hash(star, k=3).assignment[1:]).all())
+    /// True
+    Dbh => "dbh", &[Of::Edges];
+    /// Of the hash; None is 0.
+    seed: seed();
+}
+
+impl Partitioner for Dbh {
+    fn new(values: &mut Values) -> Result<Self> {
+        Ok(Dbh { k: values.k, seed: values.seed() })
+    }
+
+    fn memory(&self, shape: &Shape, threads: usize) -> u64 {
+        self.needed(shape.n, shape.m, None, threads)
+    }
+
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+        Ok(self.partition(input.edges(), input.out(), run)?.into())
     }
 }

@@ -9,3 +9,23 @@ pub mod sigma;
 pub mod spring;
 pub mod two_phase;
 pub mod vertex_streams;
+
+use crate::partition::contract::Entry;
+
+/// Every partitioner, in the order in which users see them.
+pub const PARTITIONERS: &[Entry] = &[
+    Entry::of::<spring::Spring>(),
+    Entry::of::<sigma::Sigma>(),
+    Entry::of::<grem::Grem>(),
+    Entry::of::<multilevel::Multilevel>(),
+    Entry::of::<random::Random>(),
+    Entry::of::<random::HashVertices>(),
+    Entry::of::<vertex_streams::Ldg>(),
+    Entry::of::<vertex_streams::Fennel>(),
+    Entry::of::<vertex_streams::Reldg>(),
+    Entry::of::<vertex_streams::Refennel>(),
+    Entry::of::<dbh::Dbh>(),
+    Entry::of::<two_phase::TwoPhase>(),
+    Entry::of::<edge_streams::greedy::Greedy>(),
+    Entry::of::<edge_streams::hdrf::Hdrf>(),
+];

@@ -26,8 +26,11 @@ use crate::capacity::{BalanceOn, Placing, cap, validate_parts};
 use crate::edges::EdgeStream;
 use crate::graph::degrees;
 use crate::graph::identity::Graph;
+use crate::partition::Of;
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
 use crate::partition::edge_parts::DEFERRED;
-use crate::partition::{EdgePartition, EdgePartitioner, EdgeParts, VertexPartition, VertexPartitioner};
+use crate::partition::parameters::Values;
+use crate::partition::{EdgePartition, EdgeParts, VertexPartition};
 
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 14;
@@ -61,18 +64,28 @@ pub struct RandomEdges {
     pub seed: u64,
 }
 
-impl VertexPartitioner for RandomVertices {
-    fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
+/// Either of the two at random.
+#[derive(Debug, Clone)]
+pub enum Random {
+    /// Vertices.
+    Vertices(RandomVertices),
+    /// Records.
+    Edges(RandomEdges),
+}
+
+impl RandomVertices {
+    fn needed(&self, n: u64) -> u64 {
+        (if self.balance_on.is_some() { 16 } else { 4 }) * n + 64 * u64::from(self.k)
+    }
+
+    /// Partitions `edges`.
+    pub fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
         validate_parts(self.k)?;
         let n = edges.num_vertices();
         if let Some(on) = &self.balance_on {
             on.validate(n)?;
         }
-        let bytes = if self.balance_on.is_some() { 16 } else { 4 };
-        run.require(
-            bytes * n + 64 * u64::from(self.k),
-            format!("random on {n} vertices ({bytes} bytes each)"),
-        )?;
+        run.require(self.needed(n), format!("random on {n} vertices"))?;
         let graph = identify(edges, run)?;
         let (order, cap) = (Permutation::new(self.seed, n), cap(1.0, n, self.k));
         if let Some(on) = &self.balance_on {
@@ -92,11 +105,16 @@ impl VertexPartitioner for RandomVertices {
     }
 }
 
-impl VertexPartitioner for HashVertices {
-    fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
+impl HashVertices {
+    fn needed(&self, n: u64) -> u64 {
+        4 * n + 8 * u64::from(self.k)
+    }
+
+    /// Partitions `edges`.
+    pub fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
         validate_parts(self.k)?;
         let n = edges.num_vertices();
-        run.require(4 * n + 8 * u64::from(self.k), format!("hash on {n} vertices (4 bytes each)"))?;
+        run.require(self.needed(n), format!("hash on {n} vertices"))?;
         let graph = identify(edges, run)?;
         let assignment = assign(n, run, |v| (splitmix64(v ^ self.seed) % u64::from(self.k)) as i32)?;
         let loads = crate::measure::part_sizes(&assignment, self.k, run)?;
@@ -104,12 +122,17 @@ impl VertexPartitioner for HashVertices {
     }
 }
 
-impl EdgePartitioner for RandomEdges {
-    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+impl RandomEdges {
+    fn needed(&self, m: u64, out: Option<&Path>, threads: usize) -> u64 {
+        EdgeParts::memory(m, self.k, out) + 8 * u64::from(self.k) * threads as u64
+    }
+
+    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         validate_parts(self.k)?;
         let m = edges.num_edges();
         run.require(
-            EdgeParts::memory(m, self.k, out) + 8 * u64::from(self.k) * run.threads() as u64,
+            self.needed(m, out, run.threads()),
             format!("parts of {m} records (write them to a file with out=)"),
         )?;
         let graph = identify(edges, run)?;
@@ -159,4 +182,88 @@ fn assign(n: u64, run: &Run, part: impl Fn(u64) -> i32 + Sync) -> Result<Buffer<
         })
     })?;
     Ok(assignment)
+}
+
+describe! {
+    /// Deal the vertices, or the edge records, to the parts in random order.
+    ///
+    /// Takes 4 bytes per vertex (16 with ``balance_on``), or the result alone: 1 byte per record for k <= 255, 2 for
+    /// k <= 32,767, else 4.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> ring = np.array([[v, (v + 1) % 9] for v in range(9)])
+    /// >>> fp.random(ring, k=3).loads
+    /// array([3, 3, 3])
+    /// >>> fp.random(ring, k=3, mode="edge").assignment
+    /// array([2, 0, 2, 1, 0, 2, 0, 1, 1], dtype=uint8)
+    Random => "random", &[Of::Vertices, Of::Edges];
+    /// A second cap for vertices, as in :func:`spring`: each vertex, in random order, goes to the part with the
+    /// smallest larger relative load among those with room.
+    balance_on: only(Of::Vertices, weights());
+    /// A second cap for vertices, as in :func:`spring`: each vertex, in random order, goes to the part with the
+    /// smallest larger relative load among those with room.
+    balance_on_ratio: only(Of::Vertices, ratio(1.05));
+    /// Of the order; None is 0.
+    seed: seed();
+}
+
+impl Partitioner for Random {
+    fn new(values: &mut Values) -> Result<Self> {
+        let (k, seed) = (values.k, values.seed());
+        Ok(match values.of {
+            Some(Of::Edges) => Random::Edges(RandomEdges { k, seed }),
+            _ => Random::Vertices(RandomVertices { k, seed, balance_on: values.take_balance_on()? }),
+        })
+    }
+
+    fn memory(&self, shape: &Shape, threads: usize) -> u64 {
+        match self {
+            Random::Vertices(vertices) => vertices.needed(shape.n),
+            Random::Edges(edges) => edges.needed(shape.m, None, threads),
+        }
+    }
+
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+        Ok(match self {
+            Random::Vertices(vertices) => vertices.partition(input.edges(), run)?.into(),
+            Random::Edges(edges) => edges.partition(input.edges(), input.out(), run)?.into(),
+        })
+    }
+}
+
+describe! {
+    /// Give vertex v the part ``splitmix64(v ^ seed) % k``.
+    ///
+    /// The part of a vertex can be told without the partition. There is no cap: sizes vary as those of random draws do.
+    /// Takes 4 bytes per vertex.
+    ///
+    /// Notes
+    /// -----
+    /// Source of the hash: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> ring = np.array([[v, (v + 1) % 9] for v in range(9)])
+    /// >>> fp.hash(ring, k=3).assignment
+    /// array([1, 2, 1, 0, 1, 2, 2, 0, 1], dtype=int32)
+    HashVertices => "hash", &[Of::Vertices];
+    /// None is 0.
+    seed: seed();
+}
+
+impl Partitioner for HashVertices {
+    fn new(values: &mut Values) -> Result<Self> {
+        Ok(HashVertices { k: values.k, seed: values.seed() })
+    }
+
+    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
+        self.needed(shape.n)
+    }
+
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+        Ok(self.partition(input.edges(), run)?.into())
+    }
 }

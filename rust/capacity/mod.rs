@@ -1,7 +1,6 @@
 //! Capacities of parts: bounds, the least loaded part with room, scheduling, repair.
 
 mod balance_on;
-mod exchange;
 pub mod isolated;
 pub mod loads;
 mod parts;

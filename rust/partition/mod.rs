@@ -1,15 +1,11 @@
-//! The results of partitioners, and the caps they keep.
+//! The results of partitioners, the caps they keep, and the contract of a partitioner.
 
+pub mod contract;
 pub mod edge_parts;
-
-use std::path::Path;
+pub mod parameters;
 
 use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::run::Run;
 use crate::capacity::{BalanceOn, Balanced};
-use crate::edges::EdgeStream;
-use crate::graph::csr::Csr;
 use crate::graph::identity::Graph;
 pub use edge_parts::EdgeParts;
 
@@ -91,20 +87,21 @@ pub struct EdgePartition {
     pub graph: Graph,
 }
 
-/// An algorithm that gives every vertex a part, from the records as they come.
-pub trait VertexPartitioner {
-    /// Partitions `edges`.
-    fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition>;
+/// What a partition gives parts to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// Vertices.
+    Vertices,
+    /// Edge records.
+    Edges,
 }
 
-/// An algorithm that gives every vertex a part, from the neighbours of each.
-pub trait AdjacencyPartitioner {
-    /// Partitions the graph of `csr`.
-    fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition>;
-}
-
-/// An algorithm that gives every record a part.
-pub trait EdgePartitioner {
-    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
-    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition>;
+impl Of {
+    /// The name of the mode in which a partitioner does so.
+    pub fn name(self) -> &'static str {
+        match self {
+            Of::Vertices => "vertex",
+            Of::Edges => "edge",
+        }
+    }
 }

@@ -26,7 +26,6 @@ mod gather;
 mod layout;
 mod roots;
 mod rows;
-mod second_hop;
 mod vertex_parts;
 
 use rayon::prelude::*;

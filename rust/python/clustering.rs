@@ -1,9 +1,10 @@
 //! Clusterings for Python.
 
+use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use super::edges::EdgeSource;
+use super::partitions::Identity;
 use super::results::array;
 use super::run::{Options, detached};
 use crate::base::error::{Error, Result};
@@ -13,37 +14,48 @@ use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
 
+/// A clustering of the core.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+struct ClusterResult {
+    assignment: Py<PyArray1<i32>>,
+    sizes: Py<PyArray1<u32>>,
+    volumes: Py<PyArray1<i64>>,
+    modularity: f64,
+    max_volume: Option<u64>,
+    graph: Identity,
+}
+
 /// See `fastpart.cluster`.
 #[pyfunction]
 #[pyo3(signature = (edges, *, max_vertices, max_volume, batch, symmetric, options))]
-fn cluster_modularity<'py>(
-    py: Python<'py>,
+fn cluster_modularity(
+    py: Python<'_>,
     edges: &EdgeSource,
     max_vertices: Option<u64>,
     max_volume: Option<u64>,
     batch: Option<usize>,
     symmetric: bool,
     options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<ClusterResult> {
     let (clusters, modularity, graph) = detached(py, &options, |run| {
         let csr = edges.csr(symmetric, run)?;
         let clusters = Modularity { max_vertices, max_volume, batch }.cluster(&csr, run)?;
         let modularity = clustering::modularity(&csr, &clusters, run)?;
         Ok((clusters, modularity, csr.graph().clone()))
     })?;
-    fields(py, clusters, modularity, max_volume, graph)
+    result(py, clusters, modularity, max_volume, graph)
 }
 
 /// See `fastpart.cluster`.
 #[pyfunction]
 #[pyo3(signature = (edges, *, max_volume, batch, options))]
-fn cluster_hollocou<'py>(
-    py: Python<'py>,
+fn cluster_hollocou(
+    py: Python<'_>,
     edges: &EdgeSource,
     max_volume: Option<u64>,
     batch: Option<u64>,
     options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<ClusterResult> {
     let (clusters, modularity, max_volume, graph) = detached(py, &options, |run| {
         let stream = edges.stream();
         let (n, m) = (stream.num_vertices(), stream.num_edges());
@@ -54,25 +66,25 @@ fn cluster_hollocou<'py>(
         let modularity = clustering::modularity_of_stream(stream, &clusters, run)?;
         Ok((clusters, modularity, max_volume, Graph { n, m, loops, checksum }))
     })?;
-    fields(py, clusters, modularity, Some(max_volume), graph)
+    result(py, clusters, modularity, Some(max_volume), graph)
 }
 
-fn fields(
+fn result(
     py: Python<'_>,
     clusters: Clusters,
     modularity: f64,
     max_volume: Option<u64>,
     graph: Graph,
-) -> PyResult<Bound<'_, PyDict>> {
-    let fields = PyDict::new(py);
+) -> PyResult<ClusterResult> {
     in_int32(&clusters).map_err(|error| super::errors::raise(py, error))?;
-    fields.set_item("assignment", array(py, clusters.cluster_of.reinterpret::<i32>())?)?;
-    fields.set_item("sizes", array(py, clusters.sizes)?)?;
-    fields.set_item("volumes", array(py, clusters.volumes.reinterpret::<i64>())?)?;
-    fields.set_item("modularity", modularity)?;
-    fields.set_item("max_volume", max_volume)?;
-    super::partitions::identify(&fields, graph)?;
-    Ok(fields)
+    Ok(ClusterResult {
+        assignment: array(py, clusters.cluster_of.reinterpret::<i32>())?.unbind(),
+        sizes: array(py, clusters.sizes)?.unbind(),
+        volumes: array(py, clusters.volumes.reinterpret::<i64>())?.unbind(),
+        modularity,
+        max_volume,
+        graph: graph.into(),
+    })
 }
 
 /// Arrays of clusters are int32, as those of parts are.
@@ -87,6 +99,7 @@ fn in_int32(clusters: &Clusters) -> Result<()> {
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<ClusterResult>()?;
     module.add_function(wrap_pyfunction!(cluster_modularity, module)?)?;
     module.add_function(wrap_pyfunction!(cluster_hollocou, module)?)
 }

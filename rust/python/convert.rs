@@ -3,13 +3,20 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use super::edges::{EdgeSource, id_type, layout_of};
 use super::errors::raise;
+use super::partitions::Identity;
 use super::run::{Options, detached};
 use crate::base::error::Result;
 use crate::convert::{Convert, Format, convert as run_convert, write};
+
+/// What a conversion wrote.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+struct Converted {
+    graph: Identity,
+    notes: Vec<String>,
+}
 
 /// See `fastpart.convert`; `shuffle` is the seed.
 #[pyfunction]
@@ -17,8 +24,8 @@ use crate::convert::{Convert, Format, convert as run_convert, write};
     source, target, *, format, relabel, swap, dtype, layout, num_vertices, drop_loops, dedup, shuffle, options
 ))]
 #[expect(clippy::too_many_arguments, reason = "one per parameter of fastpart.convert")]
-fn convert<'py>(
-    py: Python<'py>,
+fn convert(
+    py: Python<'_>,
     source: PathBuf,
     target: PathBuf,
     format: Option<&str>,
@@ -31,21 +38,16 @@ fn convert<'py>(
     dedup: bool,
     shuffle: Option<u64>,
     options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Converted> {
     let how = || -> Result<Convert> {
         let (format, id_type) = (format.map(Format::named).transpose()?, id_type(dtype)?);
         let layout = layout_of(layout);
         Ok(Convert { format, relabel, swap, id_type, layout, num_vertices, drop_loops, dedup, shuffle })
     };
     let how = how().map_err(|error| raise(py, error))?;
-    let converted = detached(py, &options, |run| run_convert(&source, &target, &how, run))?;
-    let fields = PyDict::new(py);
-    fields.set_item("n", converted.n)?;
-    fields.set_item("m", converted.m)?;
-    fields.set_item("loops", converted.loops)?;
-    fields.set_item("checksum", converted.checksum)?;
-    fields.set_item("notes", converted.notes)?;
-    Ok(fields)
+    let made = detached(py, &options, |run| run_convert(&source, &target, &how, run))?;
+    let graph = Identity { n: made.n, m: made.m, loops: made.loops, checksum: made.checksum };
+    Ok(Converted { graph, notes: made.notes })
 }
 
 /// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"); returns notes.
@@ -67,6 +69,7 @@ fn write_edges(
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Converted>()?;
     module.add_function(wrap_pyfunction!(convert, module)?)?;
     module.add_function(wrap_pyfunction!(write_edges, module)?)
 }

@@ -1,26 +1,34 @@
 //! Counts for the measures, for Python.
 
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use super::edges::EdgeSource;
+use super::partitions::Identity;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
-use crate::algorithms::dbh::Dbh;
-use crate::algorithms::edge_streams::greedy::Greedy;
-use crate::algorithms::edge_streams::hdrf::Hdrf;
-use crate::algorithms::grem::Grem;
-use crate::algorithms::multilevel::Multilevel;
-use crate::algorithms::two_phase::TwoPhase;
-use crate::algorithms::{spring, vertex_streams};
-use crate::graph::csr::Csr;
 use crate::measure;
 use crate::measure::{Cut, Replicas, SparseMatrix};
-use crate::partition::EdgeParts;
 
-/// Counts of a vertex partition: per part `internal`, `cut`, `volume`, `halo`; `matrix` (k, k) or `None` for many
-/// parts; `loops` and `checksum` of the graph.
+/// Counts of a vertex partition, per part; the matrix (k, k) is `None` for many parts.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+struct VertexCounts {
+    internal: Py<PyArray1<i64>>,
+    cut: Py<PyArray1<i64>>,
+    volume: Py<PyArray1<i64>>,
+    halo: Py<PyArray1<i64>>,
+    matrix: Option<Py<PyArray2<i64>>>,
+    graph: Identity,
+}
+
+/// Counts of an edge partition: replicas per part, and vertices that any record touches.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+struct EdgeCounts {
+    replicas: Py<PyArray1<i64>>,
+    touched: u64,
+    graph: Identity,
+}
+
 #[pyfunction]
 fn count_vertex_partition<'py>(
     py: Python<'py>,
@@ -28,7 +36,7 @@ fn count_vertex_partition<'py>(
     assignment: PyReadonlyArray1<'py, i32>,
     k: u32,
     options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<VertexCounts> {
     let parts = assignment.as_slice()?;
     let (cut, halo) = detached(py, &options, |run| {
         Ok((
@@ -36,20 +44,20 @@ fn count_vertex_partition<'py>(
             measure::halo_sizes(edges.stream(), parts, k, run)?,
         ))
     })?;
-    let fields = PyDict::new(py);
-    fields.set_item("volume", signed(py, &cut.volume()))?;
-    fields.set_item("halo", signed(py, &halo))?;
+    let volume = cut.volume();
     let Cut { internal, cut, matrix, loops, checksum } = cut;
-    fields.set_item("internal", signed(py, &internal))?;
-    fields.set_item("cut", signed(py, &cut))?;
-    let matrix = matrix.map(|matrix| signed(py, &matrix).reshape([k as usize, k as usize])).transpose()?;
-    fields.set_item("matrix", matrix)?;
-    fields.set_item("loops", loops)?;
-    fields.set_item("checksum", checksum)?;
-    Ok(fields)
+    let shape = [k as usize, k as usize];
+    let matrix = matrix.map(|matrix| signed(py, &matrix).reshape(shape)).transpose()?;
+    Ok(VertexCounts {
+        internal: signed(py, &internal).unbind(),
+        cut: signed(py, &cut).unbind(),
+        volume: signed(py, &volume).unbind(),
+        halo: signed(py, &halo).unbind(),
+        matrix: matrix.map(Bound::unbind),
+        graph: identity(edges, loops, checksum),
+    })
 }
 
-/// Counts of an edge partition: `replicas` per part, `touched` vertices, `loops` and `checksum` of the graph.
 #[pyfunction]
 fn count_edge_partition<'py>(
     py: Python<'py>,
@@ -57,14 +65,16 @@ fn count_edge_partition<'py>(
     assignment: &Bound<'py, PyUntypedArray>,
     k: u32,
     options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
-    let counted = with_parts(assignment, CountReplicas { py, edges, k, options: &options })?;
-    let fields = PyDict::new(py);
-    fields.set_item("replicas", signed(py, &counted.sizes))?;
-    fields.set_item("touched", counted.touched)?;
-    fields.set_item("loops", counted.loops)?;
-    fields.set_item("checksum", counted.checksum)?;
-    Ok(fields)
+) -> PyResult<EdgeCounts> {
+    let Replicas { sizes, touched, loops, checksum } =
+        with_parts(assignment, CountReplicas { py, edges, k, options: &options })?;
+    let graph = identity(edges, loops, checksum);
+    Ok(EdgeCounts { replicas: signed(py, &sizes).unbind(), touched, graph })
+}
+
+fn identity(edges: &EdgeSource, loops: u64, checksum: String) -> Identity {
+    let stream = edges.stream();
+    Identity { n: stream.num_vertices(), m: stream.num_edges(), loops, checksum }
 }
 
 struct CountReplicas<'py, 'a> {
@@ -131,42 +141,12 @@ fn label_skew<'py>(
     Ok(PyArray1::from_vec(py, skew))
 }
 
-/// As many parts as estimates that depend on them are made for.
-const PARTS: u32 = 64;
-
-/// Bytes that each algorithm would take, by name, and those of the adjacency.
-#[pyfunction]
-fn memory_estimates<'py>(
-    py: Python<'py>,
-    edges: &EdgeSource,
-    symmetric: bool,
-    options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
-    let estimates = PyDict::new(py);
-    let (n, m) = (edges.stream().num_vertices(), edges.stream().num_edges());
-    let adjacency = detached(py, &options, |run| Ok(Csr::memory(edges.stream(), symmetric, run)))?;
-    estimates.set_item("adjacency", adjacency)?;
-    estimates.set_item("spring", n * spring::BYTES_PER_VERTEX + spring::FIXED_BYTES)?;
-    let (of_vertices, of_chunk) = Grem::new(PARTS).memory(n, m);
-    estimates.set_item("grem", of_vertices + of_chunk)?;
-    for name in ["ldg", "fennel", "reldg", "refennel"] {
-        estimates.set_item(name, n * vertex_streams::BYTES_PER_VERTEX)?;
-    }
-    let entries = if symmetric { m } else { m.saturating_mul(2) };
-    estimates.set_item("multilevel", Multilevel::new(PARTS).memory(n, entries))?;
-    estimates.set_item("dbh", Dbh::memory(n) + EdgeParts::memory(m, PARTS, None))?;
-    let two_phase = TwoPhase::memory(n, m, PARTS);
-    estimates.set_item("two_phase", two_phase + EdgeParts::memory(m, PARTS, None))?;
-    estimates.set_item("greedy", Greedy::new(PARTS).memory(n, m, None))?;
-    estimates.set_item("hdrf", Hdrf::new(PARTS).memory(n, m, None))?;
-    Ok(estimates)
-}
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<VertexCounts>()?;
+    module.add_class::<EdgeCounts>()?;
     module.add_function(wrap_pyfunction!(count_vertex_partition, module)?)?;
     module.add_function(wrap_pyfunction!(count_edge_partition, module)?)?;
     module.add_function(wrap_pyfunction!(sparse_cut_matrix, module)?)?;
     module.add_function(wrap_pyfunction!(split_counts, module)?)?;
-    module.add_function(wrap_pyfunction!(label_skew, module)?)?;
-    module.add_function(wrap_pyfunction!(memory_estimates, module)?)
+    module.add_function(wrap_pyfunction!(label_skew, module)?)
 }

@@ -2,10 +2,9 @@
 
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use super::edges::EdgeSource;
-use super::partitions::vertex_partition;
+use super::partitions::result;
 use super::results::{Part, WithParts, with_parts};
 use super::run::{Options, detached};
 use crate::measure::homes;
@@ -18,7 +17,7 @@ fn home_parts<'py>(
     assignment: &Bound<'py, PyUntypedArray>,
     k: u32,
     options: Options,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     with_parts(assignment, HomeParts { py, edges, k, options: &options })
 }
 
@@ -30,11 +29,11 @@ struct HomeParts<'py, 'a> {
 }
 
 impl<'py> WithParts for HomeParts<'py, '_> {
-    type Output = Bound<'py, PyDict>;
-    fn call<T: Part>(self, _: &str, parts: &[T]) -> PyResult<Bound<'py, PyDict>> {
+    type Output = Bound<'py, PyAny>;
+    fn call<T: Part>(self, _: &str, parts: &[T]) -> PyResult<Bound<'py, PyAny>> {
         let stream = self.edges.stream();
         let partition = detached(self.py, self.options, |run| homes::home_parts(stream, parts, self.k, run))?;
-        vertex_partition(self.py, partition)
+        result(self.py, partition.into())
     }
 }
 

@@ -1,24 +1,20 @@
 //! The boundary to Python: `fastpart._core`. Nothing else in the crate knows Python, and nothing here decides
 //! anything about graphs; the public functions, their checks and docs live in `python/fastpart`.
 
-mod baselines;
 mod clustering;
 mod convert;
 mod counts;
-mod edge_streams;
 mod edges;
 mod errors;
 mod files;
 mod generate;
-mod grem;
 mod homes;
-mod multilevel;
+mod partitioners;
 mod partitions;
 mod results;
 mod run;
-mod sigma;
-mod spring;
 mod store;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -27,17 +23,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("MAX_PARTS", crate::capacity::MAX_PARTS)?;
     edges::register(module)?;
-    spring::register(module)?;
-    baselines::register(module)?;
+    partitions::register(module)?;
+    partitioners::register(module)?;
     clustering::register(module)?;
-    sigma::register(module)?;
-    edge_streams::register(module)?;
     counts::register(module)?;
     convert::register(module)?;
     generate::register(module)?;
-    grem::register(module)?;
     homes::register(module)?;
-    multilevel::register(module)?;
     files::register(module)?;
     store::register(module)?;
     // What is public is said by the package, not here.

@@ -1,53 +1,126 @@
-//! Partitions as Python takes them: dictionaries of arrays and numbers.
+//! Partitions as Python takes them: classes of arrays and numbers.
 
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::results::array;
+use super::values::to_python;
 use crate::graph::identity::Graph;
+use crate::partition::contract::{Outcome, Partition};
 use crate::partition::edge_parts::{Place, Words};
 use crate::partition::{EdgePartition, VertexPartition, Volume};
 
-/// The fields of a vertex partition.
-pub fn vertex_partition(py: Python<'_>, partition: VertexPartition) -> PyResult<Bound<'_, PyDict>> {
+/// What identifies a graph.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+#[derive(Clone)]
+pub struct Identity {
+    pub n: u64,
+    pub m: u64,
+    pub loops: u64,
+    pub checksum: String,
+}
+
+impl From<Graph> for Identity {
+    fn from(Graph { n, m, loops, checksum }: Graph) -> Identity {
+        Identity { n, m, loops, checksum }
+    }
+}
+
+/// A vertex partition of the core.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+pub struct VertexResult {
+    assignment: Py<PyArray1<i32>>,
+    loads: Vec<u64>,
+    cap: Option<u64>,
+    weight_loads: Option<Vec<u64>>,
+    weight_cap: Option<u64>,
+    volume_loads: Option<Vec<u64>>,
+    volume_cap: Option<u64>,
+    /// The cap on volume that was asked for.
+    volume_nominal: Option<u64>,
+    dealt: bool,
+    graph: Identity,
+    chosen: Py<PyDict>,
+    warnings: Vec<String>,
+}
+
+/// An edge partition of the core; its assignment is `None` if the parts went to a file.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+pub struct EdgeResult {
+    assignment: Option<Py<PyAny>>,
+    loads: Vec<u64>,
+    cap: Option<u64>,
+    graph: Identity,
+    chosen: Py<PyDict>,
+    warnings: Vec<String>,
+}
+
+/// What a partitioner made.
+pub fn result(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
+    let Outcome { partition, chosen, warnings } = outcome;
+    let values = PyDict::new(py);
+    for (name, value) in chosen {
+        values.set_item(name, to_python(py, value)?)?;
+    }
+    let chosen = values.unbind();
+    Ok(match partition {
+        Partition::Vertices(partition) => {
+            Bound::new(py, vertex_result(py, partition, chosen, warnings)?)?.into_any()
+        }
+        Partition::Edges(partition) => {
+            Bound::new(py, edge_result(py, partition, chosen, warnings)?)?.into_any()
+        }
+    })
+}
+
+fn vertex_result(
+    py: Python<'_>,
+    partition: VertexPartition,
+    chosen: Py<PyDict>,
+    warnings: Vec<String>,
+) -> PyResult<VertexResult> {
     let VertexPartition { assignment, loads, cap, weight_loads, weight_cap, volume, dealt, graph, .. } =
         partition;
-    let fields = PyDict::new(py);
-    fields.set_item("assignment", array(py, assignment)?)?;
-    fields.set_item("loads", loads)?;
-    fields.set_item("cap", cap)?;
-    fields.set_item("weight_loads", weight_loads)?;
-    fields.set_item("weight_cap", weight_cap)?;
-    fields.set_item("dealt", dealt)?;
-    if let Some(Volume { loads, nominal, cap }) = volume {
-        fields.set_item("volume_loads", loads)?;
-        fields.set_item("volume_nominal", nominal)?;
-        fields.set_item("volume_cap", cap)?;
-    }
-    identify(&fields, graph)?;
-    Ok(fields)
+    let (volume_loads, volume_nominal, volume_cap) = match volume {
+        Some(Volume { loads, nominal, cap }) => (Some(loads), Some(nominal), Some(cap)),
+        None => (None, None, None),
+    };
+    let (assignment, graph) = (array(py, assignment)?.unbind(), graph.into());
+    Ok(VertexResult {
+        assignment,
+        loads,
+        cap,
+        weight_loads,
+        weight_cap,
+        volume_loads,
+        volume_cap,
+        volume_nominal,
+        dealt,
+        graph,
+        chosen,
+        warnings,
+    })
 }
 
-/// The fields of an edge partition; `assignment` is absent if the parts went to a file.
-pub fn edge_partition(py: Python<'_>, partition: EdgePartition) -> PyResult<Bound<'_, PyDict>> {
+fn edge_result(
+    py: Python<'_>,
+    partition: EdgePartition,
+    chosen: Py<PyDict>,
+    warnings: Vec<String>,
+) -> PyResult<EdgeResult> {
     let EdgePartition { parts, loads, cap, graph, .. } = partition;
-    let fields = PyDict::new(py);
-    match parts.into_words() {
-        Words::U8(Place::Memory(parts)) => fields.set_item("assignment", array(py, parts)?)?,
-        Words::I16(Place::Memory(parts)) => fields.set_item("assignment", array(py, parts)?)?,
-        Words::I32(Place::Memory(parts)) => fields.set_item("assignment", array(py, parts)?)?,
-        _ => {}
-    }
-    fields.set_item("loads", loads)?;
-    fields.set_item("cap", cap)?;
-    identify(&fields, graph)?;
-    Ok(fields)
+    let assignment = match parts.into_words() {
+        Words::U8(Place::Memory(parts)) => Some(array(py, parts)?.into_any().unbind()),
+        Words::I16(Place::Memory(parts)) => Some(array(py, parts)?.into_any().unbind()),
+        Words::I32(Place::Memory(parts)) => Some(array(py, parts)?.into_any().unbind()),
+        _ => None,
+    };
+    Ok(EdgeResult { assignment, loads, cap, graph: graph.into(), chosen, warnings })
 }
 
-/// What identifies the graph.
-pub fn identify(fields: &Bound<'_, PyDict>, graph: Graph) -> PyResult<()> {
-    fields.set_item("n", graph.n)?;
-    fields.set_item("m", graph.m)?;
-    fields.set_item("loops", graph.loops)?;
-    fields.set_item("checksum", graph.checksum)
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Identity>()?;
+    module.add_class::<VertexResult>()?;
+    module.add_class::<EdgeResult>()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fastpart::algorithms::spring::Spring;
 use fastpart::edges::Record;
-use fastpart::partition::{VertexPartition, VertexPartitioner};
+use fastpart::partition::VertexPartition;
 use proptest::prelude::*;
 
 use super::{Graph, graphs, run};

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Sequence
 
 from ..errors import FastpartError, ParameterError
+from ..notes import log
 from ..parameters import shown
 from .parser import make_parser
 
@@ -69,7 +70,6 @@ def _speak(quiet: bool) -> None:
         print(f"fastpart: warning: {message}", file=sys.stderr)
 
     warnings.showwarning = warn
-    log = logging.getLogger("fastpart")
     log.handlers.clear()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("fastpart: note: %(message)s"))

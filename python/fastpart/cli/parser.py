@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .. import __version__
+from .. import _core
 from .. import generate as generators
 from ..clustering import METHODS
 from ..comparing.peers import PEERS
@@ -30,7 +30,7 @@ def make_parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"fastpart {__version__}")
+    parser.add_argument("--version", action="version", version=f"fastpart {_core.__version__}")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     _add_generate(verbs)
     _add_convert(verbs)

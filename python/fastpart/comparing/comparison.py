@@ -1,4 +1,4 @@
-"""What a comparison found out: one outcome per algorithm and number of parts; tables, files, reports."""
+"""Comparisons: the outcomes as tables, files and reports."""
 
 from __future__ import annotations
 
@@ -9,68 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..forks import before_polars_threads
 from ..parameters import StrPath, shown
-
-MATRIX_PARTS = 64
-"""Up to this many parts the cut matrix is kept."""
-
-LISTED_PARTS = 1024
-"""Up to this many parts the measures of each part are kept."""
-
-SCHEMA = 1
-
-MEASURES = {
-    "vertex": ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf"),
-    "edge": ("rf", "edge_balance", "replica_balance", "halo_rf"),
-}
-"""What is measured of partitions of each kind, whatever else is given; less is better."""
-
-COST = ("seconds", "edges_per_s", "bytes_per_vertex")
-
-COLUMNS: dict[str, type[pl.DataType]] = {
-    "kind": pl.String,
-    "algorithm": pl.String,
-    "k": pl.Int64,
-    "n": pl.Int64,
-    "m": pl.Int64,
-    "loops": pl.Int64,
-    **dict.fromkeys(
-        ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf", "replica_balance"), pl.Float64
-    ),
-}
-OPTIONAL = ("weight_balance", "train_balance", "val_balance", "test_balance", "label_skew")
-LAST: dict[str, type[pl.DataType]] = {
-    "seconds": pl.Float64,
-    "edges_per_s": pl.Int64,
-    "bytes_per_vertex": pl.Int64,
-    "error": pl.String,
-}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one algorithm at one number of parts.
-
-    Attributes
-    ----------
-    row : dict
-        The row of the table; a column that is missing is null.
-    parts : polars.DataFrame or None
-        The measures of each part; None above 1,024 parts, and where there is no partition.
-    matrix : numpy.ndarray or None
-        The cut matrix; None above 64 parts, and of edge partitions.
-    """
-
-    row: dict[str, Any]
-    parts: pl.DataFrame | None = None
-    matrix: npt.NDArray[np.int64] | None = None
+from ..results import upward
+from .outcomes import SCHEMA, Outcome, table_of
+from .saved import load
 
 
 @dataclass(frozen=True)
@@ -91,20 +38,10 @@ class Comparison:
     @property
     def table(self) -> pl.DataFrame:
         """One row per algorithm and number of parts."""
-        rows = [outcome.row for outcome in self.outcomes]
-        schema: dict[str, type[pl.DataType]] = {
-            **COLUMNS,
-            **{name: pl.Float64 for name in OPTIONAL if any(name in row for row in rows)},
-            **LAST,
-        }
-        return pl.DataFrame(
-            {name: pl.Series(name, [row.get(name) for row in rows], dtype) for name, dtype in schema.items()}
-        )
+        return table_of(self.outcomes)
 
     def __str__(self) -> str:
-        from ..report.text import comparison_text
-
-        return comparison_text(self)
+        return str(upward["comparison_text"](self))
 
     __repr__ = __str__
 
@@ -171,9 +108,7 @@ class Comparison:
         >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
         >>> fp.compare(graph, k=[2, 3], algorithms=["spring"]).report(page)
         """
-        from ..report.pages import write_report
-
-        write_report(self, output(out, PICTURES))
+        upward["write_report"](self, output(out, PICTURES))
 
     @classmethod
     def load(cls, file: StrPath) -> Comparison:
@@ -184,9 +119,7 @@ class Comparison:
         GraphFormatError
             The file holds no comparison.
         """
-        from .saved import load
-
-        return load(file)
+        return cls(*load(file))
 
 
 PICTURES = (".html", ".svg", ".png", ".pdf")

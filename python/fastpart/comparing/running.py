@@ -15,11 +15,13 @@ from ..edges import Edges, open_edges
 from ..errors import EdgeFileChangedError, FastpartError
 from ..homes import home_parts
 from ..inputs import labels_of, splits_of
-from ..metrics import Evaluation, evaluate
+from ..metrics import evaluate
 from ..parameters import Progress, RunOptions, StrPath, run_options, shown
 from ..partition import EdgePartition
-from .comparison import LISTED_PARTS, MATRIX_PARTS, Comparison, Outcome
+from ..results import Evaluation
+from .comparison import Comparison
 from .entries import Entry, Made, entries_of, plain
+from .outcomes import LISTED_PARTS, MATRIX_PARTS, Outcome
 from .peers import Bench
 
 

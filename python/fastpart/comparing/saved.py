@@ -14,7 +14,7 @@ import polars as pl
 from .. import parameters
 from ..errors import FastpartError, GraphFormatError
 from ..parameters import StrPath, shown
-from .comparison import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, Comparison, Outcome
+from .outcomes import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, Outcome, table_of
 
 COUNTS = {
     "vertex": ("vertices", "volume", "halo", "load"),
@@ -23,21 +23,21 @@ COUNTS = {
 """What the parts of each kind must state."""
 
 
-def load(file: StrPath) -> Comparison:
-    """Read a comparison, as :meth:`fastpart.Comparison.load` documents."""
+def load(file: StrPath) -> tuple[dict[str, Any], tuple[Outcome, ...]]:
+    """Return graph and outcomes of a comparison, as :meth:`fastpart.Comparison.load` documents."""
     path = parameters.regular(parameters.path("comparison", file))
     text = path.read_bytes()
     try:
         content = json.loads(text)
         if content["fastpart_comparison"] != SCHEMA:
             raise FastpartError(f"schema {content['fastpart_comparison']!r}, not {SCHEMA}")
-        loaded = Comparison(_graph(content["graph"]), tuple(map(_outcome, content["rows"])))
-        _ = loaded.table  # which checks the types
+        graph, outcomes = _graph(content["graph"]), tuple(map(_outcome, content["rows"]))
+        table_of(outcomes)  # which checks the types
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         raise _foreign(path, error) from None
     except pl.exceptions.PolarsError as error:
         raise _foreign(path, error) from None
-    return loaded
+    return graph, outcomes
 
 
 def _foreign(file: Path, error: Exception) -> GraphFormatError:

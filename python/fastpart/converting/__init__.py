@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .. import _core, parameters
-from ..edges import KINDS, LAYOUTS, Edges, Sidecar, id_type, log, open_edges
+from ..edges import KINDS, LAYOUTS, Edges, Sidecar, id_type, open_edges
 from ..errors import ParameterError
+from ..notes import log
 from ..parameters import Progress, RunOptions, StrPath, choice, run_options
 from ..staging import beside, staged
 from . import parquet
@@ -161,11 +162,11 @@ def convert(
                 shuffle=seed if parameters.flag("shuffle", shuffle) else None,
                 options=options,
             )
-        notes = converted["notes"]
+        notes = list(converted.notes)
         if wanted == "raw":
-            Sidecar("u32", converted["n"], converted["m"], kind, converted["checksum"]).write(file)
+            Sidecar("u32", converted.graph.n, converted.graph.m, kind, converted.graph.checksum).write(file)
         else:
-            edges = open_edges(raw, dtype="u32", num_vertices=converted["n"], kind=kind)
+            edges = open_edges(raw, dtype="u32", num_vertices=converted.graph.n, kind=kind)
             notes += _write(edges, raw, file, wanted, options)
     for note in notes:
         log.info("%s", note)
@@ -176,7 +177,7 @@ def convert(
         )
     if wanted == "raw":
         edges = open_edges(target)
-    edges.remember(converted["loops"], converted["checksum"])
+    edges.remember(converted.graph.loops, converted.graph.checksum)
     return edges
 
 

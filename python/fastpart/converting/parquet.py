@@ -12,11 +12,11 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from .. import parameters
-from ..edges import log
 from ..errors import GraphFormatError
 from ..forks import before_polars_threads
+from ..notes import log
 from ..parameters import RunOptions, shown
-from ..rows import damaged
+from ..parsing import damaged
 
 ROWS = 1 << 20
 """Rows that are held at once, and of a row group that is written."""

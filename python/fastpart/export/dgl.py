@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__, _core
+from .. import _core
 from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
 from ..parameters import Progress, RunOptions, StrPath, run_options, shown
 from ..parts import VertexPart, part_name
@@ -278,7 +278,7 @@ class _Writer:
                 f"part-{i}": {key: f"part{i}/{name}" for key, name in files.items()}
                 for i in range(self._partition.k)
             },
-            "fastpart": __version__,
+            "fastpart": _core.__version__,
         }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import __version__
+from .. import _core
 from ..parameters import Progress, StrPath, run_options
 from ..parts import VertexPart
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
@@ -173,7 +173,7 @@ class _Writer:
             "node_offset": None,
             "is_hetero": False,
             "is_sorted": True,
-            "fastpart": __version__,
+            "fastpart": _core.__version__,
         }
         write_json(self._inside / "META.json", meta)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .. import __version__, _core
+from .. import _core
 from ..parameters import Progress, StrPath, run_options
 from .common import Source, directory, write_json
 
@@ -68,7 +68,7 @@ def text(
             "num_parts": partition.k,
             "algo_name": "metis",
             "algorithm": partition.algorithm,
-            "fastpart": __version__,
+            "fastpart": _core.__version__,
         }
         write_json(inside / "part_meta.json", meta)
         (inside / "partition_meta.json").symlink_to("part_meta.json")

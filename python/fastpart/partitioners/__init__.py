@@ -2,70 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ..partition import Partition
+from .builtin import *  # noqa: F403
+from .builtin import ALGORITHMS, PARTITIONERS
+from .builtin import __all__ as _BUILTIN
 from .custom import custom
-from .dbh import dbh
-from .edge_streams import greedy, hdrf
-from .grem import grem
-from .multilevel import multilevel
-from .random import hash, random
-from .sigma import sigma
-from .spring import spring
-from .two_phase import two_phase
-from .vertex_streams import fennel, ldg, refennel, reldg
 
-__all__ = [
-    "PARTITIONERS",
-    "VARIANTS",
-    "custom",
-    "dbh",
-    "fennel",
-    "greedy",
-    "grem",
-    "hash",
-    "hdrf",
-    "kind_of",
-    "ldg",
-    "multilevel",
-    "random",
-    "refennel",
-    "reldg",
-    "sigma",
-    "spring",
-    "two_phase",
-]
-
-PARTITIONERS: dict[str, Callable[..., Partition]] = {
-    "spring": spring,
-    "sigma": sigma,
-    "grem": grem,
-    "multilevel": multilevel,
-    "random": random,
-    "hash": hash,
-    "ldg": ldg,
-    "fennel": fennel,
-    "reldg": reldg,
-    "refennel": refennel,
-    "dbh": dbh,
-    "two_phase": two_phase,
-    "greedy": greedy,
-    "hdrf": hdrf,
-}
-"""Every partitioner by the name that the command line knows it by."""
+__all__ = ["ALGORITHMS", "PARTITIONERS", "VARIANTS", "custom", "kind_of", *_BUILTIN]
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
-    "sigma": ({"mode": "edge"},),
-    "random": ({"mode": "edge"},),
-    "two_phase": ({"scoring": "hdrf"},),
+    name: tuple(
+        dict([variant]) for variant in [*([("mode", "edge")] if len(known.of) > 1 else []), *known.variants]
+    )
+    for name, known in ALGORITHMS.items()
 }
 """Parameters with which a partitioner is another algorithm, for comparisons of all."""
-
-_OF_EDGES = frozenset({"dbh", "greedy", "hdrf", "two_phase"})
 
 
 def kind_of(name: str, parameters: Mapping[str, Any]) -> str:
     """Return what the partitioner gives parts to when called with these parameters: "vertex" or "edge"."""
-    return "edge" if name in _OF_EDGES or parameters.get("mode") == "edge" else "vertex"
+    of = ALGORITHMS[name].of if name in ALGORITHMS else ["vertex", "edge"]
+    return str(parameters.get("mode", of[0])) if len(of) > 1 else of[0]

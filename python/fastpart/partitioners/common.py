@@ -4,44 +4,44 @@ from __future__ import annotations
 
 import errno
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .. import _core, parameters
 from ..edges import Edges
-from ..errors import CapacityError, CapacityWarning, ParameterError
+from ..errors import CapacityError, CapacityWarning, ParameterError, warn
 from ..partition import EdgePartition, Partition, VertexPartition
 
-Fields = dict[str, Any]
-"""What the core returns."""
+AnyPartition = TypeVar("AnyPartition", VertexPartition, EdgePartition)
 
 
 def vertex_partition(
-    algorithm: str, given: Mapping[str, Any], fields: Fields, edges: Edges, on_infeasible: str = "warn"
+    algorithm: str,
+    given: Mapping[str, Any],
+    result: _core.VertexResult,
+    edges: Edges,
+    on_infeasible: str = "warn",
 ) -> VertexPartition:
     """Wrap a vertex partition of the core; ``given`` are the parameters, checked."""
     weights = given.get("balance_on")
     if weights is not None:
         total = int(weights.sum(dtype=np.uint64))
         given = {**given, "balance_on": f"array of {len(weights)} weights, sum {total}"}
-    made = VertexPartition._made(algorithm, given, fields)
-    edges.remember(fields["loops"], fields["checksum"])
-    _warn_of_empty_parts(made)
-    if fields["dealt"]:
+    made = _wrapped(VertexPartition, algorithm, given, result, result.assignment, edges)
+    if result.dealt:
         _infeasible(
             "the caps left some vertex no room, so all vertices were dealt by weight alone, whatever their edges; "
             "raise "
             + ("balance or balance_on_ratio" if weights is not None else "balance or volume_balance"),
             on_infeasible,
         )
-    elif made.volume_cap is not None and made.volume_cap > fields["volume_nominal"]:
+    elif result.volume_cap is not None and result.volume_cap > (result.volume_nominal or 0):
         _infeasible(
-            f"volume_balance: no part can be kept within {fields['volume_nominal']} (sum of degree + 1); the cap was "
-            f"raised to {made.volume_cap}",
+            f"volume_balance: no part can be kept within {result.volume_nominal} (sum of degree + 1); the cap was "
+            f"raised to {result.volume_cap}",
             on_infeasible,
         )
     return made
@@ -52,25 +52,40 @@ def edge_partition(
     given: Mapping[str, Any],
     edges: Edges,
     out: parameters.StrPath | None,
-    partition: Callable[[Path | None], Fields],
+    partition: Callable[[Path | None], _core.EdgeResult],
 ) -> EdgePartition:
     """Call ``partition`` with the file for the parts, if ``out`` names one, and wrap the edge partition it makes."""
     if out is None:
-        fields = partition(None)
+        result = partition(None)
+        assignment = result.assignment
     else:
         target = _npy(out, edges)
         folder = _core.AtomicDir(target.with_name(f"{target.name}.staged"), "")
         try:
             file = Path(folder.path) / target.name
-            fields = partition(file)
+            result = partition(file)
             with file.open("rb") as written:
                 os.fsync(written.fileno())
             os.replace(file, target)
         finally:
             folder.discard()
-        fields["assignment"] = np.load(target, mmap_mode="r", allow_pickle=False)
-    made = EdgePartition._made(algorithm, given, fields)
-    edges.remember(fields["loops"], fields["checksum"])
+        assignment = np.load(target, mmap_mode="r", allow_pickle=False)
+    return _wrapped(EdgePartition, algorithm, given, result, assignment, edges)
+
+
+def _wrapped(
+    type_: type[AnyPartition],
+    algorithm: str,
+    given: Mapping[str, Any],
+    result: _core.VertexResult | _core.EdgeResult,
+    assignment: Any,
+    edges: Edges,
+) -> AnyPartition:
+    """Wrap a result with the parameters as its maker chose them, and say what users should know."""
+    made = type_._made(algorithm, {**given, **result.chosen}, result, assignment)
+    edges.remember(result.graph.loops, result.graph.checksum)
+    for warning in result.warnings:
+        warn(warning, UserWarning)
     _warn_of_empty_parts(made)
     return made
 
@@ -92,14 +107,11 @@ def _npy(out: parameters.StrPath, edges: Edges) -> Path:
 
 def _warn_of_empty_parts(made: Partition) -> None:
     if made.k > len(made) > 0:
-        warnings.warn(
-            f"k={made.k} parts for {len(made)} {made.items}: {made.k - len(made)} or more parts are empty",
-            CapacityWarning,
-            stacklevel=4,
-        )
+        text = f"k={made.k} parts for {len(made)} {made.items}: {made.k - len(made)} or more parts are empty"
+        warn(text, CapacityWarning)
 
 
 def _infeasible(what: str, on_infeasible: str) -> None:
     if on_infeasible == "error":
         raise CapacityError(what)
-    warnings.warn(what, CapacityWarning, stacklevel=4)
+    warn(what, CapacityWarning)

@@ -1,6 +1,7 @@
 """Tables for the terminal, pictures, and the HTML report."""
 
 from .draw import draw
-from .text import MOST_ROWS, evaluation_text, table
+from .pages import write_report
+from .text import MOST_ROWS, comparison_text, evaluation_text, table
 
-__all__ = ["MOST_ROWS", "draw", "evaluation_text", "table"]
+__all__ = ["MOST_ROWS", "comparison_text", "draw", "evaluation_text", "table", "write_report"]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..comparing.comparison import MEASURES
+from ..comparing import Comparison
+from ..comparing.outcomes import MEASURES, Outcome
 from .labels import Box, labelled
 from .shapes import SERIES, SIZE, Dot, Line, Picture, Plot, Rect, Text, number, text_width, ticks
-
-if TYPE_CHECKING:
-    from ..comparing.comparison import Comparison, Outcome
 
 WIDTH = 1040.0
 HALF = (WIDTH - 24) / 2

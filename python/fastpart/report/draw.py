@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ParameterError
-from ..metrics import DENSE_PARTS, Evaluation
+from ..metrics import DENSE_PARTS
 from ..parameters import StrPath, path
+from ..results import Evaluation
 
 
 def draw(evaluations: dict[str, Evaluation], out: StrPath) -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..comparing.comparison import MEASURES
+from ..comparing import Comparison
+from ..comparing.outcomes import MEASURES
 from .charts import charts_of
 from .shapes import DARK, LIGHT
 from .svg import FONT, inline, style_sheet
 from .text import columns_of
-
-if TYPE_CHECKING:
-    from ..comparing import Comparison
 
 _STYLE = f"""
 {style_sheet(LIGHT, ":root")}

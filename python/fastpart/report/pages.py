@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _core
+from ..comparing import Comparison
 from .charts import charts_of
 from .draw import new_figure, save_figure
 from .html import page
 from .shapes import LIGHT, SIZE, Dot, Line, Picture, Plot, Rect, Shape, Text
 from .svg import document, stacked
-
-if TYPE_CHECKING:
-    from ..comparing import Comparison
 
 DOTS_PER_INCH = 96.0
 """Pixels of a plot are those of a screen."""

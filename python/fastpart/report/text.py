@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from ..comparing.comparison import COST, MEASURES
-from ..metrics import Evaluation
-
-if TYPE_CHECKING:
-    from ..comparing import Comparison
+from ..comparing import Comparison
+from ..comparing.outcomes import COST, MEASURES
+from ..results import Evaluation
 
 MOST_ROWS = 40
 """A longer table is shown by its first and last rows."""

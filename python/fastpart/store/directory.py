@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__, _core
+from .. import _core
 from ..edges import Edges
 from ..forks import before_polars_threads
-from ..metrics import Evaluation
 from ..parameters import RunOptions
 from ..partition import EdgePartition, Partition
 from ..parts import MANIFEST, PART, SCHEMA, part_name
+from ..results import Evaluation
 from ..rows import Rows
 from .contents import Contents
 
@@ -53,7 +53,7 @@ def write_directory(
     contents: Contents | None,
 ) -> None:
     """Write the directory under a temporary name, and give it its name when it is whole."""
-    manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": __version__, **identity(part)}
+    manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": _core.__version__, **identity(part)}
     directory = _core.AtomicDir(target, MANIFEST)
     try:
         inside = Path(directory.path)

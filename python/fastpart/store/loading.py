@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from .. import __version__, parameters
+from .. import _core, parameters
 from ..edges import open_edges
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..forks import before_polars_threads
 from ..parameters import Progress, StrPath, run_options, shown
+from ..parsing import damaged
 from ..partition import EdgePartition, Partition, VertexPartition
 from ..parts import MANIFEST, SCHEMA
 
@@ -114,23 +115,19 @@ def _refuse_missing(file: Path) -> NoReturn:
 
 def _read_npy(file: Path) -> npt.NDArray[Any]:
     """Map an array, without pickles, and without believing a header that claims more than the file holds."""
-    try:
+    with damaged(file, "not a .npy array of parts"):
         return np.asarray(np.lib.format.open_memmap(file, mode="r"))
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:  # numpy's parser raises whatever the bytes provoke
-        raise GraphFormatError(f"{shown(file)}: not a .npy array of parts ({_first_line(error)})") from None
 
 
 def _read_lines(file: Path) -> npt.NDArray[Any]:
     if file.stat().st_size == 0:
         return np.zeros(0, dtype=np.int32)
-    try:
-        with file.open("rb") as opened:  # Polars knows no paths that are not UTF-8
-            before_polars_threads(f"source: {shown(file)}")
-            frame = pl.read_csv(opened, has_header=False, schema={"part": pl.Int32})
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # what damaged text raises
-        raise GraphFormatError(f"{shown(file)}: not one part per line ({_first_line(error)})") from None
+    with (
+        damaged(file, "not one part per line"),
+        file.open("rb") as opened,
+    ):  # Polars knows no paths that are not UTF-8
+        before_polars_threads(f"source: {shown(file)}")
+        frame = pl.read_csv(opened, has_header=False, schema={"part": pl.Int32})
     if frame["part"].null_count():
         line = frame["part"].is_null().arg_max() or 0
         raise GraphFormatError(f"{shown(file)}: line {line + 1} holds no part")
@@ -138,17 +135,11 @@ def _read_lines(file: Path) -> npt.NDArray[Any]:
 
 
 def _read_parquet(file: Path, k: int | None, kind: str | None) -> Partition:
-    try:
-        with file.open("rb") as opened:  # Polars knows no paths that are not UTF-8
-            before_polars_threads(f"source: {shown(file)}")
-            metadata = pl.read_parquet_metadata(opened).get("fastpart")
-            opened.seek(0)
-            frame = pl.read_parquet(opened, columns=["part"])
-        array = frame["part"].to_numpy()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # what damaged pages raise
-        raise GraphFormatError(
-            f"{shown(file)}: no Parquet file with a column 'part' ({_first_line(error)})"
-        ) from None
+    with damaged(file, "no Parquet file with a column 'part'"), file.open("rb") as opened:
+        before_polars_threads(f"source: {shown(file)}")
+        metadata = pl.read_parquet_metadata(opened).get("fastpart")
+        opened.seek(0)
+        array = pl.read_parquet(opened, columns=["part"])["part"].to_numpy()
     if metadata is None:
         return _wrap(file, array, k, kind)
     return _restore(file, array, _json(file, metadata))
@@ -165,10 +156,8 @@ def _read_directory(folder: Path) -> Partition:
 
 
 def _json(file: Path, text: str | bytes) -> dict[str, Any]:
-    try:
+    with damaged(file, "not JSON"):
         content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise GraphFormatError(f"{shown(file)}: not JSON ({_first_line(error)})") from None
     if not isinstance(content, dict):
         raise GraphFormatError(f"{shown(file)}: expected a JSON object")
     return content
@@ -178,7 +167,8 @@ def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> P
     """Make a partition of an array and what a manifest says of it, believing neither."""
     if stored.get("schema") != SCHEMA:
         raise GraphFormatError(
-            f"{shown(origin)}: schema {stored.get('schema')!r}; this fastpart ({__version__}) reads schema {SCHEMA}"
+            f"{shown(origin)}: schema {stored.get('schema')!r}; "
+            f"this fastpart ({_core.__version__}) reads schema {SCHEMA}"
         )
     try:
         cls = _CLASSES[parameters.choice("kind", stored.get("kind"), _CLASSES)]
@@ -219,7 +209,3 @@ def _wrap(file: Path, array: npt.NDArray[Any], k: int | None, kind: str | None) 
         return _CLASSES[kind](array, k)
     except (FastpartError, TypeError) as error:
         raise GraphFormatError(f"{shown(file)}: {error}") from None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0] or type(error).__name__

@@ -15,10 +15,11 @@ from .. import _core, parameters
 from ..edges import Edges, open_edges
 from ..errors import ParameterError
 from ..forks import before_polars_threads
-from ..metrics import Evaluation, evaluate
+from ..metrics import evaluate
 from ..parameters import Progress, RunOptions, StrPath, run_options, shown
 from ..partition import EdgePartition, Partition
 from ..parts import MANIFEST, SCHEMA
+from ..results import Evaluation
 from .contents import Contents, Extras
 from .directory import identity, write_directory
 

@@ -12,10 +12,11 @@ from torch import nn
 from .. import parameters
 from ..parameters import Progress, StrPath
 from . import predict
-from .config import ModelSource, Options
+from .config import Options
 from .data import LocalGraph
 from .edge_data import open_dataset
 from .history import History
+from .model_source import ModelSource
 from .models import build
 from .scores import Task
 from .settings import torch_settings

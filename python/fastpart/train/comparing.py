@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from .. import parameters, train
+from .. import parameters
 from .. import partitioners as known_partitioners
 from ..edges import Edges, open_edges
 from ..errors import CapacityWarning, ParameterError
 from ..forks import before_polars_threads
 from ..parameters import Progress
 from .config import MOST, Options
+from .lazy import imported
 from .pairing import METHODS, Partitioned, planned
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def compare(
     parts, count = parameters.parts(k), parameters.integer("seeds", seeds, 1, 1000)
     if unknown := sorted(set(training) - set(Options.__dataclass_fields__) | set(training) & {"seed"}):
         raise ParameterError(f"{unknown[0]}: not a parameter that all methods take")
-    functions: dict[str, Callable[..., Trained]] = {method: getattr(train, method) for method in chosen}
+    functions: dict[str, Callable[..., Trained]] = {method: imported(method) for method in chosen}
     given = _for_methods(functions, parts, training)
     opened = open_edges(edges, threads=threads)
     total = count * (sum(len(each.methods) for each in plan) + ("full" in chosen))

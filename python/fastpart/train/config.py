@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from .. import parameters
 from ..errors import ParameterError
-
-ModelSource = str | Callable[..., Any]
-"""A name, an import path, or what makes a network; see :func:`fastpart.train.models.build`."""
+from .model_source import ModelSource, import_path
 
 MOST = 2**31 - 1
 """What counts may be."""
@@ -83,8 +81,6 @@ class Options:
 
     def to_json(self) -> str:
         """Return text that :meth:`from_json` reads in another process."""
-        from .models import import_path
-
         return json.dumps({**asdict(self), "model": import_path(self.model)})
 
     def identity(self) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -93,15 +92,6 @@ class Neighbourhood(ABC):
         torch.Tensor
             Of shape (targets, heads, width).
         """
-
-
-def around(graph: Any) -> Neighbourhood:
-    """Return the neighbourhood that a graph is, or that a graph of DGL makes."""
-    if isinstance(graph, Neighbourhood):
-        return graph
-    from .dgl_graphs import OfGraph
-
-    return OfGraph(graph)
 
 
 def dropped(h: Tensor, share: float, graph: Neighbourhood) -> Tensor:

@@ -27,7 +27,10 @@ use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::{validate_balance, validate_parts};
 use crate::edges::EdgeStream;
-use crate::partition::{EdgePartition, EdgePartitioner};
+use crate::partition::EdgePartition;
+use crate::partition::Of;
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
+use crate::partition::parameters::Values;
 
 /// Parameters of the greedy rule.
 #[derive(Debug, Clone)]
@@ -44,21 +47,57 @@ impl Greedy {
         Self { k, balance: 1.10 }
     }
 
-    /// Bytes that a graph of `n` vertices and `m` records takes.
-    pub fn memory(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
-        partition::memory(n, m, self.k, out)
-    }
-
     fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)
     }
 }
 
-impl EdgePartitioner for Greedy {
-    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+impl Greedy {
+    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         self.validate()?;
         let rule = (Affinity::Remaining, Balance::Records(1.0));
         partition::stream_all("greedy", edges, (self.k, self.balance), rule, out, run)
+    }
+}
+
+describe! {
+    /// Partition the edge records with PowerGraph's greedy rule.
+    ///
+    /// A record goes to the least loaded part among the first of these that hold one below the cap: the parts that both
+    /// ends are in; those of the end with more records still to come; those of the other end; all parts. Takes what
+    /// :func:`hdrf` takes.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Gonzalez, Low, Gu, Bickson, Guestrin, "PowerGraph: Distributed Graph-Parallel Computation on Natural
+    /// Graphs", OSDI 2012, section 5.2.1. Ends with equally many records to come: u. Equal loads go to the lowest part.
+    /// Loops follow all other records, each to the least loaded part that holds its vertex.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [3, 4], [1, 2], [4, 5], [2, 0], [5, 3]])
+    /// >>> fp.greedy(two_triangles, k=2).assignment
+    /// array([0, 1, 0, 1, 0, 1], dtype=uint8)
+    Greedy => "greedy", &[Of::Edges];
+    /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. The rule alone does not bound loads.
+    balance: ratio(1.10);
+    /// For uniformity with the other partitioners; the rule has no random choice.
+    seed: seed();
+}
+
+impl Partitioner for Greedy {
+    fn new(values: &mut Values) -> Result<Self> {
+        Ok(Greedy { k: values.k, balance: values.number("balance") })
+    }
+
+    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
+        partition::memory(shape.n, shape.m, self.k, None)
+    }
+
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+        Ok(self.partition(input.edges(), input.out(), run)?.into())
     }
 }

@@ -23,7 +23,10 @@ use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::{validate_balance, validate_parts};
 use crate::edges::EdgeStream;
-use crate::partition::{EdgePartition, EdgePartitioner};
+use crate::partition::EdgePartition;
+use crate::partition::Of;
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
+use crate::partition::parameters::Values;
 
 /// Parameters of HDRF.
 #[derive(Debug, Clone)]
@@ -42,11 +45,6 @@ impl Hdrf {
         Self { k, balance: 1.10, lambda: 1.0 }
     }
 
-    /// Bytes that a graph of `n` vertices and `m` records takes.
-    pub fn memory(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
-        partition::memory(n, m, self.k, out)
-    }
-
     fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
@@ -54,10 +52,55 @@ impl Hdrf {
     }
 }
 
-impl EdgePartitioner for Hdrf {
-    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+impl Hdrf {
+    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         self.validate()?;
         let terms = Balance::Records(self.lambda);
         partition::stream_all("HDRF", edges, (self.k, self.balance), (Affinity::Degree, terms), out, run)
+    }
+}
+
+describe! {
+    /// Partition the edge records with HDRF, "high degree replicated first".
+    ///
+    /// A record (u, v) goes to the part of the largest ``C_rep + balance_weight * C_bal``: C_rep adds
+    /// ``2 - d(u) / (d(u) + d(v))`` if u is in the part already, and the same for v; C_bal is
+    /// ``(max - load) / (1 + max - min)`` over the loads of all parts. Takes k bits (words of 64) and 4 bytes per vertex,
+    /// and the result: 1 byte per record for k <= 255, 2 for k <= 32,767, else 4.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Petroni, Querzoni, Daudjee, Kamali, Iacoboni, "HDRF: Stream-Based Partitioning for Power-Law Graphs", CIKM
+    /// 2015, section 3. Degrees are exact, from a pass before the stream, where the paper counts those seen so far. Equal
+    /// scores go to the lowest part. Loops follow all other records, each to the least loaded part that holds its vertex.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [3, 4], [1, 2], [4, 5], [2, 0], [5, 3]])
+    /// >>> fp.hdrf(two_triangles, k=2).assignment
+    /// array([0, 1, 0, 1, 0, 1], dtype=uint8)
+    Hdrf => "hdrf", &[Of::Edges];
+    /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. The score keeps loads nearly even by
+    /// itself on most graphs.
+    balance: ratio(1.10);
+    /// ``lambda`` of the paper: weight of the balance in the score, >= 0.
+    balance_weight: number(1.0);
+    /// For uniformity with the other partitioners; HDRF has no random choice.
+    seed: seed();
+}
+
+impl Partitioner for Hdrf {
+    fn new(values: &mut Values) -> Result<Self> {
+        Ok(Hdrf { k: values.k, balance: values.number("balance"), lambda: values.number("balance_weight") })
+    }
+
+    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
+        partition::memory(shape.n, shape.m, self.k, None)
+    }
+
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+        Ok(self.partition(input.edges(), input.out(), run)?.into())
     }
 }

@@ -3,12 +3,12 @@
 //! **Requirements.** The neighbours of every vertex; fewer than 2^32 entries. A symmetric stream must list both directions
 //! of every edge.
 //!
-//! **Memory.** Beside the adjacency, [`Multilevel::memory`]: 16 bytes per entry (the graph with weights, 8, and as much
+//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 16 bytes per entry (the graph with weights, 8, and as much
 //! for all coarser ones; 32 for more than 64 parts, whose blocks are copied, and 40 for two bounds, under which graphs
 //! shrink slowly), 96 per vertex and 4 per vertex and part, of at most 64 parts at a time.
 //!
 //! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph is
-//! small; [`initial`] partitions that by recursive bisection; on the way back to the given graph every level is
+//! small; [`initial`](scheme::initial) partitions that by recursive bisection; on the way back to the given graph every level is
 //! [`balancing`]ed and searched for better states ([`refinement`]). [`scheme`] says how often each is done. More than 64
 //! parts are made in two steps or more: up to 64 blocks, then the parts of each. With two bounds, what is still above a
 //! cap in the end is repaired as SIGMA does it; the caps on vertices always hold.
@@ -24,7 +24,6 @@
 pub mod balancing;
 pub mod coarsening;
 pub mod graph;
-pub mod initial;
 pub mod refinement;
 pub mod scheme;
 pub mod state;
@@ -35,7 +34,10 @@ use crate::base::run::Run;
 use crate::capacity::repair::repair;
 use crate::capacity::{BalanceOn, cap, validate_balance, validate_parts};
 use crate::graph::csr::Csr;
-use crate::partition::{AdjacencyPartitioner, VertexPartition, Volume};
+use crate::partition::Of;
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
+use crate::partition::parameters::Values;
+use crate::partition::{VertexPartition, Volume};
 use graph::{Graph, Weight};
 pub use scheme::Scheme;
 
@@ -79,7 +81,7 @@ impl Multilevel {
     }
 
     /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
-    pub fn memory(&self, n: u64, entries: u64) -> u64 {
+    pub fn needed(&self, n: u64, entries: u64) -> u64 {
         let at_once = u64::from(self.k).min(scheme::MOST_PARTS as u64);
         let per_entry = match &self.second {
             Some(_) => 40,
@@ -153,11 +155,12 @@ impl Multilevel {
     }
 }
 
-impl AdjacencyPartitioner for Multilevel {
-    fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+impl Multilevel {
+    /// Partitions the graph of `csr`.
+    pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         let n = csr.graph().n;
         self.validate(n)?;
-        let needed = self.memory(n, csr.num_entries());
+        let needed = self.needed(n, csr.num_entries());
         run.require(needed, format!("multilevel on {n} vertices, {} entries", csr.num_entries()))?;
         check_symmetry(csr, run)?;
         let graph = Graph::of(csr, |v| self.weight(csr, v), run)?;
@@ -199,4 +202,60 @@ fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
         }
     }
     Ok(())
+}
+
+describe! {
+    /// Partition the vertices with a multilevel scheme: few cut edges, for graphs that fit into memory.
+    ///
+    /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
+    /// Takes, beside the adjacency (8 bytes per edge), 32 bytes per edge (80 with a second bound, 64 for more than 64
+    /// parts), 96 per vertex and 4 per vertex and part, for at most 64 parts; for larger graphs there are :func:`spring`
+    /// and the other streaming partitioners.
+    ///
+    /// Notes
+    /// -----
+    /// Sources: Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke, Sanders
+    /// and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014. The result is the same for
+    /// any number of threads.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
+    /// >>> fp.evaluate(two_triangles, fp.multilevel(two_triangles, k=2)).cut_matrix
+    /// array([[3, 1],
+    ///        [1, 3]])
+    Multilevel => "multilevel", &[Of::Vertices];
+    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    balance: ratio(1.03);
+    /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above ``ceil(volume_balance * (2 m + n) / k)``,
+    /// where m counts edges without loops. By default volumes are not bounded.
+    volume_balance: optional_ratio();
+    /// A second cap, as in :func:`spring`; not together with ``volume_balance``.
+    balance_on: weights();
+    /// A second cap, as in :func:`spring`; not together with ``volume_balance``.
+    balance_on_ratio: ratio(1.05);
+    /// 0 to 2**64 - 1; None is 0.
+    seed: seed();
+}
+
+impl Partitioner for Multilevel {
+    fn new(values: &mut Values) -> Result<Self> {
+        let (weights, volume) = (values.take_balance_on()?, values.ratio("volume_balance"));
+        if weights.is_some() && volume.is_some() {
+            let what = "not together with balance_on; there is one second cap";
+            return Err(Error::parameter("volume_balance", what));
+        }
+        let second = weights.map(Second::Weights).or(volume.map(Second::Volume));
+        Ok(Multilevel { k: values.k, balance: values.number("balance"), second, seed: values.seed() })
+    }
+
+    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
+        self.needed(shape.n, shape.entries())
+    }
+
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+        self.validate(input.shape().n)?;
+        Ok(self.partition(&*input.adjacency(run)?, run)?.into())
+    }
 }

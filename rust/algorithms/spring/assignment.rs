@@ -3,10 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::by_size::BySize;
 use rayon::prelude::*;
 
-use super::merging::{CHECK_EVERY, Clusters};
+use super::merging::{BySize, CHECK_EVERY, Clusters};
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;

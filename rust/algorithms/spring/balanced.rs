@@ -3,8 +3,7 @@
 //! As without weights, clusters go to the parts in descending size, and isolated vertices last, in id order; but to the
 //! part, and with the repairs, of [`Placing`].
 
-use super::by_size::BySize;
-use super::merging::{CHECK_EVERY, Clusters};
+use super::merging::{BySize, CHECK_EVERY, Clusters};
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;

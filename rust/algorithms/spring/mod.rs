@@ -24,7 +24,6 @@
 
 mod assignment;
 mod balanced;
-mod by_size;
 mod merging;
 
 use crate::base::buffer::Buffer;
@@ -37,7 +36,10 @@ use crate::edges::EdgeStream;
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
-use crate::partition::{VertexPartition, VertexPartitioner};
+use crate::partition::Of;
+use crate::partition::VertexPartition;
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
+use crate::partition::parameters::Values;
 
 /// Bytes per vertex at the peak, result included.
 pub const BYTES_PER_VERTEX: u64 = 32;
@@ -110,16 +112,12 @@ impl Spring {
         BYTES_PER_VERTEX + self.balance_on.as_ref().map_or(0, |_| BYTES_PER_WEIGHT)
     }
 
-    /// Bytes needed for `edges`.
-    fn memory(&self, edges: &dyn EdgeStream) -> u64 {
-        let batch = hollocou::largest_batch(self.batch, edges.num_edges());
+    /// Bytes needed for `n` vertices and `m` records.
+    fn needed(&self, n: u64, m: u64) -> u64 {
+        let batch = hollocou::largest_batch(self.batch, m);
         let per_part = if self.balance_on.is_some() { 64 } else { 16 };
         let given = self.degrees.as_ref().map_or(0, |degrees| 4 * degrees.len() as u64);
-        edges.num_vertices() * self.bytes_per_vertex()
-            + given
-            + FIXED_BYTES
-            + per_part * u64::from(self.k)
-            + 8 * batch
+        n * self.bytes_per_vertex() + given + FIXED_BYTES + per_part * u64::from(self.k) + 8 * batch
     }
 
     fn degrees(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
@@ -138,11 +136,12 @@ impl Spring {
     }
 }
 
-impl VertexPartitioner for Spring {
-    fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
+impl Spring {
+    /// Partitions `edges`.
+    pub fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
         self.validate(edges)?;
         let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let needed = self.memory(edges);
+        let needed = self.needed(n, m);
         run.require(needed, format!("spring on {n} vertices ({} each)", bytes(self.bytes_per_vertex())))?;
 
         let Degrees { degree, loops, checksum } = self.degrees(edges, run)?;
@@ -157,5 +156,76 @@ impl VertexPartitioner for Spring {
         let cap = self.strict.then_some(cap);
         let (assignment, loads) = assignment::assign(clusters, self.k, cap, run)?;
         Ok(VertexPartition::new(assignment, self.k, loads, cap, graph))
+    }
+}
+
+describe! {
+    /// Partition the vertices with SPRING, from two passes over the edges.
+    ///
+    /// Clusters the stream (Hollocou's rule), merges small clusters into that of their representative's richest neighbour,
+    /// and deals the clusters to the parts, largest first. Takes 32 bytes per vertex, whatever the number of edges.
+    ///
+    /// Notes
+    /// -----
+    /// Source: SDT-GNN, section III-B, Algorithm 1. Ties, which the paper leaves open: the richest neighbour and the
+    /// representative go to the lowest id, clusters to the one that appeared first, parts to the lowest. The order of the
+    /// stream matters; a sorted file is fine.
+    ///
+    /// With ``balance_on``, clusters merge up to ``balance_on_ratio * W / k`` weight. They go to the part with the smallest
+    /// larger relative load (vertices / n, weight / W) among those with room for both; a cluster that fits nowhere is split
+    /// by the same rule. A vertex that fits nowhere takes the place of a lighter one, which goes where it fits.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
+    /// >>> fp.spring(two_triangles, k=2).assignment
+    /// array([0, 0, 0, 1, 1, 1], dtype=int32)
+    /// >>> fp.spring(two_triangles, k=2, balance_on=[True, True, True, True, False, False]).weight_loads
+    /// array([2, 2])
+    Spring => "spring", &[Of::Vertices];
+    /// ``beta`` of the paper, a ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    balance: ratio(1.05);
+    /// Weights of the vertices, each 0 to 2**32 - 1, or a mask: the parts share their sum W evenly, too. With the mask
+    /// of the training vertices, each part gets its share of the training. Takes 4 bytes more per vertex, 8 unless the
+    /// array is uint32. Where both caps leave no room for some vertex, which masks never meet, all vertices are dealt
+    /// by weight alone, with a warning.
+    balance_on: weights();
+    /// A ratio >= 1: no part gets more weight than ``ceil(balance_on_ratio * W / k)``; or than
+    /// ``ceil(W / k) + max(balance_on)``, if that is more and the weights are not all 0 or 1.
+    balance_on_ratio: ratio(1.05);
+    /// For uniformity with the other partitioners; SPRING has no random choice.
+    seed: seed();
+    /// Rounds of clustering over the stream; the paper makes one.
+    passes: integer(1, 1, 1 << 31);
+    /// Records decided against one frozen state. 1 is the paper's sequential rule; by default 1 below 2**18 records,
+    /// else 1,024 growing to 65,536. It changes the result slightly; the number of threads never does.
+    batch: batch();
+    /// Split clusters that fit nowhere, so that the cap is met exactly. False is the paper's rule, which can exceed it;
+    /// it has no meaning with ``balance_on`` and is refused.
+    strict: flag(true);
+    /// uint32, length n: number of non-loop records at each vertex, if known; saves counting.
+    degrees: degrees();
+}
+
+impl Partitioner for Spring {
+    fn new(values: &mut Values) -> Result<Self> {
+        Ok(Spring {
+            k: values.k,
+            balance: values.number("balance"),
+            passes: values.small("passes"),
+            batch: values.integer("batch"),
+            strict: values.flag("strict"),
+            degrees: values.take_per_vertex("degrees"),
+            balance_on: values.take_balance_on()?,
+        })
+    }
+
+    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
+        self.needed(shape.n, shape.m)
+    }
+
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+        Ok(self.partition(input.edges(), run)?.into())
     }
 }

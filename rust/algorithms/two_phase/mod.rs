@@ -51,7 +51,10 @@ use crate::edges::{BLOCK, EdgeStream};
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
-use crate::partition::{EdgePartition, EdgePartitioner, EdgeParts};
+use crate::partition::Of;
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
+use crate::partition::parameters::Values;
+use crate::partition::{EdgePartition, EdgeParts};
 use crate::sets::incidence::Incidence;
 use scoring::State;
 
@@ -97,9 +100,12 @@ impl TwoPhase {
         Self { k, balance: 1.05, scoring: Scoring::Linear, seed: 0, batch: None }
     }
 
-    /// Bytes it takes for `n` vertices and `m` records, without the parts of the records.
-    pub fn memory(n: u64, m: u64, k: u32) -> u64 {
-        (40 * n).max(20 * n + Incidence::memory(n, k)) + 40 * u64::from(k) + streaming::memory(m)
+    /// Bytes it takes for `n` vertices and `m` records.
+    fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
+        let k = u64::from(self.k);
+        let (clusters, counters) =
+            ((40 * n).max(20 * n + Incidence::memory(n, self.k)), 8 * k * threads as u64);
+        clusters + 40 * k + streaming::memory(m) + counters + EdgeParts::memory(m, self.k, out)
     }
 
     fn validate(&self) -> Result<()> {
@@ -112,13 +118,13 @@ impl TwoPhase {
     }
 }
 
-impl EdgePartitioner for TwoPhase {
-    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+impl TwoPhase {
+    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         self.validate()?;
         let (n, m, k) = (edges.num_vertices(), edges.num_edges(), self.k);
-        let counters = 8 * u64::from(k) * run.threads() as u64;
         run.require(
-            Self::memory(n, m, k).max(degrees::memory(edges, run)) + counters + EdgeParts::memory(m, k, out),
+            self.needed(n, m, out, run.threads()).max(degrees::memory(edges, run)),
             format!("two_phase on {n} vertices and {m} records (write the parts to a file with out=)"),
         )?;
         let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
@@ -163,4 +169,67 @@ fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
         })
     })?;
     Ok(vertices)
+}
+
+describe! {
+    /// Partition the edge records after clusters of their ends (2PS-L, 2PS-HDRF).
+    ///
+    /// Clusters the vertices in one pass over the stream, deals the clusters to the parts, gives the records within a part
+    /// to it, and scores the others. Takes 40 bytes per vertex, or 20 and ``8 * ceil(k / 64)``, if that is more; up to
+    /// 22 MB of buffers; and the result.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022. Degrees are exact,
+    /// clusters have a volume of at most ``vol(V) / k`` unless a single vertex has more. With ``g_u = 2 - d(u) / (d(u) +
+    /// d(v))`` where u is in the part already, else 0, and ``s_u = vol(C_u) / (vol(C_u) + vol(C_v))`` in the part of u's
+    /// cluster, else 0:
+    ///
+    /// - "linear" takes the larger ``g_u + g_v + s_u + s_v`` of two parts, and the other if one is full (the published
+    ///   program hashes then, at the price of replicas); with both full, ``splitmix64(w ^ seed) % k`` of the end w of
+    ///   higher degree (of equal ones, the lower id); if that is full, too, the part with the fewest records.
+    /// - "hdrf" takes the largest ``g_u + g_v + (Lmax - L) / Lmax`` of all parts below the cap.
+    ///
+    /// Ties go to the lowest part. Records within a part that is full are placed with the others. A loop goes to the
+    /// least-loaded part that holds its vertex, after all other records.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
+    /// >>> fp.two_phase(two_triangles, k=2, balance=1.1).assignment
+    /// array([0, 0, 0, 1, 1, 1, 0], dtype=uint8)
+    TwoPhase => "two_phase", &[Of::Edges];
+    /// Whether a record that no cluster decides chooses between the parts of its ends' clusters (2PS-L, whose time does
+    /// not grow with k), or among all (2PS-HDRF, which makes fewer replicas).
+    scoring: choice(&["linear", "hdrf"]);
+    /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
+    balance: ratio(1.05);
+    /// Of the hash that places records whose two parts are full; None is 0.
+    seed: seed();
+    /// Records clustered against one frozen state. 1 is the rule as published; by default 1 below 2**18 records, else
+    /// 1,024 growing to 65,536. It changes the result slightly; the number of threads never does.
+    batch: batch();
+}
+
+impl Partitioner for TwoPhase {
+    const VARIANTS: &'static [(&'static str, &'static str)] = &[("scoring", "hdrf")];
+
+    fn new(values: &mut Values) -> Result<Self> {
+        Ok(TwoPhase {
+            k: values.k,
+            balance: values.number("balance"),
+            scoring: if values.is("scoring", "hdrf") { Scoring::Hdrf } else { Scoring::Linear },
+            seed: values.seed(),
+            batch: values.integer("batch"),
+        })
+    }
+
+    fn memory(&self, shape: &Shape, threads: usize) -> u64 {
+        self.needed(shape.n, shape.m, None, threads)
+    }
+
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+        Ok(self.partition(input.edges(), input.out(), run)?.into())
+    }
 }

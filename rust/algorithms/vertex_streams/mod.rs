@@ -31,6 +31,7 @@
 //! et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014; Nishimura and Ugander,
 //! "Restreaming Graph Partitioning", KDD 2013.
 
+mod named;
 mod pass;
 mod room;
 mod score;
@@ -40,10 +41,12 @@ use crate::base::error::{Error, Result, bytes};
 use crate::base::run::Run;
 use crate::capacity::{BalanceOn, Placing, cap, validate_balance, validate_parts};
 use crate::graph::csr::Csr;
-use crate::partition::{AdjacencyPartitioner, VertexPartition};
+use crate::partition::VertexPartition;
+use crate::partition::parameters::Values;
+pub use named::{Fennel, Ldg, Refennel, Reldg};
 use pass::{NOWHERE, Pass};
 use room::{OneCap, Room, TwoCaps};
-use score::{Fennel, Ldg, Score};
+use score::Score;
 
 /// Bytes per vertex at the peak, result included, adjacency not.
 pub const BYTES_PER_VERTEX: u64 = 4;
@@ -100,6 +103,18 @@ impl VertexStream {
         Self { passes: PASSES, ..self }
     }
 
+    /// The stream of `rule` with these values; one pass, unless they say how many.
+    fn of_values(rule: Rule, values: &mut Values) -> Result<Self> {
+        Ok(Self {
+            rule,
+            k: values.k,
+            balance: values.number("balance"),
+            passes: values.integer("passes").map_or(1, |_| values.small("passes")),
+            batch: values.integer("batch"),
+            balance_on: values.take_balance_on()?,
+        })
+    }
+
     /// Refuses parameters that cannot be, for a graph of `n` vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;
@@ -124,10 +139,10 @@ impl VertexStream {
     }
 
     /// Bytes needed beside the adjacency.
-    fn memory(&self, n: u64, run: &Run) -> u64 {
+    fn needed(&self, n: u64, threads: usize) -> u64 {
         let (per_part, per_thread) = (64, 8);
         n * self.bytes_per_vertex()
-            + u64::from(self.k) * (per_part + per_thread * (run.threads() as u64 + 1))
+            + u64::from(self.k) * (per_part + per_thread * (threads as u64 + 1))
             + 20 * self.batch(n) as u64
     }
 
@@ -179,17 +194,18 @@ fn default_batch(n: u64) -> u64 {
     if n < 1 << 16 { 1 } else { 1024 }
 }
 
-impl AdjacencyPartitioner for VertexStream {
-    fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+impl VertexStream {
+    /// Partitions the graph of `csr`.
+    pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         let n = csr.graph().n;
         self.validate(n)?;
         let each = bytes(self.bytes_per_vertex());
-        run.require(self.memory(n, run), format!("a stream of {n} vertices ({each} each)"))?;
+        run.require(self.needed(n, run.threads()), format!("a stream of {n} vertices ({each} each)"))?;
         match self.rule {
-            Rule::Ldg => self.stream(&Ldg { cap: cap(self.balance, n, self.k) }, csr, run),
+            Rule::Ldg => self.stream(&score::Ldg { cap: cap(self.balance, n, self.k) }, csr, run),
             Rule::Fennel => {
                 let edges = csr.num_entries() as f64 / 2.0;
-                self.stream(&Fennel::new(self.k, n, edges), csr, run)
+                self.stream(&score::Fennel::new(self.k, n, edges), csr, run)
             }
         }
     }

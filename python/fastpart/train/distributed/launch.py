@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from ... import parameters
 from ...errors import ParameterError
 from ...parameters import Progress, StrPath
-from ..config import ModelSource, Options
+from ..config import Options
 from ..following import follow, output_of
 from ..history import History
+from ..model_source import ModelSource
 from ..models import NEIGHBOUR, sampling
 from ..supervisor import Supervisor
 from ..trained import Trained

@@ -16,7 +16,8 @@ from ..ranks import is_first
 from ..settings import torch_settings
 from ..supervisor import Supervisor
 from ..trained import Trained
-from .job import Graph, Job
+from .job import Job
+from .worker import Graph
 
 
 class NewJob(Protocol):

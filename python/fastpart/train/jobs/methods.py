@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .job import Worker
+    from .worker import Worker
 
 
 @dataclass(frozen=True)

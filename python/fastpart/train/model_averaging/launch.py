@@ -12,12 +12,13 @@ from typing import Any
 from ... import _core, parameters
 from ...errors import ParameterError
 from ...parameters import Progress, RunOptions, StrPath
-from ..config import ModelSource, Options
+from ..config import Options
 from ..data import Dataset
 from ..following import output_of
 from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
 from ..jobs.job import Job
 from ..jobs.launch import NewJob, joined, supervised
+from ..model_source import ModelSource
 from ..ranks import from_first, is_first
 from ..supervisor import Supervisor
 from ..trained import Trained

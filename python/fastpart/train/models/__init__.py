@@ -1,19 +1,14 @@
-"""The models that come along, and how those of users are found."""
+"""The models that come along, and the network that ``model=`` names."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
-from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from torch import nn
 
 from ...errors import ParameterError
-from ..config import ModelSource, Options
+from ..config import Options
+from ..model_source import ModelSource, import_path, module_of
 from ..scores import Task
 from .clustergcn import ClusterGCN
 from .gat import GAT, GATv2
@@ -89,40 +84,6 @@ def _find(name: str) -> Any:
             f"model: unknown value {name!r}; valid are {known}, or a class of yours as module:Class or file.py:Class"
         )
     try:
-        module = _of_file(Path(source)) if source.endswith(".py") else importlib.import_module(source)
-        return getattr(module, attribute)
+        return getattr(module_of(source), attribute)
     except (ImportError, OSError, AttributeError, SyntaxError) as error:
         raise ParameterError(f"model: {name}: {error}") from None
-
-
-def _of_file(file: Path) -> ModuleType:
-    return _executed(file.resolve(), file.stat().st_mtime_ns)
-
-
-@cache
-def _executed(file: Path, modified: int) -> ModuleType:
-    """Execute a file, once for each time that it was modified."""
-    name = f"fastpart_model_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def import_path(model: ModelSource) -> str:
-    """Return the name under which another process finds the model."""
-    if isinstance(model, str):
-        source, _, attribute = model.rpartition(":")
-        return f"{Path(source).resolve()}:{attribute}" if source.endswith(".py") else model
-    module, name = getattr(model, "__module__", None), getattr(model, "__qualname__", "")
-    if module == "__main__":
-        module = getattr(sys.modules["__main__"], "__file__", None)
-        module = module and str(Path(module).resolve())
-    if not module or not name.isidentifier():
-        raise ParameterError(
-            "model: other processes cannot import it; put the class at the top level of a module or file"
-        )
-    return f"{module}:{name}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..neighbourhood import Neighbourhood, around
+from ..neighbourhood import Neighbourhood
 
 
 class Layer(nn.Module):
@@ -19,3 +19,12 @@ class Layer(nn.Module):
     def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target, given one for each source."""
         raise TypeError(f"{type(self).__name__}: a layer says what it computes, by over")
+
+
+def around(graph: Any) -> Neighbourhood:
+    """Return the neighbourhood that a graph is, or that a graph of DGL makes."""
+    if isinstance(graph, Neighbourhood):
+        return graph
+    from ..dgl_graphs import OfGraph  # of those who have DGL
+
+    return OfGraph(graph)

@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..config import Options
-from ..neighbourhood import Neighbourhood, around, dropped
+from ..neighbourhood import Neighbourhood, dropped
 from ..scores import Task
+from .layer import around
 
 NEIGHBOUR, CLUSTER, SAINT = "neighbour", "cluster", "saint"
 """Kinds of batches."""

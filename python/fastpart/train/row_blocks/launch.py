@@ -7,12 +7,13 @@ import torch
 
 from ... import parameters
 from ...parameters import Progress, StrPath
-from ..config import ModelSource, Options
+from ..config import Options
 from ..data import Dataset
 from ..full_graph.kernels import AGGREGATIONS, kernel
 from ..full_graph.launch import train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
+from ..model_source import ModelSource
 from ..scores import Task
 from ..trained import Trained
 from .blocks import Blocks

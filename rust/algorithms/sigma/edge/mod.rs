@@ -86,7 +86,7 @@ impl SigmaEdge {
     }
 
     /// Bytes that a graph of `n` vertices and `m` records takes, adjacency and the clustering's scratch space not counted.
-    pub fn memory(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
+    pub fn needed(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
         (preference::BYTES_PER_VERTEX * n).max(self.memory_of_stream(n, m, out))
     }
 
@@ -105,7 +105,7 @@ impl SigmaEdge {
         self.validate()?;
         let graph = csr.graph();
         let what = format!("SIGMA's edge mode, {} vertices, {} records, {} parts", graph.n, graph.m, self.k);
-        run.require(self.memory(graph.n, graph.m, out), what)?;
+        run.require(self.needed(graph.n, graph.m, out), what)?;
         let volume = csr.num_entries() + graph.n;
         let caps = [
             capacity::cap(VERTICES_OF_CLUSTER, graph.n, self.k),

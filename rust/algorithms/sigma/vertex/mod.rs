@@ -48,7 +48,7 @@ use crate::capacity::loads::Loads;
 use crate::capacity::repair::{Repaired, repair};
 use crate::capacity::{Load, cap, isolated, validate_balance, validate_parts};
 use crate::graph::csr::Csr;
-use crate::partition::{AdjacencyPartitioner, VertexPartition, Volume};
+use crate::partition::{VertexPartition, Volume};
 use columns::Columns;
 use preassignment::preassign;
 use presence::Presence;
@@ -144,7 +144,7 @@ impl SigmaVertex {
     }
 
     /// Bytes needed for `n` vertices, adjacency and the clustering's scratch space not counted.
-    fn memory(&self, n: u64, run: &Run) -> u64 {
+    pub(super) fn needed(&self, n: u64, threads: usize) -> u64 {
         let words = u64::from(self.k.div_ceil(64));
         let (presence, columns) = match self.objective {
             Objective::Cut => (0, 0),
@@ -152,7 +152,7 @@ impl SigmaVertex {
         };
         let repairing = if self.repair { REPAIR_BYTES_PER_VERTEX } else { 0 };
         let per_vertex = preference::BYTES_PER_VERTEX.max(repairing);
-        let threads = run.threads() as u64 + 1;
+        let threads = threads as u64 + 1;
         (n * per_vertex).max(8 * n + presence)
             + 2 * Loads::memory(self.k)
             + (8 * u64::from(self.k) + columns) * threads
@@ -162,7 +162,7 @@ impl SigmaVertex {
     pub fn place(&self, csr: &Csr, mut preferred: Buffer<u32>, run: &Run) -> Result<VertexPartition> {
         self.validate()?;
         let n = csr.num_vertices() as u64;
-        run.require(self.memory(n, run), format!("sigma on {n} vertices, {} parts", self.k))?;
+        run.require(self.needed(n, run.threads()), format!("sigma on {n} vertices, {} parts", self.k))?;
         let caps = self.caps(csr);
         let parts = &mut preferred[..];
         let preassigned = preassign(csr, parts, self.k, caps, run)?;
@@ -190,11 +190,12 @@ impl SigmaVertex {
     }
 }
 
-impl AdjacencyPartitioner for SigmaVertex {
-    fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+impl SigmaVertex {
+    /// Partitions the graph of `csr`.
+    pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         self.validate()?;
         let n = csr.num_vertices() as u64;
-        run.require(self.memory(n, run), format!("sigma on {n} vertices, {} parts", self.k))?;
+        run.require(self.needed(n, run.threads()), format!("sigma on {n} vertices, {} parts", self.k))?;
         let preferred = preferred_parts(csr, self.k, self.caps(csr), Weight::Vertices, run)?;
         self.place(csr, preferred, run)
     }

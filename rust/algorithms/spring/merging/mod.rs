@@ -1,10 +1,12 @@
 //! The merging step: small clusters join the cluster of their representative's richest neighbour.
 
+mod by_size;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+pub(super) use self::by_size::BySize;
 use super::Spring;
-use super::by_size::BySize;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;

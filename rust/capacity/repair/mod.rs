@@ -3,17 +3,19 @@
 //! 1. *Moves*: out of any over-full part, into parts with room for them, lowest cut loss first.
 //! 2. If there are still too many vertices somewhere, those of lowest degree go where there are too few, whatever the
 //!    volume. Now the cap on vertices holds.
-//! 3. *Exchanges* ([`super::exchange`]) carry volume out of over-full parts and leave the numbers of vertices alone.
+//! 3. *Exchanges* ([`exchange`](mod@exchange)) carry volume out of over-full parts and leave the numbers of vertices alone.
 //! 4. What volume is then above its cap becomes the cap, up to `ceil((2m' + n) / k) + max(d + 1)`. Beyond that all
 //!    vertices are dealt by descending degree, which meets this bound ([`crate::capacity`]).
 //!
 //! A vertex whose own volume is above the cap makes it impossible from the beginning; then the bound takes its place.
 //! Every move and every exchange lowers the sum of what is above the caps, so each step ends.
 
+mod exchange;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::exchange::exchange;
+use self::exchange::exchange;
 use super::loads::Loads;
 use super::{BalanceOn, CHECK_EVERY, Load};
 use crate::base::buffer::reserved;

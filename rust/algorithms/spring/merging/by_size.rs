@@ -1,6 +1,6 @@
 //! Clusters in the order of their sizes, by counting: linear, and interruptible, which a heap or a sort is not.
 
-use super::merging::{CHECK_EVERY, Clusters};
+use super::{CHECK_EVERY, Clusters};
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
@@ -11,7 +11,7 @@ use crate::clustering::hollocou::vertex_of;
 const AHEAD: usize = 12;
 
 /// The live clusters, by size and then id.
-pub(super) struct BySize {
+pub struct BySize {
     ids: Buffer<u32>,
     /// Where the clusters of each size end in `ids`.
     ends: Buffer<u32>,
@@ -19,7 +19,7 @@ pub(super) struct BySize {
 
 impl BySize {
     /// Orders the clusters whose size is not 0.
-    pub(super) fn of(sizes: &[u32], run: &Run) -> Result<Self> {
+    pub fn of(sizes: &[u32], run: &Run) -> Result<Self> {
         let largest = sizes.iter().max().map_or(0, |&size| size as usize);
         let mut ends: Buffer<u32> = Buffer::zeroed(largest + 1, "spring: sizes")?;
         let mut live = 0;
@@ -48,17 +48,17 @@ impl BySize {
     }
 
     /// (size, id), ascending.
-    pub(super) fn ascending(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub fn ascending(&self) -> impl Iterator<Item = (u32, u32)> {
         (1..self.ends.len()).flat_map(|size| self.run(size))
     }
 
     /// (size, id), sizes descending, ids of a size ascending.
-    pub(super) fn descending(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub fn descending(&self) -> impl Iterator<Item = (u32, u32)> {
         (1..self.ends.len()).rev().flat_map(|size| self.run(size))
     }
 
     /// Asks the memory for what merging the clusters some places after `position` will touch.
-    pub(super) fn look_ahead(&self, position: usize, clusters: &Clusters) {
+    pub fn look_ahead(&self, position: usize, clusters: &Clusters) {
         if let Some(&id) = self.ids.get(position + 3 * AHEAD) {
             prefetch(&clusters.link, id as usize);
             prefetch(&clusters.size, id as usize);

@@ -11,12 +11,13 @@
 //!
 //! **Source.** Crossing: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section 4.1.
 
+pub mod initial;
+
 use rayon::prelude::*;
 
 use super::balancing::balance;
 use super::coarsening::{Clustered, Coarsening, Rating};
 use super::graph::{Graph, Weight};
-use super::initial;
 use super::refinement::{Patience, better, refine};
 use super::state::{Quality, State};
 use crate::base::array::Array;

@@ -8,11 +8,11 @@
 
 use std::collections::BinaryHeap;
 
-use super::balancing::balance;
-use super::graph::{Graph, Weight, plus};
-use super::refinement::{Patience, better, refine};
-use super::scheme::{Scheme, loosened};
-use super::state::{Quality, State};
+use super::{Scheme, loosened};
+use crate::algorithms::multilevel::balancing::balance;
+use crate::algorithms::multilevel::graph::{Graph, Weight, plus};
+use crate::algorithms::multilevel::refinement::{Patience, better, refine};
+use crate::algorithms::multilevel::state::{Quality, State};
 use crate::base::array::Array;
 use crate::base::error::Result;
 use crate::base::random::{Random, splitmix64};

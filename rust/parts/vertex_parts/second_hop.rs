@@ -10,16 +10,16 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::PartSizes;
-use super::files::{Ids, part_folder};
-use super::layout::Layout;
-use super::rows::{Loaded, PartEdges, RowBuffers, RowFiles, check_local, for_each_part, write_rows};
-use super::vertex_parts::{AHEAD, VertexFiles, VertexParts};
+use super::{AHEAD, VertexFiles, VertexParts};
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::workers::for_each;
 use crate::exec::spill::spill_edges;
+use crate::parts::PartSizes;
+use crate::parts::files::{Ids, part_folder};
+use crate::parts::layout::Layout;
+use crate::parts::rows::{Loaded, PartEdges, RowBuffers, RowFiles, check_local, for_each_part, write_rows};
 use crate::sets::ranked::LocalSet;
 use crate::sets::spill::{Entry, Spilled, Writer};
 

@@ -1,11 +1,13 @@
 //! The parts of a vertex partition.
 
+mod second_hop;
+
 use std::path::Path;
 
 use super::files::{ArrayFile, part_folder};
 use super::layout::Layout;
 use super::rows::{Loaded, PartEdges, RowBuffers, RowFiles, check_local, for_each_part, write_rows};
-use super::{Kind, PartSizes, check_records, in_degrees, second_hop};
+use super::{Kind, PartSizes, check_records, in_degrees};
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::{Error, Result};
 use crate::base::prefetch::prefetch;

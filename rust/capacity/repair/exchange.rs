@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::repair::{Repair, Work};
+use super::{Repair, Work};
 use crate::base::buffer::reserved;
 use crate::base::error::Result;
 

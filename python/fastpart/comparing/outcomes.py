@@ -1,0 +1,78 @@
+"""What a comparison found out: one outcome per algorithm and number of parts, and their table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+MATRIX_PARTS = 64
+"""Up to this many parts the cut matrix is kept."""
+
+LISTED_PARTS = 1024
+"""Up to this many parts the measures of each part are kept."""
+
+SCHEMA = 1
+
+MEASURES = {
+    "vertex": ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf"),
+    "edge": ("rf", "edge_balance", "replica_balance", "halo_rf"),
+}
+"""What is measured of partitions of each kind, whatever else is given; less is better."""
+
+COST = ("seconds", "edges_per_s", "bytes_per_vertex")
+
+COLUMNS: dict[str, type[pl.DataType]] = {
+    "kind": pl.String,
+    "algorithm": pl.String,
+    "k": pl.Int64,
+    "n": pl.Int64,
+    "m": pl.Int64,
+    "loops": pl.Int64,
+    **dict.fromkeys(
+        ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf", "replica_balance"), pl.Float64
+    ),
+}
+OPTIONAL = ("weight_balance", "train_balance", "val_balance", "test_balance", "label_skew")
+LAST: dict[str, type[pl.DataType]] = {
+    "seconds": pl.Float64,
+    "edges_per_s": pl.Int64,
+    "bytes_per_vertex": pl.Int64,
+    "error": pl.String,
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one algorithm at one number of parts.
+
+    Attributes
+    ----------
+    row : dict
+        The row of the table; a column that is missing is null.
+    parts : polars.DataFrame or None
+        The measures of each part; None above 1,024 parts, and where there is no partition.
+    matrix : numpy.ndarray or None
+        The cut matrix; None above 64 parts, and of edge partitions.
+    """
+
+    row: dict[str, Any]
+    parts: pl.DataFrame | None = None
+    matrix: npt.NDArray[np.int64] | None = None
+
+
+def table_of(outcomes: Iterable[Outcome]) -> pl.DataFrame:
+    """Return one row per outcome."""
+    rows = [outcome.row for outcome in outcomes]
+    schema: dict[str, type[pl.DataType]] = {
+        **COLUMNS,
+        **{name: pl.Float64 for name in OPTIONAL if any(name in row for row in rows)},
+        **LAST,
+    }
+    return pl.DataFrame(
+        {name: pl.Series(name, [row.get(name) for row in rows], dtype) for name, dtype in schema.items()}
+    )

@@ -1,0 +1,24 @@
+"""Files of others: their bytes may make a parser raise anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from .errors import FastpartError, GraphFormatError
+from .parameters import shown
+
+
+@contextmanager
+def damaged(file: Path, what: str) -> Iterator[None]:
+    """Name the file whose bytes made a parser fail, which may raise whatever they provoke."""
+    try:
+        yield
+    except (OSError, FastpartError, MemoryError):
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
+        raise GraphFormatError(f"{shown(file)}: {what} ({reason})") from None

@@ -1,0 +1,113 @@
+"""The partitioners of the core, one function each: all of it comes from the registry in ``rust/algorithms``.
+
+A function checks what users pass, calls the core, and wraps its result. ``builtin.pyi`` beside this file tells type
+checkers the same signatures; ``make stubs`` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .. import _core, parameters
+from ..edges import open_edges
+from ..errors import ParameterError
+from ..partition import Partition
+from .common import edge_partition, vertex_partition
+from .documents import document, signature
+
+ALGORITHMS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.algorithms()}
+"""What the registry says of each."""
+
+
+def _checked(field: _core.Field, value: Any) -> Any:
+    """Return the value of a parameter in its one form."""
+    if value is None and field.default is None:
+        return None
+    match field.kind:
+        case "ratio":
+            return parameters.ratio(field.name, value)
+        case "number":
+            return parameters.number(field.name, value)
+        case "integer":
+            low, high = field.range or (0, 2**63)
+            return parameters.integer(field.name, value, low, high)
+        case "flag":
+            return parameters.flag(field.name, value)
+        case "choice":
+            return parameters.choice(field.name, value, tuple(field.words))
+        case "seed":
+            return parameters.seed(value)
+        case "weights":
+            return parameters.weights(field.name, value)
+        case "degrees":
+            return parameters.degrees(field.name, value)
+        case "chunk":
+            return parameters.chunk(field.name, value)
+    return parameters.number_or(field.name, value, field.words[0])
+
+
+def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
+    """Check the arguments of a call, run the core, and wrap what it made."""
+    k = parameters.parts(arguments["k"])
+    of = parameters.choice("mode", arguments.get("mode", algorithm.of[0]), tuple(algorithm.of))
+    values = {field.name: _checked(field, arguments[field.name]) for field in algorithm.fields}
+    infeasible = parameters.choice("on_infeasible", arguments.get("on_infeasible", "warn"), ("warn", "error"))
+    out = arguments.get("out")
+    running = {name: arguments[name] for name in ("threads", "memory_limit", "progress")}
+    options = parameters.run_options(**running, tmp_dir=arguments["tmp_dir"])
+    opened = open_edges(arguments["edges"], **running)
+    if of == "vertex" and out is not None:
+        raise ParameterError('out: it belongs to mode="edge"; save a vertex partition with .save(...)')
+    mode = {"mode": of} if len(algorithm.of) > 1 else {}
+    kept = {
+        field.name: values[field.name]
+        for field in algorithm.fields
+        if field.kind != "degrees" and field.only in (None, of)
+    }
+    given = {"k": k, **mode, **kept}
+
+    def call(file: Any = None) -> Any:
+        return _core.partition(
+            algorithm.name,
+            opened._source,
+            values,
+            k=k,
+            of=of,
+            symmetric=opened.kind == "symmetric",
+            out=file,
+            options=options,
+        )
+
+    if of == "edge":
+        return edge_partition(algorithm.name, given, opened, out, call)
+    return vertex_partition(algorithm.name, given, call(), opened, infeasible)
+
+
+def _function(algorithm: _core.Algorithm) -> Callable[..., Partition]:
+    known = signature(algorithm)
+
+    def function(*args: Any, **kwargs: Any) -> Partition:
+        if unknown := [name for name in kwargs if name not in known.parameters]:
+            valid = ", ".join(known.parameters)
+            raise TypeError(f"{algorithm.name}() has no parameter {unknown[0]!r}; it takes {valid}")
+        try:
+            bound = known.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{algorithm.name}() {error}") from None
+        bound.apply_defaults()
+        return _run(algorithm, bound.arguments)
+
+    function.__name__ = function.__qualname__ = algorithm.name
+    function.__doc__ = document(algorithm)
+    function.__signature__ = known  # type: ignore[attr-defined]
+    return function
+
+
+PARTITIONERS: dict[str, Callable[..., Partition]] = {
+    name: _function(algorithm) for name, algorithm in ALGORITHMS.items()
+}
+"""Every partitioner of the core by its name."""
+
+globals().update(PARTITIONERS)
+__all__ = list(PARTITIONERS)

@@ -1,0 +1,218 @@
+"""Signatures, docstrings and stubs of the partitioners, from what the registry says of each."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from inspect import Parameter, Signature
+from typing import Any
+
+from .. import _core
+
+_SECTION = re.compile(r"^(Warns|See Also|Notes|Examples)\n-+$", re.MULTILINE)
+"""Where the docs of an algorithm go on after the sections that are alike for all."""
+
+_TYPES = {
+    "ratio": ("float", "float"),
+    "number": ("float", "float"),
+    "integer": ("int", "int"),
+    "flag": ("bool", "bool"),
+    "seed": ("int | None", "int, optional"),
+    "weights": ("npt.ArrayLike | None", "array of integers or bools, shape (n,), optional"),
+    "degrees": ("npt.NDArray[np.uint32] | None", "numpy.ndarray, optional"),
+    "chunk": ("float | int", "float or int"),
+}
+"""Annotation, and type in the docs, by kind."""
+
+_RUNNING = (
+    ("threads", "int | None", "int, optional", "Number of threads; None or 0: as many as the process may use."),
+    (
+        "memory_limit",
+        "int | str | None",
+        "int or str, optional",
+        'Bytes, or a size such as "4G". Default: 80 % of the available memory (of the control group, if that is less).',
+    ),
+    (
+        "tmp_dir",
+        "StrPath | None",
+        "path, optional",
+        "Where temporary files go, if any are needed; by default where the system has them. They have no names, so that\n"
+        "nothing is left of them. On a file system in memory, as ``/dev/shm``, they count against the memory limit.",
+    ),
+    (
+        "progress",
+        "Progress | None",
+        "callable, optional",
+        "Called as ``progress(phase, done, total)`` about every 50 ms; an exception in it cancels the run.",
+    ),
+)  # fmt: skip
+
+
+def _annotation(field: _core.Field) -> str:
+    if field.kind == "choice":
+        return "str"
+    if field.kind == "number_or":
+        return "float | str"
+    text = _TYPES[field.kind][0]
+    return f"{text} | None" if field.default is None and "None" not in text else text
+
+
+def _documented(field: _core.Field) -> str:
+    if field.kind == "choice":
+        return "{" + ", ".join(f'"{word}"' for word in field.words) + "}"
+    if field.kind == "number_or":
+        return f'float or "{field.words[0]}"'
+    text = _TYPES[field.kind][1]
+    return f"{text}, optional" if field.default is None and "optional" not in text else text
+
+
+def signature(algorithm: _core.Algorithm) -> Signature:
+    """Return the signature of its function; annotations are text."""
+    named: list[tuple[str, str, Any]] = []
+    if len(algorithm.of) > 1:
+        named.append(("mode", "str", algorithm.of[0]))
+    named += [(field.name, _annotation(field), field.default) for field in algorithm.fields]
+    if "vertex" in algorithm.of:
+        named.append(("on_infeasible", "str", "warn"))
+    if "edge" in algorithm.of:
+        named.append(("out", "StrPath | None", None))
+    named += [(name, annotation, None) for name, annotation, *_ in _RUNNING]
+    first = [
+        Parameter("edges", Parameter.POSITIONAL_OR_KEYWORD, annotation="Any"),
+        Parameter("k", Parameter.POSITIONAL_OR_KEYWORD, annotation="int"),
+    ]
+    rest = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, annotation, default in named
+    ]
+    return Signature([*first, *rest], return_annotation=_result(algorithm))
+
+
+def _result(algorithm: _core.Algorithm) -> str:
+    return " | ".join({"vertex": "VertexPartition", "edge": "EdgePartition"}[of] for of in algorithm.of)
+
+
+def document(algorithm: _core.Algorithm) -> str:
+    """Return the docstring of its function, in numpydoc's form."""
+    text = "\n".join(line.removeprefix(" ") for line in algorithm.doc.splitlines())
+    found = _SECTION.search(text)
+    head, rest = (text[: found.start()], text[found.start() :]) if found else (text, "")
+    both = len(algorithm.of) > 1
+    lines = [head.rstrip(), "", "Parameters", "----------"]
+    lines += _entry("edges", "path, array or Edges", "What :func:`open_edges` accepts.")
+    lines += _entry(
+        "k",
+        "int",
+        "Number of parts, 1 to 2**20. More parts than there are items leave parts empty, with a warning.",
+    )
+    if both:
+        lines += _entry("mode", '{"vertex", "edge"}', "What gets parts: vertices, or edge records.")
+    for field in algorithm.fields:
+        mode = f"{(field.only or '').capitalize()} mode: " if both and field.only else ""
+        doc = "\n".join(line.strip() for line in field.doc.strip().splitlines())
+        plain = doc.removeprefix(mode)
+        lines += _entry(field.name, _documented(field), mode + plain)
+    if "vertex" in algorithm.of:
+        lines += _entry(
+            "on_infeasible",
+            '{"warn", "error"}',
+            "What happens where a cap cannot be kept: it is raised as little as was found, with a\n"
+            ":class:`CapacityWarning`, or a :class:`CapacityError` is raised.",
+        )
+    if "edge" in algorithm.of:
+        lines += _entry(
+            "out",
+            "path of a .npy, optional",
+            "Where the parts of the records go, as a mapped file instead of memory.",
+        )
+    for name, _, kind, doc in _RUNNING:
+        lines += _entry(name, kind, doc)
+    lines += ["", "Returns", "-------", _result(algorithm).replace(" | ", " or ")]
+    lines += [f"    {line}" for line in _returns(algorithm)]
+    lines += ["", *_RAISES, "", rest.rstrip()]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _returns(algorithm: _core.Algorithm) -> list[str]:
+    lines = []
+    if "vertex" in algorithm.of:
+        lines.append(
+            "Of vertices: ``assignment`` (int32, shape (n,), read-only, not copied), ``loads`` and ``cap``."
+        )
+    if "edge" in algorithm.of:
+        lines.append(
+            "Of records: ``assignment`` (uint8, int16 or int32 by k, shape (m,), read-only), ``loads`` and ``cap``."
+        )
+    if any(field.name == "balance_on" for field in algorithm.fields):
+        lines.append("With ``balance_on`` also ``weight_loads`` and ``weight_cap``.")
+    if any(field.name == "volume_balance" for field in algorithm.fields):
+        lines.append("With ``volume_balance`` also ``volume_loads`` and ``volume_cap``.")
+    return lines
+
+
+_RAISES = [
+    "Raises",
+    "------",
+    "ParameterError, TypeError",
+    "    A parameter that cannot be; the text says what is valid.",
+    "CapacityError",
+    '    The caps asked for cannot be kept, and ``on_infeasible="error"``; or the graph is too large for the types.',
+    "MemoryBudgetError",
+    "    Before anything is allocated, with the bytes needed and allowed.",
+    "EdgeFileChangedError",
+    "    The file changed during the run.",
+    "OSError",
+    "    A disk is full, or failed.",
+    "KeyboardInterrupt",
+    "    Within a fraction of a second of Ctrl-C.",
+]
+
+
+def _entry(name: str, kind: str, doc: str) -> list[str]:
+    return [f"{name} : {kind}", *(f"    {line}" for line in doc.splitlines())]
+
+
+def stubs(algorithms: list[_core.Algorithm]) -> str:
+    """Return the text of ``builtin.pyi``."""
+    lines = [
+        "# Written by `make stubs` from the registry of the core; do not edit.",
+        "from collections.abc import Callable",
+        "from typing import Any",
+        "",
+        "import numpy as np",
+        "import numpy.typing as npt",
+        "",
+        "from .. import _core",
+        "from ..parameters import Progress, StrPath",
+        "from ..partition import EdgePartition, Partition, VertexPartition",
+        "",
+        "__all__ = [",
+        *(f'    "{algorithm.name}",' for algorithm in sorted(algorithms, key=lambda known: known.name)),
+        "]",
+        "",
+        "ALGORITHMS: dict[str, _core.Algorithm]",
+        "PARTITIONERS: dict[str, Callable[..., Partition]]",
+        "",
+    ]
+    for algorithm in algorithms:
+        lines.append(f"def {algorithm.name}(")
+        keyword_only = False
+        for parameter in signature(algorithm).parameters.values():
+            if parameter.kind is Parameter.KEYWORD_ONLY and not keyword_only:
+                lines.append("    *,")
+                keyword_only = True
+            default = (
+                "" if parameter.default is inspect.Parameter.empty else f" = {_literal(parameter.default)}"
+            )
+            lines.append(f"    {parameter.name}: {parameter.annotation}{default},")
+        lines.append(f") -> {_result(algorithm)}: ...")
+    return "\n".join(lines) + "\n"
+
+
+def _literal(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def main() -> None:
+    """Print the stubs of all partitioners."""
+    print(stubs(_core.algorithms()), end="")

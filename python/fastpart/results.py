@@ -1,0 +1,125 @@
+"""Results other than partitions, and how a result calls what lies above it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+upward: dict[str, Callable[..., Any]] = {}
+"""What methods of results call in the layers above them, which import the results; the package fills it.
+
+It is the only way up: ``tests/test_layers.py`` refuses every import against the order of the layers.
+"""
+
+
+class Evaluation:
+    """The measures of one partition; made by :func:`fastpart.evaluate`.
+
+    Attributes
+    ----------
+    parts : polars.DataFrame
+        One row per part.
+    totals : polars.DataFrame
+        One row: the measures of the whole partition.
+    cut_matrix : numpy.ndarray or polars.DataFrame or None
+        Counts of records between parts (vertex partitions): int64 of shape (k, k), symmetric, internal records on the
+        diagonal, loops left out; above 4,096 parts a frame ``part, other, records`` with ``part <= other``, counted
+        when first asked for.
+    """
+
+    def __init__(
+        self,
+        parts: pl.DataFrame,
+        totals: pl.DataFrame,
+        cut_matrix: Callable[[], npt.NDArray[np.int64] | pl.DataFrame | None] = lambda: None,
+    ) -> None:
+        self.parts = parts
+        self.totals = totals
+        self._count_cut_matrix = cut_matrix
+
+    @cached_property
+    def cut_matrix(self) -> npt.NDArray[np.int64] | pl.DataFrame | None:
+        """Counts of records between parts."""
+        return self._count_cut_matrix()
+
+    def to_json(self) -> str:
+        """Return ``{"totals": {...}, "parts": [...]}``; what is undefined is null."""
+        content = {"totals": self.totals.row(0, named=True), "parts": self.parts.rows(named=True)}
+        return json.dumps(without_nan(content))
+
+    def __str__(self) -> str:
+        return str(upward["evaluation_text"](self))
+
+    __repr__ = __str__
+
+
+class Clustering:
+    """One cluster per vertex; made by :func:`fastpart.cluster`.
+
+    Attributes
+    ----------
+    assignment : numpy.ndarray
+        int32, length n, read-only: cluster of each vertex, ``0..num_clusters-1`` in the order of their lowest vertices.
+    sizes : numpy.ndarray
+        int64, length num_clusters: vertices of each cluster.
+    volumes : numpy.ndarray
+        int64, length num_clusters: sum of the degrees of each cluster.
+    modularity : float
+        Share of the edges inside clusters, less that expected in a random graph of the same degrees; 0 without edges.
+    caps : dict
+        ``max_size`` and ``max_volume`` as they were applied; None is no bound.
+    method : str
+        "modularity" or "hollocou".
+    parameters : dict
+        What :func:`fastpart.cluster` was given, defaults included.
+    n, m, loops, checksum
+        Identify the graph it belongs to.
+    """
+
+    def __init__(self, method: str, given: Mapping[str, Any], result: _core.ClusterResult) -> None:
+        self.method = method
+        self.parameters = dict(given)
+        self.assignment: npt.NDArray[np.int32] = result.assignment
+        self.sizes: npt.NDArray[np.int64] = result.sizes.astype(np.int64)
+        self.sizes.flags.writeable = False
+        self.volumes: npt.NDArray[np.int64] = result.volumes
+        self.modularity: float = result.modularity
+        self.caps: dict[str, int | None] = {
+            "max_size": given["max_size"],
+            "max_volume": result.max_volume,
+        }
+        self.n: int = result.graph.n
+        self.m: int = result.graph.m
+        self.loops: int = result.graph.loops
+        self.checksum: str = result.graph.checksum
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.sizes)
+
+    def __len__(self) -> int:
+        return len(self.assignment)
+
+    def __repr__(self) -> str:
+        largest = int(self.sizes.max(initial=0))
+        return (
+            f"<Clustering: {self.method}, {self.num_clusters} clusters of {self.n} vertices, largest {largest}, "
+            f"modularity {self.modularity:.4f}>"
+        )
+
+
+def without_nan(content: Any) -> Any:
+    """Return content for JSON, where numbers that are none become null."""
+    if isinstance(content, dict):
+        return {name: without_nan(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

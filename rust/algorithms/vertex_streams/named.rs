@@ -1,0 +1,170 @@
+//! The four vertex streams by their names.
+
+use super::{Rule, VertexStream};
+use crate::base::error::Result;
+use crate::base::run::Run;
+use crate::partition::Of;
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
+use crate::partition::parameters::Values;
+
+/// A partitioner that is a [`VertexStream`] of this rule.
+macro_rules! named {
+    ($name:ident, $rule:expr) => {
+        #[doc = concat!(stringify!($name), ": see [`VertexStream`].")]
+        #[derive(Debug, Clone)]
+        pub struct $name(VertexStream);
+
+        impl Partitioner for $name {
+            fn new(values: &mut Values) -> Result<Self> {
+                Ok(Self(VertexStream::of_values($rule, values)?))
+            }
+
+            fn memory(&self, shape: &Shape, threads: usize) -> u64 {
+                self.0.needed(shape.n, threads)
+            }
+
+            fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+                self.0.validate(input.shape().n)?;
+                Ok(self.0.partition(&*input.adjacency(run)?, run)?.into())
+            }
+        }
+    };
+}
+
+named!(Ldg, Rule::Ldg);
+named!(Fennel, Rule::Fennel);
+named!(Reldg, Rule::Ldg);
+named!(Refennel, Rule::Fennel);
+
+describe! {
+    /// Partition the vertices with linear deterministic greedy (LDG).
+    ///
+    /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with the largest
+    /// ``e(v, p) * (1 - |p| / C)``: e(v, p) of their neighbours are there, and C is the cap on vertices. Takes 4 bytes per
+    /// vertex beside the adjacency.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012. Of equal parts the
+    /// one with the fewest vertices is taken, then the lowest. Vertices without neighbours come last, each to the part with
+    /// the fewest vertices.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
+    /// >>> fp.ldg(two_triangles, k=2).loads
+    /// array([3, 3])
+    Ldg => "ldg", &[Of::Vertices];
+    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    balance: ratio(1.03);
+    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+    balance_on: weights();
+    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+    balance_on_ratio: ratio(1.05);
+    /// Vertices decided about in one frozen state. 1 is the sequential rule of the paper; by default 1 below 2**16
+    /// vertices, else 1,024. It changes the result slightly; the number of threads never does.
+    batch: batch();
+    /// For uniformity with the other partitioners; there is no random choice.
+    seed: seed();
+}
+
+describe! {
+    /// Partition the vertices with Fennel.
+    ///
+    /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with the largest
+    /// ``e(v, p) - alpha * gamma * |p| ** (gamma - 1)``: e(v, p) of their neighbours are there, ``gamma = 1.5`` and
+    /// ``alpha = sqrt(k) * m / n ** 1.5``, where m counts edges without loops. Takes 4 bytes per vertex beside the
+    /// adjacency.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014. Ties and
+    /// vertices without neighbours as in :func:`ldg`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
+    /// >>> fp.fennel(two_triangles, k=2).loads
+    /// array([3, 3])
+    Fennel => "fennel", &[Of::Vertices];
+    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    balance: ratio(1.1);
+    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+    balance_on: weights();
+    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+    balance_on_ratio: ratio(1.05);
+    /// Vertices decided about in one frozen state. 1 is the sequential rule of the paper; by default 1 below 2**16
+    /// vertices, else 1,024. It changes the result slightly; the number of threads never does.
+    batch: batch();
+    /// For uniformity with the other partitioners; there is no random choice.
+    seed: seed();
+}
+
+describe! {
+    /// Partition the vertices with LDG, streamed again and again.
+    ///
+    /// As :func:`ldg`; from the second pass on, the parts begin empty again, and a neighbour that this pass has not placed
+    /// counts for the part that the pass before gave it.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced Balancing",
+    /// KDD 2013. The cap holds after every pass; the last pass is the result, whether or not it is the best.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
+    /// >>> fp.reldg(two_triangles, k=2).loads
+    /// array([3, 3])
+    Reldg => "reldg", &[Of::Vertices];
+    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    balance: ratio(1.03);
+    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+    balance_on: weights();
+    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+    balance_on_ratio: ratio(1.05);
+    /// How often the vertices stream by.
+    passes: integer(10, 1, 1 << 31);
+    /// Vertices decided about in one frozen state. 1 is the sequential rule of the paper; by default 1 below 2**16
+    /// vertices, else 1,024. It changes the result slightly; the number of threads never does.
+    batch: batch();
+    /// For uniformity with the other partitioners; there is no random choice.
+    seed: seed();
+}
+
+describe! {
+    /// Partition the vertices with Fennel, streamed again and again.
+    ///
+    /// As :func:`fennel`; from the second pass on, the parts begin empty again, and a neighbour that this pass has not
+    /// placed counts for the part that the pass before gave it.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced Balancing",
+    /// KDD 2013. There, alpha may grow from pass to pass; here it stays, which was as good on most of the graphs tried. The
+    /// last pass is the result, whether or not it is the best.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
+    /// >>> fp.refennel(two_triangles, k=2).loads
+    /// array([3, 3])
+    Refennel => "refennel", &[Of::Vertices];
+    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    balance: ratio(1.1);
+    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+    balance_on: weights();
+    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+    balance_on_ratio: ratio(1.05);
+    /// How often the vertices stream by.
+    passes: integer(10, 1, 1 << 31);
+    /// Vertices decided about in one frozen state. 1 is the sequential rule of the paper; by default 1 below 2**16
+    /// vertices, else 1,024. It changes the result slightly; the number of threads never does.
+    batch: batch();
+    /// For uniformity with the other partitioners; there is no random choice.
+    seed: seed();
+}

@@ -1,0 +1,164 @@
+//! The contract of a partitioner, the same for all: what it is told, what it promises, what it gives back.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::parameters::{Field, Value, Values};
+use super::{EdgePartition, Of, VertexPartition};
+use crate::base::error::Result;
+use crate::base::run::Run;
+use crate::edges::EdgeStream;
+use crate::graph::csr::Csr;
+
+/// The size of a graph, which is all that estimates of memory know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of vertices.
+    pub n: u64,
+    /// Number of records.
+    pub m: u64,
+    /// Whether the records list both directions of every edge.
+    pub symmetric: bool,
+}
+
+impl Shape {
+    /// Most entries of the adjacency.
+    pub fn entries(&self) -> u64 {
+        self.m.saturating_mul(if self.symmetric { 1 } else { 2 })
+    }
+}
+
+/// The graph of a call, and where a result that does not fit into memory goes.
+pub trait Input: Sync {
+    /// The records.
+    fn edges(&self) -> &dyn EdgeStream;
+    /// Whether they list both directions of every edge.
+    fn is_symmetric(&self) -> bool;
+    /// The neighbours of the vertices, which are built by the first who asks.
+    fn adjacency(&self, run: &Run) -> Result<Arc<Csr>>;
+    /// The `.npy` file for the parts of records.
+    fn out(&self) -> Option<&Path>;
+
+    /// The size of the graph.
+    fn shape(&self) -> Shape {
+        let edges = self.edges();
+        Shape { n: edges.num_vertices(), m: edges.num_edges(), symmetric: self.is_symmetric() }
+    }
+}
+
+/// What a partitioner makes.
+#[derive(Debug)]
+pub enum Partition {
+    /// A part for each vertex.
+    Vertices(VertexPartition),
+    /// A part for each record.
+    Edges(EdgePartition),
+}
+
+/// A partition, and what its maker says about it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The partition.
+    pub partition: Partition,
+    /// Parameters that were left to the partitioner, as it chose them: with these the result is the same anywhere.
+    pub chosen: Vec<(&'static str, Value)>,
+    /// What users should know.
+    pub warnings: Vec<String>,
+}
+
+impl From<VertexPartition> for Outcome {
+    fn from(partition: VertexPartition) -> Outcome {
+        Outcome { partition: Partition::Vertices(partition), chosen: Vec::new(), warnings: Vec::new() }
+    }
+}
+
+impl From<EdgePartition> for Outcome {
+    fn from(partition: EdgePartition) -> Outcome {
+        Outcome { partition: Partition::Edges(partition), chosen: Vec::new(), warnings: Vec::new() }
+    }
+}
+
+/// What [`describe!`](describe) declares.
+pub trait Described {
+    /// Its name everywhere.
+    const NAME: &'static str;
+    /// What it gives parts to: one of them, or both, by its parameter `mode`.
+    const OF: &'static [Of];
+    /// Its docs for users, without those of its parameters.
+    const DOC: &'static str;
+
+    /// Its parameters but `k`, and but `mode`.
+    fn fields() -> Vec<Field>;
+}
+
+/// An algorithm that gives the vertices or the records of a graph parts. Its value holds its parameters.
+pub trait Partitioner: Described + Sized {
+    /// Parameters with which it is another algorithm, for comparisons of all.
+    const VARIANTS: &'static [(&'static str, &'static str)] = &[];
+
+    /// Takes its parameters.
+    fn new(values: &mut Values) -> Result<Self>;
+
+    /// Bytes that a graph of this size takes beside its adjacency, result included.
+    fn memory(&self, shape: &Shape, threads: usize) -> u64;
+
+    /// Refuses parameters that cannot be, and more memory than the run may take; then partitions the graph.
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome>;
+}
+
+/// A partitioner in the registry.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// See [`Described::NAME`].
+    pub name: &'static str,
+    /// See [`Described::OF`].
+    pub of: &'static [Of],
+    /// See [`Described::DOC`].
+    pub doc: &'static str,
+    /// See [`Partitioner::VARIANTS`].
+    pub variants: &'static [(&'static str, &'static str)],
+    /// See [`Described::fields`].
+    pub fields: fn() -> Vec<Field>,
+    /// See [`Partitioner::memory`].
+    pub memory: fn(Values, &Shape, usize) -> Result<u64>,
+    /// See [`Partitioner::solve`].
+    pub solve: fn(Values, &dyn Input, &Run) -> Result<Outcome>,
+}
+
+impl Entry {
+    /// The entry of `P`.
+    pub const fn of<P: Partitioner>() -> Entry {
+        Entry {
+            name: P::NAME,
+            of: P::OF,
+            doc: P::DOC,
+            variants: P::VARIANTS,
+            fields: P::fields,
+            memory: |mut values, shape, threads| P::new(&mut values).map(|made| made.memory(shape, threads)),
+            solve: |mut values, input, run| P::new(&mut values)?.solve(input, run),
+        }
+    }
+}
+
+/// Declares what a partitioner is called, what it gives parts to, its docs for users, and its parameters but `k`.
+///
+/// The docs are those of the Python function: a summary, what to know, then sections in numpydoc's form. Those of
+/// parameters, result and common errors are made from the rest.
+macro_rules! describe {
+    ($(#[doc = $doc:literal])* $type:ty => $name:literal, $of:expr; $($(#[doc = $about:literal])* $field:ident: $spec:expr;)*) => {
+        impl crate::partition::contract::Described for $type {
+            const NAME: &'static str = $name;
+            const OF: &'static [crate::partition::Of] = $of;
+            const DOC: &'static str = concat!($($doc, "\n"),*);
+            fn fields() -> Vec<crate::partition::parameters::Field> {
+                #[allow(unused_imports)]
+                use crate::partition::parameters::*;
+                vec![$({
+                    let (kind, default, only) = $spec;
+                    Field { name: stringify!($field), doc: concat!($($about, "\n"),*), kind, default, only }
+                }),*]
+            }
+        }
+    };
+}
+pub(crate) use describe;

@@ -1,0 +1,229 @@
+//! Parameters of partitioners as data: what Python, the command line, the stubs and the docs know of them.
+//!
+//! [`describe!`](super::contract::describe) declares them once, in the file of the algorithm, with their docs and defaults. A caller gets a list of
+//! [`Field`]s, and gives [`Values`], from which the algorithm takes what its fields are called. Types and ranges are
+//! checked where values come from; whether they go together is for the algorithm to say.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::Of;
+use crate::base::error::{Error, Result};
+use crate::capacity::BalanceOn;
+
+/// The value of a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Not given, or left to the algorithm.
+    None,
+    /// Yes or no.
+    Flag(bool),
+    /// A whole number.
+    Integer(u64),
+    /// Any number.
+    Number(f64),
+    /// A word.
+    Text(Cow<'static, str>),
+    /// A number for each vertex.
+    PerVertex(Vec<u32>),
+}
+
+/// What values a parameter has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// A ratio of at least 1.
+    Ratio,
+    /// Any number; the algorithm says which can be.
+    Number,
+    /// A whole number between two bounds, both included.
+    Integer(u64, u64),
+    /// Yes or no.
+    Flag,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A seed: any u64; none is 0.
+    Seed,
+    /// A weight for each vertex: integers or a mask.
+    Weights,
+    /// The degree of each vertex.
+    Degrees,
+    /// A share above 0 and at most 1, or a whole number of records.
+    Chunk,
+    /// A number above 0, or this word.
+    NumberOr(&'static str),
+}
+
+/// A parameter of a partitioner.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// Its name everywhere.
+    pub name: &'static str,
+    /// What it means, for users; each line begins with a blank.
+    pub doc: &'static str,
+    /// What values it has.
+    pub kind: Kind,
+    /// The value that is taken if none is given.
+    pub default: Value,
+    /// The only mode it belongs to, if the partitioner has two.
+    pub only: Option<Of>,
+}
+
+/// Kind, default and mode of a field; see the functions that make one.
+pub type Spec = (Kind, Value, Option<Of>);
+
+/// A ratio of at least 1.
+pub fn ratio(default: f64) -> Spec {
+    (Kind::Ratio, Value::Number(default), None)
+}
+
+/// A ratio of at least 1, or none.
+pub fn optional_ratio() -> Spec {
+    (Kind::Ratio, Value::None, None)
+}
+
+/// Any number.
+pub fn number(default: f64) -> Spec {
+    (Kind::Number, Value::Number(default), None)
+}
+
+/// A whole number from `low` to `high`.
+pub fn integer(default: u64, low: u64, high: u64) -> Spec {
+    (Kind::Integer(low, high), Value::Integer(default), None)
+}
+
+/// The size of a batch, 1 or more, or none.
+pub fn batch() -> Spec {
+    (Kind::Integer(1, 1 << 63), Value::None, None)
+}
+
+/// Yes or no.
+pub fn flag(default: bool) -> Spec {
+    (Kind::Flag, Value::Flag(default), None)
+}
+
+/// One of `words`, by default the first.
+pub fn choice(words: &'static [&'static str]) -> Spec {
+    (Kind::Choice(words), Value::Text(Cow::Borrowed(words[0])), None)
+}
+
+/// A seed.
+pub fn seed() -> Spec {
+    (Kind::Seed, Value::Integer(0), None)
+}
+
+/// Weights of the vertices, or none.
+pub fn weights() -> Spec {
+    (Kind::Weights, Value::None, None)
+}
+
+/// Degrees of the vertices, or none.
+pub fn degrees() -> Spec {
+    (Kind::Degrees, Value::None, None)
+}
+
+/// A share of the records, or a number of them.
+pub fn chunk(default: f64) -> Spec {
+    (Kind::Chunk, Value::Number(default), None)
+}
+
+/// A number above 0, or `word`.
+pub fn number_or(default: f64, word: &'static str) -> Spec {
+    (Kind::NumberOr(word), Value::Number(default), None)
+}
+
+/// The same for one mode only.
+pub fn only(of: Of, (kind, default, _): Spec) -> Spec {
+    (kind, default, Some(of))
+}
+
+/// What a call gives a partitioner: parts, and a value for each of its fields.
+#[derive(Debug, Default)]
+pub struct Values {
+    /// Number of parts.
+    pub k: u32,
+    /// What has parts, of a partitioner with two modes.
+    pub of: Option<Of>,
+    given: HashMap<String, Value>,
+}
+
+impl Values {
+    /// `k` parts, and the defaults of `fields`.
+    pub fn new(k: u32, of: Of, fields: &[Field]) -> Values {
+        let given = fields.iter().map(|field| (field.name.to_owned(), field.default.clone())).collect();
+        Values { k, of: Some(of), given }
+    }
+
+    /// Sets one.
+    pub fn set(&mut self, name: &str, value: Value) {
+        self.given.insert(name.to_owned(), value);
+    }
+
+    fn get(&self, name: &str) -> &Value {
+        self.given.get(name).unwrap_or(&Value::None)
+    }
+
+    /// The number called `name`; NaN if there is none, which every algorithm refuses.
+    pub fn number(&self, name: &str) -> f64 {
+        self.ratio(name).unwrap_or(f64::NAN)
+    }
+
+    /// The number called `name`, if there is one.
+    pub fn ratio(&self, name: &str) -> Option<f64> {
+        match *self.get(name) {
+            Value::Number(number) => Some(number),
+            Value::Integer(integer) => Some(integer as f64),
+            _ => None,
+        }
+    }
+
+    /// The whole number called `name`, if there is one.
+    pub fn integer(&self, name: &str) -> Option<u64> {
+        if let Value::Integer(integer) = *self.get(name) { Some(integer) } else { None }
+    }
+
+    /// A whole number of 32 bits; 0 if there is none.
+    pub fn small(&self, name: &str) -> u32 {
+        self.integer(name).and_then(|integer| u32::try_from(integer).ok()).unwrap_or(0)
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.integer("seed").unwrap_or(0)
+    }
+
+    /// Whether `name` is set.
+    pub fn flag(&self, name: &str) -> bool {
+        *self.get(name) == Value::Flag(true)
+    }
+
+    /// Whether `name` is `word`.
+    pub fn is(&self, name: &str, word: &str) -> bool {
+        matches!(self.get(name), Value::Text(text) if text == word)
+    }
+
+    /// Takes the numbers per vertex called `name`.
+    pub fn take_per_vertex(&mut self, name: &str) -> Option<Vec<u32>> {
+        match self.given.remove(name) {
+            Some(Value::PerVertex(numbers)) => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// Takes the weights `balance_on`, shared as `balance_on_ratio` says.
+    pub fn take_balance_on(&mut self) -> Result<Option<BalanceOn>> {
+        let ratio = self.number("balance_on_ratio");
+        self.take_per_vertex("balance_on").map(|weights| BalanceOn::new(weights, ratio)).transpose()
+    }
+
+    /// Refuses values of the mode that is not asked for, unless they are the defaults.
+    pub fn refuse_other_mode(&self, of: Of, fields: &[Field]) -> Result<()> {
+        let foreign = |field: &&Field| field.only.is_some_and(|only| only != of);
+        match fields.iter().filter(foreign).find(|field| *self.get(field.name) != field.default) {
+            Some(field) => {
+                let mode = field.only.unwrap_or(of).name();
+                Err(Error::parameter(field.name, format!("it belongs to mode=\"{mode}\"")))
+            }
+            None => Ok(()),
+        }
+    }
+}

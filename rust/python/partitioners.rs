@@ -1,0 +1,167 @@
+//! The registry of partitioners for Python, and the one call that runs them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::edges::EdgeSource;
+use super::errors::raise;
+use super::partitions::result;
+use super::run::{Options, detached};
+use super::values::{from_python, to_python};
+use crate::algorithms::PARTITIONERS;
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::edges::EdgeStream;
+use crate::graph::csr::Csr;
+use crate::partition::Of;
+use crate::partition::contract::{Entry, Input, Shape};
+use crate::partition::parameters::{self, Kind, Values};
+
+/// A parameter of a partitioner.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+struct Field {
+    name: &'static str,
+    doc: &'static str,
+    kind: &'static str,
+    default: Py<PyAny>,
+    /// The words that a choice is among.
+    words: Vec<&'static str>,
+    /// The bounds of an integer.
+    range: Option<(u64, u64)>,
+    /// The only mode it belongs to.
+    only: Option<&'static str>,
+}
+
+/// A partitioner.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+struct Algorithm {
+    name: &'static str,
+    of: Vec<&'static str>,
+    doc: &'static str,
+    variants: Vec<(&'static str, &'static str)>,
+    fields: Vec<Py<Field>>,
+}
+
+/// All partitioners, in the order of the registry.
+#[pyfunction]
+fn algorithms(py: Python<'_>) -> PyResult<Vec<Algorithm>> {
+    let algorithm = |entry: &Entry| {
+        let fields = (entry.fields)().into_iter().map(|known| Py::new(py, field(py, known)?));
+        Ok(Algorithm {
+            name: entry.name,
+            of: entry.of.iter().map(|of| of.name()).collect(),
+            doc: entry.doc,
+            variants: entry.variants.to_vec(),
+            fields: fields.collect::<PyResult<_>>()?,
+        })
+    };
+    PARTITIONERS.iter().map(algorithm).collect()
+}
+
+fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
+    let parameters::Field { name, doc, kind, default, only } = known;
+    let (kind, words, range) = match kind {
+        Kind::Ratio => ("ratio", vec![], None),
+        Kind::Number => ("number", vec![], None),
+        Kind::Integer(low, high) => ("integer", vec![], Some((low, high))),
+        Kind::Flag => ("flag", vec![], None),
+        Kind::Choice(words) => ("choice", words.to_vec(), None),
+        Kind::Seed => ("seed", vec![], None),
+        Kind::Weights => ("weights", vec![], None),
+        Kind::Degrees => ("degrees", vec![], None),
+        Kind::Chunk => ("chunk", vec![], None),
+        Kind::NumberOr(word) => ("number_or", vec![word], None),
+    };
+    let default = to_python(py, default)?;
+    Ok(Field { name, doc, kind, default, words, range, only: only.map(Of::name) })
+}
+
+/// The graph of a call.
+struct Call<'a> {
+    source: &'a EdgeSource,
+    symmetric: bool,
+    out: Option<PathBuf>,
+}
+
+impl Input for Call<'_> {
+    fn edges(&self) -> &dyn EdgeStream {
+        self.source.stream()
+    }
+
+    fn is_symmetric(&self) -> bool {
+        self.symmetric
+    }
+
+    fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
+        self.source.csr(self.symmetric, run)
+    }
+
+    fn out(&self) -> Option<&Path> {
+        self.out.as_deref()
+    }
+}
+
+/// Runs the partitioner called `name`; `of` is "vertex" or "edge".
+#[pyfunction]
+#[pyo3(signature = (name, edges, values, *, k, of, symmetric, out, options))]
+#[expect(clippy::too_many_arguments, reason = "the whole call")]
+fn partition<'py>(
+    py: Python<'py>,
+    name: &str,
+    edges: &EdgeSource,
+    values: &Bound<'py, PyDict>,
+    k: u32,
+    of: &str,
+    symmetric: bool,
+    out: Option<PathBuf>,
+    options: Options,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(entry) = PARTITIONERS.iter().find(|entry| entry.name == name) else {
+        return Err(raise(py, Error::parameter("algorithm", format!("unknown {name:?}"))));
+    };
+    let fields = (entry.fields)();
+    let of = if of == Of::Edges.name() { Of::Edges } else { Of::Vertices };
+    let mut given = Values::new(k, of, &fields);
+    for (name, item) in values {
+        given.set(&name.extract::<String>()?, from_python(&item)?);
+    }
+    given.refuse_other_mode(of, &fields).map_err(|error| raise(py, error))?;
+    let call = Call { source: edges, symmetric, out };
+    result(py, detached(py, &options, |run| (entry.solve)(given, &call, run))?)
+}
+
+/// As many parts as estimates that depend on them are made for.
+const PARTS: u32 = 64;
+
+/// Bytes that each partitioner would take beside the adjacency, by name, and those of the adjacency.
+#[pyfunction]
+fn memory_estimates<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    symmetric: bool,
+    options: Options,
+) -> PyResult<Bound<'py, PyDict>> {
+    let estimates = PyDict::new(py);
+    let stream = edges.stream();
+    let shape = Shape { n: stream.num_vertices(), m: stream.num_edges(), symmetric };
+    let (adjacency, threads) =
+        detached(py, &options, |run| Ok((Csr::memory(stream, symmetric, run), run.threads())))?;
+    estimates.set_item("adjacency", adjacency)?;
+    for entry in PARTITIONERS {
+        let values = Values::new(PARTS, entry.of[0], &(entry.fields)());
+        let bytes = (entry.memory)(values, &shape, threads).map_err(|error| raise(py, error))?;
+        estimates.set_item(entry.name, bytes)?;
+    }
+    Ok(estimates)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Field>()?;
+    module.add_class::<Algorithm>()?;
+    module.add_function(wrap_pyfunction!(algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(partition, module)?)?;
+    module.add_function(wrap_pyfunction!(memory_estimates, module)?)
+}

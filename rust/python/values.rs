@@ -1,0 +1,36 @@
+//! Values of parameters, in both directions.
+
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+
+use super::results::copied;
+use crate::partition::parameters::Value;
+
+/// A value as Python has it; arrays are not given back.
+pub fn to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
+    Ok(match value {
+        Value::Flag(flag) => PyBool::new(py, flag).to_owned().into_any().unbind(),
+        Value::Integer(integer) => integer.into_pyobject(py)?.into_any().unbind(),
+        Value::Number(number) => number.into_pyobject(py)?.into_any().unbind(),
+        Value::Text(text) => PyString::new(py, &text).into_any().unbind(),
+        Value::None | Value::PerVertex(_) => py.None(),
+    })
+}
+
+/// A value that Python checked.
+pub fn from_python(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    Ok(if item.is_none() {
+        Value::None
+    } else if let Ok(flag) = item.cast::<PyBool>() {
+        Value::Flag(flag.is_true())
+    } else if item.is_instance_of::<PyInt>() {
+        Value::Integer(item.extract()?)
+    } else if item.is_instance_of::<PyFloat>() {
+        Value::Number(item.extract()?)
+    } else if let Ok(text) = item.cast::<PyString>() {
+        Value::Text(text.to_str()?.to_owned().into())
+    } else {
+        Value::PerVertex(copied(&item.extract::<PyReadonlyArray1<'_, u32>>()?, "numbers per vertex")?)
+    })
+}

@@ -1,0 +1,185 @@
+"""Layers: every import leads down, and none in a circle, in both languages."""
+
+from pathlib import Path
+
+import pytest
+
+from layers import against_the_order, cycles, python_tree, rust_tree
+
+HOME = Path(__file__).parents[1]
+
+PYTHON = """
+_core
+errors
+notes parameters forks parsing
+edges graph_info staging generate converting, inputs rows
+parts partition results
+partitioners clustering, metrics homes expected
+store
+export, comparing
+report
+train
+cli
+__main__
+"""
+"""Lowest first; commas separate rooms that do not import each other."""
+
+RUST = """
+base
+sets
+edges
+exec
+graph
+capacity
+partition
+measure
+clustering
+algorithms
+parts
+convert, generate
+python
+"""
+
+TREES = {
+    "python": (lambda: python_tree(HOME / "python" / "fastpart"), PYTHON),
+    "rust": (lambda: rust_tree(HOME / "rust"), RUST),
+}
+
+
+@pytest.mark.parametrize("language", TREES)
+def test_every_import_leads_down(language):
+    read, rooms = TREES[language]
+    assert against_the_order(read(), rooms) == []
+
+
+@pytest.mark.parametrize("language", TREES)
+def test_no_import_leads_in_a_circle(language):
+    read, _ = TREES[language]
+    assert cycles(read()) == []
+
+
+# The checks themselves, on trees of a few lines.
+
+ROOMS = "low\nleft, right\nhigh"
+
+
+def grown(folder, files, read):
+    """Write files, and empty ones where a room has none, and read them."""
+    root, suffix = {python_tree: ("__init__.py", ".py"), rust_tree: ("lib.rs", ".rs")}[read]
+    there = {Path(name).parts[0].partition(".")[0] for name in files}
+    empty = [root, *(f"{room}{suffix}" for room in ("low", "left", "right", "high") if room not in there)]
+    for name, text in {**dict.fromkeys(empty, ""), **files}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return read(folder)
+
+
+@pytest.mark.parametrize(
+    ("files", "wrong"),
+    [
+        ({"high.py": "from . import left, right\nfrom .low import x", "left.py": "import tiny.low"}, None),
+        ({"low.py": "from .high import x"}, "low.py -> high.py: x"),
+        ({"low.py": "import tiny.high"}, "low.py -> high.py: itself"),
+        ({"low.py": "from tiny import high"}, "low.py -> high.py: itself"),
+        ({"low.py": "def f():\n    from .high import x"}, "low.py -> high.py: x"),
+        ({"low.py": "if TYPE_CHECKING:\n    from .high import x"}, "low.py -> high.py: x"),
+        ({"low.py": "from . import version"}, "low.py -> __init__.py: version"),
+        ({"left.py": "from .right import x"}, "left.py -> right.py: x"),
+        ({"left/__init__.py": "", "left/a.py": "from ..right import x"}, "left/a.py -> right.py: x"),
+        ({"other.py": "from .high import x"}, "other.py: no room"),
+        ({"low.py": '"""from .high import x"""\n# from .high import x\nfrom high import x'}, None),
+    ],
+)
+def test_order_of_python(tmp_path, files, wrong):
+    assert against_the_order(grown(tmp_path / "tiny", files, python_tree), ROOMS) == (
+        [wrong] if wrong else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "ring"),
+    [
+        ({"high.py": "from .low import x", "left.py": "from .low import x"}, set()),
+        (
+            {"high.py": "from .low import x", "low.py": "def f():\n    from .high import y"},
+            {"high.py -> low.py: x", "low.py -> high.py: y"},
+        ),
+        (
+            {
+                "low/__init__.py": "from .a import x",
+                "low/a.py": "from .b import x",
+                "low/b.py": "from . import y",
+            },
+            {"low/__init__.py -> low/a.py: x", "low/a.py -> low/b.py: x", "low/b.py -> low/__init__.py: y"},
+        ),
+        ({"low/__init__.py": "from .a import x", "low/a.py": "from . import b", "low/b.py": ""}, set()),
+    ],
+)
+def test_cycles_of_python(tmp_path, files, ring):
+    assert set(cycles(grown(tmp_path / "tiny", files, python_tree))) == ring
+
+
+EXPORTING = {"high/mod.rs": "pub use deep::Thing;", "high/deep.rs": ""}
+
+
+@pytest.mark.parametrize(
+    ("files", "wrong"),
+    [
+        (
+            {
+                "high.rs": "use crate::{left::{self, a as b}, right::*};",
+                "left.rs": "fn f() -> crate::low::X {}",
+            },
+            None,
+        ),
+        ({"low.rs": "use crate::{left::{self, a}, right};"}, "low.rs -> left.rs: itself"),
+        ({"low.rs": "pub(crate) use crate::left::{b::{c, d as e}};"}, "low.rs -> left.rs: b::c"),
+        ({"low.rs": "fn f() {\n    use crate::high::f;\n}"}, "low.rs -> high.rs: f"),
+        ({"low.rs": "fn f() -> crate::high::X<Y> {}"}, "low.rs -> high.rs: X"),
+        ({"low.rs": "macro_rules! m { () => { $crate::high::f() } }"}, "low.rs -> high.rs: f"),
+        ({"left/mod.rs": "", "left/a.rs": "use super::super::right::X;"}, "left/a.rs -> right.rs: X"),
+        ({"left.rs": "mod a { use super::super::right::X; }"}, "left.rs -> right.rs: X"),
+        ({"low.rs": "use crate::high::Thing;", **EXPORTING}, "low.rs -> high/deep.rs: Thing"),
+        ({"low.rs": "use crate::Thing;"}, "low.rs -> lib.rs: Thing"),
+        ({"low.rs": "use crate::Thing;", "lib.rs": "pub use high::Thing;"}, "low.rs -> high.rs: Thing"),
+        ({"other.rs": "use crate::high::X;"}, "other.rs: no room"),
+        (
+            {
+                "low.rs": "#[cfg(test)]\nmod tests { use crate::high::X; }\n#[cfg(test)]\nuse crate::{high::Y};"
+            },
+            None,
+        ),
+        ({"low/mod.rs": "#[cfg(test)]\nmod tests;", "low/tests.rs": "use crate::high::X;"}, None),
+        ({"low.rs": '//! use crate::high::X;\n/* crate::high::X */ const S: &str = "crate::high::X";'}, None),
+        (
+            {"low.rs": "fn f<'a>(c: &'a char) -> bool { *c == '\"' || crate::high::f('\"') }"},
+            "low.rs -> high.rs: f",
+        ),
+        ({"low.rs": "pub(in crate::high) fn f() {}\nuse high::X;\nuse std::high::X;"}, None),
+    ],
+)
+def test_order_of_rust(tmp_path, files, wrong):
+    found = against_the_order(grown(tmp_path, files, rust_tree), ROOMS)
+    assert found[:1] == ([wrong] if wrong else [])
+
+
+@pytest.mark.parametrize(
+    ("files", "ring"),
+    [
+        (
+            {
+                "low/mod.rs": "mod a;",
+                "low/a.rs": "use super::b::x;",
+                "low/b.rs": "fn f() { crate::low::a::y() }",
+            },
+            {"low/a.rs -> low/b.rs: x", "low/b.rs -> low/a.rs: y"},
+        ),
+        (
+            {"low/mod.rs": "pub use a::X;", "low/a.rs": "use super::b::y;", "low/b/mod.rs": "use super::X;"},
+            {"low/a.rs -> low/b/mod.rs: y", "low/b/mod.rs -> low/a.rs: X"},
+        ),
+        ({"low/mod.rs": "pub use a::X; pub struct Y;", "low/a.rs": "use super::Y;"}, set()),
+    ],
+)
+def test_cycles_of_rust(tmp_path, files, ring):
+    assert set(cycles(grown(tmp_path, files, rust_tree))) == ring
