@@ -374,7 +374,7 @@ describe! {
     /// -----
     /// UserWarning
     ///     If a vertex has fewer than 2 neighbours in a chunk on average: counts are noise then. The text says which size
-    ///     would do. If the chunks had to be smaller than asked for.
+    ///     would do.
     ///
     /// See Also
     /// --------

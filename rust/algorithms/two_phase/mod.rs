@@ -154,6 +154,7 @@ fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
     let Bounded { members, volumes, count, .. } = clusters;
     run.begin("clusters to parts", u64::from(count) + members.len() as u64);
     let parts = schedule(&volumes[..count as usize], k, run)?;
+    run.advance(u64::from(count))?;
     let mut vertices: Buffer<Vertex> = Buffer::zeroed(members.len(), "vertices")?;
     run.install(|| {
         let chunks = vertices.par_chunks_mut(BLOCK as usize).zip(members.par_chunks(BLOCK as usize));

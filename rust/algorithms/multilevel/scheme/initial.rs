@@ -126,6 +126,11 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Resul
     let mut next_seed = if n > 0 { random.below(n) } else { 0 };
     let (mut unseen, mut work) = (0, 0);
     while (load[0] as f64) < target[0] && (total[1] == 0 || (load[1] as f64) < target[1].max(1.0)) {
+        work += 1;
+        if work > 1 << 16 {
+            work = 0;
+            run.advance(0)?;
+        }
         let v = match queue.pop() {
             Some((gain, v)) => {
                 if side_of[v as usize] == 0
@@ -149,11 +154,7 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Resul
         };
         side_of[v as usize] = 0;
         load = plus(load, graph.weight(v));
-        work += graph.degree(v) + 1;
-        if work > 1 << 16 {
-            work = 0;
-            run.advance(0)?;
-        }
+        work += graph.degree(v);
         for &[u, w] in graph.edges(v) {
             if side_of[u as usize] == 1 {
                 inside[u as usize] += w;
