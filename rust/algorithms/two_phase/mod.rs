@@ -153,6 +153,7 @@ fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
     let Bounded { members, volumes, count, .. } = clusters;
     run.begin("clusters to parts", u64::from(count) + members.len() as u64);
     let parts = schedule(&volumes[..count as usize], k, run)?;
+    run.advance(u64::from(count))?;
     let mut vertices: Buffer<Vertex> = Buffer::zeroed(members.len(), "vertices")?;
     for_each(&mut vertices, run, |v, vertex| {
         let member = &members[v];
