@@ -3,6 +3,7 @@
 pub mod dbh;
 pub mod edge_streams;
 pub mod grem;
+pub mod hep;
 pub mod multilevel;
 pub mod random;
 pub mod sigma;
@@ -28,4 +29,5 @@ pub const PARTITIONERS: &[Entry] = &[
     Entry::of::<two_phase::TwoPhase>(),
     Entry::of::<edge_streams::greedy::Greedy>(),
     Entry::of::<edge_streams::hdrf::Hdrf>(),
+    Entry::of::<hep::Hep>(),
 ];

@@ -21,6 +21,7 @@ pub const MAX_THREADS: usize = 1024;
 pub struct Run {
     pool: ThreadPool,
     budget: u64,
+    limited: bool,
     held: AtomicU64,
     tmp_dir: PathBuf,
     cancelled: AtomicBool,
@@ -82,6 +83,7 @@ impl Run {
         Ok(Run {
             pool,
             budget: budget.unwrap_or_else(budget::available),
+            limited: budget.is_some(),
             held: AtomicU64::new(0),
             tmp_dir: std::env::temp_dir(),
             cancelled: AtomicBool::new(false),
@@ -123,6 +125,11 @@ impl Run {
     /// Bytes this run may still take.
     pub fn budget(&self) -> u64 {
         self.budget.saturating_sub(self.held.load(Relaxed))
+    }
+
+    /// Whether the budget was given, and does not depend on the memory that happened to be free.
+    pub fn is_limited(&self) -> bool {
+        self.limited
     }
 
     /// Takes `bytes` off the budget for good: they stay in use beside whatever the run does next.

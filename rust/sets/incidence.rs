@@ -2,7 +2,7 @@
 //!
 //! **Memory.** `8 * ceil(k / 64)` bytes per vertex.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::bits::{ones, set};
 use crate::base::buffer::{Buffer, shared};
@@ -78,6 +78,16 @@ impl Shared<'_> {
     #[inline(always)]
     pub fn insert(&self, v: u32, part: u32) {
         set(&self.words[v as usize * self.stride + part as usize / 64], 1 << (part % 64));
+    }
+
+    /// The lowest part that both are in.
+    #[inline(always)]
+    pub fn first_common(&self, u: u32, v: u32) -> Option<u32> {
+        let [u, v] = [u, v].map(|id| &self.words[id as usize * self.stride..][..self.stride]);
+        u.iter().zip(v).zip((0..).step_by(64)).find_map(|((u, v), first)| {
+            let both = u.load(Relaxed) & v.load(Relaxed);
+            (both != 0).then(|| first + both.trailing_zeros())
+        })
     }
 
     /// Asks the memory for the parts of `v`.

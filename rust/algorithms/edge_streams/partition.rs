@@ -1,9 +1,10 @@
-//! All records of a graph streamed into parts, and nothing else: what HDRF and the greedy rule are.
+//! Records of a graph streamed into parts: all of them, which is what HDRF and the greedy rule are, or those without one.
 
 use std::path::Path;
 
 use super::loads::Balance;
-use super::{Affinity, EdgeStreamer, Limit, by_degree, loops};
+use super::{Affinity, EdgeStreamer, Limit, by_degree, choose, loops};
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
@@ -13,10 +14,33 @@ use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
 use crate::partition::{EdgePartition, EdgeParts};
+use crate::sets::incidence::Incidence;
 
 /// Bytes that [`stream_all`] takes, for `n` vertices and `m` records.
 pub fn memory(n: u64, m: u64, k: u32, out: Option<&Path>) -> u64 {
     EdgeStreamer::memory(n, m, k) + EdgeParts::memory(m, k, out)
+}
+
+/// Streams the records that have [`NONE`] instead of a part, but not the loops, at most `cap` records to a part.
+/// Returns where the vertices are present, and the loads.
+pub fn stream_open<V: Sync>(
+    edges: &dyn EdgeStream,
+    (vertices, degree): (&[V], impl Fn(&V) -> u32 + Sync),
+    mut streamer: EdgeStreamer,
+    cap: u64,
+    parts: &mut EdgeParts,
+    run: &Run,
+) -> Result<(Incidence, Vec<u64>)> {
+    // The limit never moves, so that the number of records to come does not matter.
+    streamer.begin(edges.num_edges(), Limit::constant(cap));
+    run.begin("streaming", edges.num_edges());
+    let open = |records: &[Record], parts: &[u32], chosen: &mut Vec<u32>| {
+        choose(records.len(), chosen, |index| parts[index] == NONE && records[index][0] != records[index][1]);
+    };
+    let worth = |records: &[Record], gains: &mut _| by_degree(vertices, &degree, records, gains);
+    streamer.stream_all(edges, parts, run, Some(&open), worth)?;
+    let EdgeStreamer { present, loads, .. } = streamer;
+    Ok((present, loads.records()))
 }
 
 /// Gives each record the part of the largest score, at most `ceil(balance * m / k)` records to a part.

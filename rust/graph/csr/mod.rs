@@ -83,13 +83,8 @@ impl Csr {
         let scan = if symmetric { degrees::scan_sources } else { degrees::scan };
         let Degrees { degree, loops, checksum } = scan(edges, run)?;
         let graph = Graph { n, m, loops, checksum };
-        let offsets = offsets(&degree, run)?;
         let home = Home((!in_memory).then(|| run.tmp_dir()));
-        let buckets = Buckets::new(degree, &offsets, run)?;
-        let mut neighbours = home.zeroed(buckets.num_entries(), "adjacency")?;
-        let mut sources = home.zeroed(buckets.num_entries(), "sources of the adjacency")?;
-        buckets.fill(edges, symmetric, &mut neighbours, &mut sources, run)?;
-        buckets.sort(&mut neighbours, &sources, run)?;
+        let (offsets, neighbours) = lists(edges, symmetric, degree, home, run)?;
         Ok(Arc::new(Csr { offsets, neighbours, graph, symmetric, in_memory: in_memory || files > 0 }))
     }
 
@@ -141,6 +136,37 @@ impl Csr {
     }
 }
 
+/// Where the list of each vertex begins, and all lists one after the other, in memory: those of [`Csr::build`] for a
+/// stream that is not symmetric, with known degrees.
+pub fn lists_in_memory(
+    edges: &dyn EdgeStream,
+    degree: Buffer<u32>,
+    run: &Run,
+) -> Result<(Buffer<u64>, Buffer<u32>)> {
+    lists(edges, false, degree, Home(None), run)
+}
+
+/// Bytes that [`lists_in_memory`] takes, the degrees included.
+pub fn lists_memory(n: u64, entries: u64, threads: usize) -> u64 {
+    6 * entries + building_memory(n, entries, threads)
+}
+
+fn lists(
+    edges: &dyn EdgeStream,
+    symmetric: bool,
+    degree: Buffer<u32>,
+    home: Home,
+    run: &Run,
+) -> Result<(Buffer<u64>, Buffer<u32>)> {
+    let offsets = offsets(&degree, run)?;
+    let buckets = Buckets::new(degree, &offsets, run)?;
+    let mut neighbours = home.zeroed(buckets.num_entries(), "adjacency")?;
+    let mut sources = home.zeroed(buckets.num_entries(), "sources of the adjacency")?;
+    buckets.fill(edges, symmetric, &mut neighbours, &mut sources, run)?;
+    buckets.sort(&mut neighbours, &sources, run)?;
+    Ok((offsets, neighbours))
+}
+
 fn most_entries(edges: &dyn EdgeStream, symmetric: bool) -> u64 {
     edges.num_edges().saturating_mul(if symmetric { 1 } else { 2 })
 }
@@ -157,9 +183,12 @@ fn fits(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> bool {
 
 /// Bytes that are needed wherever the entries lie.
 fn working_memory(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> u64 {
-    let n = edges.num_vertices();
-    let build = 12 * n + 8 + buckets::memory(n, most_entries(edges, symmetric), run.threads() as u64);
+    let build = building_memory(edges.num_vertices(), most_entries(edges, symmetric), run.threads());
     build.max(degrees::memory(edges, run))
+}
+
+fn building_memory(n: u64, entries: u64, threads: usize) -> u64 {
+    12 * n + 8 + buckets::memory(n, entries, threads as u64)
 }
 
 /// Where the neighbours of each vertex begin, and the number of all.

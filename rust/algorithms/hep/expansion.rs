@@ -1,0 +1,375 @@
+//! Neighbourhood expansion over the lists of the low vertices, one part after the other.
+
+use std::ops::Range;
+
+use super::queue::{Queue, Vertex};
+use crate::base::NONE;
+use crate::base::buffer::{Buffer, reserved};
+use crate::base::error::Result;
+use crate::base::prefetch::prefetch;
+use crate::base::random::Permutation;
+use crate::base::run::Run;
+use crate::sets::incidence::Incidence;
+
+/// [`Expanded::home`] of a high vertex.
+pub const HIGH: u32 = NONE - 1;
+
+/// Entries of a list that are looked at together.
+const CHUNK: usize = 64;
+/// How many vertices ahead of its use memory is asked for.
+const AHEAD: usize = 6;
+/// Cache lines of a list that are asked for; the processor follows longer ones by itself.
+const LINES: usize = 3;
+/// Entries or vertices between two looks at the cancel flag.
+const CHECK_EVERY: usize = 1 << 14;
+
+/// What an expansion needs to know besides the lists.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule<'a> {
+    /// Degrees of all vertices.
+    pub degrees: &'a [u32],
+    /// The largest degree of a low vertex.
+    pub threshold: u32,
+    /// The mean degree.
+    pub mean: f64,
+    /// Number of parts.
+    pub k: u32,
+    /// The most records of a part.
+    pub cap: u64,
+    /// Seed of the order in which expansions begin.
+    pub seed: u64,
+}
+
+/// What an expansion leaves.
+#[derive(Debug)]
+pub struct Expanded {
+    /// The parts that each low vertex has joined.
+    pub present: Incidence,
+    /// Records of each part.
+    pub loads: Vec<u64>,
+    /// The part that took all records left of a low vertex, those with high ends included; [`NONE`] without one;
+    /// [`HIGH`].
+    pub home: Buffer<u32>,
+}
+
+/// An expansion at work on one part.
+struct Expansion<'a> {
+    rule: Rule<'a>,
+    offsets: &'a [u64],
+    entries: &'a mut [u32],
+    vertices: Buffer<Vertex>,
+    queue: Queue,
+    /// Which vertices are in the part, and a list of them.
+    inside: Buffer<u64>,
+    members: Vec<u32>,
+    present: Incidence,
+    part: u32,
+    load: u64,
+    /// Records of the lists, and of their vertices with high ends, that have no part yet.
+    left: u64,
+    /// The order in which expansions begin, gone through twice, and how far it is.
+    order: Permutation,
+    next: u64,
+    /// Entries looked at since the last look at the cancel flag.
+    looked: usize,
+    run: &'a Run,
+}
+
+/// Bytes for `n` vertices with lists of at most `longest` entries, the lists not included.
+pub fn memory(n: u64, longest: u64, k: u32) -> u64 {
+    let vertex = size_of::<Vertex>() as u64 + 4;
+    vertex * n + n / 8 + 8 + Queue::memory(n, longest) + Incidence::memory(n, k) + 8 * u64::from(k)
+}
+
+/// Expands all parts over the low neighbours of low vertices: where each list begins, and the lists.
+pub fn expand((offsets, mut entries): (Buffer<u64>, Buffer<u32>), rule: Rule, run: &Run) -> Result<Expanded> {
+    let mut expansion = Expansion::new(&offsets, &mut entries, rule, run)?;
+    let mut loads = vec![0; rule.k as usize];
+    run.begin("expansion", expansion.left.max(1));
+    for (part, load) in (0..).zip(&mut loads) {
+        if expansion.left == 0 {
+            break;
+        }
+        (expansion.part, expansion.load) = (part, 0);
+        if part == rule.k - 1 && expansion.left <= rule.cap {
+            expansion.take_all()?;
+        } else {
+            expansion.grow(expansion.left.div_ceil(u64::from(rule.k - part)).min(rule.cap))?;
+            expansion.clean_up()?;
+        }
+        *load = expansion.load;
+        run.advance(*load)?;
+    }
+    let Expansion { vertices, present, .. } = expansion;
+    drop((offsets, entries));
+    let mut home = Buffer::zeroed(vertices.len(), "parts of low vertices")?;
+    for (home, vertices) in home.chunks_mut(CHECK_EVERY).zip(vertices.chunks(CHECK_EVERY)) {
+        home.iter_mut().zip(vertices).for_each(|(home, vertex)| *home = vertex.home);
+        run.check()?;
+    }
+    Ok(Expanded { present, loads, home })
+}
+
+impl<'a> Expansion<'a> {
+    fn new(offsets: &'a [u64], entries: &'a mut [u32], rule: Rule<'a>, run: &'a Run) -> Result<Self> {
+        let n = rule.degrees.len();
+        let mut vertices: Buffer<Vertex> = Buffer::zeroed(n, "vertices")?;
+        let (mut left, mut longest) = (0, 0);
+        for (v, (vertex, &degree)) in vertices.iter_mut().zip(rule.degrees).enumerate() {
+            let length = (offsets[v + 1] - offsets[v]) as u32;
+            let home = if degree > rule.threshold { HIGH } else { NONE };
+            *vertex = Vertex { length, external: 0, slot: NONE, home };
+            longest = longest.max(length as usize);
+            // Each record between low ends is counted at both.
+            left += if length > 0 { 2 * u64::from(degree) - u64::from(length) } else { 0 };
+            if v % CHECK_EVERY == 0 {
+                run.check()?;
+            }
+        }
+        Ok(Self {
+            rule,
+            offsets,
+            entries,
+            vertices,
+            queue: Queue::new(n, longest)?,
+            inside: Buffer::zeroed(n / 64 + 1, "vertices of a part")?,
+            members: reserved(n, "vertices of a part")?,
+            present: Incidence::new(n, rule.k)?,
+            part: 0,
+            load: 0,
+            left: left / 2,
+            order: Permutation::new(rule.seed, n as u64),
+            next: 0,
+            looked: 0,
+            run,
+        })
+    }
+
+    /// Expands vertices until the part has `target` records, or the next vertex does not fit, or nothing is left.
+    fn grow(&mut self, target: u64) -> Result<()> {
+        while self.load < target {
+            let v = match self.queue.pop(&mut self.vertices) {
+                Some(v) => v,
+                None => {
+                    let Some(v) = self.seed()? else { return Ok(()) };
+                    self.enter(v);
+                    self.vertices[v as usize].external = self.vertices[v as usize].length;
+                    v
+                }
+            };
+            if !self.expand(v)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Has all neighbours of `v` join, and its records with high ends placed; false if the part is full before.
+    fn expand(&mut self, v: u32) -> Result<bool> {
+        let list = self.list(v);
+        prefetch(self.rule.degrees, v as usize);
+        let mut outside = [0; CHUNK];
+        for start in list.clone().step_by(CHUNK) {
+            let end = list.end.min(start + CHUNK);
+            let count = select(&self.entries[start..end], &self.inside, false, &mut outside);
+            let outside = &outside[..count];
+            outside.iter().for_each(|&u| self.prefetch(u));
+            outside.iter().take(AHEAD).for_each(|&u| self.prefetch_list(u));
+            for (index, &u) in outside.iter().enumerate() {
+                if let Some(&later) = outside.get(index + AHEAD) {
+                    self.prefetch_list(later);
+                }
+                // Of parallel records the first was enough.
+                if !self.is_inside(u) && !self.join(u)? {
+                    return Ok(false);
+                }
+            }
+            self.look(end - start)?;
+        }
+        Ok(self.settle(v))
+    }
+
+    /// Brings `v` into the part with all its records to vertices there; false if they do not fit.
+    #[inline(always)]
+    fn join(&mut self, v: u32) -> Result<bool> {
+        let list = self.list(v);
+        let room = self.rule.cap - self.load;
+        let inside = || self.entries[list.clone()].iter().filter(|&&u| self.is_inside(u)).count();
+        if list.len() as u64 > room && inside() as u64 > room {
+            return Ok(false);
+        }
+        self.enter(v);
+        let (mut joined, mut near) = (0, [0; CHUNK]);
+        for start in list.clone().step_by(CHUNK) {
+            let end = list.end.min(start + CHUNK);
+            let count = select(&self.entries[start..end], &self.inside, true, &mut near);
+            joined += count;
+            near[..AHEAD.min(count)].iter().for_each(|&u| prefetch(&self.vertices, u as usize));
+            for index in 0..count {
+                let u = near[index];
+                prefetch(&self.vertices, near[(index + AHEAD) % CHUNK] as usize);
+                let vertex = &mut self.vertices[u as usize];
+                vertex.external -= 1;
+                if vertex.slot != NONE {
+                    self.queue.push(u, &mut self.vertices, self.run)?;
+                }
+            }
+            self.look(end - start)?;
+        }
+        self.load += joined as u64;
+        self.vertices[v as usize].external = (list.len() - joined) as u32;
+        self.queue.push(v, &mut self.vertices, self.run)?;
+        Ok(true)
+    }
+
+    /// Places the records of `v`, all neighbours of which are inside, with its high ends; false if they do not fit.
+    #[inline(always)]
+    fn settle(&mut self, v: u32) -> bool {
+        let high = self.with_high_ends(v);
+        let fits = self.load + high <= self.rule.cap;
+        if fits {
+            self.load += high;
+            self.vertices[v as usize].home = self.part;
+        }
+        fits
+    }
+
+    /// Takes the records that have a part now out of the lists of the members.
+    fn clean_up(&mut self) -> Result<()> {
+        let members = std::mem::take(&mut self.members);
+        let mut given_up = 0;
+        for (index, &v) in members.iter().enumerate() {
+            if let Some(&later) = members.get(index + 2 * AHEAD) {
+                self.prefetch(later);
+                self.present.prefetch(later);
+            }
+            if let Some(&later) = members.get(index + AHEAD) {
+                self.prefetch_list(later);
+            }
+            let Vertex { length, external, home, .. } = self.vertices[v as usize];
+            // The vertex that began is alone where its first neighbour does not fit.
+            if external < length {
+                self.present.insert(v, self.part);
+            }
+            if external > 0 {
+                self.compact(v);
+            } else if home == NONE && !self.settle(v) {
+                given_up += self.with_high_ends(v);
+            }
+            self.vertices[v as usize].length = external;
+            self.look(1 + length as usize)?;
+        }
+        for &v in &members {
+            self.vertices[v as usize].slot = NONE;
+            self.inside[v as usize / 64] = 0;
+            self.look(1)?;
+        }
+        self.queue.clear();
+        self.left -= self.load + given_up;
+        self.members = members;
+        self.members.clear();
+        Ok(())
+    }
+
+    /// Drops the entries of the list of `v` that are inside.
+    fn compact(&mut self, v: u32) {
+        let list = self.list(v);
+        let (mut kept, inside) = (list.start, &self.inside[..]);
+        for index in list {
+            let u = self.entries[index];
+            self.entries[kept] = u;
+            kept += usize::from(!is_inside(inside, u));
+        }
+    }
+
+    /// Places all that is left.
+    fn take_all(&mut self) -> Result<()> {
+        for v in 0..self.vertices.len() {
+            if self.vertices[v].length > 0 {
+                self.vertices[v].home = self.part;
+                self.present.insert(v as u32, self.part);
+            }
+            self.look(1)?;
+        }
+        self.load = std::mem::take(&mut self.left);
+        Ok(())
+    }
+
+    /// The vertex to begin with when nobody waits: in random order, at first those with lists up to the mean degree.
+    fn seed(&mut self) -> Result<Option<u32>> {
+        let n = self.vertices.len() as u64;
+        while self.next < 2 * n {
+            let v = self.order.of(self.next % n) as u32;
+            let length = self.vertices[v as usize].length;
+            let short = f64::from(length) <= self.rule.mean || self.next >= n;
+            if length > 0 && short && !self.is_inside(v) {
+                return Ok(Some(v));
+            }
+            self.next += 1;
+            self.look(1)?;
+        }
+        Ok(None)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, v: u32) {
+        prefetch(&self.vertices, v as usize);
+        prefetch(self.offsets, v as usize);
+    }
+
+    #[inline(always)]
+    fn prefetch_list(&self, v: u32) {
+        let start = self.offsets[v as usize] as usize;
+        (0..LINES).for_each(|line| prefetch(self.entries, start + 16 * line));
+    }
+
+    #[inline(always)]
+    fn list(&self, v: u32) -> Range<usize> {
+        let start = self.offsets[v as usize] as usize;
+        start..start + self.vertices[v as usize].length as usize
+    }
+
+    /// Records of `v` with high ends.
+    #[inline(always)]
+    fn with_high_ends(&self, v: u32) -> u64 {
+        let v = v as usize;
+        u64::from(self.rule.degrees[v]) - (self.offsets[v + 1] - self.offsets[v])
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, v: u32) {
+        self.inside[v as usize / 64] |= 1 << (v % 64);
+        self.members.push(v);
+    }
+
+    #[inline(always)]
+    fn is_inside(&self, v: u32) -> bool {
+        is_inside(&self.inside, v)
+    }
+
+    #[inline(always)]
+    fn look(&mut self, entries: usize) -> Result<()> {
+        self.looked += entries;
+        if self.looked < CHECK_EVERY {
+            return Ok(());
+        }
+        self.looked = 0;
+        self.run.check()
+    }
+}
+
+/// Collects the vertices that are inside, or those that are not, without a branch that nobody can predict.
+#[inline(always)]
+fn select(vertices: &[u32], inside: &[u64], wanted: bool, into: &mut [u32; CHUNK]) -> usize {
+    let mut count = 0;
+    for &v in vertices {
+        into[count] = v;
+        count += usize::from(is_inside(inside, v) == wanted);
+    }
+    count
+}
+
+#[inline(always)]
+fn is_inside(inside: &[u64], v: u32) -> bool {
+    inside[v as usize / 64] >> (v % 64) & 1 == 1
+}

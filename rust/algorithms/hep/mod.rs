@@ -1,0 +1,238 @@
+//! HEP, the hybrid edge partitioner: neighbourhood expansion in memory, and a stream for the records of hubs.
+//!
+//! **Requirements.** Any graph; the records in any order, read five times. Memory for the records between vertices of
+//! low degree; `tau` says what is low.
+//!
+//! **Memory.** A record between low ends takes 8 bytes, 12 while the lists are built. A vertex takes 49 bytes and k bits,
+//! a part 48 bytes, the result is written after the lists are gone. The need is computed from the degrees before
+//! anything of that size is allocated. Where it exceeds the budget, the error names the largest tau that does not, and
+//! [`Tau::Fit`] takes it.
+//!
+//! **Algorithm.** With `cap = ceil(balance * m / k)`, a vertex is *high* if `d(v) > min(tau * 2m' / n, cap)`, else *low*.
+//! 1. *Lists.* The low neighbours of each low vertex. High vertices have no list and are in none.
+//! 2. *Expansion* of one part after the other, over the lists. The part is a set S of low vertices that grows: of those
+//!    in S that have not been expanded, the one with the fewest neighbours outside S is (ties: the one for which that
+//!    number has changed last); its neighbours outside *join*, in ascending order. If there is none, the next vertex with a
+//!    list begins, in random order, first those with at most `2m' / n` neighbours left, then any. A record between low
+//!    ends belongs to the first part that both have joined, so that its load is counted when the second one joins. A
+//!    record between a low end and a high one belongs to the part in which the low end has given up its last neighbour. A
+//!    part is complete when it has its share `ceil(left / parts left)` of what expansion can place, or when the next
+//!    vertex would exceed the cap. Then the lists of its vertices are freed of the entries inside S, which is all that
+//!    later parts need to know of it. The last part takes what is left, if that fits.
+//! 3. *Placing.* One pass finds the part of each record from the parts of its ends: the lowest that both have, or the
+//!    last of the low end. So no entry needs to know its record, and no record is placed twice.
+//! 4. *Streaming.* What has no part yet, mostly records between two high ends, is streamed by HDRF ([`EdgeStreamer`])
+//!    from the degrees, the replicas and the loads that are there; then come loops ([`loops`]).
+//!
+//! It differs from the paper where that costs nothing and gains something. There, lists of low vertices hold their high
+//! neighbours, and a record of such a pair is placed when its low end first joins, which spreads hubs over the parts that
+//! the boundary touches, and takes memory; here the low end decides once, where it is inside. Vertices begin in random
+//! order as in NE, not by id. The parts share what the expansion places evenly, so that the last one is no smaller. A
+//! vertex with more records than a part holds is high, which bounds the work by O(k m).
+//!
+//! **Parallelism.** Degrees, lists and placing by records; expansion and streaming are sequential, so that the result is
+//! that of the sequential rule for any number of threads.
+//!
+//! **Complexity.** O(n + m) for the passes; a list is scanned twice for every part that its vertex has joined:
+//! O(RF · m') in the expansion, where RF is the replication factor. Streaming is O(k) per record that is left.
+//!
+//! **Source.** Mayer, Jacobsen, "Hybrid Edge Partitioner: Partitioning Large Power-Law Graphs under Memory Constraints",
+//! SIGMOD 2021. Expansion: Zhang, Wei, Liu, Tang, Li, "Graph Edge Partitioning via Neighborhood Heuristic", KDD 2017.
+
+mod expansion;
+mod placing;
+mod pruning;
+mod queue;
+
+use std::path::Path;
+
+use crate::algorithms::edge_streams::loads::Balance;
+use crate::algorithms::edge_streams::partition::stream_open;
+use crate::algorithms::edge_streams::{EdgeStreamer, loops};
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+use crate::capacity::{cap, validate_balance, validate_parts};
+use crate::edges::EdgeStream;
+use crate::graph::csr;
+use crate::graph::degrees;
+use crate::graph::degrees::Degrees;
+use crate::graph::identity::Graph;
+use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
+use crate::partition::parameters::{Value, Values};
+use crate::partition::{EdgePartition, EdgeParts, Of};
+use expansion::{Rule, expand};
+use pruning::{Pruned, largest_tau, memory_of_largest_tau, most_and_sum};
+
+/// Up to which degree a vertex is low, in mean degrees.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Tau {
+    /// This many; 0 streams all records, infinity none.
+    Value(f64),
+    /// As many as the memory budget allows.
+    Fit,
+}
+
+/// Parameters of HEP.
+#[derive(Debug, Clone)]
+pub struct Hep {
+    /// Number of parts.
+    pub k: u32,
+    /// A part gets at most `ceil(balance * m / k)` records.
+    pub balance: f64,
+    /// Which vertices are low.
+    pub tau: Tau,
+    /// Seed of the order in which vertices begin.
+    pub seed: u64,
+}
+
+/// The graph and where its parts go, for estimates.
+struct Plan<'a> {
+    n: u64,
+    m: u64,
+    k: u32,
+    out: Option<&'a Path>,
+    threads: usize,
+}
+
+impl Hep {
+    /// The defaults.
+    pub fn new(k: u32) -> Self {
+        Self { k, balance: 1.05, tau: Tau::Value(10.0), seed: 0 }
+    }
+
+    fn validate(&self) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        match self.tau {
+            Tau::Value(tau) if tau.is_nan() || tau < 0.0 => {
+                Err(Error::parameter("tau", format!("{tau}; a number of at least 0 is needed, as 10")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The partition, and the tau that it was made with.
+    pub fn partition_with_tau(
+        &self,
+        edges: &dyn EdgeStream,
+        out: Option<&Path>,
+        run: &Run,
+    ) -> Result<(EdgePartition, f64)> {
+        self.validate()?;
+        let (n, m, k) = (edges.num_vertices(), edges.num_edges(), self.k);
+        let plan = Plan { n, m, k, out, threads: run.threads() };
+        run.require(
+            plan.memory(0, 0),
+            format!(
+                "hep on {n} vertices and {m} records, even with tau = 0 (write the parts to a file with out=)"
+            ),
+        )?;
+        let Degrees { degree: degrees, loops, checksum } = degrees::scan(edges, run)?;
+        let cap = cap(self.balance, m, k);
+        let mean = 2.0 * (m - loops) as f64 / n.max(1) as f64;
+        let fits = |longest, entries| plan.memory(entries, longest) <= run.budget();
+        let largest = || largest_tau(edges, &degrees, mean, cap, fits, run);
+        let tau = match self.tau {
+            Tau::Value(tau) => tau,
+            Tau::Fit => largest()?,
+        };
+        let threshold = ((tau * mean) as u64).min(cap).min(u32::MAX.into()) as u32;
+        let pruned = Pruned::new(edges, &degrees, threshold, run)?;
+        let lengths = degrees::scan(&pruned, run)?.degree;
+        let (longest, entries) = most_and_sum(&lengths, run)?;
+        if !fits(longest, entries) {
+            let what = format!("hep with tau = {tau} on {n} vertices and {} of {m} records", entries / 2);
+            run.require(plan.memory(entries, longest), format!("{what} (tau = {} fits)", largest()?))?;
+        }
+        let lists = csr::lists_in_memory(&pruned, lengths, run)?;
+        drop(pruned);
+        let rule = Rule { degrees: &degrees, threshold, mean, k, cap, seed: self.seed };
+        let mut expanded = expand(lists, rule, run)?;
+        let mut parts = EdgeParts::new(m, k, out)?;
+        placing::place(edges, &mut expanded, &mut parts, run)?;
+        let state = (expanded.present, &expanded.loads[..]);
+        let streamer = EdgeStreamer::resume(state, cap, Balance::Records(1.0))?;
+        drop(expanded.home);
+        let known = (&degrees[..], |&degree: &u32| degree);
+        let (mut present, mut loads) = stream_open(edges, known, streamer, cap, &mut parts, run)?;
+        if loops > 0 {
+            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
+        }
+        let graph = Graph { n, m, loops, checksum };
+        Ok((EdgePartition { parts, k, loads, cap: Some(cap), graph }, tau))
+    }
+}
+
+impl Hep {
+    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+        self.partition_with_tau(edges, out, run).map(|(partition, _)| partition)
+    }
+}
+
+impl Plan<'_> {
+    /// Most bytes at one time with lists of so many entries, up to `longest` to a list.
+    fn memory(&self, entries: u64, longest: u64) -> u64 {
+        let Plan { n, m, threads, .. } = *self;
+        let scan = degrees::needed(n, threads).max(memory_of_largest_tau(m, threads));
+        let building = csr::lists_memory(n, entries, threads);
+        let expanding = 8 * n + 8 + 4 * entries + expansion::memory(n, longest, self.k);
+        let placing = EdgeStreamer::memory(n, m, self.k) + 8 * u64::from(self.k);
+        let placing = placing + EdgeParts::memory(m, self.k, self.out);
+        4 * n + Pruned::memory(n) + scan.max(building).max(expanding).max(placing)
+    }
+}
+
+describe! {
+    /// Partition the edge records with HEP: in memory where degrees are low, in a stream where they are high.
+    ///
+    /// Parts grow one after the other over the records between vertices of low degree, each by the vertex that brings the
+    /// fewest new neighbours; the records of hubs are streamed afterwards to where their ends are. Usually it makes the
+    /// fewest replicas of the edge partitioners here, and gives up some of their balance. Takes 12 bytes for each record
+    /// between vertices of low degree, 49 bytes and k bits per vertex, and the result.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Mayer and Jacobsen, "Hybrid Edge Partitioner: Partitioning Large Power-Law Graphs under Memory
+    /// Constraints", SIGMOD 2021. Every record has one part, and no part exceeds the cap. Unlike the published program,
+    /// a record between a vertex of low degree and a hub goes where the former has given up its last neighbour; vertices
+    /// begin in random order; and a vertex with more records than a part may hold counts as a hub.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+    /// >>> part = fp.hep(two_triangles, k=2)
+    /// >>> fp.evaluate(two_triangles, part).totals["rf"][0]
+    /// 1.0
+    Hep => "hep", &[Of::Edges];
+    /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
+    balance: ratio(1.05);
+    /// Vertices with up to ``tau`` times the mean degree are of low degree, 0 or more. More take more memory and make
+    /// fewer replicas. Where the memory allowed has no room for it, the error names the largest that fits. "fit" takes
+    /// that, needs ``memory_limit``, and leaves the number it chose in ``parameters``.
+    tau: number_or(10.0, "fit");
+    /// Of the order in which vertices begin; None is 0.
+    seed: seed();
+}
+
+impl Partitioner for Hep {
+    fn new(values: &mut Values) -> Result<Self> {
+        let tau = values.ratio("tau").map_or(Tau::Fit, Tau::Value);
+        Ok(Hep { k: values.k, balance: values.number("balance"), tau, seed: values.seed() })
+    }
+
+    fn memory(&self, shape: &Shape, threads: usize) -> u64 {
+        // As if all records were between vertices of low degree.
+        Plan { n: shape.n, m: shape.m, k: self.k, out: None, threads }.memory(2 * shape.m, shape.n)
+    }
+
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+        if self.tau == Tau::Fit && !run.is_limited() {
+            let what = "\"fit\" needs memory_limit, or the partition would depend on the memory that happens to be free";
+            return Err(Error::parameter("tau", what));
+        }
+        let (partition, tau) = self.partition_with_tau(input.edges(), input.out(), run)?;
+        Ok(Outcome { chosen: vec![("tau", Value::Number(tau))], ..partition.into() })
+    }
+}

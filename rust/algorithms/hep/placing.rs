@@ -1,0 +1,58 @@
+//! The records of the parts that vertices have joined.
+
+use super::expansion::{Expanded, HIGH};
+use crate::base::NONE;
+use crate::base::error::Result;
+use crate::base::prefetch::prefetch;
+use crate::base::run::Run;
+use crate::edges::{EdgeStream, Record};
+use crate::partition::EdgeParts;
+use crate::sets::incidence::Shared;
+
+/// How many records ahead memory is asked for.
+const AHEAD: usize = 24;
+
+/// Gives each record that the expansion has placed its part, and the others the mark. High vertices become present
+/// where their records are.
+pub fn place(
+    edges: &dyn EdgeStream,
+    expanded: &mut Expanded,
+    parts: &mut EdgeParts,
+    run: &Run,
+) -> Result<()> {
+    let Expanded { present, home, .. } = expanded;
+    let present = present.shared();
+    run.begin("placing", edges.num_edges());
+    let step = |(): &mut (), _, records: &[Record], parts: &mut [u32]| {
+        for (index, (&record, part)) in records.iter().zip(parts).enumerate() {
+            if let Some(later) = records.get(index + AHEAD) {
+                later.iter().for_each(|&id| {
+                    prefetch(home, id as usize);
+                    present.prefetch(id);
+                });
+            }
+            *part = part_of(record, home, &present);
+        }
+        Ok(())
+    };
+    parts.update(edges, run, || Ok(()), step).map(drop)
+}
+
+#[inline(always)]
+fn part_of([u, v]: Record, home: &[u32], present: &Shared) -> u32 {
+    if u == v {
+        return NONE;
+    }
+    let (low, high) = match [home[u as usize], home[v as usize]] {
+        [HIGH, part] => (part, u),
+        [part, HIGH] => (part, v),
+        _ => return present.first_common(u, v).unwrap_or(NONE),
+    };
+    if low >= HIGH {
+        return NONE;
+    }
+    present.insert(high, low);
+    low
+}
+
+const _: () = assert!(HIGH < NONE);

@@ -1,0 +1,130 @@
+//! Which records are in memory: those whose ends both have a low degree.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use crate::base::error::Result;
+use crate::base::run::Run;
+use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::pass::pass;
+use crate::sets::bits::Bits;
+
+/// Vertices between two looks at the cancel flag.
+const CHUNK: usize = 1 << 16;
+/// Bytes of an entry of a [`histogram`] map, its free places included.
+const BYTES_PER_DEGREE: u64 = 64;
+
+/// The records between low ends; all others are loops, which nobody stores.
+pub struct Pruned<'a> {
+    edges: &'a dyn EdgeStream,
+    high: Bits,
+}
+
+impl<'a> Pruned<'a> {
+    /// Bytes for `n` vertices.
+    pub fn memory(n: u64) -> u64 {
+        Bits::memory(n)
+    }
+
+    /// The records of `edges` whose ends have degrees up to `threshold`.
+    pub fn new(edges: &'a dyn EdgeStream, degrees: &[u32], threshold: u32, run: &Run) -> Result<Self> {
+        let mut high = Bits::new(degrees.len() as u64, "vertices of high degree")?;
+        run.each(degrees.len(), |v| {
+            if degrees[v as usize] > threshold {
+                high.insert(v);
+            }
+        })?;
+        Ok(Self { edges, high })
+    }
+}
+
+// SAFETY: the ids are those of another stream.
+unsafe impl EdgeStream for Pruned<'_> {
+    fn num_vertices(&self) -> u64 {
+        self.edges.num_vertices()
+    }
+
+    fn num_edges(&self) -> u64 {
+        self.edges.num_edges()
+    }
+
+    fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
+        self.edges.block(range, buf)?;
+        let is_high = |id: u32| self.high.contains(id);
+        for [u, v] in buf.iter_mut() {
+            *v = if is_high(*u) | is_high(*v) { *u } else { *v };
+        }
+        Ok(buf)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.edges.check_unchanged()
+    }
+}
+
+/// The largest of `values`, and their sum.
+pub fn most_and_sum(values: &[u32], run: &Run) -> Result<(u64, u64)> {
+    values.chunks(CHUNK).try_fold((0, 0), |(most, sum), values| {
+        run.check()?;
+        let all = values.iter().fold((0, 0), |(most, sum), &value| (value.max(most), sum + u64::from(value)));
+        Ok((most.max(all.0.into()), sum + all.1))
+    })
+}
+
+/// Bytes of [`largest_tau`] on `m` records, the degrees of which take at most `2 sqrt(m)` values.
+pub fn memory_of_largest_tau(m: u64, threads: usize) -> u64 {
+    BYTES_PER_DEGREE * 2 * (m.isqrt() + 1) * (threads as u64 + 1)
+}
+
+/// The largest tau of few digits at which the entries of the lists fit: `fits` is asked with the length of the
+/// longest list, at most, and their number.
+pub fn largest_tau(
+    edges: &dyn EdgeStream,
+    degrees: &[u32],
+    mean: f64,
+    most: u64,
+    fits: impl Fn(u64, u64) -> bool,
+    run: &Run,
+) -> Result<f64> {
+    let (mut entries, mut low, mut next) = (0, 0, None);
+    for (degree, count) in histogram(edges, degrees, run)? {
+        entries += count;
+        if u64::from(degree) > most || !fits(degree.into(), entries) {
+            next = Some(degree);
+            break;
+        }
+        low = degree;
+    }
+    Ok(between(low, next.unwrap_or(low + 1), mean))
+}
+
+/// Ends of records by the larger degree of both, ascending.
+fn histogram(edges: &dyn EdgeStream, degrees: &[u32], run: &Run) -> Result<Vec<(u32, u64)>> {
+    run.begin("records by degree", edges.num_edges());
+    let init = || Ok(FxHashMap::<u32, u64>::default());
+    let count = |counts: &mut FxHashMap<u32, u64>, _, records: &[Record]| {
+        for &[u, v] in records.iter().filter(|[u, v]| u != v) {
+            *counts.entry(degrees[u as usize].max(degrees[v as usize])).or_default() += 2;
+        }
+        Ok(())
+    };
+    let mut sum = FxHashMap::default();
+    for counts in pass(edges, run, BLOCK, usize::MAX, init, count)? {
+        counts.into_iter().for_each(|(degree, count)| *sum.entry(degree).or_default() += count);
+    }
+    let mut sum: Vec<_> = sum.into_iter().collect();
+    sum.sort_unstable();
+    Ok(sum)
+}
+
+/// Of the numbers whose product with `mean` is at least `low` and less than `next`, those of the fewest decimals, and of
+/// these the largest.
+fn between(low: u32, next: u32, mean: f64) -> f64 {
+    let rounded = |digits| {
+        let scale = 10_f64.powi(digits);
+        ((f64::from(next) / mean * scale).ceil() - 1.0) / scale
+    };
+    let found = (0..=17).map(rounded).find(|tau| (f64::from(low)..f64::from(next)).contains(&(tau * mean)));
+    found.unwrap_or(if mean > 0.0 { (f64::from(low) + 0.5) / mean } else { 0.0 })
+}

@@ -1,0 +1,130 @@
+//! The vertices that wait for expansion: the least external degree first, of equal ones the last to get it.
+//!
+//! A stack for each degree. A vertex whose degree falls is pushed again, and its old entry, which
+//! [`Vertex::slot`] no longer names, is dropped where it is met. All entries lie in one arena in the order of their
+//! pushes, so that a push touches no vertex but its own; when the arena is full, the dropped ones are squeezed out.
+
+use bytemuck::Zeroable;
+
+use crate::base::NONE;
+use crate::base::buffer::Buffer;
+use crate::base::error::Result;
+use crate::base::run::Run;
+
+/// Entries beyond those of waiting vertices before the arena is squeezed.
+const SLACK: usize = 1 << 15;
+/// Entries between two looks at the cancel flag.
+const CHECK_EVERY: usize = 1 << 16;
+
+/// What is known of a vertex, in a quarter of a cache line.
+#[derive(Debug, Clone, Copy, Zeroable)]
+#[repr(C, align(16))]
+pub struct Vertex {
+    /// Entries left in its list.
+    pub length: u32,
+    /// How many of them lead out of the part, while the vertex is in it.
+    pub external: u32,
+    /// Its entry in the queue, or [`NONE`].
+    pub slot: u32,
+    /// See [`super::expansion::Expanded::home`].
+    pub home: u32,
+}
+
+/// The queue.
+#[derive(Debug)]
+pub struct Queue {
+    /// Vertices, and the entry below each in its stack.
+    arena: Buffer<[u32; 2]>,
+    filled: usize,
+    /// From so many entries on the arena is squeezed.
+    full: usize,
+    tops: Buffer<u32>,
+    /// No stack below has entries.
+    lowest: usize,
+    waiting: usize,
+}
+
+impl Queue {
+    /// Bytes for `n` vertices of at most `longest` entries.
+    pub fn memory(n: u64, longest: u64) -> u64 {
+        8 * room(n as usize, longest as usize) as u64 + 4 * (longest + 1)
+    }
+
+    /// An empty queue of up to `n` vertices of at most `longest` entries.
+    pub fn new(n: usize, longest: usize) -> Result<Self> {
+        let mut tops = Buffer::zeroed(longest + 1, "queue")?;
+        tops.fill(NONE);
+        let arena = Buffer::zeroed(room(n, longest), "queue")?;
+        Ok(Self { arena, filled: 0, full: SLACK, tops, lowest: longest + 1, waiting: 0 })
+    }
+
+    /// Puts `v` where its external degree belongs.
+    #[inline(always)]
+    pub fn push(&mut self, v: u32, vertices: &mut [Vertex], run: &Run) -> Result<()> {
+        let Vertex { external, slot, .. } = &mut vertices[v as usize];
+        let key = *external as usize;
+        self.waiting += usize::from(*slot == NONE);
+        *slot = self.filled as u32;
+        self.arena[self.filled] = [v, self.tops[key]];
+        self.tops[key] = self.filled as u32;
+        self.lowest = self.lowest.min(key);
+        self.filled += 1;
+        if self.filled < self.full { Ok(()) } else { self.squeeze(vertices, run) }
+    }
+
+    /// Takes the first.
+    #[inline(always)]
+    pub fn pop(&mut self, vertices: &mut [Vertex]) -> Option<u32> {
+        if self.waiting == 0 {
+            return None;
+        }
+        loop {
+            let top = self.tops[self.lowest];
+            if top == NONE {
+                self.lowest += 1;
+                continue;
+            }
+            let [v, below] = self.arena[top as usize];
+            self.tops[self.lowest] = below;
+            let slot = &mut vertices[v as usize].slot;
+            if *slot == top {
+                *slot = NONE;
+                self.waiting -= 1;
+                return Some(v);
+            }
+        }
+    }
+
+    /// Forgets who waits; their slots are emptied by the caller.
+    pub fn clear(&mut self) {
+        self.waiting = 0;
+    }
+
+    /// Drops the entries that no vertex names.
+    #[inline(never)]
+    fn squeeze(&mut self, vertices: &mut [Vertex], run: &Run) -> Result<()> {
+        self.tops.fill(NONE);
+        let mut kept = 0;
+        for index in 0..self.filled {
+            let v = self.arena[index][0];
+            let Vertex { external, slot, .. } = &mut vertices[v as usize];
+            if *slot == index as u32 {
+                let top = &mut self.tops[*external as usize];
+                self.arena[kept] = [v, *top];
+                (*slot, *top) = (kept as u32, kept as u32);
+                kept += 1;
+            }
+            if index % CHECK_EVERY == 0 {
+                run.check()?;
+            }
+        }
+        self.filled = kept;
+        self.full = (2 * kept.max(self.tops.len()) + SLACK).min(self.arena.len());
+        Ok(())
+    }
+}
+
+/// Entries of the arena: twice those that can wait, as far as 32 bits number them.
+fn room(n: usize, longest: usize) -> usize {
+    (2 * n.max(longest + 1) + SLACK).min(NONE as usize)
+}
