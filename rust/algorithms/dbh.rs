@@ -22,7 +22,7 @@ use std::path::Path;
 use super::edge_streams::loops;
 use crate::base::NONE;
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
 use crate::capacity::validate_parts;
@@ -88,10 +88,7 @@ impl Dbh {
     fn hash(&self, degree: &[u32], records: &[Record], parts: &mut [u32], loads: &mut [u64]) {
         let k = u64::from(self.k);
         for (index, (&[u, v], part)) in records.iter().zip(parts).enumerate() {
-            if let Some(&[u, v]) = records.get(index + AHEAD) {
-                prefetch(degree, u as usize);
-                prefetch(degree, v as usize);
-            }
+            prefetch_ends(degree, records, index + AHEAD);
             if u == v {
                 *part = NONE;
                 continue;

@@ -15,8 +15,6 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::edge_streams::loops;
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
@@ -25,6 +23,7 @@ use crate::base::random::{Permutation, splitmix64};
 use crate::base::run::Run;
 use crate::capacity::{BalanceOn, Placing, cap, validate_parts};
 use crate::edges::EdgeStream;
+use crate::exec::scan::for_each;
 use crate::graph::degrees;
 use crate::graph::identity::Graph;
 use crate::partition::Of;
@@ -175,12 +174,7 @@ fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Graph> {
 fn assign(n: u64, run: &Run, part: impl Fn(u64) -> i32 + Sync) -> Result<Buffer<i32>> {
     let mut assignment: Buffer<i32> = Buffer::zeroed(n as usize, "parts")?;
     run.begin("assign", n);
-    run.install(|| {
-        assignment.par_chunks_mut(CHUNK).enumerate().try_for_each(|(chunk, parts)| {
-            parts.iter_mut().zip((chunk * CHUNK) as u64..).for_each(|(place, v)| *place = part(v));
-            run.advance(parts.len() as u64)
-        })
-    })?;
+    for_each(&mut assignment, run, |v, place| *place = part(v as u64))?;
     Ok(assignment)
 }
 

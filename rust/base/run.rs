@@ -4,8 +4,9 @@
 //! whose threads it lost, and the caller reads progress and cancels from any other thread.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -26,6 +27,7 @@ pub struct Run {
     phase: Mutex<&'static str>,
     done: AtomicU64,
     total: AtomicU64,
+    watch: Option<Mutex<Watch>>,
 }
 
 /// What a progress bar shows.
@@ -38,6 +40,25 @@ pub struct Progress {
     /// Units this step has.
     pub total: u64,
 }
+
+/// A step of a watched run.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// How far it came.
+    pub progress: Progress,
+    /// Most processor time between two looks at the cancel flag.
+    pub longest: Duration,
+}
+
+/// The steps of a run, and when it looked at the cancel flag last.
+#[derive(Debug)]
+struct Watch {
+    steps: Vec<Step>,
+    last: Duration,
+}
+
+/// Numbers between two looks of [`Run::each`].
+const STRIDE: u32 = 4096;
 
 impl Run {
     /// A run on `threads` threads (`None` or 0: as many CPUs as the process may use) within `budget` bytes
@@ -67,6 +88,7 @@ impl Run {
             phase: Mutex::new("start"),
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
+            watch: None,
         })
     }
 
@@ -76,6 +98,16 @@ impl Run {
             Some(tmp_dir) => Run { tmp_dir, ..self },
             None => self,
         }
+    }
+
+    /// The same run, which keeps account of its steps, for tests.
+    pub fn watched(self) -> Run {
+        Run { watch: Some(Mutex::new(Watch { steps: Vec::new(), last: processor_time() })), ..self }
+    }
+
+    /// The steps of a watched run.
+    pub fn steps(&self) -> Vec<Step> {
+        self.watch.as_ref().map_or_else(Vec::new, |watch| locked(watch).steps.clone())
     }
 
     /// Where temporary files belong: by default where the system has them.
@@ -131,11 +163,17 @@ impl Run {
         Ok(room.min(self.threads() as u64).min(most as u64).max(1) as usize)
     }
 
-    /// Begins a step of `total` units.
+    /// Begins a step of `total` units; a step without any is none.
     pub fn begin(&self, phase: &'static str, total: u64) {
-        *self.phase.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = phase;
+        if total == 0 {
+            return;
+        }
+        *locked(&self.phase) = phase;
         self.done.store(0, Relaxed);
         self.total.store(total, Relaxed);
+        if let Some(watch) = &self.watch {
+            locked(watch).steps.push(Step { progress: self.progress(), longest: Duration::ZERO });
+        }
     }
 
     /// Counts `units` as done; an error once the run is cancelled. Call it at least every millisecond of work.
@@ -146,7 +184,30 @@ impl Run {
 
     /// An error once the run is cancelled: a look at a flag, which costs next to nothing.
     pub fn check(&self) -> Result<()> {
+        if let Some(watch) = &self.watch {
+            self.note(watch);
+        }
         if self.cancelled.load(Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Does `each` of the numbers below `n`, in order, with a look at the cancel flag now and then.
+    pub fn each(&self, n: usize, mut each: impl FnMut(u32)) -> Result<()> {
+        let n = n as u32;
+        for start in (0..n).step_by(STRIDE as usize) {
+            (start..start + STRIDE.min(n - start)).for_each(&mut each);
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn note(&self, watch: &Mutex<Watch>) {
+        let mut watch = locked(watch);
+        let (now, progress) = (processor_time(), self.progress());
+        let stretch = now - std::mem::replace(&mut watch.last, now);
+        if let Some(step) = watch.steps.last_mut() {
+            *step = Step { progress, longest: step.longest.max(stretch) };
+        }
     }
 
     /// Asks the run to stop.
@@ -157,11 +218,23 @@ impl Run {
     /// How far the run is.
     pub fn progress(&self) -> Progress {
         Progress {
-            phase: *self.phase.lock().unwrap_or_else(|poisoned| poisoned.into_inner()),
+            phase: *locked(&self.phase),
             done: self.done.load(Relaxed),
             total: self.total.load(Relaxed),
         }
     }
+}
+
+fn locked<T>(item: &Mutex<T>) -> MutexGuard<'_, T> {
+    item.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// What the process has had of its processors.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[cfg(test)]

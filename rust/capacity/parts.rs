@@ -114,12 +114,26 @@ impl<const D: usize> Parts<D> {
         )
     }
 
-    /// The first part of the tree `root` that has at most `room`.
-    fn first(&self, root: u32, room: Load<D>) -> Option<u32> {
-        let node = self.nodes.get(root as usize).filter(|node| fits(node.least, room))?;
-        let [before, after] = node.children;
-        let before = self.first(before, room).or_else(|| fits(node.load, room).then_some(root));
-        before.or_else(|| self.first(after, room))
+    /// The first part of the tree `root` that has at most `room`, which leaves out the tree's own bound.
+    fn first(&self, mut root: u32, room: Load<D>) -> Option<u32> {
+        loop {
+            let node = self.nodes.get(root as usize)?;
+            let [before, after] = node.children;
+            if self.nodes.get(before as usize).is_some_and(|before| fits(before.least, room)) {
+                if D <= 2 {
+                    // The part with the least load under the only other bound is one.
+                    root = before;
+                    continue;
+                }
+                if let Some(part) = self.first(before, room) {
+                    return Some(part);
+                }
+            }
+            if fits(node.load, room) {
+                return Some(root);
+            }
+            root = after;
+        }
     }
 
     /// Whether `part` comes before `other` in a tree.

@@ -16,14 +16,13 @@
 //! after Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community detection in very large
 //! networks", 2017.
 
-use rayon::prelude::*;
-
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::{prefetch, prefetch_ends};
 use crate::base::run::Run;
-use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::edges::{EdgeStream, Record};
 use crate::exec::follow::{Follower, follow};
+use crate::exec::scan::for_each;
 
 /// How many records ahead memory is asked for.
 const AHEAD: usize = 24;
@@ -66,8 +65,8 @@ impl Bounded {
         batch: Option<u64>,
         run: &Run,
     ) -> Result<Self> {
+        run.begin("clustering", degree.len() as u64 + edges.num_edges());
         let mut clusters = Self::new(degree, bound, run)?;
-        run.begin("clustering", edges.num_edges());
         follow(&mut clusters, edges, batch, run)?;
         Ok(clusters)
     }
@@ -75,24 +74,14 @@ impl Bounded {
     fn new(degree: Buffer<u32>, bound: u64, run: &Run) -> Result<Self> {
         let n = degree.len();
         let mut members: Buffer<Member> = Buffer::zeroed(n, "clusters of the vertices")?;
-        run.install(|| {
-            let chunks = members.par_chunks_mut(BLOCK as usize).zip(degree.par_chunks(BLOCK as usize));
-            chunks.try_for_each(|(members, degrees)| {
-                let both = members.iter_mut().zip(degrees);
-                both.for_each(|(member, &degree)| *member = Member { degree, cluster: n as u32 });
-                run.check()
-            })
-        })?;
+        for_each(&mut members, run, |v, member| *member = Member { degree: degree[v], cluster: n as u32 })?;
         drop(degree);
         Ok(Self { members, volumes: Buffer::zeroed(n, "volumes of the clusters")?, count: 0, bound })
     }
 
     #[inline(always)]
     fn look_ahead(&self, records: &[Record], index: usize) {
-        if let Some(&[u, v]) = records.get(index + AHEAD) {
-            prefetch(&self.members, u as usize);
-            prefetch(&self.members, v as usize);
-        }
+        prefetch_ends(&self.members, records, index + AHEAD);
         if let Some(&[u, v]) = records.get(index + AHEAD / 2) {
             prefetch(&self.volumes, self.members[u as usize].cluster as usize);
             prefetch(&self.volumes, self.members[v as usize].cluster as usize);

@@ -20,15 +20,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rayon::prelude::*;
-
 use super::Clusters;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::{prefetch, prefetch_ends};
 use crate::base::run::Run;
-use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::edges::{EdgeStream, Record};
 use crate::exec::follow::{Follower, follow};
+use crate::exec::scan::for_each;
 use crate::sets::bits::Bits;
 
 /// Bytes per vertex at the peak, result and degrees included.
@@ -142,8 +141,8 @@ impl Hollocou {
 
     /// The clustering, with the richest neighbours.
     pub fn follow(&self, edges: &dyn EdgeStream, degree: Buffer<u32>, run: &Run) -> Result<Clustering> {
+        run.begin("clustering", degree.len() as u64 + edges.num_edges() * u64::from(self.passes));
         let mut clustering = Clustering::new(degree, self.max_volume, run)?;
-        run.begin("clustering", edges.num_edges() * u64::from(self.passes));
         for _ in 0..self.passes {
             follow(&mut clustering, edges, self.batch, run)?;
         }
@@ -155,14 +154,8 @@ impl Clustering {
     fn new(degree: Buffer<u32>, max_volume: u64, run: &Run) -> Result<Self> {
         let n = degree.len();
         let mut vertices: Buffer<Vertex> = Buffer::zeroed(n, "spring: vertices")?;
-        run.install(|| {
-            let chunks = vertices.par_chunks_mut(BLOCK as usize).zip(degree.par_chunks(BLOCK as usize));
-            chunks.try_for_each(|(vertices, degrees)| {
-                for (vertex, &degree) in vertices.iter_mut().zip(degrees) {
-                    *vertex = Vertex { degree, cluster: n as u32, richest: AtomicU64::new(0) };
-                }
-                run.check()
-            })
+        for_each(&mut vertices, run, |v, vertex| {
+            *vertex = Vertex { degree: degree[v], cluster: n as u32, richest: AtomicU64::new(0) };
         })?;
         drop(degree);
         Ok(Self {
@@ -248,10 +241,7 @@ impl Follower for Clustering {
         survivors.resize(records.len(), [0; 2]);
         let mut kept = 0;
         for (index, &record) in records.iter().enumerate() {
-            if let Some(&[u, v]) = records.get(index + AHEAD) {
-                prefetch(&self.vertices, u as usize);
-                prefetch(&self.vertices, v as usize);
-            }
+            prefetch_ends(&self.vertices, records, index + AHEAD);
             self.meet(record);
             survivors[kept] = record;
             kept += usize::from(self.may_move(record));
@@ -261,10 +251,7 @@ impl Follower for Clustering {
 
     fn commit(&mut self, records: &[Record]) {
         for (index, &record) in records.iter().enumerate() {
-            if let Some(&[u, v]) = records.get(index + AHEAD) {
-                prefetch(&self.vertices, u as usize);
-                prefetch(&self.vertices, v as usize);
-            }
+            prefetch_ends(&self.vertices, records, index + AHEAD);
             if let Some(&[u, v]) = records.get(index + AHEAD / 2) {
                 prefetch(&self.volume, self.vertices[u as usize].cluster as usize);
                 prefetch(&self.volume, self.vertices[v as usize].cluster as usize);

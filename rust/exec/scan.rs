@@ -8,6 +8,9 @@ use rayon::prelude::*;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 
+/// Items of an array that a worker takes at a time.
+const CHUNK: usize = 1 << 14;
+
 /// Hands `step` each of `items`, which at most `workers` workers take in their order, with the worker's state. Returns
 /// the states; the caller combines them by an operation that does not depend on the order.
 pub fn scan<T, S: Send>(
@@ -42,6 +45,16 @@ pub fn scan<T, S: Send>(
         Some(error) => Err(error),
         None => Ok(states.into_iter().flatten().collect()),
     }
+}
+
+/// Has `set` set each of `items`, which have a number, and counts them as done.
+pub fn for_each<T: Send>(items: &mut [T], run: &Run, set: impl Fn(usize, &mut T) + Sync) -> Result<()> {
+    let chunks = items.chunks_mut(CHUNK).zip((0..).step_by(CHUNK));
+    let work = |(): &mut (), (items, first): (&mut [T], usize)| {
+        items.iter_mut().zip(first..).for_each(|(item, index)| set(index, item));
+        run.advance(items.len() as u64)
+    };
+    scan(run, usize::MAX, chunks, || Ok(()), work).map(drop)
 }
 
 /// Where an error lies in the stream; errors without a place come last.

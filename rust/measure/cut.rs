@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::validate;
 use crate::base::buffer::{Buffer, reserved, shared};
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream};
 use crate::exec::pass::pass;
@@ -137,9 +137,7 @@ fn tally(
             hasher.update(first, records, m);
             let cells: &mut [u64] = cells;
             for (index, &[u, v]) in records.iter().enumerate() {
-                if let Some(ahead) = records.get(index + AHEAD) {
-                    ahead.iter().for_each(|&id| prefetch(assignment, id as usize));
-                }
+                prefetch_ends(assignment, records, index + AHEAD);
                 // A loop adds 0: cheaper than a branch.
                 add(
                     cells,

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::{CHUNK, validate};
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass::pass;
@@ -59,12 +59,8 @@ pub fn halo_sizes(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &Run)
 /// rare one, a missing bit: whether a record is cut cannot be predicted.
 fn mark(masks: &[AtomicU64], assignment: &[i32], first: u32, records: &[Record]) {
     for (index, &[u, v]) in records.iter().enumerate() {
-        if let Some(&ends) = records.get(index + AHEAD) {
-            for id in ends {
-                prefetch(assignment, id as usize);
-                prefetch(masks, id as usize);
-            }
-        }
+        prefetch_ends(assignment, records, index + AHEAD);
+        prefetch_ends(masks, records, index + AHEAD);
         let (p, q) = (assignment[u as usize] as u32, assignment[v as usize] as u32);
         let bit = |part: u32| {
             u64::from((p != q) & (part.wrapping_sub(first) < PARTS as u32)) << (part % PARTS as u32)

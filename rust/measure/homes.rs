@@ -30,7 +30,7 @@ use rayon::prelude::*;
 use crate::base::NONE;
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last, validate_parts};
 use crate::edges::{BLOCK, EdgeStream, Record};
@@ -171,10 +171,8 @@ impl<'a> Table<'a> {
         };
         let step = |(): &mut (), start: u64, records: &[Record]| {
             for ((index, &[u, v]), &part) in records.iter().enumerate().zip(&assignment[start as usize..]) {
-                for &id in records.get(index + AHEAD).into_iter().flatten() {
-                    prefetch(degree, id as usize);
-                    prefetch(cursor, id as usize);
-                }
+                prefetch_ends(degree, records, index + AHEAD);
+                prefetch_ends(cursor, records, index + AHEAD);
                 let part = part.into() as u32;
                 if part >= k {
                     let what =

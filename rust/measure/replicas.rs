@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use super::halo::{AHEAD, PARTS, count_and_clear};
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::capacity::validate_parts;
 use crate::edges::EdgeStream;
@@ -72,9 +72,7 @@ pub fn replicas<P: Copy + Into<i32> + Sync>(
                 }
                 let parts = &assignment[start as usize..];
                 for (index, (&[u, v], &part)) in records.iter().zip(parts).enumerate() {
-                    if let Some(ahead) = records.get(index + AHEAD) {
-                        ahead.iter().for_each(|&id| prefetch(masks_shared, id as usize));
-                    }
+                    prefetch_ends(masks_shared, records, index + AHEAD);
                     // A part outside 0..k would be dropped here, and is refused where partitions are made.
                     let part = (part.into() as u32).wrapping_sub(first);
                     let bit = u64::from(part < PARTS as u32) << (part % PARTS as u32);

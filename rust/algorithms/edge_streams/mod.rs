@@ -29,7 +29,7 @@ use std::ops::Range;
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
@@ -56,6 +56,9 @@ pub enum Affinity {
     Remaining,
 }
 
+/// Lists which of some records are to be placed, from their parts as they are.
+pub type Choose<'a> = &'a (dyn Fn(&[Record], &[u32], &mut Vec<u32>) + Sync);
+
 /// What a part is worth that holds the first end of a record, and the second.
 pub type Gains = [f64; 2];
 
@@ -63,9 +66,7 @@ pub type Gains = [f64; 2];
 pub fn by_degree<V>(vertices: &[V], degree: impl Fn(&V) -> u32, records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &ends)| {
-        if let Some(ahead) = records.get(index + AHEAD) {
-            ahead.iter().for_each(|&id| prefetch(vertices, id as usize));
-        }
+        prefetch_ends(vertices, records, index + AHEAD);
         let [u, v] = ends.map(|id| f64::from(degree(&vertices[id as usize])));
         [2.0 - u / (u + v), 2.0 - v / (u + v)]
     }));
@@ -159,24 +160,25 @@ impl EdgeStreamer {
         self.loads.settle(limit.at(0.0) as u64);
     }
 
-    /// Places the records that `choose` (from some records and their parts as they are) lists, in stream order. `worth`
-    /// finds the gains of records that [`Affinity::Remaining`] says nothing of.
+    /// Places the records that `choose` lists, or all, in stream order. `worth` finds the gains, unless
+    /// [`Affinity::Remaining`] is followed.
     pub fn stream_all(
         &mut self,
         edges: &dyn EdgeStream,
         parts: &mut EdgeParts,
         run: &Run,
-        choose: impl Fn(&[Record], &[u32], &mut Vec<u32>) + Sync,
+        choose: Option<Choose<'_>>,
         worth: impl Fn(&[Record], &mut Vec<Gains>) + Sync,
     ) -> Result<()> {
         let gather = |parts: &EdgeParts, range: Range<u64>, slice: &mut Slice| {
-            slice.read(edges, parts, range)?;
-            choose(&slice.records, &slice.parts, &mut slice.chosen);
-            if slice.chosen.len() == slice.records.len() {
-                std::mem::swap(&mut slice.open, &mut slice.records);
-            } else {
+            if let Some(choose) = choose {
+                slice.read(edges, parts, range)?;
+                choose(&slice.records, &slice.parts, &mut slice.chosen);
                 slice.open.clear();
                 slice.open.extend(slice.chosen.iter().map(|&index| slice.records[index as usize]));
+            } else {
+                slice.first = range.start;
+                edges.block(range, &mut slice.open)?;
             }
             worth(&slice.open, &mut slice.gains);
             Ok(())
@@ -186,7 +188,7 @@ impl EdgeStreamer {
             found.clear();
             found.resize(open.len(), NONE);
             self.stream(open, gains, found, run)?;
-            if slice.chosen.len() == slice.parts.len() {
+            if choose.is_none() {
                 std::mem::swap(&mut slice.parts, &mut slice.found);
                 return Ok(());
             }
@@ -298,9 +300,7 @@ pub fn choose(count: usize, chosen: &mut Vec<u32>, open: impl Fn(usize) -> bool)
 fn count_down(remaining: &mut [u32], records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &[u, v])| {
-        if let Some(ahead) = records.get(index + AHEAD) {
-            ahead.iter().for_each(|&id| prefetch(remaining, id as usize));
-        }
+        prefetch_ends(remaining, records, index + AHEAD);
         let first = remaining[u as usize] >= remaining[v as usize];
         if u != v {
             remaining[u as usize] -= 1;

@@ -41,16 +41,12 @@ pub fn stream_all(
     let mut parts = EdgeParts::new(m, k, out)?;
     streamer.begin(m - num_loops, Limit::constant(cap));
     run.begin("streaming", m);
-    let all = |records: &[Record], _: &[u32], chosen: &mut Vec<u32>| {
-        chosen.clear();
-        chosen.extend(0..records.len() as u32);
-    };
     let worth = |records: &[Record], gains: &mut _| {
         if affinity == Affinity::Degree {
             by_degree(&degree, |&degree| degree, records, gains);
         }
     };
-    streamer.stream_all(edges, &mut parts, run, all, worth)?;
+    streamer.stream_all(edges, &mut parts, run, None, worth)?;
     let EdgeStreamer { mut present, loads, .. } = streamer;
     let mut loads = loads.records();
     if num_loops > 0 {

@@ -35,12 +35,22 @@ impl Grem {
             whole(level, problem, entries, offset, seed)?;
             return Ok(Vec::new());
         }
-        let side_of = self.bisect(level, problem, chunk, offset, seed)?.finish();
+        let side_of = self.bisect(level, problem, chunk, offset, seed)?.finish(level.run)?;
         let side = |v: u32| usize::from(side_of[v as usize]);
         let halves = problem.split(side, offset, level.edges, level.target, level.run)?;
         let shift = problem.shares()[0];
-        offset.iter_mut().zip(side_of.iter()).for_each(|(offset, &side)| *offset = u32::from(side) * shift);
+        level.run.each(side_of.len(), |v| offset[v as usize] = u32::from(side_of[v as usize]) * shift)?;
         Ok(halves.into_iter().filter(|half| half.parts > 1).collect())
+    }
+
+    /// How many records `problem` reads: those of the first chunk twice, and all twice more to split them.
+    pub(super) fn reads(&self, level: &Level, problem: &Problem) -> u64 {
+        let (len, chunk) = (problem.len(), self.chunk_of(level, problem));
+        if !self.faithful && len <= chunk {
+            return len;
+        }
+        let split = if problem.parts > 2 { 2 * len } else { 0 };
+        u64::from(self.passes) * len + chunk.min(len) + split
     }
 
     /// Records per chunk: of all, or of each set of records where the paper is followed.
@@ -86,9 +96,12 @@ fn whole(level: &Level, problem: &Problem, entries: Entries, offset: &mut [u32],
     let caps = vec![level.cap; problem.parts as usize];
     let part_of = seed::partition(entries, offset, &caps, Use::Whole, seed, level.run)?;
     let mut parts = LeastLoaded::new(caps.iter().map(|_| 0));
-    for offset in offset.iter_mut().filter(|offset| **offset != NONE) {
-        *offset = part_of[*offset as usize];
-        parts.add(*offset, 1);
-    }
+    level.run.each(offset.len(), |v| {
+        let offset = &mut offset[v as usize];
+        if *offset != NONE {
+            *offset = part_of[*offset as usize];
+            parts.add(*offset, 1);
+        }
+    })?;
     place_last(offset, level.run, || parts.place(1))
 }

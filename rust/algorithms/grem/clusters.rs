@@ -27,9 +27,12 @@ pub fn cluster(
     let mut size: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "grem: clusters")?;
     let mut ties = RatingMap::default();
     cluster_of.fill(NONE);
-    for (v, _) in entries.vertices() {
+    for (index, (v, _)) in entries.vertices().enumerate() {
         cluster_of[v as usize] = v;
         size[v as usize] = 1;
+        if index % STEP == 0 {
+            run.check()?;
+        }
     }
     for round in 0..ROUNDS {
         for (index, (v, neighbours)) in entries.vertices().enumerate() {
@@ -55,11 +58,16 @@ pub fn cluster(
         }
     }
     let mut sizes = Vec::new();
-    for size in size.iter_mut().filter(|size| **size > 0) {
-        // Its number takes the place of its size.
-        sizes.push(std::mem::replace(size, sizes.len() as u32));
-    }
-    let clusters = cluster_of.iter_mut().filter(|cluster| **cluster != NONE);
-    clusters.for_each(|cluster| *cluster = size[*cluster as usize]);
+    run.each(size.len(), |v| {
+        let size = &mut size[v as usize];
+        if *size > 0 {
+            // Its number takes the place of its size.
+            sizes.push(std::mem::replace(size, sizes.len() as u32));
+        }
+    })?;
+    run.each(cluster_of.len(), |v| match &mut cluster_of[v as usize] {
+        &mut NONE => {}
+        cluster => *cluster = size[*cluster as usize],
+    })?;
     Ok(sizes)
 }

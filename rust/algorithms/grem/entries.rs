@@ -57,7 +57,11 @@ impl Entries {
 
     /// Brings every entry into the range of its vertex, and has each range, of `2^shift` values, put in order.
     fn each_range(&mut self, run: &Run, order: impl Fn(u32, &mut [u64]) + Sync) -> Result<()> {
-        let most = self.0.iter().copied().max().unwrap_or(0);
+        let mut most = 0;
+        for block in self.0.chunks(STEP) {
+            most = block.iter().fold(most, |most, &entry| entry.max(most));
+            run.check()?;
+        }
         let shift = (u64::BITS - most.leading_zeros()).saturating_sub(RANGES.trailing_zeros());
         let mut ranges = self.scatter(shift, run)?;
         run.install(|| {
@@ -101,11 +105,17 @@ impl Entries {
 
     /// The entries of the clusters that the vertices belong to, without those inside one.
     pub fn contracted(mut self, cluster_of: impl Fn(u32) -> u32, run: &Run) -> Result<Self> {
-        for entry in &mut self.0 {
-            let (u, v) = (cluster_of((*entry >> 32) as u32), cluster_of(*entry as u32));
-            *entry = u64::from(u) << 32 | u64::from(v);
+        let mut kept = 0;
+        for start in (0..self.0.len()).step_by(STEP) {
+            for place in start..self.0.len().min(start + STEP) {
+                let entry = self.0[place];
+                let (u, v) = (cluster_of((entry >> 32) as u32), cluster_of(entry as u32));
+                self.0[kept] = u64::from(u) << 32 | u64::from(v);
+                kept += usize::from(u != v);
+            }
+            run.check()?;
         }
-        self.0.retain(|&entry| entry >> 32 != entry & u64::from(u32::MAX));
+        self.0.truncate(kept);
         self.sort(run)?;
         Ok(self)
     }

@@ -290,7 +290,7 @@ impl Grem {
         let (fixed, each) = self.memory(level.edges.num_vertices(), level.edges.num_edges());
         let (files, what) = run.temporary(run.tmp_dir(), self.disk(level.edges.num_edges()), "grem");
         let workers = run.workers(problems.len(), fixed + files, each, &what)?;
-        run.begin("bisection", problems.iter().map(|problem| problem.len()).sum());
+        run.begin("bisection", problems.iter().map(|problem| self.reads(level, problem)).sum());
         let vertices = problems.iter().map(|problem| problem.n as usize);
         let mut offsets: Buffer<u32> = Buffer::zeroed(vertices.clone().sum(), "sides")?;
         let mut next = Vec::new();
@@ -349,7 +349,7 @@ impl Grem {
         let Degrees { loops, checksum, .. } = degrees::identify(edges, run)?;
         let assignment = self.assign(edges, run)?;
         let mut loads = vec![0; self.k as usize];
-        assignment.iter().for_each(|&part| loads[part as usize] += 1);
+        run.each(assignment.len(), |v| loads[assignment[v as usize] as usize] += 1)?;
         edges.check_unchanged()?;
         let cap = (!self.faithful).then(|| cap(self.balance, n, self.k));
         Ok(VertexPartition::new(assignment, self.k, loads, cap, Graph { n, m, loops, checksum }))
@@ -369,7 +369,7 @@ describe! {
     /// -----
     /// UserWarning
     ///     If a vertex has fewer than 2 neighbours in a chunk on average: counts are noise then. The text says which size
-    ///     would do. If the chunks had to be smaller than asked for.
+    ///     would do.
     ///
     /// See Also
     /// --------

@@ -84,11 +84,11 @@ impl Problem {
         run: &Run,
     ) -> Result<[Problem; 2]> {
         let mut sizes = [0; 2];
-        for v in 0..self.n as u32 {
+        run.each(self.n as usize, |v| {
             let size = &mut sizes[side_of(v)];
             new_id[v as usize] = *size;
             *size += 1;
-        }
+        })?;
         let shares = self.shares();
         let side = |&[u, v]: &Record| {
             let side = side_of(u);

@@ -49,7 +49,7 @@ pub fn partition(
         clustered(entries, place, seed, run)?
     } else {
         entries.sort(run)?;
-        let n = number(&entries, place);
+        let n = number(&entries, place, run)?;
         let graph = build(n, &entries, |v| place[v as usize], |_| 1, run)?;
         drop(entries);
         graph
@@ -76,14 +76,17 @@ pub fn partition(
 }
 
 /// Numbers the vertices that have entries.
-fn number(entries: &Entries, place: &mut [u32]) -> usize {
+fn number(entries: &Entries, place: &mut [u32], run: &Run) -> Result<usize> {
     place.fill(NONE);
     let mut n = 0;
     for (v, _) in entries.vertices() {
         place[v as usize] = n;
         n += 1;
+        if n % 4096 == 0 {
+            run.check()?;
+        }
     }
-    n as usize
+    Ok(n as usize)
 }
 
 fn clustered(entries: Entries, place: &mut [u32], seed: u64, run: &Run) -> Result<Graph> {

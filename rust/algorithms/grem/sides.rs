@@ -185,10 +185,10 @@ impl Sides {
     }
 
     /// The sides alone: the counts return their memory.
-    pub fn finish(self) -> Buffer<u8> {
+    pub fn finish(self, run: &Run) -> Result<Buffer<u8>> {
         let mut side = self.side;
-        side.iter_mut().for_each(|side| *side = side.saturating_sub(1));
-        side
+        run.each(side.len(), |v| side[v as usize] = side[v as usize].saturating_sub(1))?;
+        Ok(side)
     }
 }
 

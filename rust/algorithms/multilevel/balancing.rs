@@ -31,7 +31,7 @@ pub fn balance(state: &mut State, run: &Run) -> Result<bool> {
     for _ in 0..ROUNDS + state.k {
         let Some(part) = heaviest(state) else { return Ok(true) };
         run.check()?;
-        if !relieve(state, part, run)? && !exchange(state, part) {
+        if !relieve(state, part, run)? && !exchange(state, part, run)? {
             return Ok(false);
         }
     }
@@ -87,12 +87,20 @@ impl Ord for Key {
 
 /// Moves vertices out of `part` until its caps hold; whether any moved.
 fn relieve(state: &mut State, part: usize, run: &Run) -> Result<bool> {
-    let members = (0..state.graph.len() as u32).filter(|&v| state.part(v) == part);
-    let mut queue: BinaryHeap<(Key, Reverse<u32>)> =
-        members.filter_map(|v| Some((best_relief(state, v)?.1, Reverse(v)))).collect();
+    let mut queue = Vec::new();
+    run.each(state.graph.len(), |v| {
+        if state.part(v) == part {
+            queue.extend(best_relief(state, v).map(|(_, key)| (key, Reverse(v))));
+        }
+    })?;
+    let mut queue = BinaryHeap::from(queue);
     let (mut moved, mut steps) = (false, 0_u32);
     while excess(state.loads[part], state.caps[part]) > 0.0 {
         let Some((key, Reverse(v))) = queue.pop() else { break };
+        steps += 1;
+        if steps % 256 == 0 {
+            run.check()?;
+        }
         let Some((to, now)) = best_relief(state, v) else { continue };
         if now.0 < key.0 - STALE * key.0.abs() {
             queue.push((now, Reverse(v)));
@@ -100,21 +108,17 @@ fn relieve(state: &mut State, part: usize, run: &Run) -> Result<bool> {
             state.shift(v, to);
             moved = true;
         }
-        steps += 1;
-        if steps % 256 == 0 {
-            run.check()?;
-        }
     }
     Ok(moved)
 }
 
 /// Exchanges a vertex of `part` with one of another part so that the excess of both together falls; whether it did.
-fn exchange(state: &mut State, part: usize) -> bool {
+fn exchange(state: &mut State, part: usize, run: &Run) -> Result<bool> {
     let over: Vec<usize> =
         (0..2).filter(|&bound| state.loads[part][bound] > state.caps[part][bound]).collect();
     for bound in over {
-        let heavy = top(state, |v| state.part(v) == part, |weight| weight[bound]);
-        let light = top(state, |v| state.part(v) != part, |weight| u64::MAX - weight[bound]);
+        let heavy = top(state, |v| state.part(v) == part, |weight| weight[bound], run)?;
+        let light = top(state, |v| state.part(v) != part, |weight| u64::MAX - weight[bound], run)?;
         let mut best: Option<(i64, u32, u32)> = None;
         for &v in &heavy {
             // Looked up once for all partners: a hub has many edges, and the heaviest vertices are hubs.
@@ -142,22 +146,29 @@ fn exchange(state: &mut State, part: usize) -> bool {
             let other = state.part(u);
             state.shift(v, other);
             state.shift(u, part);
-            return true;
+            return Ok(true);
         }
     }
-    false
+    Ok(false)
 }
 
 /// The vertices with the largest keys.
-fn top(state: &State, eligible: impl Fn(u32) -> bool, key: impl Fn(Weight) -> u64) -> Vec<u32> {
+fn top(
+    state: &State,
+    eligible: impl Fn(u32) -> bool,
+    key: impl Fn(Weight) -> u64,
+    run: &Run,
+) -> Result<Vec<u32>> {
     let mut least = BinaryHeap::new();
-    for v in (0..state.graph.len() as u32).filter(|&v| eligible(v)) {
-        least.push(Reverse((key(state.graph.weight(v)), Reverse(v))));
+    run.each(state.graph.len(), |v| {
+        if eligible(v) {
+            least.push(Reverse((key(state.graph.weight(v)), Reverse(v))));
+        }
         if least.len() > TRIED {
             least.pop();
         }
-    }
-    least.into_iter().map(|Reverse((_, Reverse(v)))| v).collect()
+    })?;
+    Ok(least.into_iter().map(|Reverse((_, Reverse(v)))| v).collect())
 }
 
 /// What it gains that `v` and `u`, with edges of the weight `between` between them, change places.

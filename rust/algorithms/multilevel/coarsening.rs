@@ -69,9 +69,11 @@ pub struct Clustered {
 
 impl Clustered {
     /// Labels of the clusters, given those of the vertices, which are the same within a cluster.
-    pub fn labels(&self, of_vertices: &[u32]) -> Result<Buffer<u32>> {
+    pub fn labels(&self, of_vertices: &[u32], run: &Run) -> Result<Buffer<u32>> {
         let mut labels: Buffer<u32> = Buffer::zeroed(self.count, "labels of clusters")?;
-        of_vertices.iter().zip(self.cluster_of.iter()).for_each(|(&label, &c)| labels[c as usize] = label);
+        run.each(of_vertices.len(), |v| {
+            labels[self.cluster_of[v as usize] as usize] = of_vertices[v as usize]
+        })?;
         Ok(labels)
     }
 }
@@ -94,14 +96,14 @@ impl Coarsening {
             seconds: Buffer::zeroed(if graph.total()[1] > 0 { n } else { 0 }, "weights of clusters")?,
             ratings: RatingMap::default(),
         };
-        state.start();
+        state.start(run)?;
         let order = ascending_degree(graph, run)?;
-        if is_mesh(graph) {
+        if is_mesh(graph, run)? {
             for vertices in order.items().chunks(4096) {
                 vertices.iter().for_each(|&v| state.match_heaviest(v));
                 run.check()?;
             }
-            return state.number();
+            return state.number(run);
         }
         for _ in 0..self.rounds {
             let mut moved = 0;
@@ -113,8 +115,8 @@ impl Coarsening {
                 break;
             }
         }
-        state.pair_singles()?;
-        state.number()
+        state.pair_singles(run)?;
+        state.number(run)
     }
 }
 
@@ -131,14 +133,14 @@ struct State<'a> {
 }
 
 impl State<'_> {
-    fn start(&mut self) {
-        for v in 0..self.graph.len() as u32 {
+    fn start(&mut self, run: &Run) -> Result<()> {
+        run.each(self.graph.len(), |v| {
             self.cluster_of[v as usize] = v;
             self.sizes[v as usize] = self.graph.weight(v)[0] as u32;
             if !self.seconds.is_empty() {
                 self.seconds[v as usize] = self.graph.weight(v)[1];
             }
-        }
+        })
     }
 
     /// What a cluster weighs.
@@ -238,17 +240,15 @@ impl State<'_> {
     }
 
     /// Pairs vertices that are alone and prefer the same full cluster.
-    fn pair_singles(&mut self) -> Result<()> {
+    fn pair_singles(&mut self, run: &Run) -> Result<()> {
         let n = self.graph.len();
         let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
         waiting.iter_mut().for_each(|place| *place = NONE);
-        for v in 0..n as u32 {
-            let own = self.cluster_of[v as usize];
-            let alone = own == v && self.load(v) == self.graph.weight(v);
-            if !alone {
-                continue;
+        run.each(n, |v| {
+            if !self.is_alone(v) {
+                return;
             }
-            let Some(cluster) = self.favourite(v, |cluster, _| cluster != own) else { continue };
+            let Some(cluster) = self.favourite(v, |cluster, _| cluster != v) else { return };
             let waits = std::mem::replace(&mut waiting[cluster as usize], NONE);
             let together =
                 if waits == NONE { [u64::MAX; 2] } else { plus(self.load(waits), self.graph.weight(v)) };
@@ -259,34 +259,36 @@ impl State<'_> {
             } else {
                 waiting[cluster as usize] = v;
             }
-        }
-        Ok(())
+        })
     }
 
     /// Numbers the clusters by their lowest vertex.
-    fn number(mut self) -> Result<Clustered> {
+    fn number(mut self, run: &Run) -> Result<Clustered> {
         let mut number: Buffer<u32> = Buffer::zeroed(self.graph.len(), "clusters")?;
         let mut count = 0;
-        for cluster in self.cluster_of.iter_mut() {
+        run.each(self.graph.len(), |v| {
+            let cluster = &mut self.cluster_of[v as usize];
             if number[*cluster as usize] == 0 {
                 count += 1;
                 number[*cluster as usize] = count;
             }
             *cluster = number[*cluster as usize] - 1;
-        }
+        })?;
         Ok(Clustered { cluster_of: self.cluster_of, count: count as usize })
     }
 }
 
 /// Whether no vertex of a large graph has more than a few neighbours, as on roads and grids.
-fn is_mesh(graph: &Graph) -> bool {
-    graph.len() >= MESH_VERTICES && (0..graph.len() as u32).all(|v| graph.degree(v) <= MESH_DEGREE)
+fn is_mesh(graph: &Graph, run: &Run) -> Result<bool> {
+    let mut most = 0;
+    run.each(graph.len(), |v| most = graph.degree(v).max(most))?;
+    Ok(graph.len() >= MESH_VERTICES && most <= MESH_DEGREE)
 }
 
 /// The vertices by the length of their degree in bits (ties: id), in linear time.
 fn ascending_degree(graph: &Graph, run: &Run) -> Result<Groups> {
     let length = |v: u32| usize::BITS - graph.degree(v).leading_zeros();
     let mut sizes: Buffer<u32> = Buffer::zeroed(usize::BITS as usize + 1, "lengths of degrees")?;
-    (0..graph.len() as u32).for_each(|v| sizes[length(v) as usize] += 1);
-    Groups::of(graph.len(), sizes, |v| Some(length(v)), |_| run.advance(0))
+    run.each(graph.len(), |v| sizes[length(v) as usize] += 1)?;
+    Groups::of(graph.len(), sizes, |v| Some(length(v)), |_| run.check())
 }

@@ -21,6 +21,7 @@ pub struct Graph {
     /// Sum of the weights of the edges of each vertex.
     volumes: Buffer<u32>,
     total: Weight,
+    heaviest: Weight,
 }
 
 impl Graph {
@@ -44,10 +45,11 @@ impl Graph {
                 }
             }
             builder.vertex(weight(v));
-            if v % 4096 == 0 {
+            if (v + 1) % 4096 == 0 {
                 run.advance(4096)?;
             }
         }
+        run.advance(n as u64 % 4096)?;
         Ok(builder.finish())
     }
 
@@ -97,15 +99,15 @@ impl Graph {
 
     /// The largest weight of a vertex, for each bound.
     pub fn heaviest(&self) -> Weight {
-        self.weights.iter().fold([0; 2], |most, weight| [most[0].max(weight[0]), most[1].max(weight[1])])
+        self.heaviest
     }
 
     /// The graph whose vertices are the clusters `0..count` of this one's.
     pub fn contract(&self, cluster_of: &[u32], count: usize, run: &Run) -> Result<Graph> {
         let mut sizes: Buffer<u32> = Buffer::zeroed(count, "sizes of clusters")?;
-        cluster_of.iter().for_each(|&cluster| sizes[cluster as usize] += 1);
+        run.each(cluster_of.len(), |v| sizes[cluster_of[v as usize] as usize] += 1)?;
         let cluster = |v: u32| Some(cluster_of[v as usize]);
-        let members = Groups::of(self.len(), sizes, cluster, |_| run.advance(0))?;
+        let members = Groups::of(self.len(), sizes, cluster, |_| run.check())?;
         let mut builder = Builder::new(count, self.num_entries())?;
         let mut weights = RatingMap::default();
         for cluster in 0..count as u32 {
@@ -132,10 +134,16 @@ impl Graph {
 
     /// The graph of the vertices that `part_of` puts into `part`, and their ids here.
     pub fn induced(&self, part_of: &[u32], part: u32, run: &Run) -> Result<(Graph, Vec<u32>)> {
-        let ids: Vec<u32> = (0..self.len() as u32).filter(|&v| part_of[v as usize] == part).collect();
+        let mut ids: Vec<u32> = Vec::new();
         let mut place: Buffer<u32> = Buffer::zeroed(self.len(), "induced graph")?;
-        ids.iter().zip(0..).for_each(|(&v, new)| place[v as usize] = new);
-        let entries = ids.iter().map(|&v| self.degree(v)).sum();
+        let mut entries = 0;
+        run.each(self.len(), |v| {
+            if part_of[v as usize] == part {
+                place[v as usize] = ids.len() as u32;
+                ids.push(v);
+                entries += self.degree(v);
+            }
+        })?;
         let mut builder = Builder::new(ids.len(), entries)?;
         for (&v, index) in ids.iter().zip(0_u32..) {
             for &[u, w] in self.edges(v).iter().filter(|[u, _]| part_of[*u as usize] == part) {
@@ -156,6 +164,8 @@ pub struct Builder {
     entries: Buffer<[u32; 2]>,
     weights: Buffer<Weight>,
     volumes: Buffer<u32>,
+    total: Weight,
+    heaviest: Weight,
     vertices: usize,
     end: usize,
 }
@@ -168,6 +178,8 @@ impl Builder {
             entries: Buffer::zeroed(entries, "graph: edges")?,
             weights: Buffer::zeroed(n, "graph: weights")?,
             volumes: Buffer::zeroed(n, "graph: volumes")?,
+            total: [0; 2],
+            heaviest: [0; 2],
             vertices: 0,
             end: 0,
         })
@@ -189,6 +201,8 @@ impl Builder {
     /// Ends the vertex at hand.
     pub fn vertex(&mut self, weight: Weight) {
         self.weights[self.vertices] = weight;
+        self.total = plus(self.total, weight);
+        self.heaviest = [0, 1].map(|bound| self.heaviest[bound].max(weight[bound]));
         let edges = &self.entries[self.offsets[self.vertices] as usize..self.end];
         self.volumes[self.vertices] = edges.iter().map(|&[_, w]| w).sum();
         self.vertices += 1;
@@ -197,13 +211,13 @@ impl Builder {
 
     /// The graph of the vertices that were ended.
     pub fn finish(self) -> Graph {
-        let total = self.weights.iter().fold([0; 2], |total, &weight| plus(total, weight));
         Graph {
             offsets: self.offsets,
             entries: self.entries,
             weights: self.weights,
             volumes: self.volumes,
-            total,
+            total: self.total,
+            heaviest: self.heaviest,
         }
     }
 }

@@ -118,9 +118,10 @@ impl Multilevel {
     /// The partition that the parts found make, with its caps kept.
     fn finish(&self, csr: &Csr, mut parts: Buffer<u32>, caps: Weight, run: &Run) -> Result<VertexPartition> {
         let mut loads = vec![[0; 2]; self.k as usize];
-        for (v, &part) in (0..).zip(&*parts) {
-            loads[part as usize] = plus(loads[part as usize], self.weight(csr, v));
-        }
+        run.each(parts.len(), |v| {
+            let load = &mut loads[parts[v as usize] as usize];
+            *load = plus(*load, self.weight(csr, v));
+        })?;
         let (graph, exceeded) = (csr.graph().clone(), loads.iter().any(|&load| !fits(load, caps)));
         match &self.second {
             None => {
@@ -167,7 +168,8 @@ impl Multilevel {
             None => Scheme { seed: self.seed, ..Scheme::default() },
             Some(_) => Scheme::of_two(self.seed),
         };
-        run.begin("partition", 0);
+        let scheme = Scheme { units: n + csr.num_entries(), ..scheme };
+        run.begin("partition", scheme.units);
         let (part_of, _) = scheme.partition(&graph, &vec![caps; self.k as usize], run)?;
         drop(graph);
         self.finish(csr, part_of, caps, run)

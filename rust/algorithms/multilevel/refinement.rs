@@ -82,6 +82,11 @@ impl Search {
         let mut best = (state.quality(), 0);
         let mut work = 0;
         while let Some((key, v)) = self.queue.pop() {
+            work += 1;
+            if work > 1 << 16 {
+                work = 0;
+                run.check()?;
+            }
             if self.moved[v as usize] || self.keys[v as usize] != key {
                 continue;
             }
@@ -105,10 +110,6 @@ impl Search {
                 break;
             }
             work += state.graph.degree(v) + state.k;
-            if work > 1 << 16 {
-                work = 0;
-                run.check()?;
-            }
         }
         for &(v, _) in &self.made {
             self.moved[v as usize] = false;

@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 
-use rayon::prelude::*;
-
 use super::merging::{BySize, CHECK_EVERY, Clusters};
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::{LeastLoaded, place_last};
+use crate::exec::scan::for_each;
 
 /// A cluster that fits nowhere as a whole: how many of its vertices, in id order, go to which part.
 #[derive(Default)]
@@ -66,13 +65,8 @@ pub(super) fn assign(
     }
 
     let mut assignment = clusters.take_of()?;
-    run.install(|| {
-        assignment.par_chunks_mut(CHECK_EVERY).try_for_each(|vertices| {
-            for of in vertices.iter_mut() {
-                *of = part_of.get(*of as usize).copied().unwrap_or(NONE);
-            }
-            run.advance(vertices.len() as u64)
-        })
+    for_each(&mut assignment, run, |_, of| {
+        *of = part_of.get(*of as usize).copied().unwrap_or(NONE);
     })?;
     place_last(&mut assignment, run, || parts.place(1))?;
     if !split.is_empty() {

@@ -28,7 +28,7 @@ pub(super) fn stream(
     let worth = |records: &[Record], gains: &mut _| {
         by_degree(vertices, |vertex| vertex.degree, records, gains);
     };
-    streamer.stream_all(edges, parts, run, open, worth)?;
+    streamer.stream_all(edges, parts, run, Some(&open), worth)?;
     let EdgeStreamer { present, loads, .. } = streamer;
     Ok((present, loads.records()))
 }

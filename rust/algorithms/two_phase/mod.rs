@@ -38,8 +38,6 @@ mod streaming;
 
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::edge_streams::loops;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
@@ -47,7 +45,8 @@ use crate::base::run::Run;
 use crate::capacity::schedule::schedule;
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::clustering::bounded::Bounded;
-use crate::edges::{BLOCK, EdgeStream};
+use crate::edges::EdgeStream;
+use crate::exec::scan::for_each;
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
@@ -154,19 +153,14 @@ fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
     let Bounded { members, volumes, count, .. } = clusters;
     run.begin("clusters to parts", u64::from(count) + members.len() as u64);
     let parts = schedule(&volumes[..count as usize], k, run)?;
+    run.advance(u64::from(count))?;
     let mut vertices: Buffer<Vertex> = Buffer::zeroed(members.len(), "vertices")?;
-    run.install(|| {
-        let chunks = vertices.par_chunks_mut(BLOCK as usize).zip(members.par_chunks(BLOCK as usize));
-        chunks.try_for_each(|(vertices, members)| {
-            for (vertex, member) in vertices.iter_mut().zip(members) {
-                // A vertex without records has no cluster, and no record will ask for its part.
-                if let Some(&part) = parts.get(member.cluster as usize) {
-                    let volume = volumes[member.cluster as usize];
-                    *vertex = Vertex { degree: member.degree, part, volume };
-                }
-            }
-            run.advance(members.len() as u64)
-        })
+    for_each(&mut vertices, run, |v, vertex| {
+        let member = &members[v];
+        // A vertex without records has no cluster, and no record will ask for its part.
+        if let Some(&part) = parts.get(member.cluster as usize) {
+            *vertex = Vertex { degree: member.degree, part, volume: volumes[member.cluster as usize] };
+        }
     })?;
     Ok(vertices)
 }

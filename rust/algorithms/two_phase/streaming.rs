@@ -6,7 +6,7 @@ use super::Vertex;
 use super::scoring::{Candidate, State};
 use crate::base::NONE;
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
@@ -48,9 +48,7 @@ pub(super) fn stream(
         let records = edges.block(range, &mut slice.buf)?;
         slice.candidates.clear();
         for (index, (&[u, v], &part)) in records.iter().zip(parts).enumerate() {
-            if let Some(ahead) = records.get(index + AHEAD) {
-                ahead.iter().for_each(|&id| prefetch(vertices, id as usize));
-            }
+            prefetch_ends(vertices, records, index + AHEAD);
             if part == NONE && u != v {
                 slice.candidates.push(candidate(vertices, first + index as u64, [u, v]));
             }

@@ -31,6 +31,8 @@ pub(super) struct Repair<'a> {
     pub csr: &'a Csr,
     pub parts: &'a mut [u32],
     pub loads: Loads,
+    /// How far the loads are above the caps, at the least so far.
+    left: u64,
     pub run: &'a Run,
 }
 
@@ -57,11 +59,14 @@ pub(crate) fn repair(
     let total = csr.num_entries() + u64::from(n);
     let bound = total.div_ceil(loads.len() as u64) + largest;
     let target = if largest > caps[1] { bound } else { caps[1] };
-    run.begin("repair", 0);
-    let mut repair = Repair { csr, parts, loads: Loads::new(loads, [caps[0], target], 1.0)?, run };
+    let loads_of = Loads::new(loads, [caps[0], target], 1.0)?;
+    let mut repair = Repair { csr, parts, loads: loads_of, left: 0, run };
+    repair.left = (0..loads.len() as u32).map(|part| repair.excess(part)).sum();
+    run.begin("repair", repair.left);
     repair.moves()?;
     repair.push_vertices()?;
     exchange(&mut repair)?;
+    run.advance(repair.left)?;
     let reached = repair.loads.all().map(|load| load[1]).max().unwrap_or(0);
     if reached <= caps[1].max(bound) {
         return Ok(Repaired { loads: repair.loads.all().collect(), cap: caps[1].max(reached), dealt: false });
@@ -74,13 +79,24 @@ impl Repair<'_> {
         [1, 1 + u64::from(self.csr.degree(v))]
     }
 
+    /// By how much a part is above its caps.
+    fn excess(&self, part: u32) -> u64 {
+        let above = |(load, cap): (u64, u64)| load.saturating_sub(cap);
+        self.loads.load(part).into_iter().zip(self.loads.caps()).map(above).sum()
+    }
+
     /// Moves `v` into `part`.
     pub fn shift(&mut self, v: u32, part: u32) {
-        let item = self.item(v);
-        self.loads.remove(self.parts[v as usize], item);
+        let (item, from) = (self.item(v), self.parts[v as usize]);
+        let before = self.excess(from) + self.excess(part);
+        self.loads.remove(from, item);
         self.loads.add(part, item);
         self.loads.refresh();
         self.parts[v as usize] = part;
+        let relieved = before.saturating_sub(self.excess(from) + self.excess(part)).min(self.left);
+        self.left -= relieved;
+        // Whether the run is cancelled is asked between the moves.
+        let _ = self.run.advance(relieved);
     }
 
     /// The vertices for which `wanted` says yes to their part, in id order.

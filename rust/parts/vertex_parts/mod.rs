@@ -10,7 +10,7 @@ use super::rows::{Loaded, PartEdges, RowBuffers, RowFiles, check_local, for_each
 use super::{Kind, PartSizes, check_records, in_degrees};
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::scan::scan;
@@ -189,12 +189,8 @@ impl VertexParts<'_> {
         self.run.begin("buckets", m);
         spill_edges(self.edges, self.run, workers, self.into, layout.buckets(), |writer, first, records| {
             for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
-                if let Some(&ends) = records.get(index + AHEAD) {
-                    for end in ends {
-                        prefetch(parts, end as usize);
-                        prefetch(rank, end as usize);
-                    }
-                }
+                prefetch_ends(parts, records, index + AHEAD);
+                prefetch_ends(rank, records, index + AHEAD);
                 send(writer, u, v, id)?;
                 if self.kind.turns([u, v]) {
                     send(writer, v, u, m + id)?;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::{AHEAD, VertexFiles, VertexParts};
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::exec::scan::scan;
 use crate::exec::spill::spill_edges;
 use crate::parts::PartSizes;
@@ -142,9 +142,7 @@ impl Pass<'_> {
         run.begin("second hop buckets", m);
         spill_edges(edges, run, workers, into, layout.buckets(), |writer, first, records| {
             for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
-                if let Some(&ends) = records.get(index + AHEAD) {
-                    ends.into_iter().for_each(|end| prefetch(self.masks, end as usize));
-                }
+                prefetch_ends(self.masks, records, index + AHEAD);
                 send(writer, u, v, id)?;
                 if kind.turns([u, v]) {
                     send(writer, v, u, m + id)?;

@@ -52,8 +52,7 @@ fn split(
     run: &Run,
 ) -> Result<()> {
     if caps.len() == 1 {
-        ids.iter().for_each(|&v| part_of[v as usize] = first);
-        return Ok(());
+        return run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first);
     }
     let (left, right) = caps.split_at(caps.len().div_ceil(2));
     let sides = shares(graph.total(), &[left, right]);
@@ -128,6 +127,11 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Resul
     let mut next_seed = if n > 0 { random.below(n) } else { 0 };
     let (mut unseen, mut work) = (0, 0);
     while (load[0] as f64) < target[0] && (total[1] == 0 || (load[1] as f64) < target[1].max(1.0)) {
+        work += 1;
+        if work > 1 << 16 {
+            work = 0;
+            run.check()?;
+        }
         let v = match queue.pop() {
             Some((gain, v)) => {
                 if side_of[v as usize] == 0
@@ -151,11 +155,7 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Resul
         };
         side_of[v as usize] = 0;
         load = plus(load, graph.weight(v));
-        work += graph.degree(v) + 1;
-        if work > 1 << 16 {
-            work = 0;
-            run.check()?;
-        }
+        work += graph.degree(v);
         for &[u, w] in graph.edges(v) {
             if side_of[u as usize] == 1 {
                 inside[u as usize] += w;

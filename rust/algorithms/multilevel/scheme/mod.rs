@@ -51,12 +51,14 @@ pub struct Scheme {
     pub coarsest: usize,
     /// Seed of everything random.
     pub seed: u64,
+    /// Units of progress that a partition is worth: a third each for the way down, the attempts and the way back.
+    pub units: u64,
 }
 
 impl Default for Scheme {
     fn default() -> Self {
         use Rating::{Density, Weight};
-        Self { ratings: vec![Density, Weight, Density, Weight], coarsest: 8, seed: 0 }
+        Self { ratings: vec![Density, Weight, Density, Weight], coarsest: 8, seed: 0, units: 0 }
     }
 }
 
@@ -68,6 +70,7 @@ impl Scheme {
             ratings: vec![Density, Weight, Density, Density, Weight, Density, Density, Density],
             coarsest: 20,
             seed,
+            units: 0,
         }
     }
 }
@@ -84,6 +87,8 @@ struct Descent {
     /// A graph that has no more entries is the last.
     entries: usize,
     seed: u64,
+    /// What the way is worth.
+    units: u64,
     /// Clusters lie within one cell each.
     cells: Option<Buffer<u32>>,
 }
@@ -94,19 +99,24 @@ impl Scheme {
         if caps.len() > MOST_PARTS {
             return self.blocks(graph, caps, run);
         }
-        if graph.total()[1] == 0 && skewed(graph) && self.ratings.first() == Some(&Rating::Density) {
+        if graph.total()[1] == 0 && self.ratings.first() == Some(&Rating::Density) && skewed(graph, run)? {
             let ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
             return Self { ratings, ..self.clone() }.partition(graph, caps, run);
         }
         let rating = self.first()?;
         let entries = graph.num_entries() / FEW;
-        let levels =
-            self.coarsen(graph, caps, Descent { rating, entries, seed: self.seed, cells: None }, run)?;
+        let (third, last) = (self.units / 3, self.units - self.units / 3 * 2);
+        let descent = Descent { rating, entries, seed: self.seed, units: third, cells: None };
+        let levels = self.coarsen(graph, caps, descent, run)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
         // A graph that did not get small is not worth as many attempts.
         let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(LEAST_ATTEMPTS);
-        let best = self.best(middle, caps, affordable, run)?;
-        if levels.is_empty() { Ok(best) } else { self.uncoarsen(graph, levels, best.0, true, caps, run) }
+        let best = self.best(middle, caps, affordable, third, run)?;
+        if !levels.is_empty() {
+            return self.uncoarsen(graph, levels, best.0, true, caps, last, run);
+        }
+        run.advance(last)?;
+        Ok(best)
     }
 
     /// The rating of the finest levels.
@@ -116,10 +126,21 @@ impl Scheme {
     }
 
     /// The best of several attempts, at most so many, crossed with each of the others.
-    fn best(&self, graph: &Graph, caps: &[Weight], affordable: usize, run: &Run) -> Result<Found> {
+    fn best(
+        &self,
+        graph: &Graph,
+        caps: &[Weight],
+        affordable: usize,
+        units: u64,
+        run: &Run,
+    ) -> Result<Found> {
         let seed = |index: usize| splitmix64(self.seed ^ splitmix64(index as u64 + 1));
-        let attempt = |(index, &rating): (usize, &Rating)| self.cycle(graph, caps, rating, seed(index), run);
         let ratings = &self.ratings[..self.ratings.len().min(affordable)];
+        let each = units / (2 * ratings.len() as u64 - 1);
+        let attempt = |(index, &rating): (usize, &Rating)| {
+            let found = self.cycle(graph, caps, rating, seed(index), run)?;
+            run.advance(each).map(|()| found)
+        };
         let mut attempts: Vec<Found> =
             run.install(|| ratings.par_iter().enumerate().map(attempt).collect::<Result<_>>())?;
         attempts.sort_by(|a, b| a.1.excess.total_cmp(&b.1.excess).then(a.1.cut.cmp(&b.1.cut)));
@@ -133,7 +154,9 @@ impl Scheme {
             if better(child.1, best.1) {
                 best = child;
             }
+            run.advance(each)?;
         }
+        run.advance(units % (2 * ratings.len() as u64 - 1))?;
         Ok(best)
     }
 
@@ -148,16 +171,17 @@ impl Scheme {
         run: &Run,
     ) -> Result<Found> {
         let mut cells: Buffer<u32> = Buffer::zeroed(graph.len(), "cells")?;
-        let pairs = one.iter().zip(other.iter());
-        cells.iter_mut().zip(pairs).for_each(|(cell, (a, b))| *cell = a * caps.len() as u32 + b);
-        let levels =
-            self.coarsen(graph, caps, Descent { rating, entries: 0, seed, cells: Some(cells) }, run)?;
+        run.each(graph.len(), |v| {
+            cells[v as usize] = one[v as usize] * caps.len() as u32 + other[v as usize]
+        })?;
+        let descent = Descent { rating, entries: 0, seed, units: 0, cells: Some(cells) };
+        let levels = self.coarsen(graph, caps, descent, run)?;
         let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
         part_of.copy_from_slice(one);
         for (clustered, _) in &levels {
-            part_of = clustered.labels(&part_of)?;
+            part_of = clustered.labels(&part_of, run)?;
         }
-        self.uncoarsen(graph, levels, part_of, false, caps, run)
+        self.uncoarsen(graph, levels, part_of, false, caps, 0, run)
     }
 
     /// More parts than are made at once: blocks of parts, then the parts of each.
@@ -165,14 +189,17 @@ impl Scheme {
         let count = caps.len().div_ceil(MOST_PARTS).min(MOST_PARTS);
         let bounds: Vec<usize> = (0..=count).map(|block| block * caps.len() / count).collect();
         let blocks: Vec<&[Weight]> = bounds.windows(2).map(|ends| &caps[ends[0]..ends[1]]).collect();
-        let (block_of, _) = self.partition(graph, &initial::shares(graph.total(), &blocks), run)?;
+        let of_blocks = Scheme { units: self.units / 2, ..self.clone() };
+        let (block_of, _) = of_blocks.partition(graph, &initial::shares(graph.total(), &blocks), run)?;
         let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
         for (block, (caps, &first)) in (0..).zip(blocks.iter().zip(&bounds)) {
             let (inner, ids) = graph.induced(&block_of, block, run)?;
-            let scheme = Scheme { seed: splitmix64(self.seed ^ (u64::from(block) + 1)), ..self.clone() };
-            let (inner_of, _) = scheme.partition(&inner, caps, run)?;
-            ids.iter().zip(&*inner_of).for_each(|(&v, &part)| part_of[v as usize] = first as u32 + part);
+            let seed = splitmix64(self.seed ^ (u64::from(block) + 1));
+            let units = (self.units - self.units / 2) / count as u64;
+            let (inner_of, _) = Scheme { seed, units, ..self.clone() }.partition(&inner, caps, run)?;
+            run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first as u32 + inner_of[i as usize])?;
         }
+        run.advance((self.units - self.units / 2) % count as u64)?;
         let quality = Quality::of(graph, &part_of, caps, run)?;
         Ok((part_of, quality))
     }
@@ -186,10 +213,11 @@ impl Scheme {
         seed: u64,
         run: &Run,
     ) -> Result<Found> {
-        let levels = self.coarsen(graph, caps, Descent { rating, entries: 0, seed, cells: None }, run)?;
+        let descent = Descent { rating, entries: 0, seed, units: 0, cells: None };
+        let levels = self.coarsen(graph, caps, descent, run)?;
         let coarsest = levels.last().map_or(graph, |level| &level.1);
         let part_of = initial::partition(self, coarsest, caps, seed, run)?;
-        self.uncoarsen(graph, levels, part_of, false, caps, run)
+        self.uncoarsen(graph, levels, part_of, false, caps, 0, run)
     }
 
     /// Levels down to the last.
@@ -204,22 +232,27 @@ impl Scheme {
         let clusters = caps.len() as u64 * per_part;
         let cap = total.map(|total| total.div_ceil(clusters));
         let (mut levels, mut cells): (Vec<Level>, _) = (Vec::new(), how.cells);
+        let mut left = how.units;
         loop {
             let finest = levels.last().map_or(graph, |level| &level.1);
+            let ahead = share(how.units, finest, graph);
+            run.advance(std::mem::replace(&mut left, ahead) - ahead)?;
             if finest.len() <= self.coarsest * caps.len() || finest.num_entries() <= how.entries {
-                return Ok(levels);
+                break;
             }
             let seed = splitmix64(how.seed ^ levels.len() as u64);
             let rounds = ROUNDS[usize::from(how.entries == 0 || total[1] > 0)];
             let coarsening = Coarsening { rating: how.rating, cap, rounds, seed };
             let clustered = coarsening.cluster(finest, cells.as_deref(), run)?;
             if clustered.count as f64 > STALLED * finest.len() as f64 {
-                return Ok(levels);
+                break;
             }
             let coarse = finest.contract(&clustered.cluster_of, clustered.count, run)?;
-            cells = cells.map(|cells| clustered.labels(&cells)).transpose()?;
+            cells = cells.map(|cells| clustered.labels(&cells, run)).transpose()?;
             levels.push((clustered, coarse));
         }
+        run.advance(left)?;
+        Ok(levels)
     }
 
     /// The way back to `graph` from the parts of the last level, which may be `refined` already.
@@ -230,8 +263,10 @@ impl Scheme {
         mut part_of: Buffer<u32>,
         mut refined: bool,
         caps: &[Weight],
+        units: u64,
         run: &Run,
     ) -> Result<Found> {
+        let mut reached = 0;
         loop {
             let here = levels.last().map_or(graph, |level| &level.1);
             if !std::mem::take(&mut refined) {
@@ -241,26 +276,39 @@ impl Scheme {
                 refine(&mut state, Patience::of(here), self.seed ^ levels.len() as u64, run)?;
                 let quality = state.quality();
                 part_of = state.part_of;
+                let now = share(units, here, graph);
+                run.advance(now - std::mem::replace(&mut reached, now))?;
                 if levels.is_empty() {
                     return Ok((part_of, quality));
                 }
             }
             let Some((Clustered { cluster_of, .. }, _)) = levels.pop() else { continue };
             let mut fine: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "parts")?;
-            fine.iter_mut().zip(cluster_of.iter()).for_each(|(part, &c)| *part = part_of[c as usize]);
+            run.each(cluster_of.len(), |v| fine[v as usize] = part_of[cluster_of[v as usize] as usize])?;
             part_of = fine;
         }
     }
 }
 
+/// What a level is worth of what `graph` is, by the entries.
+fn share(units: u64, level: &Graph, graph: &Graph) -> u64 {
+    match graph.num_entries() as u128 {
+        0 => units,
+        entries => (u128::from(units) * level.num_entries() as u128 / entries) as u64,
+    }
+}
+
 /// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around hubs, and
 /// the more members one has the better it is.
-fn skewed(graph: &Graph) -> bool {
-    let degrees = (0..graph.len() as u32).map(|v| graph.degree(v) as f64).filter(|&degree| degree > 0.0);
-    let (count, sum, squares) = degrees.fold((0.0, 0.0, 0.0), |(n, sum, squares), degree| {
-        (n + 1.0, sum + degree, squares + degree * degree)
-    });
-    squares * count >= SKEWED * sum * sum && sum > 0.0
+fn skewed(graph: &Graph, run: &Run) -> Result<bool> {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    run.each(graph.len(), |v| {
+        let degree = graph.degree(v) as f64;
+        count += f64::from(degree > 0.0);
+        sum += degree;
+        squares += degree * degree;
+    })?;
+    Ok(squares * count >= SKEWED * sum * sum && sum > 0.0)
 }
 
 /// The caps, but at least the share of each part and one vertex more.

@@ -34,12 +34,13 @@ use crate::algorithms::edge_streams::{EdgeStreamer, Limit, Slice, by_degree, loo
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::capacity;
 use crate::capacity::{validate_balance, validate_parts};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline::pipeline;
+use crate::exec::scan::for_each;
 use crate::graph::csr::Csr;
 use crate::graph::identity::Graph;
 use crate::partition::{EdgePartition, EdgeParts};
@@ -49,8 +50,7 @@ use bands::Bands;
 const VERTICES_OF_CLUSTER: f64 = 1.03;
 /// The least share of the cap that is open in the beginning of the stream.
 const LEAST_OPEN: f64 = 0.9;
-/// Vertices between two looks at the cancel flag, and how far ahead memory is asked for.
-const STRIDE: usize = 1 << 14;
+/// How many records ahead memory is asked for.
 const AHEAD: usize = 16;
 
 /// Every band is a pass over the records.
@@ -114,10 +114,8 @@ impl SigmaEdge {
         ];
         let preferred = preferred_parts(csr, self.k, caps, Weight::Degrees, run)?;
         let mut degrees: Buffer<u32> = Buffer::zeroed(csr.num_vertices(), "degrees")?;
-        for (degrees, first) in degrees.chunks_mut(STRIDE).zip((0..).step_by(STRIDE)) {
-            degrees.iter_mut().zip(first..).for_each(|(degree, v)| *degree = csr.degree(v));
-            run.check()?;
-        }
+        run.begin("degrees", graph.n);
+        for_each(&mut degrees, run, |v, degree| *degree = csr.degree(v as u32))?;
         self.place(edges, &preferred, degrees, graph.clone(), out, run)
     }
 
@@ -146,13 +144,13 @@ impl SigmaEdge {
         streamer.begin((graph.m - graph.loops).saturating_sub(preassigned), Limit { cap, start });
         run.begin("streaming", edges.num_edges() * u64::from(bands.count()));
         for band in 0..bands.count() {
-            let members = |records: &[Record], marks: &[u32], chosen: &mut _| {
+            let members = |records: &[Record], marks: &[u32], chosen: &mut Vec<u32>| {
                 bands.members(band, records, marks, &degrees, chosen);
             };
             let worth = |records: &[Record], gains: &mut _| {
                 by_degree(&degrees, |&degree| degree, records, gains);
             };
-            streamer.stream_all(edges, &mut parts, run, members, worth)?;
+            streamer.stream_all(edges, &mut parts, run, Some(&members), worth)?;
         }
         let EdgeStreamer { mut present, loads, .. } = streamer;
         let mut loads = loads.records();
@@ -179,10 +177,8 @@ fn preassign(
         let Slice { records, parts, chosen, .. } = slice;
         chosen.clear();
         for (index, &[u, v]) in records.iter().enumerate() {
-            if let Some(ahead) = records.get(index + AHEAD) {
-                ahead.iter().for_each(|&id| prefetch(preferred, id as usize));
-                ahead.iter().for_each(|&id| prefetch(degrees, id as usize));
-            }
+            prefetch_ends(preferred, records, index + AHEAD);
+            prefetch_ends(degrees, records, index + AHEAD);
             let part = preferred[u as usize];
             parts[index] = match part == preferred[v as usize] {
                 _ if u == v => NONE,

@@ -23,7 +23,7 @@ pub(super) fn preassign(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &
     run.begin("preassignment", csr.num_vertices() as u64);
     let mut loads: Vec<Load> = vec![[0; 2]; k as usize];
     let mut deferred = reserved(csr.num_vertices(), "deferred vertices")?;
-    let mut work = 0;
+    let (mut work, mut told) = (0, 0);
     for v in 0..csr.num_vertices() as u32 {
         let neighbours = csr.neighbours(v);
         let preferred = std::mem::replace(&mut parts[v as usize], NONE);
@@ -39,8 +39,10 @@ pub(super) fn preassign(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &
         work += 1 + neighbours.len();
         if work >= 4 * CHECK_EVERY {
             work = 0;
-            run.check()?;
+            run.advance(u64::from(v - told))?;
+            told = v;
         }
     }
+    run.advance(csr.num_vertices() as u64 - u64::from(told))?;
     Ok(Preassigned { loads, deferred })
 }
