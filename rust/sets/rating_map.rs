@@ -5,6 +5,8 @@
 
 /// Clusters up to which each has a slot of its own.
 const SMALL: usize = 1 << 14;
+/// Clusters that a table which grows has room for at first: of a few, hardly any collide, and the cache holds it.
+const ROOM: usize = 127;
 
 /// Sums of one neighbourhood, in the order in which their clusters came; open addressing.
 #[derive(Debug, Default)]
@@ -23,7 +25,7 @@ impl RatingMap {
     /// Bytes for up to `most` clusters, if it grows with them.
     pub fn memory(most: u64) -> u64 {
         // While it grows, what it held is there a second time.
-        16 * most.next_power_of_two() * 3 / 2 + 4 * most
+        16 * most.next_power_of_two().max(ROOM as u64 + 1) * 3 / 2 + 4 * most
     }
 
     /// Forgets all sums and makes room for `most` of the clusters `0..count`.
@@ -39,7 +41,7 @@ impl RatingMap {
     /// Forgets all sums. The table grows with the clusters that come, of which there may be far fewer than `most`.
     #[inline(always)]
     pub fn begin_growing(&mut self, most: usize) {
-        self.begin(most.min((self.slots.len() / 2).saturating_sub(1)), usize::MAX);
+        self.begin(most.min(self.slots.len() / 2).saturating_sub(1).max(ROOM), usize::MAX);
     }
 
     #[inline(always)]
