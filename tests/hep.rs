@@ -18,8 +18,8 @@ use fastpart::convert::{Convert, convert};
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
 use fastpart::measure::replicas;
-use fastpart::partition::edge_parts::{Place, Words};
 use fastpart::partition::EdgePartition;
+use fastpart::partition::edge_parts::{Place, Words};
 use proptest::prelude::*;
 use proptest::sample::select;
 

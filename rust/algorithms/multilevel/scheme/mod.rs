@@ -93,6 +93,17 @@ struct Descent {
     cells: Option<Buffer<u32>>,
 }
 
+/// How to come back.
+struct Ascent {
+    levels: Vec<Level>,
+    /// Parts of the vertices of the last level.
+    part_of: Buffer<u32>,
+    /// Whether these are refined already.
+    refined: bool,
+    /// What the way is worth.
+    units: u64,
+}
+
 impl Scheme {
     /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
     pub fn partition(&self, graph: &Graph, caps: &[Weight], run: &Run) -> Result<Found> {
@@ -113,7 +124,8 @@ impl Scheme {
         let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(LEAST_ATTEMPTS);
         let best = self.best(middle, caps, affordable, third, run)?;
         if !levels.is_empty() {
-            return self.uncoarsen(graph, levels, best.0, true, caps, last, run);
+            let ascent = Ascent { levels, part_of: best.0, refined: true, units: last };
+            return self.uncoarsen(graph, ascent, caps, run);
         }
         run.advance(last)?;
         Ok(best)
@@ -181,7 +193,7 @@ impl Scheme {
         for (clustered, _) in &levels {
             part_of = clustered.labels(&part_of, run)?;
         }
-        self.uncoarsen(graph, levels, part_of, false, caps, 0, run)
+        self.uncoarsen(graph, Ascent { levels, part_of, refined: false, units: 0 }, caps, run)
     }
 
     /// More parts than are made at once: blocks of parts, then the parts of each.
@@ -217,7 +229,7 @@ impl Scheme {
         let levels = self.coarsen(graph, caps, descent, run)?;
         let coarsest = levels.last().map_or(graph, |level| &level.1);
         let part_of = initial::partition(self, coarsest, caps, seed, run)?;
-        self.uncoarsen(graph, levels, part_of, false, caps, 0, run)
+        self.uncoarsen(graph, Ascent { levels, part_of, refined: false, units: 0 }, caps, run)
     }
 
     /// Levels down to the last.
@@ -255,17 +267,9 @@ impl Scheme {
         Ok(levels)
     }
 
-    /// The way back to `graph` from the parts of the last level, which may be `refined` already.
-    fn uncoarsen(
-        &self,
-        graph: &Graph,
-        mut levels: Vec<Level>,
-        mut part_of: Buffer<u32>,
-        mut refined: bool,
-        caps: &[Weight],
-        units: u64,
-        run: &Run,
-    ) -> Result<Found> {
+    /// The way back to `graph`.
+    fn uncoarsen(&self, graph: &Graph, ascent: Ascent, caps: &[Weight], run: &Run) -> Result<Found> {
+        let Ascent { mut levels, mut part_of, mut refined, units } = ascent;
         let mut reached = 0;
         loop {
             let here = levels.last().map_or(graph, |level| &level.1);
