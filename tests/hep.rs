@@ -19,7 +19,6 @@ use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
 use fastpart::measure::replicas;
 use fastpart::partition::EdgePartition;
-use fastpart::partition::edge_parts::{Place, Words};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -287,7 +286,7 @@ fn any_shape_and_any_number_of_parts() {
 /// Replicas per vertex.
 fn replication(edges: &dyn EdgeStream, partition: EdgePartition) -> f64 {
     let k = partition.k;
-    let Words::U8(Place::Memory(assignment)) = partition.parts.into_words() else { panic!("more parts") };
+    let assignment: Vec<i32> = parts(&partition).into_iter().map(|part| part as i32).collect();
     let replicas = replicas(edges, &assignment, k, &run(2)).unwrap();
     replicas.sizes.iter().sum::<u64>() as f64 / replicas.touched as f64
 }
