@@ -1,6 +1,7 @@
 //! The streams of records beside the scan limit, in records per second: `cargo bench --bench edge_streams`.
 //!
-//! R-MAT, n = 2^20, 16 M records; k = 32, and 8 and 128 for HDRF. Degrees, clusters and memory are not counted.
+//! R-MAT, n = 2^20, 16 M records; k = 32, and 8 and 128 for HDRF; one thread and two. Degrees, clusters and memory
+//! are not counted.
 #![allow(missing_docs)] // criterion's macros make public functions
 
 use std::path::PathBuf;
@@ -10,15 +11,15 @@ use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
 use fastpart::algorithms::edge_streams::loads::Balance;
-use fastpart::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit};
+use fastpart::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit, by_degree};
 use fastpart::base::buffer::Buffer;
 use fastpart::base::run::Run;
-use fastpart::edges::EdgeStream;
+use fastpart::edges::Record;
 use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::exec::pass::blocks;
 use fastpart::generate;
 use fastpart::graph::degrees;
 use fastpart::graph::identity::largest_id;
+use fastpart::partition::EdgeParts;
 
 const N: u64 = 1 << 20;
 const M: u64 = 16_000_000;
@@ -35,26 +36,26 @@ fn graph() -> EdgeFile {
     edges
 }
 
-fn stream(
-    edges: &EdgeFile,
-    known: &[u32],
-    k: u32,
-    rule: (Affinity, Balance),
-    start: f64,
-    run: &Run,
-) -> Duration {
-    let mut degrees = Buffer::zeroed(known.len(), "degrees").expect("memory");
-    degrees.copy_from_slice(known);
+/// A rule of placing: the affinity, the balance, and the share of the cap that is open in the beginning.
+type Rule = (Affinity, Balance, f64);
+
+fn stream(edges: &EdgeFile, known: &[u32], k: u32, (affinity, balance, start): Rule, run: &Run) -> Duration {
     let cap = fastpart::capacity::cap(1.1, M, k);
-    let mut streamer = EdgeStreamer::new(degrees, k, cap, rule.0, rule.1).expect("memory");
-    streamer.begin(M, Limit { cap, start });
-    let (mut buf, mut parts) = (Vec::new(), Vec::new());
-    let began = Instant::now();
-    for range in blocks(0..M) {
-        let records = edges.block(range, &mut buf).expect("records");
-        parts.resize(records.len(), 0);
-        streamer.stream(records, &mut parts, run).expect("parts");
+    let mut streamer = EdgeStreamer::new(known.len(), k, cap, balance).expect("memory");
+    if affinity == Affinity::Remaining {
+        let mut degrees = Buffer::zeroed(known.len(), "degrees").expect("memory");
+        degrees.copy_from_slice(known);
+        streamer = streamer.counting(degrees);
     }
+    let mut parts = EdgeParts::new(M, k, None).expect("memory");
+    streamer.begin(M, Limit { cap, start });
+    let began = Instant::now();
+    let worth = |records: &[Record], gains: &mut _| {
+        if affinity == Affinity::Degree {
+            by_degree(known, |&degree| degree, records, gains);
+        }
+    };
+    streamer.stream_all(edges, &mut parts, run, None, worth).expect("parts");
     began.elapsed()
 }
 
@@ -75,17 +76,26 @@ fn streams(criterion: &mut Criterion) {
         largest_id(&edges, &run).expect("scan");
         began.elapsed()
     });
-    let hdrf = (Affinity::Degree, Balance::Records(1.0));
-    let greedy = (Affinity::Remaining, Balance::Records(1.0));
-    let sigma = (Affinity::Degree, Balance::RecordsAndReplicas(1.0));
-    for (name, rule, k, start) in [
-        ("hdrf", hdrf, 8, 1.0),
-        ("hdrf", hdrf, 32, 1.0),
-        ("hdrf", hdrf, 128, 1.0),
-        ("greedy", greedy, 32, 1.0),
-        ("sigma", sigma, 32, 0.9),
-    ] {
-        bench(&mut group, format!("{name}, k = {k}"), || stream(&edges, &known, k, rule, start, &run));
+    let hdrf = (Affinity::Degree, Balance::Records(1.0), 1.0);
+    let greedy = (Affinity::Remaining, Balance::Records(1.0), 1.0);
+    let sigma = (Affinity::Degree, Balance::RecordsAndReplicas(1.0), 0.9);
+    for threads in [1, 2] {
+        let run = Run::new(Some(threads), None).expect("threads");
+        bench(&mut group, format!("degrees, {threads} threads"), || {
+            let began = Instant::now();
+            degrees::scan(&edges, &run).expect("degrees");
+            began.elapsed()
+        });
+        for (name, rule, k) in [
+            ("hdrf", hdrf, 8),
+            ("hdrf", hdrf, 32),
+            ("hdrf", hdrf, 128),
+            ("greedy", greedy, 32),
+            ("sigma", sigma, 32),
+        ] {
+            let name = format!("{name}, k = {k}, {threads} threads");
+            bench(&mut group, name, || stream(&edges, &known, k, rule, &run));
+        }
     }
 }
 

@@ -435,3 +435,17 @@ fn the_first_bad_record_is_named() {
         }
     }
 }
+
+#[test]
+fn degrees_depend_on_no_threads_and_no_counters() {
+    // Many records of one vertex, so that workers that share a counter meet.
+    let records: Vec<Record> = (0..300_000).map(|r| [r % 5, r % 1000]).collect();
+    let graph = Graph::new(1000, records);
+    let [both, sources] = [degrees::scan, degrees::scan_sources].map(|scan| {
+        let [alone, shared] = [1, degrees::PRIVATE + 2].map(|threads| scan(&graph, &run(threads)).unwrap());
+        assert_eq!((&*alone.degree, alone.loops), (&*shared.degree, shared.loops));
+        alone.degree.iter().map(|&degree| u64::from(degree)).sum::<u64>()
+    });
+    assert_eq!(both, 2 * sources);
+    assert_eq!(sources, 300_000 - 300_000 / 1000 * 5);
+}

@@ -9,7 +9,7 @@ use common::{Graph, graphs, run};
 use fastpart::algorithms::multilevel::coarsening::{Coarsening, Rating};
 use fastpart::algorithms::multilevel::state::{Quality, State};
 use fastpart::algorithms::multilevel::{Multilevel, Scheme, Second, graph};
-use fastpart::base::array::Array;
+use fastpart::base::buffer::Buffer;
 use fastpart::base::error::Error;
 use fastpart::base::random::Random;
 use fastpart::capacity::BalanceOn;
@@ -91,7 +91,7 @@ proptest! {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
         let weighted = graph::Graph::of(&csr, |v| [1, u64::from(csr.degree(v))], &run(1)).unwrap();
         let caps = vec![[graph.n / 2, 50]; k];
-        let start = Array::zeroed(graph.n as usize, "parts").unwrap();
+        let start = Buffer::zeroed(graph.n as usize, "parts").unwrap();
         let mut state = State::new(&weighted, start, &caps, &run(1)).unwrap();
         let mut random = Random::new(seed, 0);
         for _ in 0..if graph.n > 0 { 50 } else { 0 } {

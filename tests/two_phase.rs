@@ -9,6 +9,7 @@ use std::path::Path;
 use common::{Graph, graphs, run};
 use fastpart::algorithms::dbh::Dbh;
 use fastpart::algorithms::two_phase::{Scoring, TwoPhase};
+use fastpart::base::NONE;
 use fastpart::base::error::{Error, Result};
 use fastpart::base::run::Run;
 use fastpart::capacity::cap;
@@ -18,7 +19,6 @@ use fastpart::graph::degrees;
 use fastpart::measure::homes::home_parts;
 use fastpart::measure::replicas;
 use fastpart::partition::EdgePartition;
-use fastpart::partition::edge_parts::{DEFERRED, Place, Words};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -166,11 +166,8 @@ fn parts_in_a_file_are_those_in_memory() {
             let in_memory = algorithm(&graph, None, &run(2)).unwrap();
             let in_file = algorithm(&graph, Some(&out), &run(2)).unwrap();
             assert_eq!(parts(&in_memory, graph.m()), parts(&in_file, graph.m()));
-            assert!(parts(&in_file, graph.m()).iter().all(|&part| part != DEFERRED));
-            assert!(matches!(
-                in_file.parts.into_words(),
-                Words::U8(Place::File { .. }) | Words::I16(Place::File { .. })
-            ));
+            assert!(parts(&in_file, graph.m()).iter().all(|&part| part != NONE));
+            assert!(in_file.parts.in_memory().is_none() && in_memory.parts.in_memory().is_some());
         }
     }
 }

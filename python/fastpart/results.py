@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from . import _core
+
 upward: dict[str, Callable[..., Any]] = {}
 """What methods of results call in the layers above them, which import the results; the package fills it.
 

@@ -20,8 +20,9 @@
 use std::path::Path;
 
 use super::edge_streams::loops;
+use crate::base::NONE;
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
 use crate::capacity::validate_parts;
@@ -31,7 +32,6 @@ use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
 use crate::partition::Of;
 use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::edge_parts::DEFERRED;
 use crate::partition::parameters::Values;
 use crate::partition::{EdgePartition, EdgeParts};
 
@@ -82,18 +82,15 @@ impl Dbh {
 impl Dbh {
     fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
         let counters = 8 * u64::from(self.k) * threads as u64;
-        4 * n * degrees::WORKERS.min(threads) as u64 + counters + EdgeParts::memory(m, self.k, out)
+        degrees::needed(n, threads) + counters + EdgeParts::memory(m, self.k, out)
     }
 
     fn hash(&self, degree: &[u32], records: &[Record], parts: &mut [u32], loads: &mut [u64]) {
         let k = u64::from(self.k);
         for (index, (&[u, v], part)) in records.iter().zip(parts).enumerate() {
-            if let Some(&[u, v]) = records.get(index + AHEAD) {
-                prefetch(degree, u as usize);
-                prefetch(degree, v as usize);
-            }
+            prefetch_ends(degree, records, index + AHEAD);
             if u == v {
-                *part = DEFERRED;
+                *part = NONE;
                 continue;
             }
             // The smaller pair of degree and id; its low half is the id.

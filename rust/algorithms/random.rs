@@ -15,20 +15,19 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::edge_streams::loops;
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::{Permutation, splitmix64};
 use crate::base::run::Run;
 use crate::capacity::{BalanceOn, Placing, cap, validate_parts};
 use crate::edges::EdgeStream;
+use crate::exec::scan::for_each;
 use crate::graph::degrees;
 use crate::graph::identity::Graph;
 use crate::partition::Of;
 use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::edge_parts::DEFERRED;
 use crate::partition::parameters::Values;
 use crate::partition::{EdgePartition, EdgeParts, VertexPartition};
 
@@ -145,7 +144,7 @@ impl RandomEdges {
             || Ok(vec![0_u64; k]),
             |loads, first, records, parts| {
                 for ((part, &[u, v]), record) in parts.iter_mut().zip(records).zip(first..) {
-                    *part = DEFERRED;
+                    *part = NONE;
                     if u != v {
                         *part = (order.of(record) % k as u64) as u32;
                         loads[*part as usize] += 1;
@@ -175,12 +174,7 @@ fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Graph> {
 fn assign(n: u64, run: &Run, part: impl Fn(u64) -> i32 + Sync) -> Result<Buffer<i32>> {
     let mut assignment: Buffer<i32> = Buffer::zeroed(n as usize, "parts")?;
     run.begin("assign", n);
-    run.install(|| {
-        assignment.par_chunks_mut(CHUNK).enumerate().try_for_each(|(chunk, parts)| {
-            parts.iter_mut().zip((chunk * CHUNK) as u64..).for_each(|(place, v)| *place = part(v));
-            run.advance(parts.len() as u64)
-        })
-    })?;
+    for_each(&mut assignment, run, |v, place| *place = part(v as u64))?;
     Ok(assignment)
 }
 

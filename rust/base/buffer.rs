@@ -1,93 +1,118 @@
-//! Large zeroed arrays, outside the allocator's heap.
+//! Zeroed arrays of any size, in memory or in files.
 //!
-//! One anonymous map per array: a refusal of the system is an error instead of an abort, the memory returns to
+//! A large array is one anonymous map: a refusal of the system is an error instead of an abort, the memory returns to
 //! the system the moment the array is dropped (so that peaks are what the docs state), and huge pages halve the
-//! time of the random accesses that bound every partitioner here.
+//! time of the random accesses that bound every partitioner here. A small one lies on the heap, without a system call:
+//! the coarse levels of the multilevel partitioner make thousands of a few hundred items each.
 
 use std::fs::File;
 use std::io;
-use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use bytemuck::{Pod, Zeroable};
 use memmap2::MmapMut;
 
-use super::error::{Error, Result};
+use super::error::{Error, Result, shown};
+use super::temporary::TempFile;
 
-/// `len` zeroed values of `T`.
+/// Bytes from which on an array is a map of its own.
+const LARGE: usize = 1 << 20;
+
+/// `len` values of `T`, zero at first.
 #[derive(Debug)]
 pub struct Buffer<T> {
-    map: Option<MmapMut>,
+    items: NonNull<T>,
     len: usize,
-    item: PhantomData<T>,
+    /// What holds them; without it they lie on the heap.
+    map: Option<MmapMut>,
 }
+
+// SAFETY: it owns its values, as a `Vec` does.
+unsafe impl<T: Send> Send for Buffer<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Buffer<T> {}
 
 impl<T: Zeroable> Buffer<T> {
     /// Allocates `len` zeros; `what` names the array in the error.
     pub fn zeroed(len: usize, what: &str) -> Result<Self> {
-        let bytes = len
-            .checked_mul(size_of::<T>())
-            .ok_or_else(|| Error::Capacity(format!("{what}: {len} items exceed the address space")))?;
-        if bytes == 0 {
-            return Ok(Self { map: None, len: 0, item: PhantomData });
+        let bytes = size::<T>(0, len, what)?;
+        if bytes >= LARGE {
+            let map = MmapMut::map_anon(bytes).map_err(|_| refused(what, bytes))?;
+            // A hint only: without huge pages the array is as good, just slower.
+            #[cfg(target_os = "linux")]
+            let _ = map.advise(memmap2::Advice::HugePage);
+            return Ok(Self::within(map, 0, len));
         }
-        let map = MmapMut::map_anon(bytes).map_err(|_| refused(what, bytes))?;
-        // A hint only: without huge pages the array is as good, just slower.
-        #[cfg(target_os = "linux")]
-        let _ = map.advise(memmap2::Advice::HugePage);
-        Ok(Self { map: Some(map), len, item: PhantomData })
+        let mut items = reserved(len, what)?;
+        items.resize_with(len, T::zeroed);
+        Ok(Self { items: NonNull::from(Box::leak(items.into_boxed_slice())).cast(), len, map: None })
+    }
+
+    /// The `len` values behind the first `start` bytes of `map`, which holds so many.
+    fn within(mut map: MmapMut, start: usize, len: usize) -> Self {
+        let items = map[start..].as_mut_ptr().cast();
+        Self { items: NonNull::new(items).unwrap_or(NonNull::dangling()), len, map: Some(map) }
     }
 }
 
 impl<T: Pod> Buffer<T> {
     /// `len` zeros in a temporary file in `dir`, mapped: they take no anonymous memory, and the system writes them
-    /// out when memory is short. The file loses its name as soon as it is open, so that nothing is left of it,
-    /// however the process ends.
+    /// out when memory is short.
     pub fn in_file(len: usize, dir: &Path) -> Result<Self> {
-        let bytes = len as u64 * size_of::<T>() as u64;
-        if bytes == 0 {
-            return Ok(Self { map: None, len: 0, item: PhantomData });
+        if len == 0 {
+            return Self::zeroed(len, "nothing");
         }
-        let (file, path) = temporary(dir)?;
-        let io = |error| Error::io(&path, error);
+        let TempFile { path, file } = TempFile::create(dir)?;
+        // SAFETY: the file has no name, so that nobody else can change or cut it.
+        unsafe { Self::mapped(&file, &path, 0, len) }
+    }
+
+    /// `len` zeros behind the first `start` bytes of `file`, which holds no more than these.
+    ///
+    /// # Safety
+    /// Nobody changes or cuts the file meanwhile. `start` is a multiple of the alignment of `T`.
+    pub unsafe fn mapped(file: &File, path: &Path, start: usize, len: usize) -> Result<Self> {
+        let bytes = size::<T>(start, len, &shown(path))?;
+        let io = |error| Error::io(path, error);
         // The blocks are taken now: a write through the map that finds the disk full would end the process.
         // SAFETY: a call on an open file.
         match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } {
             0 => {}
             errno => return Err(io(io::Error::from_raw_os_error(errno))),
         }
-        // SAFETY: the file was made here and has no name, so that nobody else can change or cut it.
-        let map = unsafe { MmapMut::map_mut(&file) }.map_err(io)?;
-        Ok(Self { map: Some(map), len, item: PhantomData })
+        // SAFETY: the caller vouches for the file.
+        let map = unsafe { MmapMut::map_mut(file) }.map_err(io)?;
+        Ok(Self::within(map, start, len))
     }
 
     /// The same bytes as values of another type of the same size.
     pub fn reinterpret<U: Pod>(self) -> Buffer<U> {
-        const { assert!(size_of::<T>() == size_of::<U>()) }
-        Buffer { map: self.map, len: self.len, item: PhantomData }
+        const { assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>()) }
+        let mut whole = ManuallyDrop::new(self);
+        Buffer { items: whole.items.cast(), len: whole.len, map: whole.map.take() }
     }
 }
 
-/// A new file in `dir` that has lost its name already, and that name.
-fn temporary(dir: &Path) -> Result<(File, PathBuf)> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let path = dir.join(format!(".fastpart-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
-        let created = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path);
-        match created {
-            Ok(file) => {
-                std::fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;
-                return Ok((file, path));
-            }
-            // Left by a process of the same number that was killed right here.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Error::io(&path, error)),
+impl<T> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        if self.map.is_none() {
+            let items = std::ptr::slice_from_raw_parts_mut(self.items.as_ptr(), self.len);
+            // SAFETY: without a map they are the box that `zeroed` leaked.
+            drop(unsafe { Box::from_raw(items) });
         }
     }
+}
+
+/// Bytes of `len` values behind `start` bytes; an error if they exceed the address space.
+fn size<T>(start: usize, len: usize, what: &str) -> Result<usize> {
+    let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(start));
+    let fits = |&bytes: &usize| bytes <= isize::MAX as usize;
+    bytes.filter(fits).ok_or_else(|| Error::Capacity(format!("{what}: {len} items exceed the address space")))
 }
 
 /// An empty vector with room for `len` items, or an error instead of an abort.
@@ -97,9 +122,28 @@ pub fn reserved<T>(len: usize, what: &str) -> Result<Vec<T>> {
     Ok(items)
 }
 
+/// A number that several threads can change.
+///
+/// # Safety
+/// Every value of `Atomic` must be laid out as one of the number.
+pub unsafe trait Number {
+    /// The number, atomic.
+    type Atomic: Sync;
+}
+
+// SAFETY: what the standard library promises.
+unsafe impl Number for u32 {
+    type Atomic = AtomicU32;
+}
+
+// SAFETY: as above.
+unsafe impl Number for u64 {
+    type Atomic = AtomicU64;
+}
+
 /// The same numbers, to be changed by several threads.
-pub fn shared(items: &mut [u64]) -> &[AtomicU64] {
-    const { assert!(size_of::<AtomicU64>() == 8 && align_of::<AtomicU64>() == align_of::<u64>()) }
+pub fn shared<T: Number>(items: &mut [T]) -> &[T::Atomic] {
+    const { assert!(size_of::<T::Atomic>() == size_of::<T>() && align_of::<T::Atomic>() == align_of::<T>()) }
     // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
     // the atomic ones are in use.
     unsafe { std::slice::from_raw_parts(items.as_mut_ptr().cast(), items.len()) }
@@ -109,23 +153,21 @@ fn refused(what: &str, bytes: usize) -> Error {
     Error::MemoryRefused { what: what.into(), needed: bytes as u64 }
 }
 
-impl<T: Zeroable> Deref for Buffer<T> {
+impl<T> Deref for Buffer<T> {
     type Target = [T];
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        let Some(map) = &self.map else { return &[] };
-        // SAFETY: the map is page-aligned, holds `len` values that began as zeros, which `Zeroable` makes valid, and is
-        // borrowed as long as the slice. Measured: a checked cast here costs the hot loops a third of their pace.
-        unsafe { std::slice::from_raw_parts(map.as_ptr().cast(), self.len) }
+        // SAFETY: here lie `len` values that began as zeros, which `Zeroable` makes valid, borrowed as long as the slice.
+        // Measured: a checked cast here costs the hot loops a third of their pace.
+        unsafe { std::slice::from_raw_parts(self.items.as_ptr(), self.len) }
     }
 }
 
-impl<T: Zeroable> DerefMut for Buffer<T> {
+impl<T> DerefMut for Buffer<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        let Some(map) = &mut self.map else { return &mut [] };
         // SAFETY: as above, and borrowed mutably.
-        unsafe { std::slice::from_raw_parts_mut(map.as_mut_ptr().cast(), self.len) }
+        unsafe { std::slice::from_raw_parts_mut(self.items.as_ptr(), self.len) }
     }
 }
 
@@ -140,6 +182,12 @@ mod tests {
         buffer[1] = 7;
         assert_eq!(&*buffer, &[0, 7, 0]);
         assert!(Buffer::<u32>::zeroed(0, "test").unwrap().is_empty());
+        let mut large: Buffer<u32> = Buffer::zeroed(LARGE, "test").unwrap();
+        assert!(large.len() == LARGE && large.iter().all(|&value| value == 0));
+        large[LARGE - 1] = u32::MAX;
+        for (buffer, last) in [(large, -1), (Buffer::zeroed(5, "test").unwrap(), 0)] {
+            assert_eq!(buffer.reinterpret::<i32>().last(), Some(&last));
+        }
     }
 
     #[test]
@@ -156,6 +204,10 @@ mod tests {
         assert!(matches!(error, Error::Io { path, .. } if path.starts_with(&absent)));
         // A size that no disk has: refused before anything is written.
         assert!(matches!(Buffer::<u64>::in_file(1 << 59, folder.path()), Err(Error::Io { .. })));
+        // Sizes that wrap around in 64 bits, or do once they are signed.
+        for len in [1 << 61, (1 << 61) + 1, 1 << 60] {
+            assert!(matches!(Buffer::<u64>::in_file(len, folder.path()), Err(Error::Capacity(_))));
+        }
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! What everything stands on: errors, a run and its budget, large arrays, randomness, atomic files. Knows no graph.
 
-pub mod array;
 pub mod budget;
 pub mod buffer;
 pub mod error;
@@ -8,7 +7,7 @@ pub mod output;
 pub mod prefetch;
 pub mod random;
 pub mod run;
-pub mod workers;
+pub mod temporary;
 
 /// No part, no cluster, no vertex: above every id.
 pub const NONE: u32 = u32::MAX;

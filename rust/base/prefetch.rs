@@ -12,3 +12,12 @@ pub fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (items, index);
 }
+
+/// Brings what the ends of the record `records[index]` have in `items` into the cache.
+#[inline(always)]
+pub fn prefetch_ends<T>(items: &[T], records: &[[u32; 2]], index: usize) {
+    if let Some(&[u, v]) = records.get(index) {
+        prefetch(items, u as usize);
+        prefetch(items, v as usize);
+    }
+}

@@ -156,6 +156,13 @@ impl Run {
         (files, format!("{}, with {taken} ({remedy} takes none),", what.into()))
     }
 
+    /// The number of workers, at most `most`, that `fixed` and `each` bytes leave room for; an error if not even one has room.
+    pub fn workers(&self, most: usize, fixed: u64, each: u64, what: &str) -> Result<usize> {
+        self.require(fixed.saturating_add(each), what)?;
+        let room = (self.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
+        Ok(room.min(self.threads() as u64).min(most as u64).max(1) as usize)
+    }
+
     /// Begins a step of `total` units; a step without any is none.
     pub fn begin(&self, phase: &'static str, total: u64) {
         if total == 0 {
@@ -172,6 +179,11 @@ impl Run {
     /// Counts `units` as done; an error once the run is cancelled. Call it at least every millisecond of work.
     pub fn advance(&self, units: u64) -> Result<()> {
         self.done.fetch_add(units, Relaxed);
+        self.check()
+    }
+
+    /// An error once the run is cancelled: a look at a flag, which costs next to nothing.
+    pub fn check(&self) -> Result<()> {
         if let Some(watch) = &self.watch {
             self.note(watch);
         }
@@ -183,7 +195,7 @@ impl Run {
         let n = n as u32;
         for start in (0..n).step_by(STRIDE as usize) {
             (start..start + STRIDE.min(n - start)).for_each(&mut each);
-            self.advance(0)?;
+            self.check()?;
         }
         Ok(())
     }

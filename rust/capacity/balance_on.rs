@@ -22,13 +22,11 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
-use super::{Load, cap, share, validate_balance};
+use super::bounds::plus;
+use super::{CHECK_EVERY, Load, Parts, cap, share, validate_balance};
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
-
-/// How many vertices are placed between two looks at whether the run is cancelled.
-pub const CHECK_EVERY: usize = 1 << 12;
 
 /// Weights of the vertices, and how evenly the parts share them.
 #[derive(Debug, Clone)]
@@ -112,6 +110,11 @@ impl BalanceOn {
         shared.max(self.total.div_ceil(u64::from(k)) + u64::from(self.largest))
     }
 
+    /// `k` empty parts for all vertices, of at most `cap` vertices each.
+    pub fn parts(&self, k: u32, cap: u64) -> Result<Parts> {
+        Parts::new(k, [self.weights.len() as u64, self.total], [cap, self.cap(k)])
+    }
+
     /// The last resort, which meets every cap: vertices by descending weight (then id) to the parts in turn.
     pub fn deal(&self, k: u32, run: &Run) -> Result<Balanced> {
         let n = self.weights.len();
@@ -124,8 +127,7 @@ impl BalanceOn {
         for vertices in order.chunks(CHECK_EVERY) {
             for (&vertex, part) in vertices.iter().zip(&mut turns) {
                 assignment[vertex as usize] = part as i32;
-                let load = &mut loads[part as usize];
-                *load = [load[0] + 1, load[1] + self.weight(vertex)];
+                loads[part as usize] = plus(loads[part as usize], [1, self.weight(vertex)]);
             }
             run.advance(vertices.len() as u64)?;
         }
@@ -181,8 +183,7 @@ mod tests {
                 let dealt = on.deal(k, &run).unwrap();
                 let mut loads = vec![[0; 2]; k as usize];
                 for (&part, &weight) in dealt.assignment.iter().zip(&weights) {
-                    let load = &mut loads[part as usize];
-                    *load = [load[0] + 1, load[1] + u64::from(weight)];
+                    loads[part as usize] = plus(loads[part as usize], [1, u64::from(weight)]);
                 }
                 assert_eq!(dealt.loads, loads);
                 let cap = [n.div_ceil(u64::from(k)), on.cap(k)];

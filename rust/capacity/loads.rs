@@ -2,43 +2,42 @@
 //!
 //! A tree over the parts knows the least penalty and the least load of every subtree. A choice descends into the
 //! subtrees that can hold a better part than the one found; as the part with the least penalty nearly always has room,
-//! that is one descent. A change takes O(log k). 48 bytes per part, rounded up to a power of two.
+//! that is one descent. A change takes O(log k). For D bounds 16 + 16 D bytes per part, rounded up to
+//! a power of two.
 
-use super::Load;
+use super::bounds::{Load, fits, minus, plus, relative, room};
 use crate::base::buffer::reserved;
 use crate::base::error::Result;
 
 #[derive(Clone, Copy)]
-struct Node {
+struct Node<const D: usize> {
     /// The least penalty below.
     penalty: f64,
-    /// The least load below, in either dimension by itself.
-    load: Load,
+    /// The least load below, under each bound by itself.
+    load: Load<D>,
 }
 
-/// Where there is no part.
-const VOID: Node = Node { penalty: f64::INFINITY, load: [u64::MAX; 2] };
-
-/// Number of vertices and volume of each part.
-pub struct Loads {
+/// The loads of all parts under D bounds.
+pub struct Loads<const D: usize = 2> {
     /// The tree: the children of node i are 2i and 2i + 1, the leaves are the parts.
-    nodes: Vec<Node>,
+    nodes: Vec<Node<D>>,
     /// Number of leaves, and the first of them.
     leaves: usize,
     k: u32,
-    caps: Load,
+    caps: Load<D>,
     exponent: f64,
     /// Parts whose penalty, and the nodes above, are out of date.
     changed: Vec<u32>,
 }
 
-impl Loads {
-    /// Parts with these loads. The penalty of a part is its larger load relative to the `caps`, to the power of
+impl<const D: usize> Loads<D> {
+    /// Parts with these loads. The penalty of a part is its largest load relative to the `caps`, to the power of
     /// `exponent`.
-    pub fn new(loads: &[Load], caps: Load, exponent: f64) -> Result<Self> {
+    pub fn new(loads: &[Load<D>], caps: Load<D>, exponent: f64) -> Result<Self> {
         let leaves = loads.len().next_power_of_two();
         let mut nodes = reserved(2 * leaves, "loads of the parts")?;
-        nodes.resize(2 * leaves, VOID);
+        // Where there is no part.
+        nodes.resize(2 * leaves, Node { penalty: f64::INFINITY, load: [u64::MAX; D] });
         let mut made = Self { nodes, leaves, k: loads.len() as u32, caps, exponent, changed: Vec::new() };
         for (leaf, &load) in (leaves..).zip(loads) {
             made.nodes[leaf] = Node { penalty: made.penalty_of(load), load };
@@ -51,7 +50,7 @@ impl Loads {
 
     /// Bytes for `k` parts.
     pub fn memory(k: u32) -> u64 {
-        48 * u64::from(k).next_power_of_two()
+        2 * size_of::<Node<D>>() as u64 * u64::from(k).next_power_of_two()
     }
 
     /// Number of parts.
@@ -60,13 +59,13 @@ impl Loads {
     }
 
     /// The caps.
-    pub fn caps(&self) -> Load {
+    pub fn caps(&self) -> Load<D> {
         self.caps
     }
 
     /// The load of a part.
     #[inline(always)]
-    pub fn load(&self, part: u32) -> Load {
+    pub fn load(&self, part: u32) -> Load<D> {
         self.nodes[self.leaves + part as usize].load
     }
 
@@ -77,27 +76,25 @@ impl Loads {
     }
 
     /// The loads of all parts.
-    pub fn all(&self) -> impl Iterator<Item = Load> + '_ {
+    pub fn all(&self) -> impl Iterator<Item = Load<D>> + '_ {
         self.nodes[self.leaves..][..self.k as usize].iter().map(|node| node.load)
     }
 
     /// The largest load relative to its cap.
     pub fn fullest(&self) -> f64 {
-        self.all().map(|load| self.relative(load)).fold(0.0, f64::max)
+        self.all().map(|load| relative(load, self.caps)).fold(0.0, f64::max)
     }
 
     /// The load that a part may have before `item` comes, if caps are scaled by `scale`.
     #[inline(always)]
-    pub fn room(&self, scale: f64, item: Load) -> Option<Load> {
-        let cap = |dimension: usize| (self.caps[dimension] as f64 * scale) as u64;
-        Some([cap(0).checked_sub(item[0])?, cap(1).checked_sub(item[1])?])
+    pub fn room(&self, scale: f64, item: Load<D>) -> Option<Load<D>> {
+        room(self.caps.map(|cap| (cap as f64 * scale) as u64), item)
     }
 
     /// Whether a part has no more load than `room`.
     #[inline(always)]
-    pub fn is_within(&self, part: u32, room: Load) -> bool {
-        let load = self.load(part);
-        load[0] <= room[0] && load[1] <= room[1]
+    pub fn is_within(&self, part: u32, room: Load<D>) -> bool {
+        fits(self.load(part), room)
     }
 
     /// Whether a part is above a cap.
@@ -107,18 +104,16 @@ impl Loads {
 
     /// Adds `item` to a part. Until [`refresh`](Self::refresh), only [`load`](Self::load) and what compares it know.
     #[inline(always)]
-    pub fn add(&mut self, part: u32, item: Load) {
-        let load = self.load(part);
-        self.nodes[self.leaves + part as usize].load = [load[0] + item[0], load[1] + item[1]];
+    pub fn add(&mut self, part: u32, item: Load<D>) {
+        self.nodes[self.leaves + part as usize].load = plus(self.load(part), item);
         if self.changed.last() != Some(&part) {
             self.changed.push(part);
         }
     }
 
     /// Takes `item` out of a part; see [`add`](Self::add).
-    pub fn remove(&mut self, part: u32, item: Load) {
-        let load = self.load(part);
-        self.nodes[self.leaves + part as usize].load = [load[0] - item[0], load[1] - item[1]];
+    pub fn remove(&mut self, part: u32, item: Load<D>) {
+        self.nodes[self.leaves + part as usize].load = minus(self.load(part), item);
         self.changed.push(part);
     }
 
@@ -140,24 +135,24 @@ impl Loads {
     }
 
     /// The part with the least penalty among those within `room`; ties go to the lowest.
-    pub fn least(&self, room: Load) -> Option<u32> {
+    pub fn least(&self, room: Load<D>) -> Option<u32> {
         let mut best = usize::MAX;
         self.descend(1, 0, room, &mut best);
         (best != usize::MAX).then(|| (best - self.leaves) as u32)
     }
 
-    /// The part whose larger relative load is the smallest once it has `item`; ties go to the lowest.
-    pub fn least_overloaded(&self, item: Load) -> u32 {
-        let after = |load: Load| self.relative([load[0] + item[0], load[1] + item[1]]);
+    /// The part whose largest relative load is the smallest once it has `item`; ties go to the lowest.
+    pub fn least_overloaded(&self, item: Load<D>) -> u32 {
+        let after = |load: Load<D>| relative(plus(load, item), self.caps);
         let least = (0..).zip(self.all().map(after)).min_by(|a, b| a.1.total_cmp(&b.1));
         least.map_or(0, |(part, _)| part)
     }
 
     /// Looks for a better leaf than `best` below `node`, which lies `depth` below the root.
-    fn descend(&self, node: usize, depth: u32, room: Load, best: &mut usize) {
+    fn descend(&self, node: usize, depth: u32, room: Load<D>, best: &mut usize) {
         let Node { penalty, load } = self.nodes[node];
         let height = self.leaves.trailing_zeros() - depth;
-        if load[0] > room[0] || load[1] > room[1] {
+        if !fits(load, room) {
             return;
         }
         if *best != usize::MAX {
@@ -176,18 +171,14 @@ impl Loads {
         }
     }
 
-    fn merged(&self, node: usize) -> Node {
+    fn merged(&self, node: usize) -> Node<D> {
         let [left, right] = [self.nodes[2 * node], self.nodes[2 * node + 1]];
-        let least = |dimension: usize| left.load[dimension].min(right.load[dimension]);
-        Node { penalty: left.penalty.min(right.penalty), load: [least(0), least(1)] }
+        let load = std::array::from_fn(|bound| left.load[bound].min(right.load[bound]));
+        Node { penalty: left.penalty.min(right.penalty), load }
     }
 
-    fn relative(&self, load: Load) -> f64 {
-        (load[0] as f64 / self.caps[0] as f64).max(load[1] as f64 / self.caps[1] as f64)
-    }
-
-    fn penalty_of(&self, load: Load) -> f64 {
-        libm::pow(self.relative(load), self.exponent)
+    fn penalty_of(&self, load: Load<D>) -> f64 {
+        libm::pow(relative(load, self.caps), self.exponent)
     }
 }
 
@@ -196,35 +187,45 @@ mod tests {
     use super::*;
     use crate::base::random::Random;
 
-    /// The choice is that of a scan over all parts, while items come and go.
-    #[test]
-    fn the_least_penalty_within_the_room() {
-        let mut random = Random::new(5, 0);
+    fn compare_with_a_scan<const D: usize>() {
+        let mut random = Random::new(5, D as u64);
+        let of = |mut draw: [u64; D], first: u64| {
+            draw[0] = first;
+            draw
+        };
         for k in [1, 2, 3, 31, 32, 70] {
-            let mut loads = Loads::new(&vec![[0; 2]; k], [40, 900], 1.4).unwrap();
+            let mut loads = Loads::new(&vec![[0; D]; k], of([900; D], 40), 1.4).unwrap();
             for step in 0..3000 {
                 // Several changes at once, too.
                 if step % 4 > 0 {
                     loads.refresh();
                 } else {
-                    loads.add(0, [1, 1]);
-                    loads.add(k as u32 - 1, [1, 1]);
+                    loads.add(0, [1; D]);
+                    loads.add(k as u32 - 1, [1; D]);
                     loads.refresh();
                 }
-                let item = [1, 1 + random.below(60)];
-                let room = [random.below(45), random.below(1000)];
+                let item = of([0; D].map(|_: u64| 1 + random.below(60)), 1);
+                let room = of([0; D].map(|_: u64| random.below(1000)), random.below(45));
                 let scan = (0..k as u32).filter(|&part| loads.is_within(part, room));
                 let scan = scan.min_by(|&a, &b| loads.penalty(a).total_cmp(&loads.penalty(b)));
                 assert_eq!(loads.least(room), scan, "k = {k}, step {step}");
                 let part = random.below(k as u64) as u32;
-                match loads.load(part) {
-                    [vertices, volume] if vertices > 0 && volume >= item[1] && step % 3 == 0 => {
-                        loads.remove(part, item);
-                    }
-                    _ => loads.add(part, item),
+                if step % 3 == 0 && fits(item, loads.load(part)) {
+                    loads.remove(part, item);
+                } else {
+                    loads.add(part, item);
                 }
             }
         }
+    }
+
+    /// The choice is that of a scan over all parts, while items come and go.
+    #[test]
+    fn the_least_penalty_within_the_room() {
+        compare_with_a_scan::<1>();
+        compare_with_a_scan::<2>();
+        compare_with_a_scan::<3>();
+        compare_with_a_scan::<8>();
     }
 
     #[test]

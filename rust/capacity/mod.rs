@@ -1,7 +1,16 @@
-//! Capacities of parts: bounds, the least loaded part with room, scheduling, repair.
+//! Capacities of parts: loads and caps, the least loaded part, and what is done about parts that are too full.
+//!
+//! - [`bounds`]: loads under one bound or several.
+//! - [`LeastLoaded`]: one load per part, and the least loaded part; [`place_last`] gives it vertices without edges.
+//! - [`Parts`]: loads under 1 to 8 bounds, and the least loaded part with room under all of them.
+//! - [`Loads`](loads::Loads): the same with penalties of the loads, for loads that rise and fall.
+//! - [`schedule`](mod@schedule): jobs to the least loaded of k machines.
+//! - [`BalanceOn`]: a second bound on vertex partitions. [`Placing`] keeps it, and deals where nothing else helps.
+//! - [`repair`](mod@repair): vertices leave parts above a cap on vertices or volume.
 
 mod balance_on;
-pub mod isolated;
+pub mod bounds;
+mod least_loaded;
 pub mod loads;
 mod parts;
 mod placing;
@@ -9,9 +18,14 @@ pub mod repair;
 pub mod schedule;
 
 use crate::base::error::{Error, Result};
-pub use balance_on::{BalanceOn, Balanced, CHECK_EVERY};
-pub use parts::{Load, Parts};
+pub use balance_on::{BalanceOn, Balanced};
+pub use bounds::Load;
+pub use least_loaded::{LeastLoaded, place_last};
+pub use parts::Parts;
 pub use placing::Placing;
+
+/// How many vertices are placed between two looks at whether the run is cancelled.
+pub const CHECK_EVERY: usize = 1 << 12;
 
 /// The largest number of parts.
 pub const MAX_PARTS: u64 = 1 << 20;

@@ -18,24 +18,19 @@
 //! what came to b in exchanges is never needed, since parts like a stay full of weight and are never b.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::{BalanceOn, Balanced, CHECK_EVERY, Load, Parts};
+use super::{BalanceOn, Balanced, CHECK_EVERY, LeastLoaded, Load, Parts};
+use crate::base::NONE;
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::Result;
 use crate::base::run::Run;
-
-/// The mark of a vertex that fitted nowhere; above all parts.
-const LEFT: u32 = u32::MAX;
 
 /// An assignment in the making.
 pub struct Placing<'a> {
     part_of: Buffer<u32>,
     parts: Parts,
-    k: u32,
-    cap: Load,
     /// Number of vertices that fitted nowhere.
     left: usize,
     balance_on: &'a BalanceOn,
@@ -51,23 +46,19 @@ impl<'a> Placing<'a> {
         balance_on: &'a BalanceOn,
         run: &'a Run,
     ) -> Result<Self> {
-        let cap = [cap, balance_on.cap(k)];
-        let parts = Parts::new(k, [part_of.len() as u64, balance_on.total()], cap)?;
-        Ok(Self { part_of, parts, k, cap, left: 0, balance_on, run })
+        Ok(Self::resume(part_of, balance_on.parts(k, cap)?, 0, balance_on, run))
     }
 
-    /// An assignment that somebody else began, with the loads in `parts`; `left` vertices, with a part of `u32::MAX`,
-    /// fitted nowhere.
+    /// An assignment that somebody else began, with the loads in `parts`; `left` vertices, without a part, fitted
+    /// nowhere.
     pub fn resume(
         part_of: Buffer<u32>,
         parts: Parts,
-        cap: u64,
         left: usize,
         balance_on: &'a BalanceOn,
         run: &'a Run,
     ) -> Self {
-        let k = parts.loads().count() as u32;
-        Self { part_of, parts, k, cap: [cap, balance_on.cap(k)], left, balance_on, run }
+        Self { part_of, parts, left, balance_on, run }
     }
 
     /// Places vertices that weigh `weight` together: in one part if they fit, else one by one.
@@ -88,7 +79,7 @@ impl<'a> Placing<'a> {
             for &vertex in vertices {
                 let part = part(&mut self.parts, self.balance_on.weight(vertex));
                 self.left += usize::from(part.is_none());
-                self.part_of[vertex as usize] = part.unwrap_or(LEFT);
+                self.part_of[vertex as usize] = part.unwrap_or(NONE);
             }
             self.run.advance(vertices.len() as u64)?;
         }
@@ -97,18 +88,17 @@ impl<'a> Placing<'a> {
 
     /// The assignment, once all vertices were placed or left.
     pub fn finish(mut self) -> Result<Balanced> {
-        let mut loads: Vec<Load> = reserved(self.k as usize, "loads")?;
-        loads.extend(self.parts.loads());
+        let mut loads: Vec<Load> = self.parts.loads().collect();
         if self.left > 0 && !self.exchange(&mut loads)? {
-            let Self { k, balance_on, run, .. } = self;
-            return balance_on.deal(k, run);
+            return self.balance_on.deal(loads.len() as u32, self.run);
         }
         Ok(Balanced { assignment: self.part_of.reinterpret(), loads, dealt: false })
     }
 
     /// Finds places for the vertices left; false if there is none for one of them.
     fn exchange(&mut self, loads: &mut [Load]) -> Result<bool> {
-        let Self { part_of, cap, left, balance_on, run, .. } = self;
+        let Self { part_of, parts, left, balance_on, run } = self;
+        let cap = parts.cap();
         run.begin("exchange", *left as u64);
         let weight = |vertex: u32| balance_on.weight(vertex);
         let mut order = balance_on.vertices()?;
@@ -118,52 +108,28 @@ impl<'a> Placing<'a> {
         let (placed, left) = order.split_at_mut(part_of.len() - *left);
         left.sort_unstable_by_key(|&vertex| (Reverse(weight(vertex)), vertex));
         let mut lightest = Lightest::of(placed, loads)?;
-        let mut parts = queue(loads, |_| true)?;
-        let mut open = queue(loads, |load| load[0] < cap[0])?;
+        let [mut all, mut open] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[1])));
         for left in left.chunks(CHECK_EVERY) {
             for &x in left {
-                let Some(b) = least(&mut parts, loads) else { return Ok(false) };
+                let b = all.least();
                 let Some(y) = lightest.take(b) else { return Ok(false) };
-                let Some(Reverse((old, a))) = open.pop() else { return Ok(false) };
-                let new = [loads[a as usize][0] + 1, old + weight(y)];
-                if new[1] > cap[1] {
+                let room = |part: u32| loads[part as usize][0] < cap[0];
+                let Some(a) = open.least_open(room) else { return Ok(false) };
+                if open.load(a) + weight(y) > cap[1] {
                     return Ok(false);
                 }
-                if new[0] < cap[0] {
-                    open.push(Reverse((new[1], a)));
-                }
-                loads[a as usize] = new;
+                loads[a as usize][0] += 1;
+                open.add(a, weight(y));
                 // x is heavier than y, since a has room for y only.
-                loads[b as usize][1] += weight(x) - weight(y);
+                for (part, more) in [(a, weight(y)), (b, weight(x) - weight(y))] {
+                    loads[part as usize][1] += more;
+                    all.add(part, more);
+                }
                 (part_of[x as usize], part_of[y as usize]) = (b, a);
             }
             run.advance(left.len() as u64)?;
         }
         Ok(true)
-    }
-}
-
-/// Parts by weight, then id.
-type Queue = BinaryHeap<Reverse<(u64, u32)>>;
-
-fn queue(loads: &[Load], open: impl Fn(&Load) -> bool) -> Result<Queue> {
-    let mut parts = reserved(loads.len(), "parts by weight")?;
-    parts.extend(
-        loads.iter().zip(0..).filter(|(load, _)| open(load)).map(|(load, part)| Reverse((load[1], part))),
-    );
-    Ok(BinaryHeap::from(parts))
-}
-
-/// The part with the least weight, from a queue whose weights may be older and lower than the loads.
-fn least(queue: &mut Queue, loads: &[Load]) -> Option<u32> {
-    loop {
-        let mut top = queue.peek_mut()?;
-        let Reverse((weight, part)) = &mut *top;
-        let now = loads[*part as usize][1];
-        if *weight == now {
-            return Some(*part);
-        }
-        *weight = now;
     }
 }
 

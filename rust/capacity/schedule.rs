@@ -2,16 +2,13 @@
 //! Multiprocessing Timing Anomalies", 1969); the largest load is at most 4/3 of the best possible.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
+use super::{CHECK_EVERY, LeastLoaded};
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
-
-/// Jobs between two looks at the cancel flag.
-const STEP: usize = 1 << 14;
 
 /// A machine for each job: jobs in descending weight (tie: lower job) onto one of `k` machines, the least loaded (tie:
 /// lower machine). 8 bytes per job beside the result; O(c log c + c log k).
@@ -19,17 +16,14 @@ pub fn schedule(weights: &[u64], k: u32, run: &Run) -> Result<Buffer<u32>> {
     let mut order: Buffer<u32> = Buffer::zeroed(weights.len(), "order of clusters")?;
     order.iter_mut().zip(0..).for_each(|(job, index)| *job = index);
     run.install(|| order.par_sort_unstable_by_key(|&job| (Reverse(weights[job as usize]), job)));
-    run.advance(0)?;
+    run.check()?;
     let mut machine_of: Buffer<u32> = Buffer::zeroed(weights.len(), "parts of clusters")?;
-    let mut machines: BinaryHeap<_> = (0..k).map(|machine| Reverse((0_u64, machine))).collect();
-    for jobs in order.chunks(STEP) {
+    let mut machines = LeastLoaded::new((0..k).map(|_| 0));
+    for jobs in order.chunks(CHECK_EVERY) {
         for &job in jobs {
-            let Some(mut least) = machines.peek_mut() else { break };
-            let Reverse((load, machine)) = &mut *least;
-            machine_of[job as usize] = *machine;
-            *load += weights[job as usize];
+            machine_of[job as usize] = machines.place(weights[job as usize]);
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(machine_of)
 }

@@ -16,22 +16,14 @@
 //! after Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community detection in very large
 //! networks", 2017.
 
-use rayon::prelude::*;
-
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::{prefetch, prefetch_ends};
 use crate::base::run::Run;
-use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::blocks;
+use crate::edges::{EdgeStream, Record};
+use crate::exec::follow::{Follower, follow};
+use crate::exec::scan::for_each;
 
-/// Fewer records than this are clustered by the sequential rule.
-const SEQUENTIAL_BELOW: u64 = 1 << 18;
-/// The first batch; batches double until [`LARGEST_BATCH`].
-const FIRST_BATCH: u64 = 1 << 10;
-const LARGEST_BATCH: u64 = 1 << 16;
-/// Records that one thread filters at a time.
-const SLICE: u64 = 1 << 13;
 /// How many records ahead memory is asked for.
 const AHEAD: usize = 24;
 
@@ -73,65 +65,47 @@ impl Bounded {
         batch: Option<u64>,
         run: &Run,
     ) -> Result<Self> {
+        run.begin("clustering", degree.len() as u64 + edges.num_edges());
         let mut clusters = Self::new(degree, bound, run)?;
-        let m = edges.num_edges();
-        run.begin("clustering", m);
-        edges.check_unchanged()?;
-        if batch.unwrap_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }) == 1 {
-            let mut buf = Vec::new();
-            for range in blocks(0..m) {
-                let records = edges.block(range, &mut buf)?;
-                clusters.commit_all(records);
-                run.advance(records.len() as u64)?;
-            }
-        } else {
-            run.install(|| clusters.in_batches(edges, batch, run))?;
-        }
-        edges.check_unchanged()?;
+        follow(&mut clusters, edges, batch, run)?;
         Ok(clusters)
     }
 
     fn new(degree: Buffer<u32>, bound: u64, run: &Run) -> Result<Self> {
         let n = degree.len();
         let mut members: Buffer<Member> = Buffer::zeroed(n, "clusters of the vertices")?;
-        run.install(|| {
-            let chunks = members.par_chunks_mut(BLOCK as usize).zip(degree.par_chunks(BLOCK as usize));
-            chunks.try_for_each(|(members, degrees)| {
-                let both = members.iter_mut().zip(degrees);
-                both.for_each(|(member, &degree)| *member = Member { degree, cluster: n as u32 });
-                run.advance(0)
-            })
-        })?;
+        for_each(&mut members, run, |v, member| *member = Member { degree: degree[v], cluster: n as u32 })?;
         drop(degree);
         Ok(Self { members, volumes: Buffer::zeroed(n, "volumes of the clusters")?, count: 0, bound })
     }
 
-    fn in_batches(&mut self, edges: &dyn EdgeStream, batch: Option<u64>, run: &Run) -> Result<()> {
-        let m = edges.num_edges();
-        let mut slices: Vec<Slice> = Vec::new();
-        let mut size = batch.unwrap_or(FIRST_BATCH).min(m);
-        let mut start = 0;
-        while start < m {
-            let end = m.min(start + size);
-            let count = (end - start).div_ceil(SLICE) as usize;
-            if slices.len() < count {
-                slices.resize_with(count, Slice::default);
-            }
-            slices[..count].par_iter_mut().enumerate().try_for_each(|(index, slice)| {
-                let first = start + index as u64 * SLICE;
-                let records = edges.block(first..end.min(first + SLICE), &mut slice.buf)?;
-                self.filter(records, &mut slice.survivors);
-                run.advance(records.len() as u64)
-            })?;
-            slices[..count].iter().for_each(|slice| self.commit_all(&slice.survivors));
-            start = end;
-            if batch.is_none() {
-                size = (2 * size).min(LARGEST_BATCH);
-            }
+    #[inline(always)]
+    fn look_ahead(&self, records: &[Record], index: usize) {
+        prefetch_ends(&self.members, records, index + AHEAD);
+        if let Some(&[u, v]) = records.get(index + AHEAD / 2) {
+            prefetch(&self.volumes, self.members[u as usize].cluster as usize);
+            prefetch(&self.volumes, self.members[v as usize].cluster as usize);
         }
-        Ok(())
     }
 
+    /// What a record would move; both ends have clusters.
+    #[inline(always)]
+    fn decide(&self, [u, v]: Record) -> Option<Move> {
+        let (a, b) = (self.members[u as usize], self.members[v as usize]);
+        if a.cluster == b.cluster {
+            return None;
+        }
+        let (volume_a, volume_b) = (self.volumes[a.cluster as usize], self.volumes[b.cluster as usize]);
+        let (degree_a, degree_b) = (u64::from(a.degree), u64::from(b.degree));
+        if volume_a - degree_a <= volume_b - degree_b {
+            (volume_b + degree_a <= self.bound).then_some(Move { vertex: u, from: a.cluster, to: b.cluster })
+        } else {
+            (volume_a + degree_b <= self.bound).then_some(Move { vertex: v, from: b.cluster, to: a.cluster })
+        }
+    }
+}
+
+impl Follower for Bounded {
     /// Keeps the records that change something in the state as it is.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
         let none = self.members.len() as u32;
@@ -145,19 +119,7 @@ impl Bounded {
         }
     }
 
-    #[inline(always)]
-    fn look_ahead(&self, records: &[Record], index: usize) {
-        if let Some(&[u, v]) = records.get(index + AHEAD) {
-            prefetch(&self.members, u as usize);
-            prefetch(&self.members, v as usize);
-        }
-        if let Some(&[u, v]) = records.get(index + AHEAD / 2) {
-            prefetch(&self.volumes, self.members[u as usize].cluster as usize);
-            prefetch(&self.volumes, self.members[v as usize].cluster as usize);
-        }
-    }
-
-    fn commit_all(&mut self, records: &[Record]) {
+    fn commit(&mut self, records: &[Record]) {
         let none = self.members.len() as u32;
         for (index, &record) in records.iter().enumerate() {
             self.look_ahead(records, index);
@@ -181,29 +143,4 @@ impl Bounded {
             }
         }
     }
-
-    /// What a record would move; both ends have clusters.
-    #[inline(always)]
-    fn decide(&self, [u, v]: Record) -> Option<Move> {
-        let (a, b) = (self.members[u as usize], self.members[v as usize]);
-        if a.cluster == b.cluster {
-            return None;
-        }
-        let (volume_a, volume_b) = (self.volumes[a.cluster as usize], self.volumes[b.cluster as usize]);
-        let (degree_a, degree_b) = (u64::from(a.degree), u64::from(b.degree));
-        if volume_a - degree_a <= volume_b - degree_b {
-            (volume_b + degree_a <= self.bound).then_some(Move { vertex: u, from: a.cluster, to: b.cluster })
-        } else {
-            (volume_a + degree_b <= self.bound).then_some(Move { vertex: v, from: b.cluster, to: a.cluster })
-        }
-    }
 }
-
-/// What one thread filters at a time.
-#[derive(Default)]
-struct Slice {
-    buf: Vec<Record>,
-    survivors: Vec<Record>,
-}
-
-const _: () = assert!(SLICE <= BLOCK);

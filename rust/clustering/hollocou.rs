@@ -20,28 +20,21 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rayon::prelude::*;
-
 use super::Clusters;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::{prefetch, prefetch_ends};
 use crate::base::run::Run;
-use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::blocks;
+use crate::edges::{EdgeStream, Record};
+use crate::exec::follow::{Follower, follow};
+use crate::exec::scan::for_each;
+use crate::sets::bits::Bits;
 
 /// Bytes per vertex at the peak, result and degrees included.
 pub const BYTES_PER_VERTEX: u64 = 32;
 /// Buffers that do not depend on the graph.
 const FIXED_BYTES: u64 = 8 << 20;
 
-/// Fewer records than this are clustered by the sequential rule.
-const SEQUENTIAL_BELOW: u64 = 1 << 18;
-/// The first batch; batches double until [`LARGEST_BATCH`].
-const FIRST_BATCH: u64 = 1 << 10;
-const LARGEST_BATCH: u64 = 1 << 16;
-/// Records that one thread filters at a time.
-const SLICE: u64 = 1 << 13;
 /// How many records ahead memory is asked for.
 const AHEAD: usize = 24;
 
@@ -93,7 +86,7 @@ pub struct Clustering {
     pub(crate) vertices: Buffer<Vertex>,
     volume: Buffer<u64>,
     /// One bit per cluster, and one for "no cluster".
-    closed: Buffer<u64>,
+    closed: Bits,
     /// Clusters made so far.
     pub(crate) count: u32,
     max_volume: u64,
@@ -148,44 +141,27 @@ impl Hollocou {
 
     /// The clustering, with the richest neighbours.
     pub fn follow(&self, edges: &dyn EdgeStream, degree: Buffer<u32>, run: &Run) -> Result<Clustering> {
+        run.begin("clustering", degree.len() as u64 + edges.num_edges() * u64::from(self.passes));
         let mut clustering = Clustering::new(degree, self.max_volume, run)?;
-        run.begin("clustering", edges.num_edges() * u64::from(self.passes));
         for _ in 0..self.passes {
-            edges.check_unchanged()?;
-            if largest_batch(self.batch, edges.num_edges()) <= 1 {
-                clustering.sequential_pass(edges, run)?;
-            } else {
-                run.install(|| clustering.batched_pass(edges, self.batch, run))?;
-            }
-            edges.check_unchanged()?;
+            follow(&mut clustering, edges, self.batch, run)?;
         }
         Ok(clustering)
     }
-}
-
-/// The largest batch that `batch` means for `m` records.
-pub(crate) fn largest_batch(batch: Option<u64>, m: u64) -> u64 {
-    batch.unwrap_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }).min(m)
 }
 
 impl Clustering {
     fn new(degree: Buffer<u32>, max_volume: u64, run: &Run) -> Result<Self> {
         let n = degree.len();
         let mut vertices: Buffer<Vertex> = Buffer::zeroed(n, "spring: vertices")?;
-        run.install(|| {
-            let chunks = vertices.par_chunks_mut(BLOCK as usize).zip(degree.par_chunks(BLOCK as usize));
-            chunks.try_for_each(|(vertices, degrees)| {
-                for (vertex, &degree) in vertices.iter_mut().zip(degrees) {
-                    *vertex = Vertex { degree, cluster: n as u32, richest: AtomicU64::new(0) };
-                }
-                run.advance(0)
-            })
+        for_each(&mut vertices, run, |v, vertex| {
+            *vertex = Vertex { degree: degree[v], cluster: n as u32, richest: AtomicU64::new(0) };
         })?;
         drop(degree);
         Ok(Self {
             vertices,
             volume: Buffer::zeroed(n, "spring: volumes")?,
-            closed: Buffer::zeroed(n / 64 + 1, "spring: closed clusters")?,
+            closed: Bits::new(n as u64, "spring: closed clusters")?,
             count: 0,
             max_volume,
         })
@@ -196,75 +172,12 @@ impl Clustering {
         (self.vertices, self.count)
     }
 
-    /// The paper's rule: every record meets the state that the one before left.
-    fn sequential_pass(&mut self, edges: &dyn EdgeStream, run: &Run) -> Result<()> {
-        let mut buf = Vec::new();
-        for range in blocks(0..edges.num_edges()) {
-            let records = edges.block(range, &mut buf)?;
-            records.iter().for_each(|&record| self.meet(record));
-            self.commit_all(records);
-            run.advance(records.len() as u64)?;
-        }
-        Ok(())
-    }
-
-    /// Batches filtered in parallel against a frozen state, survivors committed in order against the live one.
-    fn batched_pass(&mut self, edges: &dyn EdgeStream, batch: Option<u64>, run: &Run) -> Result<()> {
-        let m = edges.num_edges();
-        let mut slices: Vec<Slice> = Vec::new();
-        let mut size = batch.unwrap_or(FIRST_BATCH).min(m);
-        let mut start = 0;
-        while start < m {
-            let end = m.min(start + size);
-            let count = (end - start).div_ceil(SLICE) as usize;
-            if slices.len() < count {
-                slices.resize_with(count, Slice::default);
-            }
-            let filter = |(index, slice): (usize, &mut Slice)| {
-                let first = start + index as u64 * SLICE;
-                let records = edges.block(first..end.min(first + SLICE), &mut slice.buf)?;
-                self.filter(records, &mut slice.survivors);
-                run.advance(records.len() as u64)
-            };
-            if count == 1 {
-                filter((0, &mut slices[0]))?;
-            } else {
-                slices[..count].par_iter_mut().enumerate().try_for_each(filter)?;
-            }
-            for slice in &slices[..count] {
-                self.commit_all(&slice.survivors);
-            }
-            start = end;
-            if batch.is_none() {
-                size = (2 * size).min(LARGEST_BATCH);
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets the ends of each record meet, and keeps the records that may move something. Free of branches but for
-    /// the rare ones, since what survives cannot be predicted.
-    fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
-        survivors.resize(records.len(), [0; 2]);
-        let mut kept = 0;
-        for (index, &record) in records.iter().enumerate() {
-            if let Some(&[u, v]) = records.get(index + AHEAD) {
-                prefetch(&self.vertices, u as usize);
-                prefetch(&self.vertices, v as usize);
-            }
-            self.meet(record);
-            survivors[kept] = record;
-            kept += usize::from(self.may_move(record));
-        }
-        survivors.truncate(kept);
-    }
-
     /// Whether `record` would make a cluster, or move an end, in the state as it is.
     #[inline(always)]
     fn may_move(&self, [u, v]: Record) -> bool {
         let (a, b) = (self.vertices[u as usize].cluster, self.vertices[v as usize].cluster);
         let none = self.vertices.len() as u32;
-        let open = (self.closed_bit(a) | self.closed_bit(b)) & 1 == 0;
+        let open = !(self.closed.contains(a) | self.closed.contains(b));
         (u != v) & ((a == none) | (b == none) | ((a != b) & open))
     }
 
@@ -279,26 +192,7 @@ impl Clustering {
     }
 
     #[inline(always)]
-    fn closed_bit(&self, cluster: u32) -> u64 {
-        self.closed[cluster as usize / 64] >> (cluster % 64)
-    }
-
-    fn commit_all(&mut self, records: &[Record]) {
-        for (index, &record) in records.iter().enumerate() {
-            if let Some(&[u, v]) = records.get(index + AHEAD) {
-                prefetch(&self.vertices, u as usize);
-                prefetch(&self.vertices, v as usize);
-            }
-            if let Some(&[u, v]) = records.get(index + AHEAD / 2) {
-                prefetch(&self.volume, self.vertices[u as usize].cluster as usize);
-                prefetch(&self.volume, self.vertices[v as usize].cluster as usize);
-            }
-            self.commit(record);
-        }
-    }
-
-    #[inline(always)]
-    fn commit(&mut self, [u, v]: Record) {
+    fn commit_one(&mut self, [u, v]: Record) {
         if u == v {
             return;
         }
@@ -335,16 +229,39 @@ impl Clustering {
     fn set_volume(&mut self, cluster: u32, volume: u64) {
         self.volume[cluster as usize] = volume;
         if volume > self.max_volume {
-            self.closed[cluster as usize / 64] |= 1 << (cluster % 64);
+            self.closed.insert(cluster);
         }
     }
 }
 
-/// What one thread filters at a time.
-#[derive(Default)]
-struct Slice {
-    buf: Vec<Record>,
-    survivors: Vec<Record>,
-}
+impl Follower for Clustering {
+    /// Lets the ends of each record meet, and keeps the records that may move something. Free of branches but for
+    /// the rare ones, since what survives cannot be predicted.
+    fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
+        survivors.resize(records.len(), [0; 2]);
+        let mut kept = 0;
+        for (index, &record) in records.iter().enumerate() {
+            prefetch_ends(&self.vertices, records, index + AHEAD);
+            self.meet(record);
+            survivors[kept] = record;
+            kept += usize::from(self.may_move(record));
+        }
+        survivors.truncate(kept);
+    }
 
-const _: () = assert!(SLICE <= BLOCK);
+    fn commit(&mut self, records: &[Record]) {
+        for (index, &record) in records.iter().enumerate() {
+            prefetch_ends(&self.vertices, records, index + AHEAD);
+            if let Some(&[u, v]) = records.get(index + AHEAD / 2) {
+                prefetch(&self.volume, self.vertices[u as usize].cluster as usize);
+                prefetch(&self.volume, self.vertices[v as usize].cluster as usize);
+            }
+            self.commit_one(record);
+        }
+    }
+
+    fn follow(&mut self, records: &[Record]) {
+        records.iter().for_each(|&record| self.meet(record));
+        self.commit(records);
+    }
+}

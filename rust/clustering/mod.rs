@@ -82,7 +82,7 @@ fn in_steps<T>(items: &mut [T], run: &Run, mut work: impl FnMut(u32, &mut T)) ->
         for (item, index) in items.iter_mut().zip(first..) {
             work(index, item);
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(())
 }

@@ -36,7 +36,8 @@ use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 use crate::exec::batches::{Decider, decide_all};
 use crate::graph::csr::Csr;
-use crate::sets::counter::Counter;
+use crate::sets::bits::Bits;
+use crate::sets::rating_map::RatingMap;
 
 /// Bytes per vertex at the peak, result included, adjacency and scratch space not.
 pub const BYTES_PER_VERTEX: u64 = 17;
@@ -70,7 +71,7 @@ impl Modularity {
         self.validate()?;
         let n = csr.num_vertices();
         let widest = run.install(|| (0..n as u32).into_par_iter().map(|v| csr.degree(v)).max()).unwrap_or(0);
-        let scratch = Counter::memory(u64::from(widest)) * (run.threads() as u64 + 1);
+        let scratch = RatingMap::memory(u64::from(widest)) * (run.threads() as u64 + 1);
         run.require(n as u64 * BYTES_PER_VERTEX + scratch, format!("modularity clustering of {n} vertices"))?;
         let mut state = State::new(csr, self, run)?;
         let batch = self.batch.unwrap_or(if n < SEQUENTIAL_BELOW { 1 } else { BATCH });
@@ -151,8 +152,8 @@ impl<'a> State<'a> {
             fresh: 0,
             emptied: NONE,
             gained: 0,
-            active: Bits::new(n)?,
-            stale: Bits::new(n)?,
+            active: Bits::new(n as u64, "active vertices")?,
+            stale: Bits::new(n as u64, "active vertices")?,
             batch: None,
         })
     }
@@ -176,7 +177,8 @@ impl<'a> State<'a> {
     fn search(&mut self, batch: usize, run: &Run) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
             let before = self.gained;
-            let active = std::mem::replace(&mut self.active, Bits::new(self.csr.num_vertices())?);
+            let next = Bits::new(self.csr.num_vertices() as u64, "active vertices")?;
+            let active = std::mem::replace(&mut self.active, next);
             if active.is_empty() {
                 break;
             }
@@ -213,16 +215,16 @@ impl<'a> State<'a> {
     }
 
     /// The best place for the vertex whose neighbours were counted.
-    fn best(&self, counter: &Counter, v: u32) -> Move {
+    fn best(&self, ties: &RatingMap, v: u32) -> Move {
         let (own, degree) = (self.cluster_of[v as usize], self.csr.degree(v));
-        let here = if own == NONE { 0 } else { counter.count(own) };
+        let here = if own == NONE { 0 } else { ties.sum(own) };
         let staying = self.gain_of_staying(v, here);
         let to = if staying < 0 { NONE } else { own };
         let (mut best, mut found) = (staying.max(0), Move { to, there: here, here });
-        for (cluster, ties) in counter.iter().filter(|&(cluster, _)| cluster != own) {
-            let gain = self.gain(degree, ties, self.volumes[cluster as usize]);
+        for [cluster, there] in ties.sums().filter(|&[cluster, _]| cluster != own) {
+            let gain = self.gain(degree, there, self.volumes[cluster as usize]);
             if gain > best && self.has_room(cluster, degree) {
-                (best, found) = (gain, Move { to: cluster, there: ties, here });
+                (best, found) = (gain, Move { to: cluster, there, here });
             }
         }
         found
@@ -257,11 +259,11 @@ impl<'a> State<'a> {
         self.gained += gain;
         let neighbours = self.csr.neighbours(v);
         if from != NONE {
-            neighbours.iter().for_each(|&u| self.active.set(u));
+            neighbours.iter().for_each(|&u| self.active.insert(u));
         }
         if let Some((_, last)) = self.batch {
             let later = neighbours.partition_point(|&u| u <= v);
-            neighbours[later..].iter().take_while(|&&u| u <= last).for_each(|&u| self.stale.set(u));
+            neighbours[later..].iter().take_while(|&&u| u <= last).for_each(|&u| self.stale.insert(u));
         }
     }
 
@@ -279,17 +281,17 @@ impl<'a> State<'a> {
 }
 
 impl Decider for State<'_> {
-    type Scratch = Counter;
+    type Scratch = RatingMap;
     /// Nothing if the vertex must wait for a neighbour.
     type Decision = Option<Move>;
 
-    fn scratch(&self) -> Result<Counter> {
-        Ok(Counter::default())
+    fn scratch(&self) -> Result<RatingMap> {
+        Ok(RatingMap::default())
     }
 
     fn begin(&mut self, batch: &[u32]) {
         if let Some((first, last)) = self.batch {
-            self.stale.clear_range(first, last);
+            self.stale.clear_around(first, last);
         }
         self.batch = batch.first().copied().zip(batch.last().copied());
     }
@@ -300,8 +302,9 @@ impl Decider for State<'_> {
         }
     }
 
-    fn decide(&self, counter: &mut Counter, v: u32) -> Option<Move> {
+    fn decide(&self, ties: &mut RatingMap, v: u32) -> Option<Move> {
         let neighbours = self.csr.neighbours(v);
+        ties.begin_growing(neighbours.len());
         let mut waits = false;
         // In the first pass nobody after v is placed.
         let unplaced = self.cluster_of[v as usize] == NONE;
@@ -317,18 +320,16 @@ impl Decider for State<'_> {
                 waits = true;
                 break;
             }
-            if counter.add(cluster) {
+            if ties.add(cluster, 1) {
                 prefetch(&self.volumes, cluster as usize);
             }
         }
-        let found = if waits { None } else { Some(self.best(counter, v)) };
-        counter.clear();
-        found
+        if waits { None } else { Some(self.best(ties, v)) }
     }
 
-    fn commit(&mut self, counter: &mut Counter, v: u32, decision: Option<Move>) {
+    fn commit(&mut self, ties: &mut RatingMap, v: u32, decision: Option<Move>) {
         let own = self.cluster_of[v as usize];
-        if let Some(found) = decision.filter(|_| !self.stale.get(v)) {
+        if let Some(found) = decision.filter(|_| !self.stale.contains(v)) {
             if found.to == own && own != NONE {
                 return;
             }
@@ -336,7 +337,7 @@ impl Decider for State<'_> {
                 return self.carry_out(v, found.to, gain);
             }
         }
-        let Some(found) = self.decide(counter, v) else { return };
+        let Some(found) = self.decide(ties, v) else { return };
         if found.to != own || own == NONE {
             let gain = self.gain_of(v, found).unwrap_or(0);
             self.carry_out(v, found.to, gain);
@@ -345,48 +346,5 @@ impl Decider for State<'_> {
 
     fn work(&self, v: u32) -> u64 {
         u64::from(self.csr.degree(v)) + 1
-    }
-}
-
-/// A set of vertices.
-struct Bits(Buffer<u64>);
-
-impl Bits {
-    fn new(n: usize) -> Result<Self> {
-        Ok(Self(Buffer::zeroed(n.div_ceil(64), "active vertices")?))
-    }
-
-    #[inline(always)]
-    fn set(&mut self, v: u32) {
-        self.0[v as usize / 64] |= 1 << (v % 64);
-    }
-
-    #[inline(always)]
-    fn get(&self, v: u32) -> bool {
-        self.0[v as usize / 64] >> (v % 64) & 1 == 1
-    }
-
-    fn clear(&mut self) {
-        self.0.fill(0);
-    }
-
-    /// Takes `first..=last` out.
-    fn clear_range(&mut self, first: u32, last: u32) {
-        self.0[first as usize / 64..=last as usize / 64].fill(0);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|&word| word == 0)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = u32> {
-        (0..).zip(self.0.iter()).flat_map(|(index, &word)| {
-            let mut word = word;
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros())?;
-                word &= word - 1;
-                Some(64 * index + bit)
-            })
-        })
     }
 }

@@ -18,19 +18,18 @@
 //! **Complexity.** O(m): two passes, and each pair is written, read and looked up once.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustc_hash::FxHashSet;
 
-use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pass::blocks;
+use crate::exec::scan::scan;
 use crate::exec::shuffle::{BUCKET, bucket_of, buckets};
 use crate::exec::spill::spill_edges;
+use crate::sets::bits::Bits;
 use crate::sets::spill::Entry;
 
 /// Bytes of the set of a worker: a table of twice the pairs at the least, and half of it again while it grows.
@@ -53,7 +52,11 @@ pub fn dedup(
         let records = edges.block(range, &mut buf)?;
         kept.clear();
         kept.extend(
-            records.iter().zip(first..).filter(|&(_, index)| !dropped.has(index)).map(|(record, _)| *record),
+            records
+                .iter()
+                .zip(first..)
+                .filter(|&(_, index)| !dropped.contains(index))
+                .map(|(record, _)| *record),
         );
         deliver(&kept)?;
         count += (records.len() - kept.len()) as u64;
@@ -63,28 +66,14 @@ pub fn dedup(
     Ok(count)
 }
 
-/// One bit per record.
-struct Bits(Buffer<AtomicU64>);
-
-impl Bits {
-    fn set(&self, index: u64) {
-        self.0[(index / 64) as usize].fetch_or(1 << (index % 64), Relaxed);
-    }
-
-    #[inline(always)]
-    fn has(&self, index: u64) -> bool {
-        self.0[(index / 64) as usize].load(Relaxed) >> (index % 64) & 1 != 0
-    }
-}
-
 /// The records whose pair a record before them has.
 fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
     let m = edges.num_edges();
     let buckets = buckets(m);
     let (directory, buffers) = crate::exec::spill::memory(m, buckets);
-    let bits = m.div_ceil(64) * size_of::<u64>() as u64;
     let (files, what) = run.temporary(into, size_of::<Entry>() as u64 * m, "finding duplicates");
-    let workers = workers(run, buckets as usize, directory + bits + files, buffers.max(SET), &what)?;
+    let fixed = directory + Bits::memory(m) + files;
+    let workers = run.workers(buckets as usize, fixed, buffers.max(SET), &what)?;
     run.begin("dedup", 3 * m);
     let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
         for (&[u, v], index) in records.iter().zip(first..) {
@@ -94,11 +83,12 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
         }
         Ok(())
     })?;
-    let repeated = Bits(Buffer::zeroed(m.div_ceil(64) as usize, "duplicates")?);
-    for_each(
+    let mut repeated = Bits::new(m, "duplicates")?;
+    let marks = repeated.shared();
+    scan(
         run,
         workers,
-        buckets as usize,
+        0..buckets as usize,
         || Ok((FxHashSet::default(), Vec::new())),
         |(seen, buf), bucket| {
             seen.clear();
@@ -108,7 +98,7 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
                 seen.try_reserve(entries.len()).map_err(refused)?;
                 for entry in entries {
                     if !seen.insert(pair(entry.source, entry.target)) {
-                        repeated.set(entry.id());
+                        marks.insert(entry.id());
                     }
                 }
                 Ok(())

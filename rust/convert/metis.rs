@@ -55,7 +55,7 @@ pub fn read(
     let mut parser = Parser::new(path);
     let mut block = vec![0; BLOCK];
     loop {
-        run.advance(0)?;
+        run.check()?;
         let count = match source.read(&mut block) {
             Ok(0) => break,
             Ok(count) => count,

@@ -70,7 +70,7 @@ impl<'a> Intake<'a> {
                 None => narrow.extend(wide.iter().map(|record| record.map(|id| id as u32))),
             }
             self.push(&narrow)?;
-            self.run.advance(0)?;
+            self.run.check()?;
         }
         self.narrow = narrow;
         Ok(())
@@ -93,7 +93,7 @@ impl<'a> Intake<'a> {
     pub(super) fn finish(mut self) -> Result<(u64, Option<AtomicFile>, Vec<String>)> {
         if let Some(ids) = &self.ids {
             ids.file.write_at(&ids_header(ids.relabel.n()), 0)?;
-            self.run.advance(0)?;
+            self.run.check()?;
         }
         if self.dropped_loops > 0 {
             self.notes.push(format!("{} loops are dropped", self.dropped_loops));

@@ -94,8 +94,7 @@ pub unsafe fn decode(
             std::ptr::copy_nonoverlapping(from[0].at(first), out.as_mut_ptr().cast::<u8>(), count * 8);
             out.set_len(count);
         }
-        let fits = count == 0 || u64::from(largest(out)) < n;
-        return if fits { Ok(()) } else { Err(first_bad(out, n)) };
+        return check(out, n);
     }
     out.resize(count, [0; 2]);
     // SAFETY: as the caller vouches.
@@ -123,7 +122,7 @@ pub unsafe fn decode_wide(
 }
 
 /// Whether the two columns are one run of native u32 pairs.
-fn is_packed_u32(from: [Column; 2]) -> bool {
+pub fn is_packed_u32(from: [Column; 2]) -> bool {
     let native = |column: Column| column.id_type == IdType::U32 && !column.swapped && column.stride == 8;
     native(from[0]) && native(from[1]) && from[0].start.wrapping_add(4) == from[1].start
 }
@@ -159,11 +158,15 @@ fn largest_portable(records: &[Record]) -> u32 {
     lanes.iter().chain(rest).fold(0, |largest, &id| largest.max(id))
 }
 
-fn first_bad(records: &[Record], n: u64) -> BadId {
+/// Refuses the first record with an id that is not below `n`.
+pub fn check(records: &[Record], n: u64) -> Result<(), BadId> {
+    if records.is_empty() || u64::from(largest(records)) < n {
+        return Ok(());
+    }
     let bad =
         records.iter().enumerate().flat_map(|(position, ids)| ids.iter().map(move |&id| (position, id)));
     let (position, id) = bad.into_iter().find(|&(_, id)| u64::from(id) >= n).unwrap_or((0, u32::MAX));
-    BadId { position, id: i128::from(id) }
+    Err(BadId { position, id: i128::from(id) })
 }
 
 /// Decodes both columns. Of several ids that do not fit, the first in the order of the records is named.

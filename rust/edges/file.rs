@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
-use super::decode::{BadId, Column, IdType, WideRecord, decode, decode_wide};
+use super::decode::{BadId, Column, IdType, WideRecord, check, decode, decode_wide, is_packed_u32};
 use super::memory::remedy;
 use super::{EdgeStream, MAX_VERTICES, Record, npy, plausible};
 use crate::base::error::{Error, Result, shown};
@@ -187,12 +187,16 @@ impl EdgeFile {
                 decode(columns, 0, count)
             }
         };
-        let Err(bad) = decoded else { return Ok(()) };
+        decoded.or_else(|bad| self.refuse(range.start, bad))
+    }
+
+    /// The error for an id that does not fit, `first` records into the file.
+    fn refuse(&self, first: u64, bad: BadId) -> Result<()> {
         // Nonsense in a file that changed is no fault of the file.
         self.check_unchanged()?;
         Err(Error::IdOutOfRange {
             origin: shown(&self.path),
-            record: range.start + bad.position as u64,
+            record: first + bad.position as u64,
             id: bad.id,
             n: self.n,
             remedy: remedy(bad.id, self.n),
@@ -242,6 +246,15 @@ unsafe impl EdgeStream for EdgeFile {
     }
 
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
+        if self.map.is_none() && is_packed_u32(self.columns(std::ptr::null())) {
+            // As the file has them: read to where they are wanted.
+            let end = range.end.min(self.shape.m);
+            let first = range.start.min(end);
+            buf.resize((end - first) as usize, [0; 2]);
+            self.read_at(bytemuck::cast_slice_mut(buf), first * size_of::<Record>() as u64)?;
+            check(buf, self.n).or_else(|bad| self.refuse(first, bad))?;
+            return Ok(buf);
+        }
         // SAFETY: `with_columns` vouches for the records of the range. Another process may change the bytes, which
         // `decode` allows for.
         self.with_columns(range, |columns, first, count| unsafe {

@@ -1,20 +1,17 @@
-//! Records in a temporary file: appended once, then read as an edge stream.
+//! Records in a temporary file without a name, 8 bytes each, read as an edge stream.
 
-use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::decode::largest;
 use super::{EdgeStream, Record};
-use crate::base::error::{Error, Result};
-use crate::base::output::unnamed;
+use crate::base::error::{Error, Result, shown};
+use crate::base::temporary::TempFile;
 
-/// Records in a file without a name, 8 bytes each.
+/// Records in a file without a name, appended or written at any place.
 #[derive(Debug)]
 pub struct TempRecords {
-    path: PathBuf,
-    file: File,
+    file: TempFile,
     n: u64,
     m: u64,
 }
@@ -22,8 +19,12 @@ pub struct TempRecords {
 impl TempRecords {
     /// An empty file in the directory `into`.
     pub fn create(into: &Path) -> Result<Self> {
-        let (path, file) = unnamed(into)?;
-        Ok(Self { path, file, n: 0, m: 0 })
+        Self::with_room(into, 0, 0)
+    }
+
+    /// A file in the directory `into` with room for `m` records of `n` vertices, to be written before they are read.
+    pub fn with_room(into: &Path, n: u64, m: u64) -> Result<Self> {
+        Ok(Self { file: TempFile::create(into)?, n, m })
     }
 
     /// Adds `records` at the end.
@@ -31,10 +32,15 @@ impl TempRecords {
         if records.is_empty() {
             return Ok(());
         }
-        write_at(&self.file, &self.path, self.m, records)?;
+        self.file.write(self.m, records)?;
         self.n = self.n.max(u64::from(largest(records)) + 1);
         self.m += records.len() as u64;
         Ok(())
+    }
+
+    /// Writes `records` from record number `first` on.
+    pub fn write(&self, first: u64, records: &[Record]) -> Result<()> {
+        self.file.write(first, records)
     }
 }
 
@@ -49,30 +55,19 @@ unsafe impl EdgeStream for TempRecords {
     }
 
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
-        read_at(&self.file, &self.path, range.start..range.end.min(self.m), buf)?;
-        // A disk may fail; an id beyond `n` must not get further.
-        if !buf.is_empty() && u64::from(largest(buf)) >= self.n {
-            let what = "a temporary file came back changed; check the disk, or choose another folder";
-            return Err(Error::format(crate::base::error::shown(&self.path), what));
-        }
+        let end = range.end.min(self.m);
+        buf.resize(end.saturating_sub(range.start) as usize, [0; 2]);
+        self.file.read(range.start.min(end), buf)?;
+        check_ids(buf, self.n, &self.file.path)?;
         Ok(buf)
     }
 }
 
-/// Writes `records` from record number `first` on.
-pub fn write_at(file: &File, path: &Path, first: u64, records: &[Record]) -> Result<()> {
-    let written = file.write_all_at(bytemuck::cast_slice(records), offset(first));
-    written.map_err(|error| Error::io(path, error))
-}
-
-/// Reads the records `range`, none if it ends before it begins.
-pub fn read_at(file: &File, path: &Path, range: Range<u64>, buf: &mut Vec<Record>) -> Result<()> {
-    let start = range.start.min(range.end);
-    buf.resize((range.end - start) as usize, [0; 2]);
-    let read = file.read_exact_at(bytemuck::cast_slice_mut(buf), offset(start));
-    read.map_err(|error| Error::io(path, error))
-}
-
-fn offset(record: u64) -> u64 {
-    record * size_of::<Record>() as u64
+/// Refuses ids from `n` on in what a temporary file gave: a disk may fail, and they must not get further.
+pub fn check_ids(records: &[Record], n: u64, file: &Path) -> Result<()> {
+    if records.is_empty() || u64::from(largest(records)) < n {
+        return Ok(());
+    }
+    let what = "a temporary file came back changed; check the disk, or choose another folder";
+    Err(Error::format(shown(file), what))
 }

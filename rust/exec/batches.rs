@@ -115,6 +115,6 @@ fn in_batches<D: Decider>(
                 decider.commit(&mut live, v, decision);
             }
         }
-        run.advance(0)?;
+        run.check()?;
     }
 }

@@ -26,8 +26,8 @@ use crate::base::buffer::reserved;
 use crate::base::error::{Error, Result};
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::scan::scan;
 use crate::sets::spill::{Entry, ID_BITS, Spilled};
 
 /// Records that one bucket has on average: what a worker holds at once is bounded, and milliseconds of work.
@@ -74,7 +74,7 @@ pub fn shuffle(
     let buckets = buckets(m);
     let (directory, buffers) = super::spill::memory(m, buckets);
     let (files, what) = run.temporary(into, size_of::<Entry>() as u64 * m, "shuffling");
-    let workers = workers(run, buckets as usize, directory + files, buffers.max(SORTING), &what)?;
+    let workers = run.workers(buckets as usize, directory + files, buffers.max(SORTING), &what)?;
     run.begin("shuffle", 3 * m);
     let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
         for (&[u, v], index) in records.iter().zip(first..) {
@@ -89,7 +89,7 @@ pub fn shuffle(
             Ok(())
         };
         let mut sorted: Vec<(usize, Vec<Record>)> =
-            for_each(run, workers, count, || Ok(vec![]), sort)?.into_iter().flatten().collect();
+            scan(run, workers, 0..count, || Ok(vec![]), sort)?.into_iter().flatten().collect();
         sorted.sort_unstable_by_key(|&(bucket, _)| bucket);
         for (_, records) in sorted {
             for block in records.chunks(BLOCK as usize) {
@@ -117,7 +117,7 @@ fn sorted_bucket(spilled: &Spilled, bucket: usize, seed: u64, run: &Run) -> Resu
         return Err(Error::Internal(format!("a bucket of {count} records holds {}", keyed.len())));
     }
     keyed.sort_unstable();
-    run.advance(0)?;
+    run.check()?;
     let mut records = reserved(count, "shuffling")?;
     records.extend(keyed.iter().map(|&keyed| [(keyed >> 32) as u32, keyed as u32]));
     Ok(records)

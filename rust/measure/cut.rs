@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use super::validate;
 use crate::base::buffer::{Buffer, reserved, shared};
 use crate::base::error::{Error, Result};
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream};
 use crate::exec::pass::pass;
@@ -25,8 +26,8 @@ pub const DENSE_PARTS: u32 = 4096;
 /// Up to this many parts every worker has a matrix of its own.
 const PRIVATE_PARTS: usize = 256;
 
-/// Most workers that hold `16 k` bytes each.
-const WORKERS: usize = 6;
+/// How many records ahead memory is asked for.
+const AHEAD: usize = 24;
 
 /// Where the records of a graph lie in a vertex partition.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ pub fn cut(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &Run) -> Res
 /// Counts ends and internal records of each part.
 fn by_part(edges: &dyn EdgeStream, assignment: &[i32], k: usize, run: &Run) -> Result<Cut> {
     let Tally { cells, loops, checksum } =
-        tally(edges, assignment, run, WORKERS, 2 * k, |cells: &mut [u64], p, q, one| {
+        tally(edges, assignment, run, 2 * k, |cells: &mut [u64], p, q, one| {
             cells[2 * p] += one;
             cells[2 * q] += one;
             cells[2 * p + 1] += if p == q { one } else { 0 };
@@ -94,14 +95,12 @@ fn by_part(edges: &dyn EdgeStream, assignment: &[i32], k: usize, run: &Run) -> R
 /// Counts the records of each pair of parts.
 fn by_pair(edges: &dyn EdgeStream, assignment: &[i32], k: usize, run: &Run) -> Result<Cut> {
     let Tally { cells: mut matrix, loops, checksum } = if k <= PRIVATE_PARTS {
-        tally(edges, assignment, run, usize::MAX, k * k, |cells: &mut [u64], p, q, one| {
-            cells[p * k + q] += one
-        })?
+        tally(edges, assignment, run, k * k, |cells: &mut [u64], p, q, one| cells[p * k + q] += one)?
     } else {
         run.require(8 * (k * k) as u64, format!("the cut matrix of {k} parts"))?;
-        let mut matrix = Buffer::zeroed(k * k, "cut matrix")?;
+        let mut matrix: Buffer<u64> = Buffer::zeroed(k * k, "cut matrix")?;
         let cells = shared(&mut matrix);
-        let counted = tally(edges, assignment, run, usize::MAX, 0, |_: &mut [u64], p, q, one| {
+        let counted = tally(edges, assignment, run, 0, |_: &mut [u64], p, q, one| {
             cells[p * k + q].fetch_add(one, Relaxed);
         })?;
         Tally { cells: matrix, ..counted }
@@ -125,20 +124,20 @@ fn tally(
     edges: &dyn EdgeStream,
     assignment: &[i32],
     run: &Run,
-    workers: usize,
     cells: usize,
     add: impl Fn(&mut [u64], usize, usize, u64) + Sync,
 ) -> Result<Tally> {
     let m = edges.num_edges();
-    let workers = workers.min(run.threads());
-    run.require(8 * (cells * (workers + 1)) as u64, format!("the cut counts of {workers} workers"))?;
+    let each = 8 * cells as u64;
+    let workers = run.workers(usize::MAX, each, each, "the cut counts")?;
     run.begin("cut", m);
     let init = || Ok((Buffer::zeroed(cells, "cut counts")?, 0, Hasher::default()));
     let states =
         pass(edges, run, checksum::UNIT, workers, init, |(cells, loops, hasher), first, records| {
             hasher.update(first, records, m);
             let cells: &mut [u64] = cells;
-            for &[u, v] in records {
+            for (index, &[u, v]) in records.iter().enumerate() {
+                prefetch_ends(assignment, records, index + AHEAD);
                 // A loop adds 0: cheaper than a branch.
                 add(
                     cells,
@@ -167,7 +166,7 @@ fn make_symmetric(matrix: &mut [u64], k: usize, run: &Run) -> Result<()> {
             matrix[row * k + column] = sum;
             matrix[column * k + row] = sum;
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(())
 }

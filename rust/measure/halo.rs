@@ -8,23 +8,24 @@
 //! **Parallelism.** Masks are shared. Setting a bit commutes, so the order does not matter; since most bits are set
 //! already, a plain load comes first, and only a missing bit costs a locked instruction.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 
 use rayon::prelude::*;
 
 use super::{CHUNK, validate};
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass::pass;
+use crate::sets::bits::{ones, set};
 
 /// Parts per pass: the bits of a mask.
 pub(super) const PARTS: usize = 64;
 
 /// How many records ahead memory is asked for. Measured: twice as fast as without.
-const AHEAD: usize = 24;
+pub(super) const AHEAD: usize = 24;
 
 /// For each part the number of vertices outside it that have a neighbour in it: `|N(V_i) \ V_i|`.
 pub fn halo_sizes(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &Run) -> Result<Vec<u64>> {
@@ -58,26 +59,14 @@ pub fn halo_sizes(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &Run)
 /// rare one, a missing bit: whether a record is cut cannot be predicted.
 fn mark(masks: &[AtomicU64], assignment: &[i32], first: u32, records: &[Record]) {
     for (index, &[u, v]) in records.iter().enumerate() {
-        if let Some(&ends) = records.get(index + AHEAD) {
-            for id in ends {
-                prefetch(assignment, id as usize);
-                prefetch(masks, id as usize);
-            }
-        }
+        prefetch_ends(assignment, records, index + AHEAD);
+        prefetch_ends(masks, records, index + AHEAD);
         let (p, q) = (assignment[u as usize] as u32, assignment[v as usize] as u32);
         let bit = |part: u32| {
             u64::from((p != q) & (part.wrapping_sub(first) < PARTS as u32)) << (part % PARTS as u32)
         };
-        add(&masks[v as usize], bit(p));
-        add(&masks[u as usize], bit(q));
-    }
-}
-
-/// Sets `bit` (or none, if it is 0).
-#[inline(always)]
-pub(super) fn add(mask: &AtomicU64, bit: u64) {
-    if mask.load(Relaxed) & bit != bit {
-        mask.fetch_or(bit, Relaxed);
+        set(&masks[v as usize], bit(p));
+        set(&masks[u as usize], bit(q));
     }
 }
 
@@ -86,11 +75,7 @@ pub(super) fn count_and_clear(masks: &mut [u64], run: &Run) -> Result<[u64; PART
     let count = |masks: &mut [u64]| {
         let mut sizes = [0; PARTS];
         for mask in masks.iter_mut() {
-            let mut bits = std::mem::take(mask);
-            while bits != 0 {
-                sizes[bits.trailing_zeros() as usize] += 1;
-                bits &= bits - 1;
-            }
+            ones(&[std::mem::take(mask)]).for_each(|bit| sizes[bit as usize] += 1);
         }
         run.advance(masks.len() as u64).map(|()| sizes)
     };

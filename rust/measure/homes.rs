@@ -22,16 +22,17 @@
 //! **Source.** SDT-GNN, section III-D.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 
-use crate::base::buffer::Buffer;
+use crate::base::NONE;
+use crate::base::buffer::{Buffer, shared};
 use crate::base::error::{Error, Result};
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
-use crate::capacity::{MAX_PARTS, validate_parts};
+use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last, validate_parts};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass::pass;
 use crate::graph::degrees;
@@ -43,8 +44,8 @@ use crate::partition::VertexPartition;
 const SLOTS: u64 = 4;
 /// The least number of slots: what one vertex takes at most.
 const LEAST_SLOTS: u64 = MAX_PARTS;
-/// Vertices between two looks at the cancel flag.
-const CHUNK: usize = 1 << 12;
+/// How many records ahead memory is asked for.
+const AHEAD: usize = 24;
 
 /// Bytes that [`home_parts`] takes for `n` vertices.
 pub fn memory(n: u64) -> u64 {
@@ -74,7 +75,7 @@ pub fn home_parts<P: Copy + Into<i32> + Sync>(
     if loops > 0 {
         add_loops(edges, &mut degree, run)?;
     }
-    let mut homes: Buffer<i32> = Buffer::zeroed(n as usize, "home parts")?;
+    let mut homes: Buffer<u32> = Buffer::zeroed(n as usize, "home parts")?;
     let mut table = Table::new(&degree, k)?;
     run.begin("records of the vertices", m);
     let mut first = 0;
@@ -85,8 +86,15 @@ pub fn home_parts<P: Copy + Into<i32> + Sync>(
         first = range.end;
     }
     drop(table);
-    let loads = place_isolated(&degree, &mut homes, k, run)?;
-    Ok(VertexPartition::new(homes, k, loads, None, Graph { n, m, loops, checksum }))
+    run.begin("vertices without records", n);
+    let mut parts = LeastLoaded::new((0..k).map(|_| 0));
+    for homes in homes.chunks(CHECK_EVERY) {
+        homes.iter().filter(|&&home| home != NONE).for_each(|&home| parts.add(home, 1));
+        run.advance(homes.len() as u64)?;
+    }
+    place_last(&mut homes, run, || parts.place(1))?;
+    let loads = parts.into_loads();
+    Ok(VertexPartition::new(homes.reinterpret(), k, loads, None, Graph { n, m, loops, checksum }))
 }
 
 /// Adds 1 for each loop.
@@ -123,7 +131,7 @@ impl<'a> Table<'a> {
     /// Hands the slots to the vertices from `first` on, as far as they go.
     fn begin(&mut self, first: usize, run: &Run) -> Result<Range<usize>> {
         let (mut last, mut next) = (first, 0);
-        for degrees in self.degree[first..].chunks(CHUNK) {
+        for degrees in self.degree[first..].chunks(CHECK_EVERY) {
             for &degree in degrees {
                 let end = next + degree.min(self.k) as usize;
                 if end > self.slots.len() {
@@ -132,7 +140,7 @@ impl<'a> Table<'a> {
                 self.cursor[last] = next as u32;
                 (next, last) = (end, last + 1);
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(first..last)
     }
@@ -162,10 +170,13 @@ impl<'a> Table<'a> {
             }
         };
         let step = |(): &mut (), start: u64, records: &[Record]| {
-            for ((&[u, v], &part), record) in records.iter().zip(&assignment[start as usize..]).zip(start..) {
+            for ((index, &[u, v]), &part) in records.iter().enumerate().zip(&assignment[start as usize..]) {
+                prefetch_ends(degree, records, index + AHEAD);
+                prefetch_ends(cursor, records, index + AHEAD);
                 let part = part.into() as u32;
                 if part >= k {
-                    let what = format!("record {record} has part {}, outside 0..{k}", part as i32);
+                    let what =
+                        format!("record {} has part {}, outside 0..{k}", start + index as u64, part as i32);
                     return Err(Error::parameter("assignment", what));
                 }
                 add(u, part);
@@ -179,10 +190,11 @@ impl<'a> Table<'a> {
     }
 
     /// The most frequent part of each vertex in `range`; the slots are zero afterwards.
-    fn most_frequent(&mut self, range: &Range<usize>, homes: &mut [i32], run: &Run) -> Result<()> {
+    fn most_frequent(&mut self, range: &Range<usize>, homes: &mut [u32], run: &Run) -> Result<()> {
         let (degree, k) = (self.degree, self.k);
         let (slots, cursor) = (shared(&mut self.slots), &self.cursor);
-        let chunks = homes.par_chunks_mut(CHUNK).zip(range.clone().into_par_iter().step_by(CHUNK));
+        let chunks =
+            homes.par_chunks_mut(CHECK_EVERY).zip(range.clone().into_par_iter().step_by(CHECK_EVERY));
         let take = |range: Range<usize>, parts: &mut Vec<u32>| {
             parts.clear();
             for slot in slots.get(range).unwrap_or_default() {
@@ -190,7 +202,7 @@ impl<'a> Table<'a> {
                 slot.store(0, Relaxed);
             }
         };
-        let work = |parts: &mut Vec<u32>, (homes, first): (&mut [i32], usize)| {
+        let work = |parts: &mut Vec<u32>, (homes, first): (&mut [u32], usize)| {
             for (home, v) in homes.iter_mut().zip(first..) {
                 let end = cursor[v] as usize;
                 if degree[v] >= k {
@@ -202,50 +214,19 @@ impl<'a> Table<'a> {
                     *home = longest_run(parts);
                 }
             }
-            run.advance(0)
+            run.check()
         };
         run.install(|| chunks.try_for_each_init(Vec::new, work))
     }
 }
 
 /// The index of the first largest count.
-fn largest(counts: &[u32]) -> i32 {
+fn largest(counts: &[u32]) -> u32 {
     counts.iter().zip(0..).max_by_key(|&(&count, part)| (count, Reverse(part))).map_or(0, |(_, part)| part)
 }
 
-/// The first of the values that occur most often, in ascending values.
-fn longest_run(values: &[u32]) -> i32 {
+/// The first of the values that occur most often, in ascending values; without any, [`NONE`].
+fn longest_run(values: &[u32]) -> u32 {
     let runs = values.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
-    runs.max_by_key(|&(len, value)| (len, Reverse(value))).map_or(0, |(_, value)| value as i32)
-}
-
-/// Deals the vertices without a record, and returns the loads.
-fn place_isolated(degree: &[u32], homes: &mut [i32], k: u32, run: &Run) -> Result<Vec<u64>> {
-    run.begin("vertices without records", 2 * homes.len() as u64);
-    let mut loads = vec![0_u64; k as usize];
-    for (homes, degrees) in homes.chunks(CHUNK).zip(degree.chunks(CHUNK)) {
-        let touched = homes.iter().zip(degrees).filter(|&(_, &degree)| degree > 0);
-        touched.for_each(|(&home, _)| loads[home as usize] += 1);
-        run.advance(homes.len() as u64)?;
-    }
-    let mut least: BinaryHeap<_> = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
-    for (homes, degrees) in homes.chunks_mut(CHUNK).zip(degree.chunks(CHUNK)) {
-        for (home, _) in homes.iter_mut().zip(degrees).filter(|&(_, &degree)| degree == 0) {
-            if let Some(mut top) = least.peek_mut() {
-                top.0.0 += 1;
-                *home = top.0.1;
-                loads[*home as usize] += 1;
-            }
-        }
-        run.advance(homes.len() as u64)?;
-    }
-    Ok(loads)
-}
-
-/// The same numbers, to be changed by several threads.
-fn shared(items: &mut [u32]) -> &[AtomicU32] {
-    const { assert!(size_of::<AtomicU32>() == 4 && align_of::<AtomicU32>() == align_of::<u32>()) }
-    // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
-    // the atomic ones are in use.
-    unsafe { std::slice::from_raw_parts(items.as_mut_ptr().cast(), items.len()) }
+    runs.max_by_key(|&(len, value)| (len, Reverse(value))).map_or(NONE, |(_, value)| value)
 }

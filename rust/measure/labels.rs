@@ -48,7 +48,7 @@ fn count_pairs(assignment: &[i32], labels: &[i64], k: u32, run: &Run) -> Result<
     run.begin("labels", assignment.len() as u64);
     let pairs_held = AtomicU64::new(0);
     let init = || Ok(FxHashMap::default());
-    let maps = over_vertices(assignment.len(), run, init, |pairs, range| {
+    let maps = over_vertices(assignment.len(), usize::MAX, run, init, |pairs, range| {
         let before = pairs.len();
         for (&part, &label) in assignment[range.clone()].iter().zip(&labels[range]) {
             if label >= 0 {
@@ -63,7 +63,7 @@ fn count_pairs(assignment: &[i32], labels: &[i64], k: u32, run: &Run) -> Result<
     let mut total = FxHashMap::default();
     for (pair, count) in maps.into_iter().flatten() {
         *total.entry(pair).or_insert(0) += count;
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(total)
 }

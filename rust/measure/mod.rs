@@ -23,10 +23,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::base::buffer::{Buffer, reserved};
+use crate::base::buffer::reserved;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::capacity::validate_parts;
+use crate::exec::scan::scan;
+use crate::sets::bits::Bits;
 
 pub use cut::{Cut, SparseMatrix, cut, sparse_matrix};
 pub use halo::halo_sizes;
@@ -35,9 +37,6 @@ pub use replicas::{Replicas, replicas};
 
 /// Vertices between two looks at the cancel flag: far below a millisecond.
 const CHUNK: usize = 1 << 16;
-
-/// Most workers that hold `8 k` bytes each; the vertices are read at the pace of the memory before.
-const WORKERS: usize = 8;
 
 /// Refuses an assignment that does not give each of `n` vertices a part in `0..k`.
 pub fn validate(assignment: &[i32], k: u32, n: u64, run: &Run) -> Result<()> {
@@ -82,8 +81,8 @@ pub fn mask_counts(assignment: &[i32], mask: &[bool], k: u32, run: &Run) -> Resu
 /// it would in a mask.
 pub fn split_counts(assignment: &[i32], ids: &[i64], k: u32, run: &Run) -> Result<Vec<u64>> {
     let n = assignment.len();
-    run.require(n as u64 / 8 + 8, "the ids of a split as a set")?;
-    let mut selected: Buffer<u64> = Buffer::zeroed(n / 64 + 1, "split")?;
+    run.require(Bits::memory(n as u64), "the ids of a split as a set")?;
+    let mut selected = Bits::new(n as u64, "split")?;
     run.begin("split", ids.len() as u64);
     for (chunk, ids) in ids.chunks(CHUNK).enumerate() {
         for (&id, position) in ids.iter().zip(chunk * CHUNK..) {
@@ -92,11 +91,11 @@ pub fn split_counts(assignment: &[i32], ids: &[i64], k: u32, run: &Run) -> Resul
                 let what = format!("entry {position} is {id}, outside 0..{n}; ids number the vertices");
                 return Err(Error::parameter("splits", what));
             }
-            selected[id as usize / 64] |= 1 << (id % 64);
+            selected.insert(id as u64);
         }
         run.advance(ids.len() as u64)?;
     }
-    count_vertices(assignment, k, run, |vertex| selected[vertex / 64] >> (vertex % 64) & 1 == 1)
+    count_vertices(assignment, k, run, |vertex| selected.contains(vertex as u64))
 }
 
 /// Number of vertices of each part that `selected` holds for.
@@ -107,10 +106,11 @@ fn count_vertices(
     selected: impl Fn(usize) -> bool + Sync,
 ) -> Result<Vec<u64>> {
     validate(assignment, k, assignment.len() as u64, run)?;
-    run.require(8 * u64::from(k) * run.threads().min(WORKERS) as u64, format!("counts of {k} parts"))?;
+    let each = 8 * u64::from(k);
+    let workers = run.workers(usize::MAX, each, each, &format!("counts of {k} parts"))?;
     run.begin("count", assignment.len() as u64);
     let init = || zeros(k as usize, "counts of the parts");
-    let states = over_vertices(assignment.len(), run, init, |counts, range| {
+    let states = over_vertices(assignment.len(), workers, run, init, |counts, range| {
         for (&part, vertex) in assignment[range.clone()].iter().zip(range) {
             counts[part as usize] += u64::from(selected(vertex));
         }
@@ -123,25 +123,19 @@ fn count_vertices(
     Ok(total)
 }
 
-/// Hands chunks of the vertices `0..n` to at most [`WORKERS`] workers and returns their states, in the order of the
-/// vertices.
+/// Hands chunks of the vertices `0..n` to at most `workers` workers and returns their states, in any order.
 fn over_vertices<S: Send>(
     n: usize,
+    workers: usize,
     run: &Run,
     init: impl Fn() -> Result<S> + Sync,
     step: impl Fn(&mut S, Range<usize>) -> Result<()> + Sync,
 ) -> Result<Vec<S>> {
-    let share = n.div_ceil(run.threads().min(WORKERS)).next_multiple_of(CHUNK).max(CHUNK);
-    let work = |worker: usize| {
-        let mut state = init()?;
-        for start in (worker * share..n.min((worker + 1) * share)).step_by(CHUNK) {
-            let range = start..n.min(start + CHUNK);
-            run.advance(range.len() as u64)?;
-            step(&mut state, range)?;
-        }
-        Ok(state)
-    };
-    run.install(|| (0..n.div_ceil(share)).into_par_iter().map(work).collect())
+    let chunks = (0..n.div_ceil(CHUNK)).map(|chunk| chunk * CHUNK..n.min((chunk + 1) * CHUNK));
+    scan(run, workers, chunks, init, |state, range| {
+        run.advance(range.len() as u64)?;
+        step(state, range)
+    })
 }
 
 /// `len` zeros, or an error instead of an abort.

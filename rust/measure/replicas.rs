@@ -7,15 +7,17 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::halo::{PARTS, add, count_and_clear};
+use super::halo::{AHEAD, PARTS, count_and_clear};
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::{Error, Result};
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::capacity::validate_parts;
 use crate::edges::EdgeStream;
 use crate::exec::pass::pass;
 use crate::graph::checksum;
 use crate::graph::checksum::Hasher;
+use crate::sets::bits::set;
 
 /// What the measures of an edge partition need.
 #[derive(Debug)]
@@ -68,12 +70,14 @@ pub fn replicas<P: Copy + Into<i32> + Sync>(
                     worker.hasher.update(start, records, m);
                     worker.loops += records.iter().map(|&[u, v]| u64::from(u == v)).sum::<u64>();
                 }
-                for (&[u, v], &part) in records.iter().zip(&assignment[start as usize..]) {
+                let parts = &assignment[start as usize..];
+                for (index, (&[u, v], &part)) in records.iter().zip(parts).enumerate() {
+                    prefetch_ends(masks_shared, records, index + AHEAD);
                     // A part outside 0..k would be dropped here, and is refused where partitions are made.
                     let part = (part.into() as u32).wrapping_sub(first);
                     let bit = u64::from(part < PARTS as u32) << (part % PARTS as u32);
-                    add(&masks_shared[u as usize], bit);
-                    add(&masks_shared[v as usize], bit);
+                    set(&masks_shared[u as usize], bit);
+                    set(&masks_shared[v as usize], bit);
                 }
                 Ok(())
             },

@@ -1,7 +1,7 @@
 //! Parts of records, in the narrowest type that holds them, in memory or in a mapped `.npy` file.
 //!
 //! **Types.** `u8` for k <= 255, `i16` for k <= 32,767, else `i32`: what torch 2.2 reads. The highest value of each
-//! marks a record whose part is still open, [`DEFERRED`].
+//! marks a record whose part is still open, [`NONE`].
 //!
 //! **Memory.** 1, 2 or 4 bytes per record; none of it anonymous when it lies in a file, which is for the caller to
 //! name and rename.
@@ -9,20 +9,16 @@
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};
-use memmap2::MmapMut;
-use rayon::prelude::*;
+use bytemuck::{Pod, Zeroable};
 
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record, npy};
-
-/// What [`EdgeParts::read`] gives for a record without a part.
-pub const DEFERRED: u32 = u32::MAX;
+use crate::exec::scan::scan;
 
 /// Bytes of the part of a record, for `k` parts.
 pub fn width(k: u32) -> u64 {
@@ -38,68 +34,31 @@ pub fn width(k: u32) -> u64 {
 pub struct EdgeParts {
     words: Words,
     m: u64,
+    in_file: bool,
 }
 
 /// The parts as they are stored.
 #[derive(Debug)]
 pub enum Words {
     /// Of k <= 255.
-    U8(Place<u8>),
+    U8(Buffer<u8>),
     /// Of k <= 32,767.
-    I16(Place<i16>),
+    I16(Buffer<i16>),
     /// Of more parts.
-    I32(Place<i32>),
+    I32(Buffer<i32>),
 }
 
-/// Where parts lie.
-#[derive(Debug)]
-pub enum Place<T> {
-    /// In memory.
-    Memory(Buffer<T>),
-    /// In a file, behind its header.
-    File {
-        /// The whole file.
-        map: MmapMut,
-        /// Length of the header.
-        start: usize,
-    },
-}
-
-impl<T: Pod> Place<T> {
-    fn new(m: u64, descr: &str, out: Option<&Path>) -> Result<Self> {
-        let Some(path) = out else {
-            return Ok(Place::Memory(Buffer::zeroed(m as usize, "parts of the records")?));
-        };
-        let io = |error| Error::io(path, error);
-        let mut file =
-            File::options().read(true).write(true).create(true).truncate(true).open(path).map_err(io)?;
-        let header = npy::header(descr, &[m]);
-        file.write_all(&header).map_err(io)?;
-        let bytes = header.len() as u64 + m * size_of::<T>() as u64;
-        // The blocks are taken now: a write through the map that finds the disk full would end the process.
-        // SAFETY: a call on an open file.
-        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } {
-            0 => {}
-            errno => return Err(io(std::io::Error::from_raw_os_error(errno))),
-        }
-        // SAFETY: the file was made here, under a temporary name; that nobody cuts it meanwhile is the contract of `out`.
-        let map = unsafe { MmapMut::map_mut(&file) }.map_err(io)?;
-        Ok(Place::File { map, start: header.len() })
-    }
-
-    fn words(&self) -> &[T] {
-        match self {
-            Place::Memory(buffer) => buffer,
-            Place::File { map, start } => cast_slice(&map[*start..]),
-        }
-    }
-
-    fn words_mut(&mut self) -> &mut [T] {
-        match self {
-            Place::Memory(buffer) => buffer,
-            Place::File { map, start } => cast_slice_mut(&mut map[*start..]),
-        }
-    }
+/// `m` zeros, in memory or in the file `out` behind a header.
+fn zeroed<T: Pod>(m: u64, descr: &str, out: Option<&Path>) -> Result<Buffer<T>> {
+    let Some(path) = out else { return Buffer::zeroed(m as usize, "parts of the records") };
+    let io = |error| Error::io(path, error);
+    let mut file =
+        File::options().read(true).write(true).create(true).truncate(true).open(path).map_err(io)?;
+    let header = npy::header(descr, &[m]);
+    file.write_all(&header).map_err(io)?;
+    // SAFETY: the file was made here, under a temporary name; that nobody cuts it meanwhile is the contract of `out`.
+    // A header has a multiple of 64 bytes.
+    unsafe { Buffer::mapped(&file, path, header.len(), m as usize) }
 }
 
 /// A stored part: the cast from u32 keeps the low bits, of which the mark's are all ones but the sign.
@@ -115,11 +74,11 @@ macro_rules! word {
             const MARK: Self = <$type>::MAX;
             #[inline(always)]
             fn from_part(part: u32) -> Self {
-                if part == DEFERRED { Self::MARK } else { part as $type }
+                if part == NONE { Self::MARK } else { part as $type }
             }
             #[inline(always)]
             fn part(self) -> u32 {
-                if self == Self::MARK { DEFERRED } else { self as u32 }
+                if self == Self::MARK { NONE } else { self as u32 }
             }
         }
     };
@@ -130,11 +89,11 @@ word!(i32);
 
 /// Does the same with words of any type.
 macro_rules! with_words {
-    ($words:expr, $place:ident => $work:expr) => {
-        match $words {
-            Words::U8($place) => $work,
-            Words::I16($place) => $work,
-            Words::I32($place) => $work,
+    ($all:expr, $words:ident => $work:expr) => {
+        match $all {
+            Words::U8($words) => $work,
+            Words::I16($words) => $work,
+            Words::I32($words) => $work,
         }
     };
 }
@@ -143,11 +102,11 @@ impl EdgeParts {
     /// `m` parts below `k`, in the file `out` (created, or cut) or in memory.
     pub fn new(m: u64, k: u32, out: Option<&Path>) -> Result<Self> {
         let words = match width(k) {
-            1 => Words::U8(Place::new(m, "|u1", out)?),
-            2 => Words::I16(Place::new(m, "<i2", out)?),
-            _ => Words::I32(Place::new(m, "<i4", out)?),
+            1 => Words::U8(zeroed(m, "|u1", out)?),
+            2 => Words::I16(zeroed(m, "<i2", out)?),
+            _ => Words::I32(zeroed(m, "<i4", out)?),
         };
-        Ok(Self { words, m })
+        Ok(Self { words, m, in_file: out.is_some() })
     }
 
     /// Bytes of memory that `m` parts below `k` take.
@@ -165,23 +124,23 @@ impl EdgeParts {
         self.m == 0
     }
 
-    /// The parts as they are stored.
-    pub fn into_words(self) -> Words {
-        self.words
+    /// The parts as they are stored, unless they are in a file.
+    pub fn in_memory(self) -> Option<Words> {
+        (!self.in_file).then_some(self.words)
     }
 
     /// Reads the parts of the records `range` into `buf`, whose old content is lost.
     pub fn read<'a>(&self, range: Range<u64>, buf: &'a mut Vec<u32>) -> &'a [u32] {
         let range = range.start as usize..range.end as usize;
         buf.clear();
-        with_words!(&self.words, place => buf.extend(place.words()[range].iter().map(|word| word.part())));
+        with_words!(&self.words, words => buf.extend(words[range].iter().map(|word| word.part())));
         buf
     }
 
     /// Sets the parts of the records from `first` on.
     pub fn write(&mut self, first: u64, parts: &[u32]) {
         let range = first as usize..first as usize + parts.len();
-        with_words!(&mut self.words, place => store(&mut place.words_mut()[range], parts));
+        with_words!(&mut self.words, words => store(&mut words[range], parts));
     }
 
     /// Sets the parts of all records, block by block, in parallel: `step` gets a worker's state, the number of the
@@ -194,7 +153,7 @@ impl EdgeParts {
         init: impl Fn() -> Result<S> + Sync,
         step: impl Fn(&mut S, u64, &[Record], &mut [u32]) -> Result<()> + Sync,
     ) -> Result<Vec<S>> {
-        with_words!(&mut self.words, place => update(place.words_mut(), edges, run, init, step))
+        with_words!(&mut self.words, words => update(words, edges, run, init, step))
     }
 }
 
@@ -210,25 +169,23 @@ fn update<T: Word, S: Send>(
     step: impl Fn(&mut S, u64, &[Record], &mut [u32]) -> Result<()> + Sync,
 ) -> Result<Vec<S>> {
     edges.check_unchanged()?;
-    let blocks = std::sync::Mutex::new(words.chunks_mut(BLOCK as usize).enumerate());
-    let next = || blocks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
-    let work = || -> Result<S> {
-        let (mut state, mut buf, mut parts) = (init()?, Vec::new(), Vec::new());
-        while let Some((index, words)) = next() {
+    let states = scan(
+        run,
+        usize::MAX,
+        words.chunks_mut(BLOCK as usize).enumerate(),
+        || Ok((init()?, Vec::new(), Vec::new())),
+        |(state, buf, parts), (index, words)| {
             let first = index as u64 * BLOCK;
-            let records = edges.block(first..first + words.len() as u64, &mut buf)?;
+            let records = edges.block(first..first + words.len() as u64, buf)?;
             parts.clear();
             parts.extend(words.iter().map(|word| word.part()));
-            step(&mut state, first, records, &mut parts)?;
-            store(words, &parts);
-            run.advance(records.len() as u64)?;
-        }
-        Ok(state)
-    };
-    let states =
-        run.install(|| (0..run.threads()).into_par_iter().map(|_| work()).collect::<Result<Vec<S>>>());
+            step(state, first, records, parts)?;
+            store(words, parts);
+            run.advance(records.len() as u64)
+        },
+    );
     edges.check_unchanged()?;
-    states
+    Ok(states?.into_iter().map(|(state, ..)| state).collect())
 }
 
 #[cfg(test)]
@@ -241,8 +198,8 @@ mod tests {
         for k in [1, 255, 256, 32_767, 32_768, 1 << 20] {
             for out in [None, Some(folder.path().join("parts.npy"))] {
                 let mut parts = EdgeParts::new(5, k, out.as_deref()).unwrap();
-                parts.write(1, &[k - 1, DEFERRED, 0]);
-                assert_eq!(parts.read(0..5, &mut Vec::new()), [0, k - 1, DEFERRED, 0, 0]);
+                parts.write(1, &[k - 1, NONE, 0]);
+                assert_eq!(parts.read(0..5, &mut Vec::new()), [0, k - 1, NONE, 0, 0]);
                 assert_eq!(parts.len(), 5);
             }
         }

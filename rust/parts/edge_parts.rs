@@ -18,10 +18,10 @@ use super::{Kind, PartSizes, check_records, in_degrees};
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::capacity::validate_parts;
 use crate::edges::{BLOCK, EdgeStream};
 use crate::exec::pass::pass;
+use crate::exec::scan::scan;
 use crate::exec::spill::spill_edges;
 use crate::sets::ranked::LocalSet;
 use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
@@ -43,16 +43,16 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
         return Err(Error::parameter("assignment", what));
     }
     let what = format!("writing the parts of {n} vertices");
-    let counting = workers(run, super::COUNTERS, 16 * u64::from(k), 4 * n + 8 * u64::from(k), &what)?;
+    let counting = run.workers(usize::MAX, 4 * n + 16 * u64::from(k), 8 * u64::from(k), &what)?;
     let most = kind.most_edges(m);
     let (directory, buffers) = crate::exec::spill::memory(most, Layout::most_buckets(n, most, k.into()));
     // In-degrees; copies, roots and order (both ways) of the vertices. Layouts and numbers of roots; directories of the spilled.
     let fixed = 20 * n + 512 * u64::from(k) + 2 * directory;
     let each = 4 * n + LocalSet::memory(n) + 2 * (RowBuffers::memory(most + n) + buffers);
-    let writing = workers(run, usize::MAX, fixed, each, &what)?;
+    let writing = run.workers(usize::MAX, fixed, each, &what)?;
 
     let layout = part_layout(edges, assignment, k, kind, counting, run)?;
-    let degree = in_degrees(edges, kind, counting, run, |_| true)?;
+    let degree = in_degrees(edges, kind, run.budget() - 16 * u64::from(k), run, |_| true)?;
     run.begin("buckets", m);
     let spilled = spill_edges(edges, run, writing, into, layout.buckets(), |writer, first, records| {
         for ((&[u, v], id), &part) in records.iter().zip(first..).zip(&assignment[first as usize..]) {
@@ -65,7 +65,7 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
         }
         Ok(())
     })?;
-    let parts = EdgeParts { n, k: k as usize, layout, spilled, into, run, workers: writing };
+    let parts = SpilledParts { n, k: k as usize, layout, spilled, into, run, workers: writing };
     let (copies, touched) = parts.list_vertices()?;
     let roots = choose_roots(&copies, &touched, into, writing, run)?;
     drop(copies);
@@ -106,7 +106,7 @@ fn part_layout<P: Copy + Into<i32> + Sync>(
 }
 
 /// The edges of all parts.
-struct EdgeParts<'a> {
+struct SpilledParts<'a> {
     n: u64,
     k: usize,
     layout: Layout,
@@ -124,7 +124,7 @@ struct Worker {
     found: Vec<(usize, PartSizes)>,
 }
 
-impl EdgeParts<'_> {
+impl SpilledParts<'_> {
     fn worker(&self) -> Result<Worker> {
         let set = LocalSet::new(self.n)?;
         Ok(Worker { set, loaded: Loaded::new(&self.layout)?, chunk: Vec::new(), found: Vec::new() })
@@ -149,10 +149,10 @@ impl EdgeParts<'_> {
         let copies = shared(&mut of_vertex);
         self.run.begin("vertices", self.layout.num_edges());
         let groups = self.layout.groups.len();
-        let states = for_each(
+        let states = scan(
             self.run,
             self.workers,
-            groups,
+            0..groups,
             || self.worker(),
             |worker, group| {
                 let Worker { set, loaded, chunk, found } = worker;
@@ -189,10 +189,10 @@ impl EdgeParts<'_> {
     fn write_all(&self, degree: &[u32], roots: &Roots, touched: &[u64]) -> Result<Vec<PartSizes>> {
         self.run.begin("parts", 3 * self.layout.num_edges());
         let groups = self.layout.groups.len();
-        let states = for_each(
+        let states = scan(
             self.run,
             self.workers,
-            groups,
+            0..groups,
             || self.worker(),
             |worker, group| {
                 let Worker { set, loaded, chunk, found } = worker;
@@ -331,10 +331,10 @@ impl EdgeParts<'_> {
             |part: usize| Ids::open(&part_folder(self.into, part), "vertices.npy", 0, sizes[part].num_inner);
         let spill = Spill::create(self.into, layout.buckets())?;
         self.run.begin("leaves", self.k as u64);
-        let writers = for_each(
+        let writers = scan(
             self.run,
             self.workers,
-            self.k,
+            0..self.k,
             || spill.writer(),
             |writer, part| {
                 writer.begin(part as u64)?;
@@ -351,13 +351,13 @@ impl EdgeParts<'_> {
             },
         )?;
         let pieces = Pieces::of(writers)?;
-        let leaves = EdgeParts { layout, spilled: spill.seal(pieces)?, ..*self };
+        let leaves = SpilledParts { layout, spilled: spill.seal(pieces)?, ..*self };
         let groups = leaves.layout.groups.len();
         self.run.begin("receivers", leaves.layout.num_edges());
-        for_each(
+        scan(
             self.run,
             self.workers,
-            groups,
+            0..groups,
             || leaves.worker(),
             |worker, group| {
                 let Worker { set, loaded, chunk, .. } = worker;

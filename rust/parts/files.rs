@@ -101,7 +101,7 @@ impl<'a, T: Item> ArrayFile<'a, T> {
         for bytes in bytes.chunks(AT_ONCE) {
             self.file.write_all_at(bytes, self.offset).map_err(|error| Error::io(&self.path, error))?;
             self.offset += bytes.len() as u64;
-            self.run.advance(0)?;
+            self.run.check()?;
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl Ids {
                 return Ok(());
             }
             ids.iter().try_for_each(|&id| each(id as u64))?;
-            run.advance(0)?;
+            run.check()?;
         }
     }
 }

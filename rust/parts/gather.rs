@@ -23,8 +23,8 @@ use memmap2::Mmap;
 use super::files::{ArrayFile, Ids, part_folder};
 use crate::base::error::{Error, Result, shown};
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::edges::npy;
+use crate::exec::scan::scan;
 use crate::sets::ranked::LocalSet;
 
 /// Bytes of rows collected before the system is called.
@@ -109,7 +109,7 @@ impl RowGatherer {
         let workers = room(&gather, run)?;
         run.begin("ids", gather.ranges.iter().map(|(start, end)| end - start).sum());
         let init = || Ok((None, Vec::new()));
-        let states = for_each(run, workers, parts, init, |(set, targets), part| {
+        let states = scan(run, workers, 0..parts, init, |(set, targets), part| {
             targets.push((part, gather.prepare(part, set, run)?));
             Ok(())
         })?;
@@ -132,7 +132,7 @@ impl RowGatherer {
         run.begin("rows", self.gather.num_rows);
         run.advance(self.next)?;
         let init = || Ok((Vec::new(), Vec::new()));
-        let states = for_each(run, usize::MAX, self.targets.len(), init, |(buffer, moved), part| {
+        let states = scan(run, usize::MAX, 0..self.targets.len(), init, |(buffer, moved), part| {
             let target = &self.targets[part];
             moved.push((part, self.gather.take(target, self.next, rows, buffer, run)?));
             Ok(())
@@ -154,10 +154,10 @@ impl RowGatherer {
         let unordered: Vec<usize> = (0..targets.len()).filter(|&part| targets[part].unordered).collect();
         run.begin("order", unordered.len() as u64);
         let workers = room(&gather, run)?;
-        for_each(
+        scan(
             run,
             workers,
-            unordered.len(),
+            0..unordered.len(),
             || LocalSet::new(gather.num_rows),
             |set, index| {
                 gather.put_in_order(unordered[index], set, run)?;
@@ -171,7 +171,7 @@ impl RowGatherer {
 /// The number of workers that the budget leaves room for.
 fn room(gather: &Gather, run: &Run) -> Result<usize> {
     let each = LocalSet::memory(gather.num_rows) + 2 * (BUFFER.max(gather.row_bytes) as u64);
-    workers(run, usize::MAX, 256 * gather.ranges.len() as u64, each, "gathering rows")
+    run.workers(usize::MAX, 256 * gather.ranges.len() as u64, each, "gathering rows")
 }
 
 impl Gather {
@@ -267,7 +267,7 @@ impl Gather {
             if block.is_empty() {
                 return sink.finish().map(|offset| (taken, offset));
             }
-            run.advance(0)?;
+            run.check()?;
         }
     }
 
@@ -300,7 +300,7 @@ impl Gather {
                     // SAFETY: a slice of the map.
                     unsafe { sink.push(rows[at..at + self.row_bytes].as_ptr()) }?;
                 }
-                run.advance(0)?;
+                run.check()?;
             }
         }
         sink.finish()?;

@@ -28,13 +28,11 @@ mod roots;
 mod rows;
 mod vertex_parts;
 
-use rayon::prelude::*;
-
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
-use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::pass;
+use crate::edges::{EdgeStream, Record};
+use crate::graph::degrees;
 use crate::sets::spill;
 
 pub use edge_parts::write_edge_parts;
@@ -104,44 +102,21 @@ fn check_records(edges: &dyn EdgeStream) -> Result<()> {
     Err(Error::Capacity(format!("{m} records; the parts of at most 2^{} can be written", spill::ID_BITS - 1)))
 }
 
-/// Most workers of a pass that counts; each has 4 bytes per vertex.
-const COUNTERS: usize = 4;
-
-/// In-degree of every vertex, over the records that are `counted`. Holds 4 bytes per vertex and worker.
+/// In-degree of every vertex, over the records that are `counted`. Takes 4 bytes per vertex, and where `room` bytes allow
+/// as much for each thread.
 fn in_degrees(
     edges: &dyn EdgeStream,
     kind: Kind,
-    workers: usize,
+    room: u64,
     run: &Run,
     counted: impl Fn(Record) -> bool + Sync,
 ) -> Result<Buffer<u32>> {
-    let n = edges.num_vertices() as usize;
     run.begin("degrees", edges.num_edges());
-    let init = || Buffer::zeroed(n, "degrees");
-    let states =
-        pass(edges, run, BLOCK, workers.min(COUNTERS), init, |degree: &mut Buffer<u32>, _, records| {
-            // Saturating, so that a degree beyond 32 bits is seen in the end. What is not counted adds 0.
-            for &[u, v] in records {
-                let one = u32::from(counted([u, v]));
-                degree[v as usize] = degree[v as usize].saturating_add(one);
-                let one = one & u32::from(kind.turns([u, v]));
-                degree[u as usize] = degree[u as usize].saturating_add(one);
-            }
-            Ok(())
-        })?;
-    let mut states = states.into_iter();
-    let mut total = states.next().map_or_else(init, Ok)?;
-    for degree in states {
-        let add = |(total, part): (&mut u32, &u32)| *total = total.saturating_add(*part);
-        run.install(|| total.par_iter_mut().zip(degree.par_iter()).with_min_len(1 << 14).for_each(add));
-        run.advance(0)?;
-    }
-    if edges.num_edges() >= u64::from(u32::MAX)
-        && let Some(v) = total.iter().position(|&degree| degree == u32::MAX)
-    {
-        return Err(Error::Capacity(format!(
-            "vertex {v} has 2^32 - 1 in-edges or more; degrees are 32 bits"
-        )));
-    }
-    Ok(total)
+    let private = run.threads() <= degrees::PRIVATE && degrees::memory(edges, run) <= room;
+    let worth = |record| {
+        // What is not counted adds 0.
+        let one = u32::from(counted(record));
+        [one & u32::from(kind.turns(record)), one]
+    };
+    degrees::count(edges, private, run, worth, |(): &mut (), _, _| ()).map(|(degree, _)| degree)
 }

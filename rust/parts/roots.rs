@@ -8,17 +8,17 @@
 //! edges do: rows are the vertices in the order of the rule, "sources" the parts that hold them. Then one thread applies
 //! the rule, since every choice depends on those before.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::path::Path;
 
 use super::files::{Ids, part_folder};
 use super::layout::Layout;
 use super::rows::changed;
+use crate::base::NONE;
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::Result;
 use crate::base::run::Run;
-use crate::base::workers::for_each;
+use crate::capacity::{LeastLoaded, place_last};
+use crate::exec::scan::scan;
 use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
 
 /// Vertices between two looks at the cancel flag.
@@ -51,6 +51,7 @@ pub fn choose_roots(copies: &[u32], sizes: &[u64], into: &Path, workers: usize, 
     layout.add_part((0..).zip(order.vertices.iter().map(|&v| u64::from(copies[v as usize]))));
     let spilled = transpose(&order.row, &layout, sizes, into, workers, run)?;
     let mut of_vertex: Buffer<u32> = Buffer::zeroed(copies.len(), "roots")?;
+    of_vertex.fill(NONE);
     let (mut num_roots, mut num_leaves) = (zeros(sizes.len())?, zeros(sizes.len())?);
     let largest = layout.windows().iter().map(|window| window.edges).max().unwrap_or(0);
     let mut holders: Buffer<u32> = Buffer::zeroed(largest as usize, "copies of a window")?;
@@ -82,7 +83,7 @@ pub fn choose_roots(copies: &[u32], sizes: &[u64], into: &Path, workers: usize, 
             start = end as usize;
         }
         first += vertices.len();
-        run.advance(0)?;
+        run.check()?;
     }
     drop(order);
     place_isolated(copies, num_roots, &mut of_vertex, run).map(|(isolated, ends)| Roots {
@@ -105,7 +106,7 @@ impl Order {
         let mut ends = zeros(k + 1)?;
         for copies in copies.chunks(CHUNK) {
             copies.iter().for_each(|&count| ends[count as usize] += 1);
-            run.advance(0)?;
+            run.check()?;
         }
         ends[0] = 0;
         let mut total = 0;
@@ -121,7 +122,7 @@ impl Order {
                 row[vertex] = *end as u32;
                 *end += 1;
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(Self { vertices, row })
     }
@@ -138,10 +139,10 @@ fn transpose(
 ) -> Result<Spilled> {
     let spill = Spill::create(into, layout.buckets())?;
     run.begin("copies", sizes.iter().sum());
-    let writers = for_each(
+    let writers = scan(
         run,
         workers,
-        sizes.len(),
+        0..sizes.len(),
         || spill.writer(),
         |writer, part| {
             writer.begin(part as u64)?;
@@ -163,37 +164,27 @@ fn place_isolated(
     of_vertex: &mut [u32],
     run: &Run,
 ) -> Result<(Buffer<u32>, Vec<usize>)> {
-    let mut ends = reserved(num_roots.len(), "isolated vertices of the parts")?;
-    ends.resize(num_roots.len(), 0);
-    let mut fewest: BinaryHeap<_> = num_roots.into_iter().zip(0_u32..).map(Reverse).collect();
+    let mut parts = LeastLoaded::new(num_roots.iter().copied());
+    place_last(of_vertex, run, || parts.place(1))?;
+    let ends = parts.into_loads().into_iter().zip(num_roots).map(|(all, before)| (all - before) as usize);
+    let mut ends: Vec<usize> = ends.collect();
     let isolated = |chunk: usize| {
         let start = chunk * CHUNK;
         let copies = &copies[start..copies.len().min(start + CHUNK)];
         copies.iter().zip(start..).filter(|&(&count, _)| count == 0).map(|(_, vertex)| vertex)
     };
-    let chunks = 0..copies.len().div_ceil(CHUNK);
-    for chunk in chunks.clone() {
-        for vertex in isolated(chunk) {
-            let Some(mut part) = fewest.peek_mut() else { return Err(changed()) };
-            let Reverse((roots, owner)) = &mut *part;
-            *roots += 1;
-            of_vertex[vertex] = *owner;
-            ends[*owner as usize] += 1;
-        }
-        run.advance(0)?;
-    }
     let mut total = 0;
     for end in &mut ends {
         total += std::mem::replace(end, total);
     }
     let mut by_part = Buffer::zeroed(total, "isolated vertices")?;
-    for chunk in chunks {
+    for chunk in 0..copies.len().div_ceil(CHUNK) {
         for vertex in isolated(chunk) {
             let end = &mut ends[of_vertex[vertex] as usize];
             by_part[*end] = vertex as u32;
             *end += 1;
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok((by_part, ends))
 }

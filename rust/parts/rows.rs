@@ -101,7 +101,7 @@ impl Loaded {
                 self.sorted[*end] = *entry;
                 *end += 1;
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ pub fn for_each_part(
     loaded.load(Source::Spilled(spilled, group.buckets.start), group.parts.len(), chunk, run)?;
     for (tag, part) in group.parts.clone().enumerate() {
         each(part, PartEdges { windows, sources: &[Source::Loaded(loaded.part(tag))] }, chunk)?;
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(())
 }

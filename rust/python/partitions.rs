@@ -8,7 +8,7 @@ use super::results::array;
 use super::values::to_python;
 use crate::graph::identity::Graph;
 use crate::partition::contract::{Outcome, Partition};
-use crate::partition::edge_parts::{Place, Words};
+use crate::partition::edge_parts::Words;
 use crate::partition::{EdgePartition, VertexPartition, Volume};
 
 /// What identifies a graph.
@@ -110,11 +110,11 @@ fn edge_result(
     warnings: Vec<String>,
 ) -> PyResult<EdgeResult> {
     let EdgePartition { parts, loads, cap, graph, .. } = partition;
-    let assignment = match parts.into_words() {
-        Words::U8(Place::Memory(parts)) => Some(array(py, parts)?.into_any().unbind()),
-        Words::I16(Place::Memory(parts)) => Some(array(py, parts)?.into_any().unbind()),
-        Words::I32(Place::Memory(parts)) => Some(array(py, parts)?.into_any().unbind()),
-        _ => None,
+    let assignment = match parts.in_memory() {
+        Some(Words::U8(parts)) => Some(array(py, parts)?.into_any().unbind()),
+        Some(Words::I16(parts)) => Some(array(py, parts)?.into_any().unbind()),
+        Some(Words::I32(parts)) => Some(array(py, parts)?.into_any().unbind()),
+        None => None,
     };
     Ok(EdgeResult { assignment, loads, cap, graph: graph.into(), chosen, warnings })
 }

@@ -52,7 +52,7 @@ fn write_edge_parts<'py>(
     options: Options,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let kind = Kind::named(kind).map_err(|error| raise(py, error))?;
-    let sizes = with_parts(assignment, EdgeParts { py, edges, k, kind, into, options: &options })?;
+    let sizes = with_parts(assignment, EdgePartWriter { py, edges, k, kind, into, options: &options })?;
     let dict = |(part, sizes): (usize, &PartSizes)| {
         let fields = common(py, part, sizes)?;
         fields.set_item("num_roots", sizes.num_roots)?;
@@ -62,7 +62,7 @@ fn write_edge_parts<'py>(
     sizes.iter().enumerate().map(dict).collect()
 }
 
-struct EdgeParts<'py, 'a> {
+struct EdgePartWriter<'py, 'a> {
     py: Python<'py>,
     edges: &'a EdgeSource,
     k: u32,
@@ -71,7 +71,7 @@ struct EdgeParts<'py, 'a> {
     options: &'a Options,
 }
 
-impl WithParts for EdgeParts<'_, '_> {
+impl WithParts for EdgePartWriter<'_, '_> {
     type Output = Vec<PartSizes>;
     fn call<T: Part>(self, _: &str, parts: &[T]) -> PyResult<Vec<PartSizes>> {
         detached(self.py, self.options, |run| {

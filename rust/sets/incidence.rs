@@ -2,8 +2,9 @@
 //!
 //! **Memory.** `8 * ceil(k / 64)` bytes per vertex.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 
+use super::bits::{ones, set};
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
@@ -61,7 +62,7 @@ impl Incidence {
 
     /// The parts of `v`, ascending.
     pub fn parts(&self, v: u32) -> impl Iterator<Item = u32> + '_ {
-        parts(self.row(v))
+        ones(self.row(v))
     }
 }
 
@@ -73,14 +74,10 @@ pub struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Puts `v` into `part`. Most often it is there, and only a missing bit costs a locked instruction.
+    /// Puts `v` into `part`.
     #[inline(always)]
     pub fn insert(&self, v: u32, part: u32) {
-        let word = &self.words[v as usize * self.stride + part as usize / 64];
-        let bit = 1 << (part % 64);
-        if word.load(Relaxed) & bit == 0 {
-            word.fetch_or(bit, Relaxed);
-        }
+        set(&self.words[v as usize * self.stride + part as usize / 64], 1 << (part % 64));
     }
 
     /// Asks the memory for the parts of `v`.
@@ -88,15 +85,6 @@ impl Shared<'_> {
     pub fn prefetch(&self, v: u32) {
         prefetch(self.words, v as usize * self.stride);
     }
-}
-
-/// The parts in a row, ascending.
-pub fn parts(row: &[u64]) -> impl Iterator<Item = u32> + '_ {
-    row.iter().zip((0..).step_by(64)).flat_map(|(&word, first)| {
-        let next = |&rest: &u64| Some(rest & rest.wrapping_sub(1)).filter(|&rest| rest != 0);
-        std::iter::successors(Some(word).filter(|&word| word != 0), next)
-            .map(move |rest| first + rest.trailing_zeros())
-    })
 }
 
 #[cfg(test)]

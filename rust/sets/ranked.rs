@@ -4,15 +4,16 @@
 //! a tree that tells which words have any. Thanks to the tree a small set costs little, however large the graph, and one
 //! worker uses one set for part after part.
 
+use super::bits::{Bits, ones};
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 
 /// A set of ids below `n`.
 pub struct LocalSet {
-    words: Buffer<u64>,
+    members: Bits,
     below: Buffer<u32>,
     /// Bit i of a level is set if word i of the level below is not 0; the last level is one word.
-    tree: Vec<Buffer<u64>>,
+    tree: Vec<Bits>,
 }
 
 impl LocalSet {
@@ -25,33 +26,31 @@ impl LocalSet {
     /// An empty set.
     pub fn new(n: u64) -> Result<Self> {
         let mut len = n as usize / 64 + 1;
-        let (words, below) = (Buffer::zeroed(len, "set of vertices")?, Buffer::zeroed(len, "local ids")?);
+        let (members, below) = (Bits::new(n, "set of vertices")?, Buffer::zeroed(len, "local ids")?);
         let mut tree = Vec::new();
         while len > 1 || tree.is_empty() {
+            tree.push(Bits::new(len as u64 - 1, "set of vertices")?);
             len = len.div_ceil(64);
-            tree.push(Buffer::zeroed(len, "set of vertices")?);
         }
-        Ok(Self { words, below, tree })
+        Ok(Self { members, below, tree })
     }
 
     /// Adds `id`.
     #[inline(always)]
     pub fn insert(&mut self, id: impl Into<u64>) {
         let id = id.into();
-        let word = &mut self.words[id as usize / 64];
-        let before = *word;
-        *word |= 1 << (id % 64);
-        if before == 0 {
-            self.mark(id as usize / 64);
+        let first = self.members.words()[id as usize / 64] == 0;
+        self.members.insert(id);
+        if first {
+            self.mark(id / 64);
         }
     }
 
-    fn mark(&mut self, mut index: usize) {
+    fn mark(&mut self, mut index: u64) {
         for level in &mut self.tree {
-            let word = &mut level[index / 64];
-            let before = *word;
-            *word |= 1 << (index % 64);
-            if before != 0 {
+            let first = level.words()[index as usize / 64] == 0;
+            level.insert(index);
+            if !first {
                 return;
             }
             index /= 64;
@@ -61,8 +60,7 @@ impl LocalSet {
     /// Whether `id` is a member.
     #[inline(always)]
     pub fn contains(&self, id: impl Into<u64>) -> bool {
-        let id = id.into();
-        self.words[id as usize / 64] >> (id % 64) & 1 != 0
+        self.members.contains(id)
     }
 
     /// Numbers the members in ascending order, and returns how many there are.
@@ -71,7 +69,7 @@ impl LocalSet {
         while let Some(word) = self.next_word(from) {
             // Whoever has more than 2^32 members refuses them.
             self.below[word] = total as u32;
-            total += u64::from(self.words[word].count_ones());
+            total += u64::from(self.members.words()[word].count_ones());
             from = word + 1;
         }
         total
@@ -81,26 +79,23 @@ impl LocalSet {
     #[inline(always)]
     pub fn local(&self, id: impl Into<u64>) -> u32 {
         let id = id.into();
-        let word = id as usize / 64;
-        self.below[word] + (self.words[word] & ((1 << (id % 64)) - 1)).count_ones()
+        self.below[id as usize / 64] + self.members.below(id)
     }
 
     /// The members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let words = std::iter::successors(self.next_word(0), |&word| self.next_word(word + 1));
         words.flat_map(|word| {
-            let bits = self.words[word];
-            std::iter::successors(Some(bits), |&bits| Some(bits & (bits - 1)).filter(|&bits| bits != 0))
-                .map(move |bits| word as u64 * 64 + u64::from(bits.trailing_zeros()))
+            ones(&self.members.words()[word..=word]).map(move |bit| word as u64 * 64 + u64::from(bit))
         })
     }
 
     /// Removes all members.
     pub fn clear(&mut self) {
         while let Some(mut index) = self.next_word(0) {
-            self.words[index] = 0;
+            self.members.words_mut()[index] = 0;
             for level in &mut self.tree {
-                let word = &mut level[index / 64];
+                let word = &mut level.words_mut()[index / 64];
                 *word &= !(1 << (index % 64));
                 if *word != 0 {
                     break;
@@ -113,11 +108,11 @@ impl LocalSet {
     /// The first word from `index` on that is not 0.
     fn next_word(&self, mut index: usize) -> Option<usize> {
         for height in 0..self.tree.len() {
-            let word = self.tree[height].get(index / 64)? >> (index % 64);
+            let word = self.tree[height].words().get(index / 64)? >> (index % 64);
             if word != 0 {
                 index += word.trailing_zeros() as usize;
                 for level in self.tree[..height].iter().rev() {
-                    index = index * 64 + level[index].trailing_zeros() as usize;
+                    index = index * 64 + level.words()[index].trailing_zeros() as usize;
                 }
                 return Some(index);
             }

@@ -11,17 +11,15 @@
 //! **Disk.** 16 bytes per entry. The file loses its name as soon as it is open, so that nothing is left of it, however
 //! the process ends.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::{Error, Result};
-use crate::base::output::unnamed;
 use crate::base::run::Run;
+use crate::base::temporary::TempFile;
 
 /// Bytes of buffers that a worker holds, unless there are very many buckets.
 const BUFFER: usize = 8 << 20;
@@ -93,14 +91,13 @@ pub fn memory(entries: u64, buckets: u64, units: u64) -> (u64, u64) {
 struct Piece {
     bucket: u32,
     unit: u32,
-    offset: u64,
+    first: u64,
     count: u32,
 }
 
 /// A file that entries are being written to.
 pub struct Spill {
-    path: PathBuf,
-    file: File,
+    file: TempFile,
     end: AtomicU64,
     buckets: usize,
 }
@@ -108,8 +105,7 @@ pub struct Spill {
 impl Spill {
     /// Creates the file in the directory `into`.
     pub fn create(into: &Path, buckets: usize) -> Result<Spill> {
-        let (path, file) = unnamed(into)?;
-        Ok(Spill { path, file, end: AtomicU64::new(0), buckets })
+        Ok(Spill { file: TempFile::create(into)?, end: AtomicU64::new(0), buckets })
     }
 
     /// A writer for one worker.
@@ -131,7 +127,7 @@ impl Spill {
             at += pieces[at..].iter().take_while(|piece| (piece.bucket as usize) < bucket).count();
             first.push(at);
         }
-        Ok(Spilled { path: self.path, file: self.file, pieces, first })
+        Ok(Spilled { file: self.file, pieces, first })
     }
 }
 
@@ -191,11 +187,10 @@ impl Writer<'_> {
     fn flush(&mut self, bucket: usize) -> Result<()> {
         let count = std::mem::take(&mut self.fill[bucket]);
         let start = bucket * self.room;
-        let bytes: &[u8] = bytemuck::cast_slice(&self.entries[start..start + count as usize]);
-        let offset = self.spill.end.fetch_add(bytes.len() as u64, Relaxed);
-        self.spill.file.write_all_at(bytes, offset).map_err(|error| Error::io(&self.spill.path, error))?;
+        let first = self.spill.end.fetch_add(u64::from(count), Relaxed);
+        self.spill.file.write(first, &self.entries[start..start + count as usize])?;
         make_room(&mut self.pieces, 1)?;
-        self.pieces.push(Piece { bucket: bucket as u32, unit: self.unit, offset, count });
+        self.pieces.push(Piece { bucket: bucket as u32, unit: self.unit, first, count });
         Ok(())
     }
 
@@ -210,8 +205,7 @@ impl Writer<'_> {
 
 /// Entries by bucket, to be read.
 pub struct Spilled {
-    path: PathBuf,
-    file: File,
+    file: TempFile,
     pieces: Vec<Piece>,
     first: Vec<usize>,
 }
@@ -234,8 +228,7 @@ impl Spilled {
         for piece in &self.pieces[self.first[bucket]..self.first[bucket + 1]] {
             buf.resize(PIECE, Entry::default());
             let entries = &mut buf[..piece.count as usize];
-            let read = self.file.read_exact_at(bytemuck::cast_slice_mut(entries), piece.offset);
-            read.map_err(|error| Error::io(&self.path, error))?;
+            self.file.read(piece.first, entries)?;
             each(entries)?;
             run.advance(u64::from(piece.count))?;
         }

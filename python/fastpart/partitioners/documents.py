@@ -36,7 +36,7 @@ _RUNNING = (
         "tmp_dir",
         "StrPath | None",
         "path, optional",
-        "Where temporary files go, if any are needed; by default where the system has them. They have no names, so that\n"
+        "Where temporary files go, if any are needed; by default where the system has them. They have no names, so\n"
         "nothing is left of them. On a file system in memory, as ``/dev/shm``, they count against the memory limit.",
     ),
     (

@@ -87,11 +87,8 @@ impl Loads {
 
     /// The part with the fewest records; ties go to the lowest.
     pub fn least_loaded(&self) -> u32 {
-        let mut least = 0;
-        for part in 1..self.k {
-            least = if self.records[part] < self.records[least] { part } else { least };
-        }
-        least as u32
+        let records = &self.records;
+        (1..self.k).fold(0, |least, part| if records[part] < records[least] { part } else { least }) as u32
     }
 
     /// Records of each part.

@@ -10,18 +10,16 @@
 //! **Complexity.** One pass over the records without the parts of the vertices, and one to place; nothing at all if
 //! there are no loops.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::sync::atomic::Ordering::Relaxed;
-
-use crate::base::buffer::{Buffer, shared};
+use crate::base::NONE;
+use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
+use crate::capacity::LeastLoaded;
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass::{blocks, pass};
 use crate::partition::EdgeParts;
-use crate::partition::edge_parts::DEFERRED;
-use crate::sets::incidence::{Incidence, parts};
+use crate::sets::bits::{Bits, ones};
+use crate::sets::incidence::Incidence;
 
 /// Gives every loop a part, and counts it in `loads`; the parts of the other records are known. `holds` is where the
 /// vertices are present, if the caller knows.
@@ -33,46 +31,33 @@ pub fn place(
     holds: Option<&mut Incidence>,
     run: &Run,
 ) -> Result<()> {
-    let mut least: BinaryHeap<_> = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
+    let mut by_load = LeastLoaded::new(loads.iter().copied());
     match holds {
         Some(holds) => each_loop(edges, assignment, run, |v| {
-            let part = choose(holds.row(v), loads, cap, &mut least);
+            let part = choose(holds.row(v), &mut by_load, cap);
             holds.insert(v, part);
             part
-        }),
+        })?,
         None => {
             let Rows { bits, before, mut parts } = Rows::of(edges, assignment, loads.len() as u32, run)?;
             each_loop(edges, assignment, run, |v| {
                 let row = row(&bits, &before, v).unwrap_or_default();
-                let part = choose(parts.row(row), loads, cap, &mut least);
+                let part = choose(parts.row(row), &mut by_load, cap);
                 parts.insert(row, part);
                 part
-            })
+            })?;
         }
     }
+    loads.copy_from_slice(&by_load.into_loads());
+    Ok(())
 }
 
 /// The part of a loop whose vertex is present in the parts of `row`.
-fn choose(
-    row: &[u64],
-    loads: &mut [u64],
-    cap: Option<u64>,
-    least: &mut BinaryHeap<Reverse<(u64, u32)>>,
-) -> u32 {
-    let room = |&part: &u32| cap.is_none_or(|cap| loads[part as usize] < cap);
-    let held = parts(row).filter(room).min_by_key(|&part| loads[part as usize]);
-    let part = held.unwrap_or_else(|| {
-        // Loads only grow, so an entry that is no longer true is pushed again as it is.
-        while let Some(mut top) = least.peek_mut() {
-            let Reverse((load, part)) = *top;
-            if load == loads[part as usize] {
-                return part;
-            }
-            top.0.0 = loads[part as usize];
-        }
-        0
-    });
-    loads[part as usize] += 1;
+fn choose(row: &[u64], by_load: &mut LeastLoaded, cap: Option<u64>) -> u32 {
+    let room = |&part: &u32| cap.is_none_or(|cap| by_load.load(part) < cap);
+    let held = ones(row).filter(room).min_by_key(|&part| by_load.load(part));
+    let part = held.unwrap_or_else(|| by_load.least());
+    by_load.add(part, 1);
     part
 }
 
@@ -103,7 +88,7 @@ fn each_loop(
 /// The parts of the vertices with a loop.
 struct Rows {
     /// Which vertices have one.
-    bits: Buffer<u64>,
+    bits: Bits,
     /// How many do before each word of the bits: the row of the first.
     before: Buffer<u32>,
     parts: Incidence,
@@ -114,19 +99,17 @@ impl Rows {
     fn of(edges: &dyn EdgeStream, assignment: &EdgeParts, k: u32, run: &Run) -> Result<Self> {
         let words = edges.num_vertices() as usize / 64 + 1;
         run.require(12 * words as u64, "vertices with loops")?;
-        let mut bits: Buffer<u64> = Buffer::zeroed(words, "vertices with loops")?;
+        let mut bits = Bits::new(edges.num_vertices(), "vertices with loops")?;
         run.begin("vertices with loops", 2 * edges.num_edges());
-        let marks = shared(&mut bits);
+        let marks = bits.shared();
         let mark = |(): &mut (), _, records: &[Record]| {
-            for &[v, _] in records.iter().filter(|[u, v]| u == v) {
-                marks[v as usize / 64].fetch_or(1 << (v % 64), Relaxed);
-            }
+            records.iter().filter(|[u, v]| u == v).for_each(|&[v, _]| marks.insert(v));
             Ok(())
         };
         pass(edges, run, BLOCK, usize::MAX, || Ok(()), mark)?;
         let mut before: Buffer<u32> = Buffer::zeroed(words, "vertices with loops")?;
         let mut count = 0;
-        for (before, word) in before.iter_mut().zip(&*bits) {
+        for (before, word) in before.iter_mut().zip(bits.words()) {
             *before = count;
             count += word.count_ones();
         }
@@ -142,7 +125,7 @@ impl Rows {
         let see = |known: &mut Vec<u32>, first: u64, records: &[Record]| {
             let known = assignment.read(first..first + records.len() as u64, known);
             for (&[u, v], &part) in
-                records.iter().zip(known).filter(|([u, v], part)| u != v && **part != DEFERRED)
+                records.iter().zip(known).filter(|([u, v], part)| u != v && **part != NONE)
             {
                 [u, v]
                     .into_iter()
@@ -157,7 +140,6 @@ impl Rows {
 
 /// The row of `v`, if it has a loop.
 #[inline(always)]
-fn row(bits: &[u64], before: &[u32], v: u32) -> Option<u32> {
-    let (word, bit) = (bits[v as usize / 64], 1 << (v % 64));
-    (word & bit != 0).then(|| before[v as usize / 64] + (word & (bit - 1)).count_ones())
+fn row(bits: &Bits, before: &[u32], v: u32) -> Option<u32> {
+    bits.contains(v).then(|| before[v as usize / 64] + bits.below(v))
 }

@@ -2,7 +2,7 @@
 //!
 //! **Requirements.** The degrees of all vertices, and, for caps that hold, `k * cap >= m`.
 //!
-//! **Memory.** k bits ([`Incidence`]) and 4 bytes of degree per vertex, 40 bytes per part.
+//! **Memory.** k bits ([`Incidence`]) and 4 bytes of degree per vertex, 40 bytes per part, and up to 9 MB of buffers.
 //!
 //! **Algorithm.** The score of part p for the record (u, v) is what it is worth that u and v are in p already
 //! ([`Affinity`]), plus a term of the loads ([`loads::Balance`]); parts at their limit are out, and if all are, the part
@@ -10,8 +10,9 @@
 //! by scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule and SIGMA's edge mode differ in
 //! affinity and balance only.
 //!
-//! **Parallelism.** None: each record meets the state that the one before left, so the result is that of the sequential
-//! rule for any number of threads. Rows and degrees are fetched some records ahead.
+//! **Parallelism.** One thread places the records: each meets the state that the one before left, so the result is that
+//! of the sequential rule for any number of threads. The others read the next records, choose those that are open and
+//! look up what their ends are worth ([`mod@pipeline`]). Rows are fetched some records ahead.
 //!
 //! **Complexity.** O(k) per record, 64 parts in about 20 ns, up to 512 parts; beyond, O(k/64 + replicas of u and v +
 //! log k).
@@ -25,12 +26,15 @@ mod search;
 
 use std::ops::Range;
 
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
-use crate::edges::Record;
-use crate::partition::edge_parts::DEFERRED;
+use crate::edges::{EdgeStream, Record};
+use crate::exec::pipeline;
+use crate::exec::pipeline::pipeline;
+use crate::partition::EdgeParts;
 use crate::sets::incidence::Incidence;
 use loads::{Balance, Loads, SCANNED};
 #[cfg(target_arch = "x86_64")]
@@ -50,6 +54,22 @@ pub enum Affinity {
     Degree,
     /// 2 for the end with more records still to come (u, if equal), 1 for the other: PowerGraph's cases.
     Remaining,
+}
+
+/// Lists which of some records are to be placed, from their parts as they are.
+pub type Choose<'a> = &'a (dyn Fn(&[Record], &[u32], &mut Vec<u32>) + Sync);
+
+/// What a part is worth that holds the first end of a record, and the second.
+pub type Gains = [f64; 2];
+
+/// What [`Affinity::Degree`] says of `records`, whose ends are numbers of `vertices` with a `degree`.
+pub fn by_degree<V>(vertices: &[V], degree: impl Fn(&V) -> u32, records: &[Record], gains: &mut Vec<Gains>) {
+    gains.clear();
+    gains.extend(records.iter().enumerate().map(|(index, &ends)| {
+        prefetch_ends(vertices, records, index + AHEAD);
+        let [u, v] = ends.map(|id| f64::from(degree(&vertices[id as usize])));
+        [2.0 - u / (u + v), 2.0 - v / (u + v)]
+    }));
 }
 
 /// How the limit of records per part rises from the beginning of the stream to its end.
@@ -93,9 +113,8 @@ pub struct EdgeStreamer {
     pub present: Incidence,
     /// Loads of the parts.
     pub loads: Loads,
-    /// Degrees; under [`Affinity::Remaining`] records still to come.
-    degrees: Buffer<u32>,
-    affinity: Affinity,
+    /// Under [`Affinity::Remaining`]: records still to come of each vertex.
+    remaining: Option<Buffer<u32>>,
     k: u32,
     limit: Limit,
     /// Records streamed, and how many there will be.
@@ -104,30 +123,28 @@ pub struct EdgeStreamer {
 }
 
 impl EdgeStreamer {
-    /// Bytes for `n` vertices and `k` parts, degrees included.
-    pub fn memory(n: u64, k: u32) -> u64 {
-        Incidence::memory(n, k) + 4 * n + Loads::memory(k)
+    /// Bytes for `n` vertices, `m` records and `k` parts, degrees and buffers included.
+    pub fn memory(n: u64, m: u64, k: u32) -> u64 {
+        Incidence::memory(n, k) + 4 * n + Loads::memory(k) + pipeline::memory(m, BYTES_PER_RECORD)
     }
 
     /// Goes on where others stopped: vertices are present in parts, which have records.
-    pub fn resume(
-        degrees: Buffer<u32>,
-        (present, records): (Incidence, &[u64]),
-        cap: u64,
-        affinity: Affinity,
-        balance: Balance,
-    ) -> Result<Self> {
+    pub fn resume((present, records): (Incidence, &[u64]), cap: u64, balance: Balance) -> Result<Self> {
         let k = records.len() as u32;
         let mut loads = Loads::new(k, balance, cap)?;
         loads.resume(records);
         let limit = Limit::constant(cap);
-        Ok(Self { present, loads, degrees, affinity, k, limit, streamed: 0, expected: 0 })
+        Ok(Self { present, loads, remaining: None, k, limit, streamed: 0, expected: 0 })
     }
 
-    /// Nothing placed yet, in `k` parts of at most `cap` records.
-    pub fn new(degrees: Buffer<u32>, k: u32, cap: u64, affinity: Affinity, balance: Balance) -> Result<Self> {
-        let present = Incidence::new(degrees.len(), k)?;
-        Self::resume(degrees, (present, &vec![0; k as usize]), cap, affinity, balance)
+    /// None of `n` vertices placed yet, in `k` parts of at most `cap` records.
+    pub fn new(n: usize, k: u32, cap: u64, balance: Balance) -> Result<Self> {
+        Self::resume((Incidence::new(n, k)?, &vec![0; k as usize]), cap, balance)
+    }
+
+    /// Follows [`Affinity::Remaining`], from the records that each vertex has.
+    pub fn counting(self, records: Buffer<u32>) -> Self {
+        Self { remaining: Some(records), ..self }
     }
 
     /// Places a record by somebody else's decision, before [`Self::begin`].
@@ -137,46 +154,75 @@ impl EdgeStreamer {
         self.loads.count(part, replicas);
     }
 
-    /// Degrees of the ends of a record.
-    #[inline(always)]
-    pub fn degrees(&self, record: Record) -> [u32; 2] {
-        record.map(|id| self.degrees[id as usize])
-    }
-
-    /// Degrees of all vertices.
-    pub fn all_degrees(&self) -> &[u32] {
-        &self.degrees
-    }
-
-    /// Brings what is known of both ends into the cache.
-    #[inline(always)]
-    pub fn prefetch(&self, record: Record) {
-        for id in record {
-            self.present.prefetch(id);
-            prefetch(&self.degrees, id as usize);
-        }
-    }
-
     /// Begins to stream `expected` records under `limit`.
     pub fn begin(&mut self, expected: u64, limit: Limit) {
         (self.streamed, self.expected, self.limit) = (0, expected, limit);
         self.loads.settle(limit.at(0.0) as u64);
     }
 
-    /// Gives each of the records a part; a loop gets [`DEFERRED`].
-    pub fn stream(&mut self, records: &[Record], parts: &mut [u32], run: &Run) -> Result<()> {
+    /// Places the records that `choose` lists, or all, in stream order. `worth` finds the gains, unless
+    /// [`Affinity::Remaining`] is followed.
+    pub fn stream_all(
+        &mut self,
+        edges: &dyn EdgeStream,
+        parts: &mut EdgeParts,
+        run: &Run,
+        choose: Option<Choose<'_>>,
+        worth: impl Fn(&[Record], &mut Vec<Gains>) + Sync,
+    ) -> Result<()> {
+        let gather = |parts: &EdgeParts, range: Range<u64>, slice: &mut Slice| {
+            if let Some(choose) = choose {
+                slice.read(edges, parts, range)?;
+                choose(&slice.records, &slice.parts, &mut slice.chosen);
+                slice.open.clear();
+                slice.open.extend(slice.chosen.iter().map(|&index| slice.records[index as usize]));
+            } else {
+                slice.first = range.start;
+                edges.block(range, &mut slice.open)?;
+            }
+            worth(&slice.open, &mut slice.gains);
+            Ok(())
+        };
+        let place = |slice: &mut Slice| {
+            let Slice { open, gains, found, .. } = slice;
+            found.clear();
+            found.resize(open.len(), NONE);
+            self.stream(open, gains, found, run)?;
+            if choose.is_none() {
+                std::mem::swap(&mut slice.parts, &mut slice.found);
+                return Ok(());
+            }
+            for (&index, &part) in slice.chosen.iter().zip(&slice.found) {
+                slice.parts[index as usize] = part;
+            }
+            Ok(())
+        };
+        pipeline(edges, parts, run, gather, place, Slice::write)
+    }
+
+    /// Gives each of the records, whose gains are known but for [`Affinity::Remaining`], a part; a loop gets
+    /// [`NONE`].
+    pub fn stream(
+        &mut self,
+        records: &[Record],
+        gains: &mut Vec<Gains>,
+        parts: &mut [u32],
+        run: &Run,
+    ) -> Result<()> {
+        if let Some(remaining) = &mut self.remaining {
+            count_down(remaining, records, gains);
+        }
         let stride = if self.k as usize <= SCANNED { STRIDE } else { SPARSE_STRIDE };
         for (first, parts) in (0..).step_by(stride).zip(parts.chunks_mut(stride)) {
             let range = first..first + parts.len();
+            run.check()?;
             #[cfg(target_arch = "x86_64")]
             if self.k as usize <= SCANNED && std::is_x86_feature_detected!("avx2") {
                 // SAFETY: the processor has the instructions. See `Wide`.
-                unsafe { self.stride_avx2(records, range.clone(), parts) };
-                run.advance(range.len() as u64)?;
+                unsafe { self.stride_avx2(records, gains, range.clone(), parts) };
                 continue;
             }
-            self.stride(records, range.clone(), parts);
-            run.advance(range.len() as u64)?;
+            self.stride(records, gains, range, parts);
         }
         Ok(())
     }
@@ -184,47 +230,52 @@ impl EdgeStreamer {
     /// The same in wider registers.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn stride_avx2(&mut self, records: &[Record], range: Range<usize>, parts: &mut [u32]) {
+    fn stride_avx2(&mut self, records: &[Record], gains: &[Gains], range: Range<usize>, parts: &mut [u32]) {
         match self.k as usize {
-            0..=8 => self.search::<Wide<2>>(records, range, parts),
-            9..=16 => self.search::<Wide<4>>(records, range, parts),
-            17..=32 => self.search::<Wide<8>>(records, range, parts),
-            33..=64 => self.search::<Wide<16>>(records, range, parts),
-            _ => self.search::<All<Wide<16>>>(records, range, parts),
+            0..=8 => self.search::<Wide<2>>(records, gains, range, parts),
+            9..=16 => self.search::<Wide<4>>(records, gains, range, parts),
+            17..=32 => self.search::<Wide<8>>(records, gains, range, parts),
+            33..=64 => self.search::<Wide<16>>(records, gains, range, parts),
+            _ => self.search::<All<Wide<16>>>(records, gains, range, parts),
         }
     }
 
     #[inline(always)]
-    fn stride(&mut self, records: &[Record], range: Range<usize>, parts: &mut [u32]) {
+    fn stride(&mut self, records: &[Record], gains: &[Gains], range: Range<usize>, parts: &mut [u32]) {
         match self.k as usize {
-            0..=8 => self.search::<Dense<2>>(records, range, parts),
-            9..=16 => self.search::<Dense<4>>(records, range, parts),
-            17..=32 => self.search::<Dense<8>>(records, range, parts),
-            33..=64 => self.search::<Dense<16>>(records, range, parts),
-            65..=SCANNED => self.search::<All<Dense<16>>>(records, range, parts),
-            _ => self.search::<Sparse>(records, range, parts),
+            0..=8 => self.search::<Dense<2>>(records, gains, range, parts),
+            9..=16 => self.search::<Dense<4>>(records, gains, range, parts),
+            17..=32 => self.search::<Dense<8>>(records, gains, range, parts),
+            33..=64 => self.search::<Dense<16>>(records, gains, range, parts),
+            65..=SCANNED => self.search::<All<Dense<16>>>(records, gains, range, parts),
+            _ => self.search::<Sparse>(records, gains, range, parts),
         }
     }
 
     #[inline(always)]
-    fn search<S: Search>(&mut self, records: &[Record], range: Range<usize>, parts: &mut [u32]) {
+    fn search<S: Search>(
+        &mut self,
+        records: &[Record],
+        gains: &[Gains],
+        range: Range<usize>,
+        parts: &mut [u32],
+    ) {
         for (index, part) in range.zip(parts) {
             if let Some(&record) = records.get(index + AHEAD) {
-                self.prefetch(record);
+                record.iter().for_each(|&id| self.present.prefetch(id));
             }
-            *part = self.place::<S>(records[index]);
+            *part = self.place::<S>(records[index], gains[index]);
         }
     }
 
     #[inline(always)]
-    fn place<S: Search>(&mut self, [u, v]: Record) -> u32 {
+    fn place<S: Search>(&mut self, [u, v]: Record, gains: Gains) -> u32 {
         if u == v {
-            return DEFERRED;
+            return NONE;
         }
         if self.loads.any_closed() {
             self.loads.raise(self.limit.at(self.streamed as f64 / self.expected as f64));
         }
-        let gains = self.gains(u, v);
         let rows = [self.present.row(u), self.present.row(v)];
         let part = S::best(&self.loads, rows, gains).unwrap_or_else(|| self.loads.least_loaded());
         let replicas = u32::from(self.present.insert(u, part)) + u32::from(self.present.insert(v, part));
@@ -232,20 +283,63 @@ impl EdgeStreamer {
         self.streamed += 1;
         part
     }
+}
 
-    #[inline(always)]
-    fn gains(&mut self, u: u32, v: u32) -> [f64; 2] {
-        let degrees = [self.degrees[u as usize], self.degrees[v as usize]];
-        match self.affinity {
-            Affinity::Degree => {
-                let [u, v] = degrees.map(f64::from);
-                [2.0 - u / (u + v), 2.0 - v / (u + v)]
-            }
-            Affinity::Remaining => {
-                self.degrees[u as usize] -= 1;
-                self.degrees[v as usize] -= 1;
-                if degrees[0] >= degrees[1] { [2.0, 1.0] } else { [1.0, 2.0] }
-            }
+/// Lists the numbers below `count` that are `open`, without a branch: whether one is cannot be predicted.
+pub fn choose(count: usize, chosen: &mut Vec<u32>, open: impl Fn(usize) -> bool) {
+    chosen.resize(count, 0);
+    let mut kept = 0;
+    for index in 0..count {
+        chosen[kept] = index as u32;
+        kept += usize::from(open(index));
+    }
+    chosen.truncate(kept);
+}
+
+/// What [`Affinity::Remaining`] says of `records`, which each take one from what their ends have to come.
+fn count_down(remaining: &mut [u32], records: &[Record], gains: &mut Vec<Gains>) {
+    gains.clear();
+    gains.extend(records.iter().enumerate().map(|(index, &[u, v])| {
+        prefetch_ends(remaining, records, index + AHEAD);
+        let first = remaining[u as usize] >= remaining[v as usize];
+        if u != v {
+            remaining[u as usize] -= 1;
+            remaining[v as usize] -= 1;
         }
+        if first { [2.0, 1.0] } else { [1.0, 2.0] }
+    }));
+}
+
+/// Records that one thread gathers at a time, with what placing them needs, and their parts.
+#[derive(Debug, Default)]
+pub struct Slice {
+    first: u64,
+    /// The records.
+    pub records: Vec<Record>,
+    /// Their parts.
+    pub parts: Vec<u32>,
+    /// Which of them are to be placed.
+    pub chosen: Vec<u32>,
+    open: Vec<Record>,
+    gains: Vec<Gains>,
+    found: Vec<u32>,
+}
+
+/// Bytes of a slice, per record.
+const BYTES_PER_RECORD: u64 =
+    2 * size_of::<Record>() as u64 + 3 * size_of::<u32>() as u64 + size_of::<Gains>() as u64;
+
+impl Slice {
+    /// Reads the records `range`, and their parts as they are.
+    pub fn read(&mut self, edges: &dyn EdgeStream, parts: &EdgeParts, range: Range<u64>) -> Result<()> {
+        self.first = range.start;
+        edges.block(range.clone(), &mut self.records)?;
+        parts.read(range, &mut self.parts);
+        Ok(())
+    }
+
+    /// Writes the parts.
+    pub fn write(parts: &mut EdgeParts, slice: &Slice) {
+        parts.write(slice.first, &slice.parts);
     }
 }

@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 
 use super::loads::Loads;
-use crate::sets::incidence;
+use crate::sets::bits::ones;
 
 /// A way to find that part; one for few parts and one for many.
 pub trait Search {
@@ -150,7 +150,7 @@ impl Search for Sparse {
         let mut part = loads.best_balanced();
         let mut most = terms[part as usize];
         for (index, (&in_u, &in_v)) in row_u.iter().zip(row_v).enumerate() {
-            for bit in incidence::parts(&[in_u | in_v]) {
+            for bit in ones(&[in_u | in_v]) {
                 let gain = (if in_u >> bit & 1 == 1 { gain_u } else { 0.0 })
                     + (if in_v >> bit & 1 == 1 { gain_v } else { 0.0 });
                 let candidate = 64 * index as u32 + bit;

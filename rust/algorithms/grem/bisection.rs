@@ -1,24 +1,22 @@
 //! One sub-problem: the seed from its first chunk, decisions about its other chunks, and the sub-problems of its sides.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use super::clusters::NONE;
 use super::entries::Entries;
 use super::problem::Problem;
-use super::scratch::Scratch;
 use super::seed::Use;
 use super::sides::Sides;
 use super::{Grem, seed};
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
+use crate::capacity::{LeastLoaded, place_last};
 use crate::edges::EdgeStream;
+use crate::edges::temporary::TempRecords;
 
 /// Where a level reads its records, and where it writes those of the next.
 pub struct Level<'a> {
     pub edges: &'a dyn EdgeStream,
-    pub target: &'a Scratch,
+    pub target: &'a TempRecords,
     pub chunk: u64,
     /// The cap of a part.
     pub cap: u64,
@@ -97,27 +95,13 @@ impl Grem {
 fn whole(level: &Level, problem: &Problem, entries: Entries, offset: &mut [u32], seed: u64) -> Result<()> {
     let caps = vec![level.cap; problem.parts as usize];
     let part_of = seed::partition(entries, offset, &caps, Use::Whole, seed, level.run)?;
-    let mut loads = vec![0_u64; caps.len()];
+    let mut parts = LeastLoaded::new(caps.iter().map(|_| 0));
     level.run.each(offset.len(), |v| {
         let offset = &mut offset[v as usize];
         if *offset != NONE {
             *offset = part_of[*offset as usize];
-            loads[*offset as usize] += 1;
+            parts.add(*offset, 1);
         }
     })?;
-    let mut freest: BinaryHeap<_> =
-        loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
-    for (v, offset) in offset.iter_mut().enumerate() {
-        if *offset == NONE
-            && let Some(mut least) = freest.peek_mut()
-        {
-            let Reverse((load, part)) = &mut *least;
-            *load += 1;
-            *offset = *part;
-        }
-        if v % 4096 == 0 {
-            level.run.advance(0)?;
-        }
-    }
-    Ok(())
+    place_last(offset, level.run, || parts.place(1))
 }

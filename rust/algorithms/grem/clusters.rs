@@ -3,21 +3,20 @@
 //! Label propagation under a size constraint, as in [`crate::algorithms::multilevel::coarsening`], on the entries as they lie.
 
 use super::entries::Entries;
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
+use crate::sets::rating_map::RatingMap;
 
 /// Rounds over all vertices.
 const ROUNDS: u64 = 3;
 /// Vertices between two looks at the cancel flag.
 const STEP: usize = 1024;
 
-/// Marks vertices that have no entries.
-pub const NONE: u32 = u32::MAX;
-
 /// Gives each vertex that has entries a cluster of at most `cap` vertices, numbered `0..` in `cluster_of`, and returns
-/// their sizes. Takes 8 bytes per vertex of the sub-problem.
+/// their sizes. Takes 4 bytes per vertex of the sub-problem.
 pub fn cluster(
     entries: &Entries,
     cluster_of: &mut [u32],
@@ -26,29 +25,24 @@ pub fn cluster(
     run: &Run,
 ) -> Result<Vec<u32>> {
     let mut size: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "grem: clusters")?;
-    let mut ties: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "grem: ties to clusters")?;
+    let mut ties = RatingMap::default();
     cluster_of.fill(NONE);
     for (index, (v, _)) in entries.vertices().enumerate() {
         cluster_of[v as usize] = v;
         size[v as usize] = 1;
         if index % STEP == 0 {
-            run.advance(0)?;
+            run.check()?;
         }
     }
-    let mut touched = Vec::new();
     for round in 0..ROUNDS {
         for (index, (v, neighbours)) in entries.vertices().enumerate() {
+            ties.begin_growing(neighbours.size_hint().0);
             for u in neighbours {
-                let cluster = cluster_of[u as usize];
-                if ties[cluster as usize] == 0 {
-                    touched.push(cluster);
-                }
-                ties[cluster as usize] += 1;
+                ties.add(cluster_of[u as usize], 1);
             }
             let own = cluster_of[v as usize];
             let mut best = (0, 0, own);
-            for cluster in touched.drain(..) {
-                let tie = std::mem::take(&mut ties[cluster as usize]);
+            for [cluster, tie] in ties.sums() {
                 if tie >= best.0 && (cluster == own || size[cluster as usize] < cap) {
                     // Equal ones are chosen among at random, else low ids would attract everything.
                     let lot = splitmix64(seed ^ round ^ u64::from(cluster) << 32 ^ u64::from(v));
@@ -59,21 +53,21 @@ pub fn cluster(
             size[best.2 as usize] += 1;
             cluster_of[v as usize] = best.2;
             if index % STEP == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
     }
     let mut sizes = Vec::new();
     run.each(size.len(), |v| {
-        if size[v as usize] > 0 {
-            // The number takes the place of the ties, which are all 0 by now.
-            ties[v as usize] = sizes.len() as u32;
-            sizes.push(size[v as usize]);
+        let size = &mut size[v as usize];
+        if *size > 0 {
+            // Its number takes the place of its size.
+            sizes.push(std::mem::replace(size, sizes.len() as u32));
         }
     })?;
     run.each(cluster_of.len(), |v| match &mut cluster_of[v as usize] {
         &mut NONE => {}
-        cluster => *cluster = ties[*cluster as usize],
+        cluster => *cluster = size[*cluster as usize],
     })?;
     Ok(sizes)
 }

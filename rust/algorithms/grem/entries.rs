@@ -60,14 +60,14 @@ impl Entries {
         let mut most = 0;
         for block in self.0.chunks(STEP) {
             most = block.iter().fold(most, |most, &entry| entry.max(most));
-            run.advance(0)?;
+            run.check()?;
         }
         let shift = (u64::BITS - most.leading_zeros()).saturating_sub(RANGES.trailing_zeros());
         let mut ranges = self.scatter(shift, run)?;
         run.install(|| {
             ranges.par_iter_mut().with_max_len(1).try_for_each(|range| {
                 order(shift, range);
-                run.advance(0)
+                run.check()
             })
         })
     }
@@ -78,7 +78,7 @@ impl Entries {
         let mut sizes = [0; RANGES];
         for block in self.0.chunks(STEP) {
             block.iter().for_each(|&entry| sizes[range_of(entry)] += 1);
-            run.advance(0)?;
+            run.check()?;
         }
         let (mut next, mut ends, mut end) = ([0; RANGES], [0; RANGES], 0);
         for range in 0..RANGES {
@@ -95,7 +95,7 @@ impl Entries {
                 next[home] += 1;
                 exchanges += 1;
                 if exchanges.is_multiple_of(STEP) {
-                    run.advance(0)?;
+                    run.check()?;
                 }
             }
         }
@@ -113,7 +113,7 @@ impl Entries {
                 self.0[kept] = u64::from(u) << 32 | u64::from(v);
                 kept += usize::from(u != v);
             }
-            run.advance(0)?;
+            run.check()?;
         }
         self.0.truncate(kept);
         self.sort(run)?;

@@ -37,7 +37,6 @@ mod bisection;
 mod clusters;
 mod entries;
 mod problem;
-mod scratch;
 mod seed;
 mod sides;
 
@@ -47,10 +46,11 @@ use super::multilevel::scheme::MOST_PARTS;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::EdgeStream;
+use crate::edges::temporary::TempRecords;
 use crate::exec::pass::blocks;
+use crate::exec::scan::scan;
 use crate::exec::shuffle::shuffle;
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
@@ -61,7 +61,6 @@ use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
 use crate::partition::parameters::Values;
 use bisection::Level;
 use problem::Problem;
-use scratch::Scratch;
 use sides::Rule;
 
 /// Bytes per vertex, result included.
@@ -248,15 +247,10 @@ impl Grem {
     }
 
     /// All records in random order.
-    fn shuffled(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Scratch> {
-        let scratch = Scratch::create(run.tmp_dir(), edges.num_vertices(), edges.num_edges())?;
-        let mut end = 0;
-        shuffle(edges, self.seed, run.tmp_dir(), run, |records| {
-            scratch.write(end, records)?;
-            end += records.len() as u64;
-            Ok(())
-        })?;
-        Ok(scratch)
+    fn shuffled(&self, edges: &dyn EdgeStream, run: &Run) -> Result<TempRecords> {
+        let mut shuffled = TempRecords::with_room(run.tmp_dir(), edges.num_vertices(), 0)?;
+        shuffle(edges, self.seed, run.tmp_dir(), run, |records| shuffled.append(records))?;
+        Ok(shuffled)
     }
 
     /// The part of each vertex.
@@ -270,7 +264,8 @@ impl Grem {
         problems.retain(|problem| problem.parts > 1);
         let mut source = ordered;
         while !problems.is_empty() {
-            let target = Scratch::create(run.tmp_dir(), n, m)?;
+            // Each sub-problem's records lie within the range that its parent's had: two files do for any number of parts.
+            let target = TempRecords::with_room(run.tmp_dir(), n, m)?;
             let level = Level {
                 edges: source.as_ref().map_or(edges, |source| source),
                 target: &target,
@@ -294,7 +289,7 @@ impl Grem {
         let run = level.run;
         let (fixed, each) = self.memory(level.edges.num_vertices(), level.edges.num_edges());
         let (files, what) = run.temporary(run.tmp_dir(), self.disk(level.edges.num_edges()), "grem");
-        let workers = workers(run, problems.len(), fixed + files, each, &what)?;
+        let workers = run.workers(problems.len(), fixed + files, each, &what)?;
         run.begin("bisection", problems.iter().map(|problem| self.reads(level, problem)).sum());
         let vertices = problems.iter().map(|problem| problem.n as usize);
         let mut offsets: Buffer<u32> = Buffer::zeroed(vertices.clone().sum(), "sides")?;
@@ -314,7 +309,7 @@ impl Grem {
                 Ok(())
             };
             next.extend(
-                for_each(run, workers, problems.len(), || Ok(Vec::new()), solve)?.into_iter().flatten(),
+                scan(run, workers, 0..problems.len(), || Ok(Vec::new()), solve)?.into_iter().flatten(),
             );
         }
         next.sort_unstable_by_key(|problem: &Problem| problem.first);
@@ -339,7 +334,7 @@ impl Grem {
                     *place += 1;
                 }
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(())
     }

@@ -4,7 +4,6 @@
 //! decisions of GREM itself, over and over, then refine the finest level.
 
 use super::clusters;
-use super::clusters::NONE;
 use super::entries::Entries;
 use crate::algorithms::multilevel::balancing::balance;
 use crate::algorithms::multilevel::coarsening::Rating;
@@ -12,7 +11,8 @@ use crate::algorithms::multilevel::graph::{Builder, Graph, Weight};
 use crate::algorithms::multilevel::refinement::{Patience, refine};
 use crate::algorithms::multilevel::scheme::Scheme;
 use crate::algorithms::multilevel::state::State;
-use crate::base::array::Array;
+use crate::base::NONE;
+use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 
@@ -43,7 +43,7 @@ pub fn partition(
     of: Use,
     seed: u64,
     run: &Run,
-) -> Result<Array<u32>> {
+) -> Result<Buffer<u32>> {
     let small = entries.len() <= SMALL;
     let graph = if of == Use::First && entries.len() >= LARGE {
         clustered(entries, place, seed, run)?
@@ -83,7 +83,7 @@ fn number(entries: &Entries, place: &mut [u32], run: &Run) -> Result<usize> {
         place[v as usize] = n;
         n += 1;
         if n % 4096 == 0 {
-            run.advance(0)?;
+            run.check()?;
         }
     }
     Ok(n as usize)
@@ -121,7 +121,7 @@ fn build(
         builder.vertex([weight(number(v)), 0]);
         next = number(v) + 1;
         if next % 4096 == 0 {
-            run.advance(0)?;
+            run.check()?;
         }
     }
     (next..n as u32).for_each(|vertex| builder.vertex([weight(vertex), 0]));

@@ -4,9 +4,7 @@ use super::entries::Entries;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
-
-/// Vertices between two looks at the cancel flag.
-const STEP: usize = 4096;
+use crate::capacity::CHECK_EVERY;
 
 /// What a count is still worth when its vertex comes again: little enough to follow neighbours that moved, enough to
 /// tell a lead from noise.
@@ -197,5 +195,5 @@ impl Sides {
 /// Looks at the cancel flag now and then.
 #[inline(always)]
 fn tick(index: usize, run: &Run) -> Result<()> {
-    if index.is_multiple_of(STEP) { run.advance(0) } else { Ok(()) }
+    if index.is_multiple_of(CHECK_EVERY) { run.check() } else { Ok(()) }
 }

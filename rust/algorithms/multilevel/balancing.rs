@@ -9,10 +9,11 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::graph::{Weight, fits, minus, plus};
-use super::state::{State, excess};
+use super::graph::Weight;
+use super::state::State;
 use crate::base::error::Result;
 use crate::base::run::Run;
+use crate::capacity::bounds::{excess, fits, minus, plus};
 
 /// Rounds beyond one for each part. Exchanges, of which each looks at all vertices, could go on for as many as there are
 /// vertices, for ever smaller relief.
@@ -29,7 +30,7 @@ const LEAST_RELIEF: f64 = 1e-9;
 pub fn balance(state: &mut State, run: &Run) -> Result<bool> {
     for _ in 0..ROUNDS + state.k {
         let Some(part) = heaviest(state) else { return Ok(true) };
-        run.advance(0)?;
+        run.check()?;
         if !relieve(state, part, run)? && !exchange(state, part, run)? {
             return Ok(false);
         }
@@ -98,7 +99,7 @@ fn relieve(state: &mut State, part: usize, run: &Run) -> Result<bool> {
         let Some((key, Reverse(v))) = queue.pop() else { break };
         steps += 1;
         if steps % 256 == 0 {
-            run.advance(0)?;
+            run.check()?;
         }
         let Some((to, now)) = best_relief(state, v) else { continue };
         if now.0 < key.0 - STALE * key.0.abs() {

@@ -13,12 +13,15 @@
 //! 2014; two-hop: LaSalle et al., "Improving Graph Partitioning for Modern Graphs and Architectures", IA3 2015;
 //! matching: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs", 1998.
 
-use super::graph::{Graph, Weight, fits, minus, plus};
-use crate::base::array::Array;
+use super::graph::{Graph, Weight};
+use crate::base::NONE;
+use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
-use crate::sets::tally::Tally;
+use crate::capacity::bounds::{fits, minus, plus};
+use crate::sets::groups::Groups;
+use crate::sets::rating_map::RatingMap;
 
 /// What a vertex likes about a cluster. None is the best for all graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +30,6 @@ pub enum Rating {
     Weight,
     /// The same, per vertex of the cluster.
     Density,
-    /// What joining it adds to the modularity.
-    Modularity,
 }
 
 impl Rating {
@@ -37,7 +38,6 @@ impl Rating {
         match self {
             Self::Weight => Self::Density,
             Self::Density => Self::Weight,
-            Self::Modularity => Self::Modularity,
         }
     }
 }
@@ -62,15 +62,15 @@ struct Rate(f64, u32);
 /// Clusters `0..count` of the vertices.
 pub struct Clustered {
     /// Cluster of each vertex.
-    pub cluster_of: Array<u32>,
+    pub cluster_of: Buffer<u32>,
     /// Number of clusters.
     pub count: usize,
 }
 
 impl Clustered {
     /// Labels of the clusters, given those of the vertices, which are the same within a cluster.
-    pub fn labels(&self, of_vertices: &[u32], run: &Run) -> Result<Array<u32>> {
-        let mut labels: Array<u32> = Array::zeroed(self.count, "labels of clusters")?;
+    pub fn labels(&self, of_vertices: &[u32], run: &Run) -> Result<Buffer<u32>> {
+        let mut labels: Buffer<u32> = Buffer::zeroed(self.count, "labels of clusters")?;
         run.each(of_vertices.len(), |v| {
             labels[self.cluster_of[v as usize] as usize] = of_vertices[v as usize]
         })?;
@@ -83,38 +83,33 @@ const MESH_DEGREE: usize = 8;
 /// On smaller graphs time does not matter.
 const MESH_VERTICES: usize = 4096;
 
-const NONE: u32 = u32::MAX;
-
 impl Coarsening {
     /// Clusters `graph`; where vertices have `cells`, each cluster within one of them.
     pub fn cluster(&self, graph: &Graph, cells: Option<&[u32]>, run: &Run) -> Result<Clustered> {
         let n = graph.len();
-        let if_needed = |needed: bool| if needed { n } else { 0 };
         let mut state = State {
             graph,
             how: *self,
             cells,
-            cluster_of: Array::zeroed(n, "clusters")?,
-            sizes: Array::zeroed(n, "sizes of clusters")?,
-            seconds: Array::zeroed(if_needed(graph.total()[1] > 0), "weights of clusters")?,
-            volumes: Array::zeroed(if_needed(self.rating == Rating::Modularity), "volumes of clusters")?,
-            tally: Tally::default(),
-            ends: 0.0,
+            cluster_of: Buffer::zeroed(n, "clusters")?,
+            sizes: Buffer::zeroed(n, "sizes of clusters")?,
+            seconds: Buffer::zeroed(if graph.total()[1] > 0 { n } else { 0 }, "weights of clusters")?,
+            ratings: RatingMap::default(),
         };
         state.start(run)?;
         let order = ascending_degree(graph, run)?;
         if is_mesh(graph, run)? {
-            for vertices in order.chunks(4096) {
+            for vertices in order.items().chunks(4096) {
                 vertices.iter().for_each(|&v| state.match_heaviest(v));
-                run.advance(0)?;
+                run.check()?;
             }
             return state.number(run);
         }
         for _ in 0..self.rounds {
             let mut moved = 0;
-            for vertices in order.chunks(1024) {
+            for vertices in order.items().chunks(1024) {
                 moved += vertices.iter().filter(|&&v| state.visit(v)).count();
-                run.advance(0)?;
+                run.check()?;
             }
             if moved * 20 < n {
                 break;
@@ -129,16 +124,12 @@ struct State<'a> {
     graph: &'a Graph,
     how: Coarsening,
     cells: Option<&'a [u32]>,
-    cluster_of: Array<u32>,
+    cluster_of: Buffer<u32>,
     /// First and second weight of each cluster; the second only under two bounds.
-    sizes: Array<u32>,
-    seconds: Array<u64>,
-    /// Only for modularity.
-    volumes: Array<u64>,
+    sizes: Buffer<u32>,
+    seconds: Buffer<u64>,
     /// Weight of the edges from the vertex at hand to each cluster.
-    tally: Tally,
-    /// Weight of all entries.
-    ends: f64,
+    ratings: RatingMap,
 }
 
 impl State<'_> {
@@ -148,10 +139,6 @@ impl State<'_> {
             self.sizes[v as usize] = self.graph.weight(v)[0] as u32;
             if !self.seconds.is_empty() {
                 self.seconds[v as usize] = self.graph.weight(v)[1];
-            }
-            if self.how.rating == Rating::Modularity {
-                self.volumes[v as usize] = u64::from(self.graph.volume(v));
-                self.ends += self.volumes[v as usize] as f64;
             }
         })
     }
@@ -209,11 +196,6 @@ impl State<'_> {
         }
         self.set_load(own, minus(self.load(own), weight));
         self.set_load(best, plus(self.load(best), weight));
-        if self.how.rating == Rating::Modularity {
-            let volume = u64::from(self.graph.volume(v));
-            self.volumes[own as usize] -= volume;
-            self.volumes[best as usize] += volume;
-        }
         self.cluster_of[v as usize] = best;
         true
     }
@@ -223,15 +205,16 @@ impl State<'_> {
     fn favourite(&mut self, v: u32, allowed: impl Fn(u32, Weight) -> bool) -> Option<u32> {
         let own = self.cluster_of[v as usize];
         let edges = self.graph.edges(v);
-        self.tally.begin(edges.len(), self.cluster_of.len());
-        edges.iter().for_each(|&[u, w]| self.tally.add(self.cluster_of[u as usize], w));
-        let volume = f64::from(self.graph.volume(v));
+        self.ratings.begin(edges.len(), self.cluster_of.len());
+        for &[u, w] in edges {
+            self.ratings.add(self.cluster_of[u as usize], w);
+        }
         let own_size = self.graph.weight(v)[0] as u32;
         // Ties are broken at random, else low ids would attract everything.
         let salt = splitmix64(self.how.seed ^ u64::from(v));
         let lot = |cluster: u32| (salt ^ u64::from(cluster)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut best: Option<(Rate, u32)> = None;
-        for [cluster, w] in self.tally.sums() {
+        for [cluster, w] in self.ratings.sums() {
             let load = self.load(cluster);
             if !allowed(cluster, load)
                 || self.cells.is_some_and(|cells| cells[cluster as usize] != cells[v as usize])
@@ -244,11 +227,6 @@ impl State<'_> {
                     let others = load[0] as u32 - if cluster == own { own_size } else { 0 };
                     Rate(f64::from(w), others.max(1))
                 }
-                Rating::Modularity => {
-                    let there =
-                        self.volumes[cluster as usize] as f64 - if cluster == own { volume } else { 0.0 };
-                    Rate(f64::from(w) - volume * there / self.ends, 1)
-                }
             };
             let wins = best.is_none_or(|(most, other)| {
                 let (mine, its) = (rate.0 * f64::from(most.1), most.0 * f64::from(rate.1));
@@ -258,14 +236,13 @@ impl State<'_> {
                 best = Some((rate, cluster));
             }
         }
-        best.filter(|(rate, _)| self.how.rating != Rating::Modularity || rate.0 > 0.0)
-            .map(|(_, cluster)| cluster)
+        best.map(|(_, cluster)| cluster)
     }
 
     /// Pairs vertices that are alone and prefer the same full cluster.
     fn pair_singles(&mut self, run: &Run) -> Result<()> {
         let n = self.graph.len();
-        let mut waiting: Array<u32> = Array::zeroed(n, "single vertices")?;
+        let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
         waiting.iter_mut().for_each(|place| *place = NONE);
         run.each(n, |v| {
             if !self.is_alone(v) {
@@ -287,7 +264,7 @@ impl State<'_> {
 
     /// Numbers the clusters by their lowest vertex.
     fn number(mut self, run: &Run) -> Result<Clustered> {
-        let mut number: Array<u32> = Array::zeroed(self.graph.len(), "clusters")?;
+        let mut number: Buffer<u32> = Buffer::zeroed(self.graph.len(), "clusters")?;
         let mut count = 0;
         run.each(self.graph.len(), |v| {
             let cluster = &mut self.cluster_of[v as usize];
@@ -308,20 +285,10 @@ fn is_mesh(graph: &Graph, run: &Run) -> Result<bool> {
     Ok(graph.len() >= MESH_VERTICES && most <= MESH_DEGREE)
 }
 
-/// The vertices by degree (ties: id), in linear time.
-fn ascending_degree(graph: &Graph, run: &Run) -> Result<Array<u32>> {
-    let n = graph.len();
-    let bucket = |v: u32| (usize::BITS - graph.degree(v).leading_zeros()) as usize;
-    let mut starts = [0_usize; usize::BITS as usize + 2];
-    run.each(n, |v| starts[bucket(v) + 1] += 1)?;
-    for bucket in 1..starts.len() {
-        starts[bucket] += starts[bucket - 1];
-    }
-    let mut order = Array::zeroed(n, "order of the vertices")?;
-    run.each(n, |v| {
-        let place = &mut starts[bucket(v)];
-        order[*place] = v;
-        *place += 1;
-    })?;
-    Ok(order)
+/// The vertices by the length of their degree in bits (ties: id), in linear time.
+fn ascending_degree(graph: &Graph, run: &Run) -> Result<Groups> {
+    let length = |v: u32| usize::BITS - graph.degree(v).leading_zeros();
+    let mut sizes: Buffer<u32> = Buffer::zeroed(usize::BITS as usize + 1, "lengths of degrees")?;
+    run.each(graph.len(), |v| sizes[length(v) as usize] += 1)?;
+    Groups::of(graph.len(), sizes, |v| Some(length(v)), |_| run.check())
 }

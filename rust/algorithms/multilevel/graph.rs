@@ -1,41 +1,25 @@
 //! Graphs with weights, from the one to be partitioned down to the coarsest.
 
-use crate::base::array::Array;
+use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
+use crate::capacity::bounds::{Load, plus};
 use crate::graph::csr::Csr;
-use crate::sets::tally::Tally;
+use crate::sets::groups::Groups;
+use crate::sets::rating_map::RatingMap;
 
 /// What vertices weigh: the first bound is on their number, the second on their volume or on weights of the user.
-pub type Weight = [u64; 2];
-
-/// The sum of two weights.
-#[inline(always)]
-pub fn plus(a: Weight, b: Weight) -> Weight {
-    [a[0] + b[0], a[1] + b[1]]
-}
-
-/// The difference of two weights.
-#[inline(always)]
-pub fn minus(a: Weight, b: Weight) -> Weight {
-    [a[0] - b[0], a[1] - b[1]]
-}
-
-/// Whether a load stays within a cap.
-#[inline(always)]
-pub fn fits(load: Weight, cap: Weight) -> bool {
-    load[0] <= cap[0] && load[1] <= cap[1]
-}
+pub type Weight = Load;
 
 /// An undirected graph; every edge is an entry at both of its ends.
 #[derive(Debug)]
 pub struct Graph {
-    offsets: Array<u64>,
+    offsets: Buffer<u64>,
     /// Neighbour and weight of each entry.
-    entries: Array<[u32; 2]>,
-    weights: Array<Weight>,
+    entries: Buffer<[u32; 2]>,
+    weights: Buffer<Weight>,
     /// Sum of the weights of the edges of each vertex.
-    volumes: Array<u32>,
+    volumes: Buffer<u32>,
     total: Weight,
     heaviest: Weight,
 }
@@ -120,26 +104,29 @@ impl Graph {
 
     /// The graph whose vertices are the clusters `0..count` of this one's.
     pub fn contract(&self, cluster_of: &[u32], count: usize, run: &Run) -> Result<Graph> {
-        let members = Members::of(cluster_of, count, run)?;
+        let mut sizes: Buffer<u32> = Buffer::zeroed(count, "sizes of clusters")?;
+        run.each(cluster_of.len(), |v| sizes[cluster_of[v as usize] as usize] += 1)?;
+        let cluster = |v: u32| Some(cluster_of[v as usize]);
+        let members = Groups::of(self.len(), sizes, cluster, |_| run.check())?;
         let mut builder = Builder::new(count, self.num_entries())?;
-        let mut tally = Tally::default();
+        let mut weights = RatingMap::default();
         for cluster in 0..count as u32 {
-            let members = members.of_cluster(cluster);
-            tally.begin(members.iter().map(|&v| self.degree(v)).sum::<usize>(), count);
+            let members = members.group(cluster);
+            weights.begin(members.iter().map(|&v| self.degree(v)).sum::<usize>(), count);
             let mut weight = [0; 2];
             for &v in members {
                 weight = plus(weight, self.weight(v));
                 for &[u, w] in self.edges(v) {
                     let other = cluster_of[u as usize];
                     if other != cluster {
-                        tally.add(other, w);
+                        weights.add(other, w);
                     }
                 }
             }
-            tally.sums().for_each(|[other, w]| builder.entry(other, w));
+            weights.sums().for_each(|[other, w]| builder.entry(other, w));
             builder.vertex(weight);
             if cluster % 1024 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         Ok(builder.finish())
@@ -148,7 +135,7 @@ impl Graph {
     /// The graph of the vertices that `part_of` puts into `part`, and their ids here.
     pub fn induced(&self, part_of: &[u32], part: u32, run: &Run) -> Result<(Graph, Vec<u32>)> {
         let mut ids: Vec<u32> = Vec::new();
-        let mut place: Array<u32> = Array::zeroed(self.len(), "induced graph")?;
+        let mut place: Buffer<u32> = Buffer::zeroed(self.len(), "induced graph")?;
         let mut entries = 0;
         run.each(self.len(), |v| {
             if part_of[v as usize] == part {
@@ -164,7 +151,7 @@ impl Graph {
             }
             builder.vertex(self.weight(v));
             if index % 4096 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         Ok((builder.finish(), ids))
@@ -173,10 +160,10 @@ impl Graph {
 
 /// A graph in the making: the entries of a vertex, then the vertex.
 pub struct Builder {
-    offsets: Array<u64>,
-    entries: Array<[u32; 2]>,
-    weights: Array<Weight>,
-    volumes: Array<u32>,
+    offsets: Buffer<u64>,
+    entries: Buffer<[u32; 2]>,
+    weights: Buffer<Weight>,
+    volumes: Buffer<u32>,
     total: Weight,
     heaviest: Weight,
     vertices: usize,
@@ -187,10 +174,10 @@ impl Builder {
     /// Room for `n` vertices and `entries` entries; what is not used is never touched.
     pub fn new(n: usize, entries: usize) -> Result<Self> {
         Ok(Self {
-            offsets: Array::zeroed(n + 1, "graph: offsets")?,
-            entries: Array::zeroed(entries, "graph: edges")?,
-            weights: Array::zeroed(n, "graph: weights")?,
-            volumes: Array::zeroed(n, "graph: volumes")?,
+            offsets: Buffer::zeroed(n + 1, "graph: offsets")?,
+            entries: Buffer::zeroed(entries, "graph: edges")?,
+            weights: Buffer::zeroed(n, "graph: weights")?,
+            volumes: Buffer::zeroed(n, "graph: volumes")?,
             total: [0; 2],
             heaviest: [0; 2],
             vertices: 0,
@@ -232,32 +219,5 @@ impl Builder {
             total: self.total,
             heaviest: self.heaviest,
         }
-    }
-}
-
-/// The vertices of each cluster, ascending.
-struct Members {
-    starts: Vec<u32>,
-    vertices: Array<u32>,
-}
-
-impl Members {
-    fn of(cluster_of: &[u32], count: usize, run: &Run) -> Result<Self> {
-        let mut starts = vec![0; count + 2];
-        run.each(cluster_of.len(), |v| starts[cluster_of[v as usize] as usize + 2] += 1)?;
-        for cluster in 2..starts.len() {
-            starts[cluster] += starts[cluster - 1];
-        }
-        let mut vertices = Array::zeroed(cluster_of.len(), "members of clusters")?;
-        run.each(cluster_of.len(), |v| {
-            let place = &mut starts[cluster_of[v as usize] as usize + 1];
-            vertices[*place as usize] = v;
-            *place += 1;
-        })?;
-        Ok(Self { starts, vertices })
-    }
-
-    fn of_cluster(&self, cluster: u32) -> &[u32] {
-        &self.vertices[self.starts[cluster as usize] as usize..self.starts[cluster as usize + 1] as usize]
     }
 }

@@ -31,8 +31,9 @@ pub mod state;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
+use crate::capacity::bounds::{fits, plus};
 use crate::capacity::repair::repair;
-use crate::capacity::{BalanceOn, cap, validate_balance, validate_parts};
+use crate::capacity::{BalanceOn, Balanced, cap, validate_balance, validate_parts};
 use crate::graph::csr::Csr;
 use crate::partition::Of;
 use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
@@ -115,15 +116,13 @@ impl Multilevel {
     }
 
     /// The partition that the parts found make, with its caps kept.
-    fn finish(&self, csr: &Csr, part_of: &[u32], caps: Weight, run: &Run) -> Result<VertexPartition> {
-        let mut parts: Buffer<u32> = Buffer::zeroed(part_of.len(), "part of each vertex")?;
-        parts.copy_from_slice(part_of);
+    fn finish(&self, csr: &Csr, mut parts: Buffer<u32>, caps: Weight, run: &Run) -> Result<VertexPartition> {
         let mut loads = vec![[0; 2]; self.k as usize];
-        run.each(part_of.len(), |v| {
-            let load = &mut loads[part_of[v as usize] as usize];
-            *load = graph::plus(*load, self.weight(csr, v));
+        run.each(parts.len(), |v| {
+            let load = &mut loads[parts[v as usize] as usize];
+            *load = plus(*load, self.weight(csr, v));
         })?;
-        let (graph, exceeded) = (csr.graph().clone(), loads.iter().any(|&load| !graph::fits(load, caps)));
+        let (graph, exceeded) = (csr.graph().clone(), loads.iter().any(|&load| !fits(load, caps)));
         match &self.second {
             None => {
                 let loads = loads.into_iter().map(|[vertices, _]| vertices).collect();
@@ -147,7 +146,7 @@ impl Multilevel {
                 let balanced = if exceeded {
                     on.deal(self.k, run)?
                 } else {
-                    crate::capacity::Balanced { assignment: parts.reinterpret(), loads, dealt: false }
+                    Balanced { assignment: parts.reinterpret(), loads, dealt: false }
                 };
                 Ok(VertexPartition::balanced(balanced, self.k, caps[0], on, graph))
             }
@@ -173,7 +172,7 @@ impl Multilevel {
         run.begin("partition", scheme.units);
         let (part_of, _) = scheme.partition(&graph, &vec![caps; self.k as usize], run)?;
         drop(graph);
-        self.finish(csr, &part_of, caps, run)
+        self.finish(csr, part_of, caps, run)
     }
 }
 
@@ -198,7 +197,7 @@ fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
             seen[u as usize] += 1;
         }
         if v % 1024 == 0 {
-            run.advance(0)?;
+            run.check()?;
         }
     }
     Ok(())

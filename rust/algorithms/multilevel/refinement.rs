@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 
 use super::graph::Graph;
 use super::state::{Quality, State};
-use crate::base::array::Array;
+use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
@@ -49,7 +49,7 @@ impl Patience {
 /// Improves the state until it does not pay any more.
 pub fn refine(state: &mut State, patience: Patience, seed: u64, run: &Run) -> Result<()> {
     let n = state.graph.len();
-    let keys = Array::zeroed(n, "queue of moves")?;
+    let keys = Buffer::zeroed(n, "queue of moves")?;
     let moved = vec![false; n];
     let mut search = Search { moved, keys, queue: BinaryHeap::new(), made: Vec::new(), seed };
     for round in 0..patience.rounds {
@@ -68,7 +68,7 @@ struct Search {
     /// Whether a vertex had its move in this round.
     moved: Vec<bool>,
     /// The valid key of each vertex in the queue.
-    keys: Array<u64>,
+    keys: Buffer<u64>,
     /// Upper bound of the gain with a random number for ties, and the vertex.
     queue: BinaryHeap<(u64, u32)>,
     /// Moves of this round: vertex, and the part it left.
@@ -85,7 +85,7 @@ impl Search {
             work += 1;
             if work > 1 << 16 {
                 work = 0;
-                run.advance(0)?;
+                run.check()?;
             }
             if self.moved[v as usize] || self.keys[v as usize] != key {
                 continue;
@@ -134,7 +134,7 @@ impl Search {
                 queue.push((self.keys[v as usize], v));
             }
             if v % 4096 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         self.queue = BinaryHeap::from(queue);

@@ -1,9 +1,10 @@
 //! A partition in the making, and what every vertex would gain by moving.
 
-use super::graph::{Graph, Weight, fits, minus, plus};
-use crate::base::array::Array;
+use super::graph::{Graph, Weight};
+use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
+use crate::capacity::bounds::{excess, fits, minus, plus, relative};
 
 /// Parts of all vertices, their loads, and the ties of every vertex to every part.
 pub struct State<'a> {
@@ -12,13 +13,13 @@ pub struct State<'a> {
     /// Number of parts.
     pub k: usize,
     /// Part of each vertex.
-    pub part_of: Array<u32>,
+    pub part_of: Buffer<u32>,
     /// Load of each part.
     pub loads: Vec<Weight>,
     /// What each part may weigh.
     pub caps: &'a [Weight],
     /// Weight of the edges from v to part p, at `v * k + p`.
-    ties: Array<u32>,
+    ties: Buffer<u32>,
     /// Weight of the edges between parts.
     pub cut: u64,
     /// Number of parts above a cap.
@@ -46,7 +47,7 @@ impl Quality {
             let cut = graph.edges(v).iter().filter(|&&[u, _]| part_of[u as usize] != own);
             ends += cut.map(|&[_, w]| u64::from(w)).sum::<u64>();
             if v % 4096 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         let excess = loads.iter().zip(caps).map(|(load, cap)| excess(*load, *cap)).sum();
@@ -56,9 +57,9 @@ impl Quality {
 
 impl<'a> State<'a> {
     /// The state of a given partition.
-    pub fn new(graph: &'a Graph, part_of: Array<u32>, caps: &'a [Weight], run: &Run) -> Result<Self> {
+    pub fn new(graph: &'a Graph, part_of: Buffer<u32>, caps: &'a [Weight], run: &Run) -> Result<Self> {
         let k = caps.len();
-        let mut ties: Array<u32> = Array::zeroed(graph.len() * k, "ties of vertices to parts")?;
+        let mut ties: Buffer<u32> = Buffer::zeroed(graph.len() * k, "ties of vertices to parts")?;
         let mut loads = vec![[0; 2]; k];
         let mut ends = 0;
         for v in 0..graph.len() as u32 {
@@ -71,7 +72,7 @@ impl<'a> State<'a> {
                 ends += u64::from(w) * u64::from(part != own);
             }
             if v % 4096 == 0 {
-                run.advance(0)?;
+                run.check()?;
             }
         }
         let over = loads.iter().zip(caps).filter(|(load, cap)| !fits(**load, **cap)).count();
@@ -158,14 +159,4 @@ impl<'a> State<'a> {
             row[to] += w;
         }
     }
-}
-
-/// By how much a load exceeds a cap, relative to it, in all bounds.
-pub fn excess(load: Weight, cap: Weight) -> f64 {
-    (0..2).map(|bound| load[bound].saturating_sub(cap[bound]) as f64 / cap[bound].max(1) as f64).sum()
-}
-
-/// The larger share of a cap that a load uses.
-fn relative(load: Weight, cap: Weight) -> f64 {
-    (load[0] as f64 / cap[0].max(1) as f64).max(load[1] as f64 / cap[1].max(1) as f64)
 }

@@ -13,6 +13,7 @@ use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::schedule::schedule;
 use crate::clustering::{Clusters, Modularity};
+use crate::exec::scan::for_each;
 use crate::graph::csr::Csr;
 
 /// Bytes per vertex at the peak, adjacency and scratch space not counted.
@@ -48,9 +49,7 @@ pub fn preferred_parts(csr: &Csr, k: u32, caps: [u64; 2], weight: Weight, run: &
             schedule(&volumes, k, run)?
         }
     };
-    for parts in parts.chunks_mut(1 << 14) {
-        parts.iter_mut().for_each(|part| *part = part_of[*part as usize]);
-        run.advance(0)?;
-    }
+    run.begin("clusters to parts", parts.len() as u64);
+    for_each(&mut parts, run, |_, part| *part = part_of[*part as usize])?;
     Ok(parts)
 }

@@ -3,11 +3,12 @@
 //! As without weights, clusters go to the parts in descending size, and isolated vertices last, in id order; but to the
 //! part, and with the repairs, of [`Placing`].
 
-use super::merging::{BySize, CHECK_EVERY, Clusters};
+use super::merging::{BySize, Clusters};
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::{BalanceOn, Balanced, Placing};
+use crate::sets::groups::Groups;
 
 /// Gives every vertex a part, none of which exceeds `cap` vertices or the cap of the weights.
 pub(super) fn assign(
@@ -29,53 +30,22 @@ fn place<'a>(
 ) -> Result<Placing<'a>> {
     run.begin("assignment", 3 * clusters.of.len() as u64 + 2 * clusters.size.len() as u64);
     clusters.resolve(run)?;
-    let members = Members::of(&clusters, run)?;
+    let members = members(&clusters, run)?;
     let order = BySize::of(&clusters.size, run)?;
     let mut placing = Placing::new(clusters.take_of()?, k, cap, balance_on, run)?;
-    for (size, id) in order.descending() {
-        placing.place(members.of_cluster(id, size), clusters.weight[id as usize])?;
+    for (_, id) in order.descending() {
+        placing.place(members.group(id), clusters.weight[id as usize])?;
     }
-    placing.place_each(members.isolated())?;
+    placing.place_each(members.group(clusters.size.len() as u32))?;
     Ok(placing)
 }
 
-/// The vertices of each cluster, in id order; behind them those of none.
-struct Members {
-    vertices: Buffer<u32>,
-    /// Where the vertices of each cluster end.
-    end: Buffer<u32>,
-    clustered: usize,
-}
-
-impl Members {
-    /// Sorts the vertices of resolved clusters by counting.
-    fn of(clusters: &Clusters, run: &Run) -> Result<Self> {
-        let mut vertices: Buffer<u32> = Buffer::zeroed(clusters.of.len(), "spring: vertices by cluster")?;
-        let mut end: Buffer<u32> = Buffer::zeroed(clusters.size.len(), "spring: ends of the clusters")?;
-        let mut clustered = 0;
-        for (end, &size) in end.iter_mut().zip(&*clusters.size) {
-            *end = clustered; // its beginning, until the vertices are in place
-            clustered += size;
-        }
-        let mut isolated = clustered;
-        let mut ids = 0_u32..;
-        for of in clusters.of.chunks(CHECK_EVERY) {
-            for (&cluster, vertex) in of.iter().zip(&mut ids) {
-                let next = end.get_mut(cluster as usize).unwrap_or(&mut isolated);
-                vertices[*next as usize] = vertex;
-                *next += 1;
-            }
-            run.advance(of.len() as u64)?;
-        }
-        Ok(Self { vertices, end, clustered: clustered as usize })
-    }
-
-    fn of_cluster(&self, id: u32, size: u32) -> &[u32] {
-        let end = self.end[id as usize] as usize;
-        &self.vertices[end - size as usize..end]
-    }
-
-    fn isolated(&self) -> &[u32] {
-        &self.vertices[self.clustered..]
-    }
+/// The vertices of each cluster, resolved, in id order; behind them, as the last group, those of none.
+fn members(clusters: &Clusters, run: &Run) -> Result<Groups> {
+    let count = clusters.size.len();
+    let mut sizes: Buffer<u32> = Buffer::zeroed(count + 1, "spring: sizes of the clusters")?;
+    sizes[..count].copy_from_slice(&clusters.size);
+    sizes[count] = clusters.of.len() as u32 - clusters.size.iter().sum::<u32>();
+    let cluster = |v: u32| Some(clusters.of[v as usize].min(count as u32));
+    Groups::of(clusters.of.len(), sizes, cluster, |done| run.advance(done))
 }

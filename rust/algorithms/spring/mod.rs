@@ -7,7 +7,7 @@
 //! stream touches one cache line per endpoint) and 8 bytes of volume per cluster while clustering; sizes, targets and a
 //! queue afterwards.
 //!
-//! **Algorithm.** [`hollocou`] follows the stream once and moves, for each record, the endpoint in the cluster of
+//! **Algorithm.** [`Hollocou`] follows the stream once and moves, for each record, the endpoint in the cluster of
 //! smaller volume to the other's cluster; [`merging`] merges small clusters, smallest first, into the cluster that the
 //! richest neighbour of their representative lies in; [`assignment`] deals the clusters, largest first, to the part
 //! with the fewest vertices, and splits what would break the cap. With weights to balance on ([`crate::capacity`]), a
@@ -30,9 +30,9 @@ use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result, bytes};
 use crate::base::run::Run;
 use crate::capacity::{BalanceOn, cap, validate_balance, validate_parts};
-use crate::clustering::hollocou;
 use crate::clustering::hollocou::Hollocou;
 use crate::edges::EdgeStream;
+use crate::exec::follow::largest_batch;
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
@@ -114,7 +114,7 @@ impl Spring {
 
     /// Bytes needed for `n` vertices and `m` records.
     fn needed(&self, n: u64, m: u64) -> u64 {
-        let batch = hollocou::largest_batch(self.batch, m);
+        let batch = largest_batch(self.batch, m);
         let per_part = if self.balance_on.is_some() { 64 } else { 16 };
         let given = self.degrees.as_ref().map_or(0, |degrees| 4 * degrees.len() as u64);
         n * self.bytes_per_vertex() + given + FIXED_BYTES + per_part * u64::from(self.k) + 8 * batch

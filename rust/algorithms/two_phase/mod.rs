@@ -2,8 +2,8 @@
 //!
 //! **Requirements.** Any graph. The order of the stream matters; a sorted file is fine.
 //!
-//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 20 and the parts of each vertex as bits
-//! (`8 * ceil(k / 64)` bytes), if that is more; up to 22 MB of buffers; and the result.
+//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 16 and the parts of each vertex as bits
+//! (`8 * ceil(k / 64)` bytes), if that is more; up to 9 MB of buffers; and the result.
 //!
 //! **Algorithm.**
 //! 1. *Degrees*: one pass.
@@ -38,8 +38,6 @@ mod streaming;
 
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::edge_streams::loops;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
@@ -47,7 +45,8 @@ use crate::base::run::Run;
 use crate::capacity::schedule::schedule;
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::clustering::bounded::Bounded;
-use crate::edges::{BLOCK, EdgeStream};
+use crate::edges::EdgeStream;
+use crate::exec::scan::for_each;
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
@@ -104,7 +103,7 @@ impl TwoPhase {
     fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
         let k = u64::from(self.k);
         let (clusters, counters) =
-            ((40 * n).max(20 * n + Incidence::memory(n, self.k)), 8 * k * threads as u64);
+            ((40 * n).max(16 * n + Incidence::memory(n, self.k)), 8 * k * threads as u64);
         clusters + 40 * k + streaming::memory(m) + counters + EdgeParts::memory(m, self.k, out)
     }
 
@@ -138,9 +137,9 @@ impl TwoPhase {
             Scoring::Linear => {
                 let mut state = State::new(holds, loads, cap, self.seed);
                 streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
-                (state.holds, state.loads)
+                (state.holds, state.parts.into_loads())
             }
-            Scoring::Hdrf => hdrf::stream(edges, vertices, &mut parts, (holds, &loads, cap), run)?,
+            Scoring::Hdrf => hdrf::stream(edges, &vertices, &mut parts, (holds, &loads, cap), run)?,
         };
         if loops > 0 {
             loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut holds), run)?;
@@ -156,18 +155,12 @@ fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
     let parts = schedule(&volumes[..count as usize], k, run)?;
     run.advance(u64::from(count))?;
     let mut vertices: Buffer<Vertex> = Buffer::zeroed(members.len(), "vertices")?;
-    run.install(|| {
-        let chunks = vertices.par_chunks_mut(BLOCK as usize).zip(members.par_chunks(BLOCK as usize));
-        chunks.try_for_each(|(vertices, members)| {
-            for (vertex, member) in vertices.iter_mut().zip(members) {
-                // A vertex without records has no cluster, and no record will ask for its part.
-                if let Some(&part) = parts.get(member.cluster as usize) {
-                    let volume = volumes[member.cluster as usize];
-                    *vertex = Vertex { degree: member.degree, part, volume };
-                }
-            }
-            run.advance(members.len() as u64)
-        })
+    for_each(&mut vertices, run, |v, vertex| {
+        let member = &members[v];
+        // A vertex without records has no cluster, and no record will ask for its part.
+        if let Some(&part) = parts.get(member.cluster as usize) {
+            *vertex = Vertex { degree: member.degree, part, volume: volumes[member.cluster as usize] };
+        }
     })?;
     Ok(vertices)
 }

@@ -3,13 +3,13 @@
 use rustc_hash::FxHashMap;
 
 use super::Vertex;
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pass::blocks;
 use crate::partition::EdgeParts;
-use crate::partition::edge_parts::DEFERRED;
 use crate::sets::incidence::{Incidence, Shared};
 
 /// How many records ahead memory is asked for.
@@ -58,7 +58,7 @@ fn choose(vertices: &[Vertex], records: &[Record], parts: &mut [u32], loads: &mu
             }
         }
         let [p, q] = [u, v].map(|id| vertices[id as usize].part);
-        *part = DEFERRED;
+        *part = NONE;
         if u != v && p == q {
             *part = p;
             loads[p as usize] += 1;
@@ -76,11 +76,11 @@ fn mark_beyond(cap: u64, parts: &mut EdgeParts, run: &Run) -> Result<()> {
     for range in blocks(0..parts.len()) {
         let first = range.start;
         parts.read(range, &mut block);
-        for part in block.iter_mut().filter(|part| **part != DEFERRED) {
+        for part in block.iter_mut().filter(|part| **part != NONE) {
             let seen = seen.entry(*part).or_default();
             *seen += 1;
             if *seen > cap {
-                *part = DEFERRED;
+                *part = NONE;
             }
         }
         parts.write(first, &block);

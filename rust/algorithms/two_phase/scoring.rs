@@ -1,9 +1,7 @@
 //! The second phase's state, and the score of 2PS-L.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use crate::base::random::splitmix64;
+use crate::capacity::LeastLoaded;
 use crate::sets::incidence::Incidence;
 
 /// A record, and what does not change of its score.
@@ -24,24 +22,21 @@ pub(super) struct Candidate {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) holds: Incidence,
-    pub(super) loads: Vec<u64>,
+    pub(super) parts: LeastLoaded,
     cap: u64,
-    /// Parts by load, brought up to date when looked at.
-    least: BinaryHeap<Reverse<(u64, u32)>>,
     seed: u64,
 }
 
 impl State {
     pub(super) fn new(holds: Incidence, loads: Vec<u64>, cap: u64, seed: u64) -> Self {
-        let least = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
-        Self { holds, loads, cap, least, seed }
+        Self { holds, parts: LeastLoaded::new(loads), cap, seed }
     }
 
     /// Places `candidate`, and its ends, in `part`.
     #[inline(always)]
     pub(super) fn put(&mut self, candidate: &Candidate, part: u32) {
         candidate.ends.iter().for_each(|&end| _ = self.holds.insert(end, part));
-        self.loads[part as usize] += 1;
+        self.parts.add(part, 1);
     }
 
     /// The part for 2PS-L.
@@ -80,26 +75,13 @@ impl State {
         let ([u, v], [gain_u, gain_v]) = (candidate.ends, candidate.gains);
         // The higher the degree, the lower the gain.
         let hub = if gain_u < gain_v || (gain_u == gain_v && u < v) { u } else { v };
-        let part = (splitmix64(u64::from(hub) ^ self.seed) % self.loads.len() as u64) as u32;
-        if self.has_room(part) { part } else { self.least_loaded() }
+        let part = (splitmix64(u64::from(hub) ^ self.seed) % u64::from(self.parts.k())) as u32;
+        // The least loaded part has room: all caps together hold all records.
+        if self.has_room(part) { part } else { self.parts.least() }
     }
 
     #[inline(always)]
     fn has_room(&self, part: u32) -> bool {
-        self.loads[part as usize] < self.cap
-    }
-
-    /// The part with the fewest records, the lowest of several. It has room: all caps together hold all records.
-    fn least_loaded(&mut self) -> u32 {
-        // Loads only grow, so an entry that is no longer true goes back as it is now.
-        while let Some(mut top) = self.least.peek_mut() {
-            let Reverse((load, part)) = &mut *top;
-            let now = self.loads[*part as usize];
-            if *load == now {
-                return *part;
-            }
-            *load = now;
-        }
-        0
+        self.parts.load(part) < self.cap
     }
 }

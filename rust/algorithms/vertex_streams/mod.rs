@@ -36,15 +36,16 @@ mod pass;
 mod room;
 mod score;
 
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result, bytes};
 use crate::base::run::Run;
-use crate::capacity::{BalanceOn, Placing, cap, validate_balance, validate_parts};
+use crate::capacity::{BalanceOn, CHECK_EVERY, Placing, cap, validate_balance, validate_parts};
 use crate::graph::csr::Csr;
 use crate::partition::VertexPartition;
 use crate::partition::parameters::Values;
 pub use named::{Fennel, Ldg, Refennel, Reldg};
-use pass::{NOWHERE, Pass};
+use pass::Pass;
 use room::{OneCap, Room, TwoCaps};
 use score::Score;
 
@@ -57,9 +58,6 @@ pub const BYTES_PER_WEIGHT: u64 = 12;
 
 /// Passes of the restreaming variants.
 pub const PASSES: u32 = 10;
-
-/// Vertices counted between two looks at whether the run is cancelled.
-const CHECK_EVERY: usize = 1 << 12;
 
 /// How a part is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,18 +149,18 @@ impl VertexStream {
         let (k, n) = (self.k, csr.num_vertices());
         let cap = cap(self.balance, n as u64, k);
         let mut part_of: Buffer<u32> = Buffer::zeroed(n, "part of each vertex")?;
-        part_of.fill(NOWHERE);
+        part_of.fill(NONE);
         run.begin("streaming", u64::from(self.passes) * (n as u64 + csr.num_entries()));
         let graph = csr.graph().clone();
         let Some(on) = &self.balance_on else {
-            let new = || OneCap::new(k, cap);
+            let new = || Ok(OneCap::new(k, cap));
             let (room, _) = self.passes(score, new, csr, &mut part_of, run)?;
             let (assignment, loads) = (part_of.reinterpret(), room.into_loads());
             return Ok(VertexPartition::new(assignment, k, loads, Some(cap), graph));
         };
         let new = || TwoCaps::new(k, cap, on);
         let (room, left) = self.passes(score, new, csr, &mut part_of, run)?;
-        let placing = Placing::resume(part_of, room.into_parts(), cap, left, on, run);
+        let placing = Placing::resume(part_of, room.into_parts(), left, on, run);
         Ok(VertexPartition::balanced(placing.finish()?, k, cap, on, graph))
     }
 
@@ -182,8 +180,8 @@ impl VertexStream {
         }
         let mut left = 0;
         for parts in part_of.chunks(CHECK_EVERY) {
-            left += parts.iter().filter(|&&part| part == NOWHERE).count();
-            run.advance(0)?;
+            left += parts.iter().filter(|&&part| part == NONE).count();
+            run.check()?;
         }
         Ok((room, left))
     }

@@ -1,8 +1,7 @@
 //! Which parts have room, and which of them is the least loaded.
 
-use crate::base::buffer::reserved;
 use crate::base::error::Result;
-use crate::capacity::{BalanceOn, Parts};
+use crate::capacity::{BalanceOn, LeastLoaded, Parts};
 
 /// The loads of the parts during a pass, which only grow.
 pub trait Room: Send + Sync {
@@ -17,36 +16,29 @@ pub trait Room: Send + Sync {
 }
 
 /// Room under one cap, that of the vertices.
-///
-/// The lowest of the least loaded parts is found by a search that goes through the parts again and again: what it has
-/// passed is above the level of this round. The level never exceeds `n / k`, so all rounds take O(n) steps.
 pub struct OneCap {
-    loads: Vec<u64>,
+    parts: LeastLoaded,
     cap: u64,
-    /// The least load.
-    level: u64,
-    /// The lowest part with that load.
+    /// The least loaded part.
     least: u32,
 }
 
 impl OneCap {
     /// `k` empty parts.
-    pub fn new(k: u32, cap: u64) -> Result<Self> {
-        let mut loads = reserved(k as usize, "loads")?;
-        loads.resize(k as usize, 0);
-        Ok(Self { loads, cap, level: 0, least: 0 })
+    pub fn new(k: u32, cap: u64) -> Self {
+        Self { parts: LeastLoaded::new((0..k).map(|_| 0)), cap, least: 0 }
     }
 
     /// The number of vertices of each part.
     pub fn into_loads(self) -> Vec<u64> {
-        self.loads
+        self.parts.into_loads()
     }
 }
 
 impl Room for OneCap {
     #[inline(always)]
     fn load(&self, part: u32) -> u64 {
-        self.loads[part as usize]
+        self.parts.load(part)
     }
 
     #[inline(always)]
@@ -61,13 +53,9 @@ impl Room for OneCap {
 
     #[inline(always)]
     fn add(&mut self, part: u32, _v: u32) {
-        self.loads[part as usize] += 1;
-        while self.load(self.least) > self.level {
-            self.least += 1;
-            if self.least as usize == self.loads.len() {
-                self.least = 0;
-                self.level += 1;
-            }
+        self.parts.add(part, 1);
+        if part == self.least {
+            self.least = self.parts.least();
         }
     }
 }
@@ -81,8 +69,7 @@ pub struct TwoCaps<'a> {
 impl<'a> TwoCaps<'a> {
     /// `k` empty parts for the vertices of `on`.
     pub fn new(k: u32, cap: u64, on: &'a BalanceOn) -> Result<Self> {
-        let total = [on.weights().len() as u64, on.total()];
-        Ok(Self { parts: Parts::new(k, total, [cap, on.cap(k)])?, on })
+        Ok(Self { parts: on.parts(k, cap)?, on })
     }
 
     /// The parts with both loads.

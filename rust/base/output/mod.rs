@@ -93,37 +93,6 @@ impl Write for AtomicFile {
     }
 }
 
-/// A temporary file in the directory `into` that never had a name, or where the file system knows no such files lost it
-/// at once: nothing is left of it, however the process ends. The path is for messages.
-pub fn unnamed(into: &Path) -> Result<(PathBuf, File)> {
-    #[cfg(target_os = "linux")]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        let nameless = File::options().read(true).write(true).custom_flags(libc::O_TMPFILE).open(into);
-        if let Ok(file) = nameless {
-            return Ok((into.to_path_buf(), file));
-        }
-    }
-    unlinked(into)
-}
-
-/// A new file in the directory `into` that has lost its name already, and that name.
-fn unlinked(into: &Path) -> Result<(PathBuf, File)> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let path = into.join(format!(".fastpart-{}.{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
-        match File::options().read(true).write(true).create_new(true).open(&path) {
-            // Of a process that was killed just then, perhaps of another host of a shared disk.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-            Err(error) => return Err(Error::io(&path, error)),
-            Ok(file) => {
-                std::fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;
-                return Ok((path, file));
-            }
-        }
-    }
-}
-
 /// Writes `bytes` as the whole file `target`.
 pub fn write_file(target: &Path, bytes: &[u8]) -> Result<()> {
     let file = AtomicFile::create(target)?;

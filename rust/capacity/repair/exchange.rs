@@ -56,7 +56,7 @@ fn by_degree(repair: &Repair) -> Result<Vec<Vec<u32>>> {
     }
     for members in &mut members {
         members.sort_unstable_by_key(|&v| (repair.csr.degree(v), v));
-        repair.run.advance(0)?;
+        repair.run.check()?;
     }
     Ok(members)
 }

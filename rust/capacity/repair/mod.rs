@@ -1,11 +1,13 @@
-//! Vertices leave over-full parts until both caps hold, or the cap on volume is raised.
+//! Vertices leave over-full parts until both caps hold, on vertices and on volume, or the cap on volume is raised.
+//!
+//! SIGMA and the multilevel partitioner repair so what their own rules leave above a cap.
 //!
 //! 1. *Moves*: out of any over-full part, into parts with room for them, lowest cut loss first.
 //! 2. If there are still too many vertices somewhere, those of lowest degree go where there are too few, whatever the
 //!    volume. Now the cap on vertices holds.
 //! 3. *Exchanges* ([`exchange`](mod@exchange)) carry volume out of over-full parts and leave the numbers of vertices alone.
-//! 4. What volume is then above its cap becomes the cap, up to `ceil((2m' + n) / k) + max(d + 1)`. Beyond that all
-//!    vertices are dealt by descending degree, which meets this bound ([`crate::capacity`]).
+//! 4. What volume is then above its cap becomes the cap, up to `ceil((2m' + n) / k) + max(d + 1)`, m' edges without
+//!    loops. Beyond that all vertices are dealt by descending degree, which meets this bound ([`BalanceOn`]).
 //!
 //! A vertex whose own volume is above the cap makes it impossible from the beginning; then the bound takes its place.
 //! Every move and every exchange lowers the sum of what is above the caps, so each step ends.
@@ -17,12 +19,12 @@ use std::collections::BinaryHeap;
 
 use self::exchange::exchange;
 use super::loads::Loads;
-use super::{BalanceOn, CHECK_EVERY, Load};
+use super::{BalanceOn, CHECK_EVERY, LeastLoaded, Load};
 use crate::base::buffer::reserved;
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::graph::csr::Csr;
-use crate::sets::neighbours::Tally;
+use crate::sets::part_counts::PartCounts;
 
 /// A partition under repair.
 pub(super) struct Repair<'a> {
@@ -102,14 +104,14 @@ impl Repair<'_> {
         let mut members = Vec::new();
         for (ids, parts) in (0..).step_by(CHECK_EVERY).zip(self.parts.chunks(CHECK_EVERY)) {
             members.extend((ids..).zip(parts).filter(|&(_, &part)| wanted(part)).map(|(v, _)| v));
-            self.run.advance(0)?;
+            self.run.check()?;
         }
         Ok(members)
     }
 
     /// Moves out of over-full parts, in rounds, since a part that is over-full no longer has room for others again.
     fn moves(&mut self) -> Result<()> {
-        let mut tally = Tally::new(self.loads.k())?;
+        let mut tally = PartCounts::new(self.loads.k())?;
         while (0..self.loads.k()).any(|part| self.loads.is_over(part)) {
             if !self.round_of_moves(&mut tally)? {
                 break;
@@ -120,7 +122,7 @@ impl Repair<'_> {
 
     /// Every vertex of an over-full part that has somewhere to go, lowest loss first (ties: the lowest id). A loss is
     /// brought up to date when its turn comes: if it has grown, it waits for its new turn. Says whether any moved.
-    fn round_of_moves(&mut self, tally: &mut Tally) -> Result<bool> {
+    fn round_of_moves(&mut self, tally: &mut PartCounts) -> Result<bool> {
         let members = self.members(|part| self.loads.is_over(part))?;
         let mut queue = BinaryHeap::from(reserved(members.len(), "vertices of over-full parts")?);
         let mut work = Work::new(self.run);
@@ -148,11 +150,11 @@ impl Repair<'_> {
 
     /// The part with room for `v` that has most of its neighbours (ties: the least loaded, then the lowest), and how
     /// many more edges are cut if `v` goes there.
-    fn best_move(&self, v: u32, tally: &mut Tally) -> Option<(i64, u32)> {
+    fn best_move(&self, v: u32, tally: &mut PartCounts) -> Option<(i64, u32)> {
         let room = self.loads.room(1.0, self.item(v))?;
         let mut best = self.loads.least(room)?;
         tally.count(self.csr.neighbours(v), self.parts);
-        for &part in tally.parts().iter().filter(|&&part| self.loads.is_within(part, room)) {
+        for part in tally.parts().filter(|&part| self.loads.is_within(part, room)) {
             let key = |part: u32| (tally.of(best).cmp(&tally.of(part)), self.loads.penalty(part), part);
             if key(part) < key(best) {
                 best = part;
@@ -172,20 +174,16 @@ impl Repair<'_> {
         }
         let mut members = self.members(|part| too_many(&self.loads, part))?;
         members.sort_unstable_by_key(|&v| (self.csr.degree(v), v));
-        let open = (0..).zip(self.loads.all()).filter(|(_, load)| load[0] < cap);
-        let mut open: BinaryHeap<_> = open.map(|(part, load)| Reverse((load[1], part))).collect();
+        let mut open = LeastLoaded::new(self.loads.all().map(|load| load[1]));
         let mut work = Work::new(self.run);
         for v in members {
             work.count(1)?;
             if !too_many(&self.loads, self.parts[v as usize]) {
                 continue;
             }
-            let Some(Reverse((_, part))) = open.pop() else { break };
+            let Some(part) = open.least_open(|part| self.loads.load(part)[0] < cap) else { break };
             self.shift(v, part);
-            let load = self.loads.load(part);
-            if load[0] < cap {
-                open.push(Reverse((load[1], part)));
-            }
+            open.add(part, self.item(v)[1]);
         }
         Ok(())
     }
@@ -221,7 +219,7 @@ impl<'a> Work<'a> {
         self.done += 1 + units as usize;
         if self.done >= CHECK_EVERY {
             self.done = 0;
-            self.run.advance(0)?;
+            self.run.check()?;
         }
         Ok(())
     }

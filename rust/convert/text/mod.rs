@@ -181,7 +181,7 @@ impl<R: Read> Reader<'_, R> {
     fn fill(&mut self, text: &mut Vec<u8>, length: usize) -> Result<()> {
         text.reserve(length.saturating_sub(text.len()));
         while text.len() < length && self.end.is_none() {
-            self.run.advance(0)?;
+            self.run.check()?;
             let part = READ.min(length - text.len());
             match self.source.by_ref().take(part as u64).read_to_end(text) {
                 Ok(0) => self.end = Some(Ok(())),

@@ -1,9 +1,6 @@
 //! Ranges of vertices, and the collection of their entries in one pass over the records.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use rayon::prelude::*;
 
 use super::sort::Sorter;
 use super::{CHUNK, changed, sort};
@@ -13,6 +10,7 @@ use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass::pass;
+use crate::exec::scan::scan;
 
 /// Entries that a worker collects for a bucket: 512 bytes.
 const ROOM: usize = 64;
@@ -70,7 +68,7 @@ impl<'a> Buckets<'a> {
                 }
                 of[v] = first.len() as u32 - 1;
             }
-            run.advance(0)?;
+            run.check()?;
         }
         first.push(n as u32);
         Ok(Self { offsets, first, of })
@@ -107,7 +105,7 @@ impl<'a> Buckets<'a> {
         let init = || Filler::new(&places);
         let fillers = pass(edges, run, BLOCK, usize::MAX, init, |filler, _, records| {
             records.chunks(CHECK_EVERY).try_for_each(|records| {
-                run.advance(0)?;
+                run.check()?;
                 if symmetric { filler.add::<false>(records) } else { filler.add::<true>(records) }
             })
         })?;
@@ -129,18 +127,13 @@ impl<'a> Buckets<'a> {
             let vertices = self.first[bucket] as usize..=self.first[bucket + 1] as usize;
             (targets, &sources[start..end], &self.offsets[vertices])
         });
-        let jobs = Mutex::new(jobs);
-        let next = || jobs.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
         let (n, room) = (self.of.len(), target(self.num_entries()) as usize);
-        let work = |_| {
-            let mut sorter = Sorter::new(n, room, VERTICES)?;
-            while let Some((targets, sources, offsets)) = next() {
-                sorter.sort(targets, sources, offsets, run)?;
-                run.advance(targets.len() as u64)?;
-            }
-            Ok(())
-        };
-        run.install(|| (0..run.threads()).into_par_iter().try_for_each(work))
+        let init = || Sorter::new(n, room, VERTICES);
+        scan(run, usize::MAX, jobs, init, |sorter, (targets, sources, offsets)| {
+            sorter.sort(targets, sources, offsets, run)?;
+            run.advance(targets.len() as u64)
+        })
+        .map(drop)
     }
 }
 

@@ -64,7 +64,7 @@ impl Kept {
                 Err(TryLockError::Poisoned(kept)) => return Ok(kept.into_inner()),
                 Err(TryLockError::WouldBlock) => thread::sleep(POLL),
             }
-            run.advance(0)?;
+            run.check()?;
         }
     }
 }

@@ -171,7 +171,7 @@ fn offsets(degree: &[u32], run: &Run) -> Result<Buffer<u64>> {
             sum += u64::from(degree);
             *offset = sum;
         }
-        run.advance(0)?;
+        run.check()?;
     }
     Ok(offsets)
 }

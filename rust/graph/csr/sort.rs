@@ -119,7 +119,7 @@ impl Sorter {
             self.keys.iter_mut().zip(&*list).for_each(|(key, &target)| *key = u64::from(target));
             self.sort_keys(list.len());
             list.iter_mut().zip(&*self.keys).for_each(|(target, &key)| *target = key as u32);
-            return run.advance(0);
+            return run.check();
         }
         let shift = bits.saturating_sub(CUT);
         let mut rest = list;
@@ -138,7 +138,7 @@ fn cut(list: &mut [u32], shift: u32, run: &Run) -> Result<[usize; 1 << CUT]> {
     let mut counts = [0; 1 << CUT];
     for ids in list.chunks(MOVES as usize) {
         ids.iter().for_each(|&id| counts[digit(id)] += 1);
-        run.advance(0)?;
+        run.check()?;
     }
     let (mut next, mut ends) = ([0; 1 << CUT], [0; 1 << CUT]);
     let mut sum = 0;
@@ -159,7 +159,7 @@ fn cut(list: &mut [u32], shift: u32, run: &Run) -> Result<[usize; 1 << CUT]> {
                 moves += 1;
                 if moves % MOVES == 0 {
                     // The ids stay a mess, which nobody sees.
-                    run.advance(0)?;
+                    run.check()?;
                 }
             }
             list[next[place]] = id;

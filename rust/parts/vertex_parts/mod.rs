@@ -10,10 +10,10 @@ use super::rows::{Loaded, PartEdges, RowBuffers, RowFiles, check_local, for_each
 use super::{Kind, PartSizes, check_records, in_degrees};
 use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
-use crate::base::workers::{for_each, workers};
 use crate::edges::{EdgeStream, Record};
+use crate::exec::scan::scan;
 use crate::exec::spill::spill_edges;
 use crate::measure;
 use crate::sets::ranked::LocalSet;
@@ -43,32 +43,26 @@ pub fn write_vertex_parts(
     let n = edges.num_vertices();
     measure::validate(assignment, k, n, run)?;
     let workers = plan(edges, k, kind, halo_hops, run)?;
-    let degree = in_degrees(edges, kind, workers.counting, run, |_| true)?;
+    let room = run.budget() - if halo_hops == 0 { 4 * n } else { 0 };
+    let degree = in_degrees(edges, kind, room, run, |_| true)?;
     let inside = |[u, v]: Record| assignment[u as usize] == assignment[v as usize];
-    let inner_degree =
-        (halo_hops == 0).then(|| in_degrees(edges, kind, workers.counting, run, inside)).transpose()?;
+    let inner_degree = (halo_hops == 0).then(|| in_degrees(edges, kind, room, run, inside)).transpose()?;
     let members = Members::new(assignment, k as usize, run)?;
     let graph = VertexParts { edges, assignment, kind, halo_hops, into, run, degree, members };
-    let parts = graph.first_hop(inner_degree.as_deref().unwrap_or(&graph.degree), workers.writing)?;
+    let parts = graph.first_hop(inner_degree.as_deref().unwrap_or(&graph.degree), workers)?;
     let mut sizes: Vec<PartSizes> = parts.iter().map(|&(sizes, _)| sizes).collect();
     if halo_hops == 2 {
         let halo_degrees: Vec<u64> = parts.iter().map(|&(_, degrees)| degrees).collect();
-        second_hop::append(&graph, &mut sizes, &halo_degrees, workers.writing)?;
+        second_hop::append(&graph, &mut sizes, &halo_degrees, workers)?;
     }
     Ok(sizes)
 }
 
-struct Workers {
-    counting: usize,
-    writing: usize,
-}
-
-/// Checks the budget, and divides it among workers.
-fn plan(edges: &dyn EdgeStream, k: u32, kind: Kind, halo_hops: u32, run: &Run) -> Result<Workers> {
+/// Checks the budget, and returns the number of workers it has room for.
+fn plan(edges: &dyn EdgeStream, k: u32, kind: Kind, halo_hops: u32, run: &Run) -> Result<usize> {
     let n = edges.num_vertices();
     let most = kind.most_edges(edges.num_edges());
     let what = format!("writing the parts of {n} vertices (halo_hops={halo_hops})");
-    let counting = workers(run, super::COUNTERS, if halo_hops == 0 { 4 * n } else { 0 }, 4 * n, &what)?;
     // Degree, order and rank; inner degrees; masks. The second hop spills up to twice as much.
     let per_vertex = [16, 12, 20][halo_hops as usize];
     let times = u64::from(halo_hops.max(1));
@@ -76,7 +70,7 @@ fn plan(edges: &dyn EdgeStream, k: u32, kind: Kind, halo_hops: u32, run: &Run) -
     let (directory, buffers) = crate::exec::spill::memory(times * most, buckets);
     let fixed = per_vertex * n + 128 * u64::from(k) + directory;
     let each = u64::from(halo_hops) * LocalSet::memory(n) + RowBuffers::memory(times * (most + n)) + buffers;
-    Ok(Workers { counting, writing: workers(run, usize::MAX, fixed, each, &what)? })
+    run.workers(usize::MAX, fixed, each, &what)
 }
 
 /// The vertices of each part.
@@ -97,7 +91,7 @@ impl Members {
         starts.resize(k + 1, 0);
         for parts in assignment.chunks(CHUNK) {
             parts.iter().for_each(|&part| starts[part as usize + 1] += 1);
-            run.advance(0)?;
+            run.check()?;
         }
         for part in 0..k {
             starts[part + 1] += starts[part];
@@ -111,7 +105,7 @@ impl Members {
                 rank[vertex] = (*end - starts[part as usize]) as u32;
                 *end += 1;
             }
-            run.advance(0)?;
+            run.check()?;
         }
         Ok(Self { order, rank, starts })
     }
@@ -152,7 +146,7 @@ impl VertexParts<'_> {
         for part in 0..k {
             let rows = self.members.of(part).iter().zip(0..);
             layout.add_part(rows.map(|(&v, row)| (row, u64::from(row_degree[v as usize]))));
-            self.run.advance(0)?;
+            self.run.check()?;
         }
         let spilled = self.spill(&layout, workers)?;
         self.run.begin("parts", 2 * layout.num_edges());
@@ -165,7 +159,7 @@ impl VertexParts<'_> {
                 found: Vec::new(),
             })
         };
-        let states = for_each(self.run, workers, layout.groups.len(), init, |worker, group| {
+        let states = scan(self.run, workers, 0..layout.groups.len(), init, |worker, group| {
             let Worker { halo, loaded, rows, chunk, found } = worker;
             let group = &layout.groups[group];
             for_each_part(&layout, group, &spilled, loaded, chunk, self.run, |part, edges, chunk| {
@@ -195,12 +189,8 @@ impl VertexParts<'_> {
         self.run.begin("buckets", m);
         spill_edges(self.edges, self.run, workers, self.into, layout.buckets(), |writer, first, records| {
             for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
-                if let Some(&ends) = records.get(index + AHEAD) {
-                    for end in ends {
-                        prefetch(parts, end as usize);
-                        prefetch(rank, end as usize);
-                    }
-                }
+                prefetch_ends(parts, records, index + AHEAD);
+                prefetch_ends(rank, records, index + AHEAD);
                 send(writer, u, v, id)?;
                 if self.kind.turns([u, v]) {
                     send(writer, v, u, m + id)?;

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::{AHEAD, VertexFiles, VertexParts};
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
-use crate::base::workers::for_each;
+use crate::base::prefetch::prefetch_ends;
+use crate::exec::scan::scan;
 use crate::exec::spill::spill_edges;
 use crate::parts::PartSizes;
 use crate::parts::files::{Ids, part_folder};
@@ -34,7 +34,7 @@ pub fn append(
     workers: usize,
 ) -> Result<()> {
     let most = 2 * sizes.iter().map(|sizes| sizes.num_edges).sum::<u64>();
-    let mut masks = Buffer::zeroed(graph.degree.len(), "halo masks")?;
+    let mut masks: Buffer<u64> = Buffer::zeroed(graph.degree.len(), "halo masks")?;
     let mut first = 0;
     while first < sizes.len() {
         let mut spilled = halo_degrees[first];
@@ -86,7 +86,7 @@ impl Pass<'_> {
                 found: Vec::new(),
             })
         };
-        let states = for_each(run, workers, layout.groups.len(), init, |worker, group| {
+        let states = scan(run, workers, 0..layout.groups.len(), init, |worker, group| {
             let Worker { first, second, loaded, rows, chunk, found } = worker;
             let group = &layout.groups[group];
             for_each_part(&layout, group, &spilled, loaded, chunk, run, |index, edges, chunk| {
@@ -142,9 +142,7 @@ impl Pass<'_> {
         run.begin("second hop buckets", m);
         spill_edges(edges, run, workers, into, layout.buckets(), |writer, first, records| {
             for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
-                if let Some(&ends) = records.get(index + AHEAD) {
-                    ends.into_iter().for_each(|end| prefetch(self.masks, end as usize));
-                }
+                prefetch_ends(self.masks, records, index + AHEAD);
                 send(writer, u, v, id)?;
                 if kind.turns([u, v]) {
                     send(writer, v, u, m + id)?;

@@ -10,13 +10,14 @@ use std::collections::BinaryHeap;
 
 use super::{Scheme, loosened};
 use crate::algorithms::multilevel::balancing::balance;
-use crate::algorithms::multilevel::graph::{Graph, Weight, plus};
+use crate::algorithms::multilevel::graph::{Graph, Weight};
 use crate::algorithms::multilevel::refinement::{Patience, better, refine};
 use crate::algorithms::multilevel::state::{Quality, State};
-use crate::base::array::Array;
+use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::random::{Random, splitmix64};
 use crate::base::run::Run;
+use crate::capacity::bounds::plus;
 
 /// Sides that are grown for each bisection, under one bound and under two.
 const TRIES: [u64; 2] = [5, 10];
@@ -30,11 +31,11 @@ pub fn partition(
     caps: &[Weight],
     seed: u64,
     run: &Run,
-) -> Result<Array<u32>> {
+) -> Result<Buffer<u32>> {
     if caps.len() == 2 {
         return bisect(graph, caps, seed, run);
     }
-    let mut part_of = Array::zeroed(graph.len(), "parts")?;
+    let mut part_of = Buffer::zeroed(graph.len(), "parts")?;
     let ids = (0..graph.len() as u32).collect::<Vec<_>>();
     split(scheme, graph, caps, (0, &ids), &mut part_of, seed, run)?;
     Ok(part_of)
@@ -89,9 +90,9 @@ fn sum(caps: &[Weight]) -> Weight {
 }
 
 /// The best of several bisections of `graph` under two caps.
-fn bisect(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Array<u32>> {
+fn bisect(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Buffer<u32>> {
     let caps = loosened(graph, caps);
-    let mut best: Option<(Quality, Array<u32>)> = None;
+    let mut best: Option<(Quality, Buffer<u32>)> = None;
     for attempt in 0..TRIES[usize::from(graph.total()[1] > 0)] {
         let mut random = Random::new(seed, attempt);
         let grown = grow(graph, &caps, &mut random, run)?;
@@ -105,14 +106,14 @@ fn bisect(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Array<
     }
     match best {
         Some((_, side_of)) => Ok(side_of),
-        None => Array::zeroed(graph.len(), "parts"),
+        None => Buffer::zeroed(graph.len(), "parts"),
     }
 }
 
 /// Side 0 grown from a random vertex until it has its share of the weight.
-fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Result<Array<u32>> {
+fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Result<Buffer<u32>> {
     let n = graph.len() as u64;
-    let mut side_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
+    let mut side_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
     side_of.iter_mut().for_each(|side| *side = 1);
     // The share of each bound, in proportion to the caps.
     let total = graph.total();
@@ -120,7 +121,7 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Resul
         let both = caps[0][bound] as f64 + caps[1][bound] as f64;
         if both > 0.0 { total[bound] as f64 * caps[0][bound] as f64 / both } else { 0.0 }
     });
-    let mut inside: Array<u32> = Array::zeroed(graph.len(), "ties to the grown side")?;
+    let mut inside: Buffer<u32> = Buffer::zeroed(graph.len(), "ties to the grown side")?;
     let mut queue: BinaryHeap<(i64, u32)> = BinaryHeap::new();
     let mut load = [0; 2];
     let mut next_seed = if n > 0 { random.below(n) } else { 0 };
@@ -129,7 +130,7 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Resul
         work += 1;
         if work > 1 << 16 {
             work = 0;
-            run.advance(0)?;
+            run.check()?;
         }
         let v = match queue.pop() {
             Some((gain, v)) => {

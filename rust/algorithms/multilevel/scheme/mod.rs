@@ -20,7 +20,7 @@ use super::coarsening::{Clustered, Coarsening, Rating};
 use super::graph::{Graph, Weight};
 use super::refinement::{Patience, better, refine};
 use super::state::{Quality, State};
-use crate::base::array::Array;
+use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
@@ -79,7 +79,7 @@ impl Scheme {
 type Level = (Clustered, Graph);
 
 /// Parts of all vertices, and how good they are.
-pub type Found = (Array<u32>, Quality);
+pub type Found = (Buffer<u32>, Quality);
 
 /// How to go down.
 struct Descent {
@@ -90,7 +90,7 @@ struct Descent {
     /// What the way is worth.
     units: u64,
     /// Clusters lie within one cell each.
-    cells: Option<Array<u32>>,
+    cells: Option<Buffer<u32>>,
 }
 
 impl Scheme {
@@ -166,17 +166,17 @@ impl Scheme {
         graph: &Graph,
         caps: &[Weight],
         rating: Rating,
-        [one, other]: [&Array<u32>; 2],
+        [one, other]: [&Buffer<u32>; 2],
         seed: u64,
         run: &Run,
     ) -> Result<Found> {
-        let mut cells: Array<u32> = Array::zeroed(graph.len(), "cells")?;
+        let mut cells: Buffer<u32> = Buffer::zeroed(graph.len(), "cells")?;
         run.each(graph.len(), |v| {
             cells[v as usize] = one[v as usize] * caps.len() as u32 + other[v as usize]
         })?;
         let descent = Descent { rating, entries: 0, seed, units: 0, cells: Some(cells) };
         let levels = self.coarsen(graph, caps, descent, run)?;
-        let mut part_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
+        let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
         part_of.copy_from_slice(one);
         for (clustered, _) in &levels {
             part_of = clustered.labels(&part_of, run)?;
@@ -191,7 +191,7 @@ impl Scheme {
         let blocks: Vec<&[Weight]> = bounds.windows(2).map(|ends| &caps[ends[0]..ends[1]]).collect();
         let of_blocks = Scheme { units: self.units / 2, ..self.clone() };
         let (block_of, _) = of_blocks.partition(graph, &initial::shares(graph.total(), &blocks), run)?;
-        let mut part_of: Array<u32> = Array::zeroed(graph.len(), "parts")?;
+        let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
         for (block, (caps, &first)) in (0..).zip(blocks.iter().zip(&bounds)) {
             let (inner, ids) = graph.induced(&block_of, block, run)?;
             let seed = splitmix64(self.seed ^ (u64::from(block) + 1));
@@ -260,7 +260,7 @@ impl Scheme {
         &self,
         graph: &Graph,
         mut levels: Vec<Level>,
-        mut part_of: Array<u32>,
+        mut part_of: Buffer<u32>,
         mut refined: bool,
         caps: &[Weight],
         units: u64,
@@ -283,7 +283,7 @@ impl Scheme {
                 }
             }
             let Some((Clustered { cluster_of, .. }, _)) = levels.pop() else { continue };
-            let mut fine: Array<u32> = Array::zeroed(cluster_of.len(), "parts")?;
+            let mut fine: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "parts")?;
             run.each(cluster_of.len(), |v| fine[v as usize] = part_of[cluster_of[v as usize] as usize])?;
             part_of = fine;
         }

@@ -8,12 +8,12 @@
 //! vertices of the lowest degrees that hold the share f of the sum of all degrees. So bound i of B is the least degree
 //! where `f >= 1 - sqrt(1 - i / B)`. Nothing but the degrees is needed, and equal sizes are not.
 
-use std::ops::Range;
-
+use crate::algorithms::edge_streams::choose;
+use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::edges::Record;
-use crate::partition::edge_parts::{DEFERRED, width};
+use crate::partition::edge_parts::width;
 
 /// Vertices between two looks at the cancel flag.
 const STRIDE: usize = 1 << 16;
@@ -35,7 +35,7 @@ impl Bands {
         let mut volumes = vec![0_u64; slot(u32::MAX) as usize + 1];
         for degrees in degrees.chunks(STRIDE) {
             degrees.iter().for_each(|&degree| volumes[slot(degree) as usize] += u64::from(degree));
-            run.advance(0)?;
+            run.check()?;
         }
         let total = volumes.iter().sum::<u64>() as f64;
         let (mut bounds, mut below) = (Vec::new(), 0);
@@ -61,25 +61,24 @@ impl Bands {
     /// The mark of a record whose ends have these degrees.
     #[inline(always)]
     pub fn mark(&self, degrees: [u32; 2]) -> u32 {
-        self.first_mark.map_or(DEFERRED, |first| first + self.of(degrees))
+        self.first_mark.map_or(NONE, |first| first + self.of(degrees))
     }
 
-    /// Of the records with these marks, those of `band`.
-    pub fn members<'a>(
-        &'a self,
+    /// Lists, of the records with these marks, those of `band`.
+    pub fn members(
+        &self,
         band: u32,
-        records: &'a [Record],
-        marks: &'a [u32],
-        degrees: &'a [u32],
-    ) -> impl Iterator<Item = usize> + 'a {
-        let mark = self.first_mark.map_or(DEFERRED, |first| first + band);
-        let belongs = move |index: &usize| {
-            let [u, v] = records[*index];
-            marks[*index] == mark
-                && (self.first_mark.is_some()
-                    || (u != v && self.of([degrees[u as usize], degrees[v as usize]]) == band))
+        records: &[Record],
+        marks: &[u32],
+        degrees: &[u32],
+        chosen: &mut Vec<u32>,
+    ) {
+        let Some(first) = self.first_mark else {
+            let belongs =
+                |[u, v]: Record| u != v && self.of([degrees[u as usize], degrees[v as usize]]) == band;
+            return choose(marks.len(), chosen, |index| marks[index] == NONE && belongs(records[index]));
         };
-        Range { start: 0, end: records.len() }.filter(belongs)
+        choose(marks.len(), chosen, |index| marks[index] == first + band);
     }
 
     #[inline(always)]
@@ -120,18 +119,21 @@ mod tests {
                 assert_eq!(bands.first_mark, (k == 4).then_some(4));
                 let ends = |&[u, v]: &Record| [degrees[u as usize], degrees[v as usize]];
                 let marks: Vec<u32> = records.iter().map(|record| bands.mark(ends(record))).collect();
-                (0..count)
-                    .map(|band| bands.members(band, &records, &marks, &degrees).collect())
-                    .collect::<Vec<Vec<usize>>>()
+                let members = |band| {
+                    let mut chosen = Vec::new();
+                    bands.members(band, &records, &marks, &degrees, &mut chosen);
+                    chosen
+                };
+                (0..count).map(members).collect::<Vec<Vec<u32>>>()
             });
             assert_eq!(found[0], found[1]);
             assert_eq!(found[0].concat().len(), records.len());
-            let slot_of = |&index: &usize| {
-                let [u, v] = records[index];
+            let slot_of = |&index: &u32| {
+                let [u, v] = records[index as usize];
                 slot(degrees[u as usize].min(degrees[v as usize]))
             };
-            let highest = |band: &Vec<usize>| band.iter().map(slot_of).max().unwrap();
-            let lowest = |band: &Vec<usize>| band.iter().map(slot_of).min().unwrap();
+            let highest = |band: &Vec<u32>| band.iter().map(slot_of).max().unwrap();
+            let lowest = |band: &Vec<u32>| band.iter().map(slot_of).min().unwrap();
             assert!(found[0].windows(2).all(|pair| highest(&pair[0]) < lowest(&pair[1])));
         }
     }

@@ -24,23 +24,25 @@
 
 mod bands;
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::preference;
 use super::preference::{Weight, preferred_parts};
 use crate::algorithms::edge_streams::loads::Balance;
-use crate::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit, loops, validate_lambda};
+use crate::algorithms::edge_streams::{EdgeStreamer, Limit, Slice, by_degree, loops, validate_lambda};
+use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
 use crate::capacity;
 use crate::capacity::{validate_balance, validate_parts};
-use crate::edges::EdgeStream;
-use crate::exec::pass::blocks;
+use crate::edges::{EdgeStream, Record};
+use crate::exec::pipeline::pipeline;
+use crate::exec::scan::for_each;
 use crate::graph::csr::Csr;
 use crate::graph::identity::Graph;
-use crate::partition::edge_parts::DEFERRED;
 use crate::partition::{EdgePartition, EdgeParts};
 use bands::Bands;
 
@@ -48,8 +50,7 @@ use bands::Bands;
 const VERTICES_OF_CLUSTER: f64 = 1.03;
 /// The least share of the cap that is open in the beginning of the stream.
 const LEAST_OPEN: f64 = 0.9;
-/// Records between two looks at the cancel flag, and how far ahead memory is asked for.
-const STRIDE: usize = 1 << 14;
+/// How many records ahead memory is asked for.
 const AHEAD: usize = 16;
 
 /// Every band is a pass over the records.
@@ -91,7 +92,7 @@ impl SigmaEdge {
     }
 
     fn memory_of_stream(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
-        EdgeStreamer::memory(n, self.k) + 4 * n + EdgeParts::memory(m, self.k, out)
+        EdgeStreamer::memory(n, m, self.k) + 4 * n + EdgeParts::memory(m, self.k, out)
     }
 
     /// Partitions `edges`, whose adjacency is `csr`; the parts go to the `.npy` file `out`, or into memory.
@@ -113,10 +114,8 @@ impl SigmaEdge {
         ];
         let preferred = preferred_parts(csr, self.k, caps, Weight::Degrees, run)?;
         let mut degrees: Buffer<u32> = Buffer::zeroed(csr.num_vertices(), "degrees")?;
-        for (degrees, first) in degrees.chunks_mut(STRIDE).zip((0..).step_by(STRIDE)) {
-            degrees.iter_mut().zip(first..).for_each(|(degree, v)| *degree = csr.degree(v));
-            run.advance(0)?;
-        }
+        run.begin("degrees", graph.n);
+        for_each(&mut degrees, run, |v, degree| *degree = csr.degree(v as u32))?;
         self.place(edges, &preferred, degrees, graph.clone(), out, run)
     }
 
@@ -136,18 +135,23 @@ impl SigmaEdge {
         let cap = capacity::cap(self.balance, graph.m, self.k);
         let bands = Bands::new(&degrees, self.bands, self.k, run)?;
         let balance = Balance::RecordsAndReplicas(self.lambda);
-        let mut streamer = EdgeStreamer::new(degrees, self.k, cap, Affinity::Degree, balance)?;
+        let mut streamer = EdgeStreamer::new(degrees.len(), self.k, cap, balance)?;
         let mut parts = EdgeParts::new(graph.m, self.k, out)?;
-        edges.check_unchanged()?;
-        let deferred = preassign(edges, preferred, (cap, &bands), &mut streamer, &mut parts, run)?;
+        let preassigned =
+            preassign(edges, preferred, &degrees, (cap, &bands), &mut streamer, &mut parts, run)?;
         let fullest = streamer.loads.records().into_iter().max().unwrap_or(0);
         let start = if cap > 0 { LEAST_OPEN.max(fullest as f64 / cap as f64) } else { 1.0 };
-        streamer.begin(deferred, Limit { cap, start });
+        streamer.begin((graph.m - graph.loops).saturating_sub(preassigned), Limit { cap, start });
         run.begin("streaming", edges.num_edges() * u64::from(bands.count()));
         for band in 0..bands.count() {
-            stream(edges, (&bands, band), &mut streamer, &mut parts, run)?;
+            let members = |records: &[Record], marks: &[u32], chosen: &mut Vec<u32>| {
+                bands.members(band, records, marks, &degrees, chosen);
+            };
+            let worth = |records: &[Record], gains: &mut _| {
+                by_degree(&degrees, |&degree| degree, records, gains);
+            };
+            streamer.stream_all(edges, &mut parts, run, Some(&members), worth)?;
         }
-        edges.check_unchanged()?;
         let EdgeStreamer { mut present, loads, .. } = streamer;
         let mut loads = loads.records();
         if graph.loops > 0 {
@@ -157,71 +161,53 @@ impl SigmaEdge {
     }
 }
 
-/// Places the records whose ends prefer the same part, and returns how many others there are, loops aside.
+/// Places the records whose ends prefer the same part, and returns how many there are.
 fn preassign(
     edges: &dyn EdgeStream,
     preferred: &[u32],
+    degrees: &[u32],
     (cap, bands): (u64, &Bands),
     streamer: &mut EdgeStreamer,
     parts: &mut EdgeParts,
     run: &Run,
 ) -> Result<u64> {
-    let (mut buf, mut placed, mut deferred) = (Vec::new(), Vec::new(), 0);
-    run.begin("preassignment", edges.num_edges());
-    for range in blocks(0..edges.num_edges()) {
-        let first = range.start;
-        let records = edges.block(range, &mut buf)?;
-        placed.clear();
+    let mark = |ends: Record| bands.mark(ends.map(|id| degrees[id as usize]));
+    let gather = |parts: &EdgeParts, range: Range<u64>, slice: &mut Slice| {
+        slice.read(edges, parts, range)?;
+        let Slice { records, parts, chosen, .. } = slice;
+        chosen.clear();
         for (index, &[u, v]) in records.iter().enumerate() {
-            if let Some(&record) = records.get(index + AHEAD) {
-                record.iter().for_each(|&id| prefetch(preferred, id as usize));
-                streamer.prefetch(record);
-            }
+            prefetch_ends(preferred, records, index + AHEAD);
+            prefetch_ends(degrees, records, index + AHEAD);
             let part = preferred[u as usize];
-            let fits = part == preferred[v as usize] && u != v && streamer.loads.of(part) < cap;
-            if fits {
-                streamer.preassign([u, v], part);
-            }
-            placed.push(match fits {
+            parts[index] = match part == preferred[v as usize] {
+                _ if u == v => NONE,
                 true => part,
-                false if u == v => DEFERRED,
-                false => bands.mark(streamer.degrees([u, v])),
-            });
-            deferred += u64::from(!fits && u != v);
-            if index % STRIDE == STRIDE - 1 {
-                run.advance(STRIDE as u64)?;
+                false => mark([u, v]),
+            };
+            if u != v && part == preferred[v as usize] {
+                chosen.push(index as u32);
             }
         }
-        run.advance((records.len() % STRIDE) as u64)?;
-        parts.write(first, &placed);
-    }
-    Ok(deferred)
-}
-
-/// Streams the records of one band.
-fn stream(
-    edges: &dyn EdgeStream,
-    (bands, band): (&Bands, u32),
-    streamer: &mut EdgeStreamer,
-    parts: &mut EdgeParts,
-    run: &Run,
-) -> Result<()> {
-    let (mut buf, mut known) = (Vec::new(), Vec::new());
-    let (mut members, mut open, mut placed) = (Vec::new(), Vec::new(), Vec::new());
-    for range in blocks(0..edges.num_edges()) {
-        let first = range.start;
-        parts.read(range.clone(), &mut known);
-        let records = edges.block(range, &mut buf)?;
-        members.clear();
-        members.extend(bands.members(band, records, &known, streamer.all_degrees()));
-        open.clear();
-        open.extend(members.iter().map(|&index| records[index]));
-        placed.clear();
-        placed.resize(open.len(), DEFERRED);
-        streamer.stream(&open, &mut placed, run)?;
-        members.iter().zip(&placed).for_each(|(&index, &part)| known[index] = part);
-        parts.write(first, &known);
-        run.advance((records.len() - open.len()) as u64)?;
-    }
-    Ok(())
+        Ok(())
+    };
+    let mut preassigned = 0;
+    let place = |slice: &mut Slice| {
+        for (place, &index) in slice.chosen.iter().enumerate() {
+            if let Some(&ahead) = slice.chosen.get(place + AHEAD) {
+                slice.records[ahead as usize].iter().for_each(|&id| streamer.present.prefetch(id));
+            }
+            let (record, part) = (slice.records[index as usize], slice.parts[index as usize]);
+            if streamer.loads.of(part) < cap {
+                streamer.preassign(record, part);
+                preassigned += 1;
+            } else {
+                slice.parts[index as usize] = mark(record);
+            }
+        }
+        run.check()
+    };
+    run.begin("preassignment", edges.num_edges());
+    pipeline(edges, parts, run, gather, place, Slice::write)?;
+    Ok(preassigned)
 }

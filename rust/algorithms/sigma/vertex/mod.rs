@@ -36,7 +36,6 @@
 
 mod columns;
 mod preassignment;
-mod presence;
 mod streaming;
 
 use super::preference;
@@ -44,14 +43,15 @@ use super::preference::{Weight, preferred_parts};
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
+use crate::capacity::bounds::{fits, plus};
 use crate::capacity::loads::Loads;
 use crate::capacity::repair::{Repaired, repair};
-use crate::capacity::{Load, cap, isolated, validate_balance, validate_parts};
+use crate::capacity::{LeastLoaded, Load, cap, place_last, validate_balance, validate_parts};
 use crate::graph::csr::Csr;
 use crate::partition::{VertexPartition, Volume};
+use crate::sets::incidence::Incidence;
 use columns::Columns;
 use preassignment::preassign;
-use presence::Presence;
 use streaming::{Replicas, stream};
 
 /// Graphs with fewer vertices follow the sequential rule.
@@ -148,13 +148,13 @@ impl SigmaVertex {
         let words = u64::from(self.k.div_ceil(64));
         let (presence, columns) = match self.objective {
             Objective::Cut => (0, 0),
-            Objective::Multi => (Presence::memory(n, self.k), Columns::memory(words)),
+            Objective::Multi => (Incidence::memory(n, self.k), Columns::memory(words)),
         };
         let repairing = if self.repair { REPAIR_BYTES_PER_VERTEX } else { 0 };
         let per_vertex = preference::BYTES_PER_VERTEX.max(repairing);
         let threads = threads as u64 + 1;
         (n * per_vertex).max(8 * n + presence)
-            + 2 * Loads::memory(self.k)
+            + 2 * Loads::<2>::memory(self.k)
             + (8 * u64::from(self.k) + columns) * threads
     }
 
@@ -174,7 +174,7 @@ impl SigmaVertex {
         stream(csr, parts, &mut loads, replicas, &preassigned.deferred, self.batch(csr), run)?;
         drop(preassigned);
         let mut loads: Vec<Load> = loads.all().collect();
-        isolated::place(csr, parts, &mut loads, caps, run)?;
+        place_isolated(parts, &mut loads, caps, run)?;
         let graph = csr.graph().clone();
         if !self.repair {
             let vertices = loads.iter().map(|load| load[0]).collect();
@@ -188,6 +188,20 @@ impl SigmaVertex {
             ..VertexPartition::new(preferred.reinterpret(), self.k, vertices, Some(caps[0]), graph)
         })
     }
+}
+
+/// Gives each isolated vertex the part with the fewest vertices among those with room under the `caps`; without room
+/// anywhere, among all.
+fn place_isolated(parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) -> Result<()> {
+    let [mut open, mut all] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[0])));
+    place_last(parts, run, || {
+        let has_room = |part: u32| fits(plus(loads[part as usize], [1, 1]), caps);
+        let found = open.least_open(has_room).inspect(|&part| open.add(part, 1));
+        let part = found.unwrap_or_else(|| all.least());
+        all.add(part, 1);
+        loads[part as usize] = plus(loads[part as usize], [1, 1]);
+        part
+    })
 }
 
 impl SigmaVertex {

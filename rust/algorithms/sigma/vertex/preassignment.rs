@@ -4,6 +4,7 @@ use crate::base::NONE;
 use crate::base::buffer::reserved;
 use crate::base::error::Result;
 use crate::base::run::Run;
+use crate::capacity::bounds::{fits, plus};
 use crate::capacity::{CHECK_EVERY, Load};
 use crate::graph::csr::Csr;
 
@@ -26,15 +27,11 @@ pub(super) fn preassign(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &
     for v in 0..csr.num_vertices() as u32 {
         let neighbours = csr.neighbours(v);
         let preferred = std::mem::replace(&mut parts[v as usize], NONE);
-        let load = &mut loads[preferred as usize];
-        let after = [load[0] + 1, load[1] + 1 + neighbours.len() as u64];
+        let after = plus(loads[preferred as usize], [1, 1 + neighbours.len() as u64]);
         let mut before = neighbours.iter().take_while(|&&u| u < v).map(|&u| parts[u as usize]);
         if neighbours.is_empty() {
-        } else if after[0] <= caps[0]
-            && after[1] <= caps[1]
-            && before.all(|part| part == preferred || part == NONE)
-        {
-            *load = after;
+        } else if fits(after, caps) && before.all(|part| part == preferred || part == NONE) {
+            loads[preferred as usize] = after;
             parts[v as usize] = preferred;
         } else {
             deferred.push(v);

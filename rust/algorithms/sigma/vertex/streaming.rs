@@ -3,7 +3,6 @@
 use rayon::prelude::*;
 
 use super::columns::Columns;
-use super::presence::Presence;
 use crate::base::NONE;
 use crate::base::error::Result;
 use crate::base::run::Run;
@@ -11,10 +10,13 @@ use crate::capacity::loads::Loads;
 use crate::capacity::{CHECK_EVERY, Load};
 use crate::exec::batches::{Decider, decide_all};
 use crate::graph::csr::Csr;
-use crate::sets::neighbours::Tally;
+use crate::sets::incidence::{Incidence, Shared};
+use crate::sets::part_counts::PartCounts;
 
 /// The least share of a cap that the stream may use from its beginning on.
 const LEAST_SCALE: f64 = 0.9;
+/// Vertices that a thread makes present at a time.
+const SLICE: usize = 16;
 
 /// The share of a cap that may be used while the stream goes on: `s + (1 - s) * sqrt(t)`, where `t` is the fraction
 /// that has been streamed. Parts that filled up early in one dimension would leave too little choice in the end.
@@ -47,26 +49,34 @@ impl Best {
 
 /// Where vertices are present, and what that weighs.
 pub(super) struct Replicas {
-    presence: Presence,
+    presence: Incidence,
     tau: f64,
 }
 
 impl Replicas {
     /// Those of the vertices that have a part already.
     pub fn new(csr: &Csr, parts: &[u32], k: u32, tau: f64, run: &Run) -> Result<Self> {
-        let presence = Presence::new(csr.num_vertices(), k)?;
+        let mut presence = Incidence::new(csr.num_vertices(), k)?;
+        let shared = presence.shared();
         let chunks =
             parts.par_chunks(CHECK_EVERY).zip((0..csr.num_vertices()).into_par_iter().step_by(CHECK_EVERY));
         run.install(|| {
             chunks.try_for_each(|(parts, first)| {
                 for (&part, v) in parts.iter().zip(first as u32..).filter(|&(&part, _)| part != NONE) {
-                    presence.place(csr, v, part);
+                    place(shared, csr, v, part);
                 }
-                run.advance(0)
+                run.check()
             })
         })?;
         Ok(Self { presence, tau })
     }
+}
+
+/// Makes `v` present in `part`: there, and its neighbours with it.
+#[inline(always)]
+fn place(present: Shared<'_>, csr: &Csr, v: u32, part: u32) {
+    present.insert(v, part);
+    csr.neighbours(v).iter().for_each(|&u| present.insert(u, part));
 }
 
 /// The state of the stream.
@@ -83,7 +93,7 @@ struct Streaming<'a> {
 }
 
 struct Scratch {
-    placed: Tally,
+    placed: PartCounts,
     present: Columns,
 }
 
@@ -113,11 +123,11 @@ impl Streaming<'_> {
     }
 
     /// The best part by neighbours and load: one that has neighbours, or that with the least penalty of all.
-    fn by_cut(&self, placed: &Tally, degree: f64, room: Load) -> Option<u32> {
+    fn by_cut(&self, placed: &PartCounts, degree: f64, room: Load) -> Option<u32> {
         let part = self.loads.least(room)?;
         let score = |part: u32| f64::from(placed.of(part)) / degree - self.loads.penalty(part);
         let mut best = Best { score: score(part), part };
-        for &part in placed.parts().iter().filter(|&&part| self.loads.is_within(part, room)) {
+        for part in placed.parts().filter(|&part| self.loads.is_within(part, room)) {
             best.offer(score(part), part);
         }
         Some(best.part)
@@ -132,10 +142,10 @@ impl Streaming<'_> {
         room: Load,
     ) -> Option<u32> {
         let Scratch { placed, present } = scratch;
-        neighbours.iter().for_each(|&u| present.add(replicas.presence.row(u)));
+        neighbours.iter().for_each(|&u| present.add(replicas.presence.row(u).iter().copied()));
         let degree = neighbours.len() as f64;
         let most = degree + f64::from(self.loads.k());
-        let mut best = Best { score: f64::NEG_INFINITY, part: u32::MAX };
+        let mut best = Best { score: f64::NEG_INFINITY, part: NONE };
         for (part, &present) in (0..self.loads.k()).zip(present.sums()) {
             if self.loads.is_within(part, room) {
                 let score = f64::from(placed.of(part)) / degree - self.loads.penalty(part);
@@ -144,7 +154,7 @@ impl Streaming<'_> {
             }
         }
         present.clear();
-        (best.part != u32::MAX).then_some(best.part)
+        (best.part != NONE).then_some(best.part)
     }
 }
 
@@ -155,8 +165,11 @@ impl Decider for Streaming<'_> {
     fn begin(&mut self, batch: &[u32]) {
         self.loads.refresh();
         let before = self.batch.get_or_insert_default();
-        if let Some(replicas) = &self.replicas {
-            replicas.presence.place_all(self.csr, before, self.parts);
+        if let Some(replicas) = &mut self.replicas {
+            let (csr, parts, shared) = (self.csr, &*self.parts, replicas.presence.shared());
+            before
+                .par_chunks(SLICE)
+                .for_each(|vertices| vertices.iter().for_each(|&v| place(shared, csr, v, parts[v as usize])));
         }
         before.clear();
         before.extend_from_slice(batch);
@@ -165,7 +178,7 @@ impl Decider for Streaming<'_> {
     fn scratch(&self) -> Result<Scratch> {
         let k = self.loads.k();
         let words = if self.replicas.is_some() { k.div_ceil(64) } else { 0 };
-        Ok(Scratch { placed: Tally::new(k)?, present: Columns::new(words as usize) })
+        Ok(Scratch { placed: PartCounts::new(k)?, present: Columns::new(words as usize) })
     }
 
     fn decide(&self, scratch: &mut Scratch, v: u32) -> u32 {
@@ -193,8 +206,8 @@ impl Decider for Streaming<'_> {
         self.streamed += 1;
         if self.batch.is_none() {
             self.loads.refresh();
-            if let Some(replicas) = &self.replicas {
-                replicas.presence.place(self.csr, v, part);
+            if let Some(replicas) = &mut self.replicas {
+                place(replicas.presence.shared(), self.csr, v, part);
             }
         }
     }

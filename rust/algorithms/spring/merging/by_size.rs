@@ -6,67 +6,47 @@ use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 use crate::clustering::hollocou::vertex_of;
+use crate::sets::groups::Groups;
 
 /// Distance of the look-ahead, in clusters.
 const AHEAD: usize = 12;
 
 /// The live clusters, by size and then id.
-pub struct BySize {
-    ids: Buffer<u32>,
-    /// Where the clusters of each size end in `ids`.
-    ends: Buffer<u32>,
-}
+pub struct BySize(Groups);
 
 impl BySize {
     /// Orders the clusters whose size is not 0.
     pub fn of(sizes: &[u32], run: &Run) -> Result<Self> {
         let largest = sizes.iter().max().map_or(0, |&size| size as usize);
-        let mut ends: Buffer<u32> = Buffer::zeroed(largest + 1, "spring: sizes")?;
-        let mut live = 0;
+        let mut counts: Buffer<u32> = Buffer::zeroed(largest + 1, "spring: sizes")?;
         for sizes in sizes.chunks(CHECK_EVERY) {
-            for &size in sizes.iter().filter(|&&size| size > 0) {
-                ends[size as usize] += 1;
-                live += 1;
-            }
+            sizes.iter().filter(|&&size| size > 0).for_each(|&size| counts[size as usize] += 1);
             run.advance(sizes.len() as u64)?;
         }
-        let mut end = 0;
-        for count in ends.iter_mut() {
-            // The start of the size's run for now; placing the clusters moves it to the end.
-            end += std::mem::replace(count, end);
-        }
-        let mut ids: Buffer<u32> = Buffer::zeroed(live, "spring: clusters by size")?;
-        for (sizes, first) in sizes.chunks(CHECK_EVERY).zip((0_u32..).step_by(CHECK_EVERY)) {
-            for (&size, id) in sizes.iter().zip(first..).filter(|&(&size, _)| size > 0) {
-                let place = &mut ends[size as usize];
-                ids[*place as usize] = id;
-                *place += 1;
-            }
-            run.advance(sizes.len() as u64)?;
-        }
-        Ok(Self { ids, ends })
+        let size = |id: u32| Some(sizes[id as usize]).filter(|&size| size > 0);
+        Ok(Self(Groups::of(sizes.len(), counts, size, |done| run.advance(done))?))
     }
 
     /// (size, id), ascending.
     pub fn ascending(&self) -> impl Iterator<Item = (u32, u32)> {
-        (1..self.ends.len()).flat_map(|size| self.run(size))
+        (1..self.0.count()).flat_map(|size| self.run(size))
     }
 
     /// (size, id), sizes descending, ids of a size ascending.
     pub fn descending(&self) -> impl Iterator<Item = (u32, u32)> {
-        (1..self.ends.len()).rev().flat_map(|size| self.run(size))
+        (1..self.0.count()).rev().flat_map(|size| self.run(size))
     }
 
     /// Asks the memory for what merging the clusters some places after `position` will touch.
     pub fn look_ahead(&self, position: usize, clusters: &Clusters) {
-        if let Some(&id) = self.ids.get(position + 3 * AHEAD) {
+        if let Some(&id) = self.0.items().get(position + 3 * AHEAD) {
             prefetch(&clusters.link, id as usize);
             prefetch(&clusters.size, id as usize);
         }
-        if let Some(&id) = self.ids.get(position + 2 * AHEAD) {
+        if let Some(&id) = self.0.items().get(position + 2 * AHEAD) {
             prefetch(&clusters.of, vertex_of(clusters.link[id as usize]) as usize);
         }
-        if let Some(&id) = self.ids.get(position + AHEAD) {
+        if let Some(&id) = self.0.items().get(position + AHEAD) {
             // A cluster that merged meanwhile links to another cluster, whose number is a vertex just as well.
             let richest = vertex_of(clusters.link[id as usize]) as usize;
             if let Some(&target) = clusters.of.get(richest) {
@@ -76,9 +56,8 @@ impl BySize {
         }
     }
 
-    fn run(&self, size: usize) -> impl Iterator<Item = (u32, u32)> {
-        let ids = &self.ids[self.ends[size - 1] as usize..self.ends[size] as usize];
-        ids.iter().map(move |&id| (size as u32, id))
+    fn run(&self, size: u32) -> impl Iterator<Item = (u32, u32)> {
+        self.0.group(size).iter().map(move |&id| (size, id))
     }
 }
 

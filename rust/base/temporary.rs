@@ -1,0 +1,60 @@
+//! Files without a name: nothing is left of them, however the process ends.
+
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
+
+use super::error::{Error, Result};
+
+/// A file without a name, read and written at any place, by several threads if need be.
+#[derive(Debug)]
+pub struct TempFile {
+    /// For messages: its directory, or the name it had for a moment.
+    pub path: PathBuf,
+    /// The open file.
+    pub file: File,
+}
+
+impl TempFile {
+    /// An empty file in the directory `into` that never had a name, or where the file system knows no such files lost
+    /// it at once.
+    pub fn create(into: &Path) -> Result<Self> {
+        #[cfg(target_os = "linux")]
+        if let Ok(file) = fresh().custom_flags(libc::O_TMPFILE).open(into) {
+            return Ok(Self { path: into.into(), file });
+        }
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let path = into.join(format!(".fastpart-{}.{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
+            match fresh().create_new(true).open(&path) {
+                // Of a process that was killed just then, perhaps of another host of a shared disk.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(Error::io(&path, error)),
+                Ok(file) => {
+                    std::fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;
+                    return Ok(Self { path, file });
+                }
+            }
+        }
+    }
+
+    /// Writes `items` from item number `first` on, of items of this type.
+    pub fn write<T: Pod>(&self, first: u64, items: &[T]) -> Result<()> {
+        let written = self.file.write_all_at(cast_slice(items), first * size_of::<T>() as u64);
+        written.map_err(|error| Error::io(&self.path, error))
+    }
+
+    /// Reads items from number `first` on.
+    pub fn read<T: Pod>(&self, first: u64, items: &mut [T]) -> Result<()> {
+        let read = self.file.read_exact_at(cast_slice_mut(items), first * size_of::<T>() as u64);
+        read.map_err(|error| Error::io(&self.path, error))
+    }
+}
+
+fn fresh() -> OpenOptions {
+    File::options().read(true).write(true).mode(0o600).clone()
+}

@@ -1,0 +1,69 @@
+//! Records placed by one thread in stream order, while all others gather what placing the next ones needs.
+//!
+//! **Algorithm.** The stream is cut into batches of slices. While the slices of one batch are placed in order, those of
+//! the next are gathered in any order. What gathering reads no placing changes, but for what a slice carries: it is
+//! handed over when its batch is placed. So the result is that of the sequential rule, whatever the batches and the
+//! threads. One thread gathers and places slice by slice, which the cache holds.
+//!
+//! **Memory.** Two batches of slices: [`memory`].
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::base::error::Result;
+use crate::base::run::Run;
+use crate::edges::{BLOCK, EdgeStream};
+
+/// Records that are gathered while those before are placed.
+const BATCH: u64 = 1 << 16;
+/// Records that one thread gathers at a time.
+const SLICE: u64 = 1 << 12;
+
+/// Bytes that a pipeline of `m` records takes, `each` per record of a slice.
+pub fn memory(m: u64, each: u64) -> u64 {
+    2 * m.min(BATCH) * each
+}
+
+/// Has `place` meet all records of `edges` in order, slice by slice. `gather` fills a slice with what it needs of a range
+/// of records, from what `shared` says of them; `finish` tells `shared` what became of them.
+pub fn pipeline<T: Sync + Send, S: Default + Send>(
+    edges: &dyn EdgeStream,
+    shared: &mut T,
+    run: &Run,
+    gather: impl Fn(&T, Range<u64>, &mut S) -> Result<()> + Sync,
+    mut place: impl FnMut(&mut S) -> Result<()> + Send,
+    finish: impl Fn(&mut T, &S) + Sync,
+) -> Result<()> {
+    let m = edges.num_edges();
+    // Alone, a thread needs nothing but the next slice ahead.
+    let width = if run.threads() == 1 { SLICE } else { BATCH };
+    let gather_batch = |shared: &T, start: u64, slices: &mut Vec<S>| {
+        let batch = start.min(m)..m.min(start + width);
+        slices.resize_with((batch.end - batch.start).div_ceil(SLICE) as usize, S::default);
+        slices.par_iter_mut().enumerate().try_for_each(|(index, slice)| {
+            let first = batch.start + index as u64 * SLICE;
+            let range = first..batch.end.min(first + SLICE);
+            gather(shared, range.clone(), slice)?;
+            run.advance(range.end - range.start)
+        })
+    };
+    edges.check_unchanged()?;
+    run.install(|| {
+        let (mut gathered, mut placing) = (Vec::new(), Vec::new());
+        // One batch more than there are: when the last is placed, nothing is left to gather.
+        for start in (0..m + width).step_by(width as usize) {
+            std::mem::swap(&mut gathered, &mut placing);
+            let (gathering, placed) = rayon::join(
+                || gather_batch(shared, start, &mut gathered),
+                || placing.iter_mut().try_for_each(&mut place),
+            );
+            gathering.and(placed)?;
+            placing.iter().for_each(|slice| finish(shared, slice));
+        }
+        Ok(())
+    })?;
+    edges.check_unchanged()
+}
+
+const _: () = assert!(SLICE <= BLOCK);

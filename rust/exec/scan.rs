@@ -1,0 +1,63 @@
+//! Items that workers take, each as a whole, in any order.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+use crate::base::error::{Error, Result};
+use crate::base::run::Run;
+
+/// Items of an array that a worker takes at a time.
+const CHUNK: usize = 1 << 14;
+
+/// Hands `step` each of `items`, which at most `workers` workers take in their order, with the worker's state. Returns
+/// the states; the caller combines them by an operation that does not depend on the order.
+pub fn scan<T, S: Send>(
+    run: &Run,
+    workers: usize,
+    items: impl Iterator<Item = T> + Send,
+    init: impl Fn() -> Result<S> + Sync,
+    step: impl Fn(&mut S, T) -> Result<()> + Sync,
+) -> Result<Vec<S>> {
+    let most = items.size_hint().1.unwrap_or(usize::MAX).max(1);
+    let (items, failed) = (Mutex::new(items), AtomicBool::new(false));
+    let next = || items.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+    let work = |_| {
+        let mut state = init()?;
+        while !failed.load(Relaxed)
+            && let Some(item) = next()
+        {
+            let done = step(&mut state, item).and_then(|()| run.check());
+            // Nobody takes another item. Those taken before are finished, so that of several bad records the first is
+            // found whatever the threads.
+            failed.fetch_or(done.is_err(), Relaxed);
+            done?;
+        }
+        Ok(state)
+    };
+    let workers = workers.clamp(1, run.threads()).min(most);
+    let (states, errors): (Vec<Result<S>>, Vec<_>) = run
+        .install(|| (0..workers).into_par_iter().with_max_len(1).map(work).collect::<Vec<_>>())
+        .into_iter()
+        .partition(Result::is_ok);
+    match errors.into_iter().filter_map(Result::err).min_by_key(position) {
+        Some(error) => Err(error),
+        None => Ok(states.into_iter().flatten().collect()),
+    }
+}
+
+/// Has `set` set each of `items`, which have a number, and counts them as done.
+pub fn for_each<T: Send>(items: &mut [T], run: &Run, set: impl Fn(usize, &mut T) + Sync) -> Result<()> {
+    let chunks = items.chunks_mut(CHUNK).zip((0..).step_by(CHUNK));
+    let work = |(): &mut (), (items, first): (&mut [T], usize)| {
+        items.iter_mut().zip(first..).for_each(|(item, index)| set(index, item));
+        run.advance(items.len() as u64)
+    };
+    scan(run, usize::MAX, chunks, || Ok(()), work).map(drop)
+}
+
+/// Where an error lies in the stream; errors without a place come last.
+fn position(error: &Error) -> u64 {
+    if let Error::IdOutOfRange { record, .. } = error { *record } else { u64::MAX }
+}
