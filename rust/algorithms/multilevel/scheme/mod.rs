@@ -113,7 +113,7 @@ impl Scheme {
         let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(LEAST_ATTEMPTS);
         let best = self.best(middle, caps, affordable, third, run)?;
         if !levels.is_empty() {
-            return self.uncoarsen(graph, levels, best.0, true, caps, last, run);
+            return self.uncoarsen(graph, levels, (best.0, true), caps, last, run);
         }
         run.advance(last)?;
         Ok(best)
@@ -181,7 +181,7 @@ impl Scheme {
         for (clustered, _) in &levels {
             part_of = clustered.labels(&part_of, run)?;
         }
-        self.uncoarsen(graph, levels, part_of, false, caps, 0, run)
+        self.uncoarsen(graph, levels, (part_of, false), caps, 0, run)
     }
 
     /// More parts than are made at once: blocks of parts, then the parts of each.
@@ -217,7 +217,7 @@ impl Scheme {
         let levels = self.coarsen(graph, caps, descent, run)?;
         let coarsest = levels.last().map_or(graph, |level| &level.1);
         let part_of = initial::partition(self, coarsest, caps, seed, run)?;
-        self.uncoarsen(graph, levels, part_of, false, caps, 0, run)
+        self.uncoarsen(graph, levels, (part_of, false), caps, 0, run)
     }
 
     /// Levels down to the last.
@@ -260,8 +260,7 @@ impl Scheme {
         &self,
         graph: &Graph,
         mut levels: Vec<Level>,
-        mut part_of: Buffer<u32>,
-        mut refined: bool,
+        (mut part_of, mut refined): (Buffer<u32>, bool),
         caps: &[Weight],
         units: u64,
         run: &Run,
