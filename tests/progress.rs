@@ -54,13 +54,14 @@ fn steps(entry: &Entry, of: Of, call: &Call) -> Vec<Step> {
 
 #[test]
 fn steps_keep_to_their_length_and_look_at_the_cancel_flag() {
-    const N: u64 = 1 << 20;
+    const N: u64 = 1 << 19;
     let model = Rmat::new(N, N, 1).unwrap();
     let call = Call(Graph::new(N, records(&model, 0..N, &common::run(2)).unwrap()));
     let alone = common::run(1).watched();
     degrees::scan(&call.0, &alone).unwrap();
     let limit = Duration::from_millis(250).max(10 * alone.steps()[0].longest);
-    for entry in PARTITIONERS {
+    // Restreaming is streaming again.
+    for entry in PARTITIONERS.iter().filter(|entry| !entry.name.starts_with("re")) {
         for &of in entry.of {
             let mut long = None;
             for _ in 0..3 {

@@ -102,7 +102,7 @@ for turn in range(1, 41):
     try:
         timer.join()
     except KeyboardInterrupt:
-        # Not ours: Polars, which writes the measures, hears the signal beside Python and both raise it. Without a line of
+        # Not ours: Polars, which writes the measures, hears the signal beside Python, and both raise it. Without
         # fastpart, of 300 signals sent during `LazyFrame.collect` 281 were raised twice. Saves without measures
         # (test_killed_saves.py) raise each once.
         timer.join()

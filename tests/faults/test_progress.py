@@ -1,5 +1,6 @@
 """Progress callbacks that raise, dawdle, or start work of their own."""
 
+import itertools
 import json
 import time
 
@@ -107,3 +108,17 @@ def test_it_may_partition(graph):
     assert inner
     assert all(made.assignment.tolist() == [0, 0, 0, 1, 1, 1] for made in inner)
     np.testing.assert_array_equal(part.assignment, expected.assignment)
+
+
+@pytest.mark.filterwarnings("ignore:chunk:UserWarning")
+@pytest.mark.parametrize("name", fp.partitioners.PARTITIONERS)
+def test_progress_is_real(name):
+    """Every report has a total and keeps to it, and a step never goes back."""
+    rng = np.random.default_rng(0)
+    edges, seen = rng.integers(0, 50_000, (400_000, 2), dtype=np.uint32), []
+    getattr(fp, name)(edges, 8, progress=lambda *report: seen.append(report))
+    reports = [report for report in seen if report[0] != "start"]
+    assert reports
+    assert all(0 <= done <= total and total > 0 for _, done, total in reports)
+    for (phase, done, total), after in itertools.pairwise(reports):
+        assert (phase, total) != (after[0], after[2]) or done <= after[1]
