@@ -1,7 +1,7 @@
 //! The streams of records beside the scan limit, in records per second: `cargo bench --bench edge_streams`.
 //!
 //! R-MAT, n = 2^20, 16 M records; k = 32, and 8 and 128 for HDRF; one thread and two. Degrees, clusters and memory
-//! are not counted.
+//! are not counted, but in HDRF and HEP "from degrees to loops".
 #![allow(missing_docs)] // criterion's macros make public functions
 
 use std::path::PathBuf;
@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
+use fastpart::algorithms::edge_streams::hdrf::Hdrf;
 use fastpart::algorithms::edge_streams::loads::Balance;
 use fastpart::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit, by_degree};
+use fastpart::algorithms::hep::Hep;
 use fastpart::base::buffer::Buffer;
 use fastpart::base::run::Run;
 use fastpart::edges::Record;
@@ -96,6 +98,17 @@ fn streams(criterion: &mut Criterion) {
             let name = format!("{name}, k = {k}, {threads} threads");
             bench(&mut group, name, || stream(&edges, &known, k, rule, &run));
         }
+        let whole = |name: &str| format!("{name}, k = 32, {threads} threads, from degrees to loops");
+        bench(&mut group, whole("hdrf"), || {
+            let began = Instant::now();
+            Hdrf::new(32).partition(&edges, None, &run).expect("parts");
+            began.elapsed()
+        });
+        bench(&mut group, whole("hep"), || {
+            let began = Instant::now();
+            Hep::new(32).partition(&edges, None, &run).expect("parts");
+            began.elapsed()
+        });
     }
 }
 

@@ -43,6 +43,8 @@ OPTIONS = {
     "greedy": {},
     "dbh": {},
     "dbh, seed=1": {"seed": 1},
+    "hep": {},
+    "hep, tau=1": {"tau": 1.0},
     "two_phase": {},
     "two_phase, batch=1": {"batch": 1},
     "two_phase, scoring=hdrf": {"scoring": "hdrf"},

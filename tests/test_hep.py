@@ -1,0 +1,53 @@
+"""HEP from Python: its parameters, and what it says where memory is short; `tests/hep.rs` has the oracle."""
+
+import re
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+import oracles
+
+STAR = np.array([[0, v] for v in range(1, 2001)] + [[v, v + 1] for v in range(1, 2000)])
+
+
+def test_parameters_are_kept_and_every_record_has_one_part():
+    part = fp.hep(STAR, 8, tau=3)
+    assert (part.kind, part.parameters) == ("edge", {"k": 8, "balance": 1.05, "tau": 3.0, "seed": 0})
+    assert part.cap == -(-105 * len(STAR) // 800)
+    assert (np.bincount(part.assignment, minlength=8) == part.loads).all()
+    assert part.loads.max() <= part.cap
+    evaluation = fp.evaluate(STAR, part)
+    expected = oracles.replicas(STAR.tolist(), part.assignment.tolist(), 8)
+    assert evaluation.parts["replicas"].to_list() == list(map(len, expected))
+
+
+def test_the_seed_is_that_of_the_order():
+    one, other = fp.hep(STAR, 8, seed=1), fp.hep(STAR, 8, seed=2)
+    assert (one.assignment != other.assignment).any()
+    assert (fp.hep(STAR, 8, seed=1, threads=3).assignment == one.assignment).all()
+
+
+@pytest.mark.parametrize("tau", [-1, float("nan"), "most"])
+def test_wrong_tau(tau):
+    with pytest.raises(fp.ParameterError, match=r"tau: "):
+        fp.hep(STAR, 2, tau=tau)
+
+
+def test_fit_needs_a_limit_and_says_what_it_took():
+    with pytest.raises(fp.ParameterError, match=r"tau: .*memory_limit"):
+        fp.hep(STAR, 4, tau="fit")
+    part = fp.hep(STAR, 4, tau="fit", memory_limit="64M")
+    again = fp.hep(STAR, 4, tau=part.parameters["tau"])
+    assert (again.assignment == part.assignment).all()
+
+
+def test_a_refusal_names_the_largest_tau_that_fits():
+    edges = np.random.default_rng(1).integers(0, 20_000, (2_000_000, 2), dtype=np.uint32)
+    given = {"threads": 1, "memory_limit": "40M"}
+    with pytest.raises(fp.MemoryBudgetError, match=r"tau = [0-9.]+ fits") as refused:
+        fp.hep(edges, 4, tau=100, **given)
+    largest = float(re.search(r"tau = ([0-9.]+) fits", str(refused.value))[1])
+    part = fp.hep(edges, 4, tau=largest, **given)
+    assert part.loads.sum() == len(edges)
+    assert fp.hep(edges, 4, tau="fit", **given).parameters["tau"] == largest
