@@ -44,7 +44,7 @@ def test_fit_needs_a_limit_and_says_what_it_took():
 
 def test_a_refusal_names_the_largest_tau_that_fits():
     edges = np.random.default_rng(1).integers(0, 20_000, (2_000_000, 2), dtype=np.uint32)
-    given = {"threads": 1, "memory_limit": "40M"}
+    given = {"threads": 1, "memory_limit": "16M"}
     with pytest.raises(fp.MemoryBudgetError, match=r"tau = [0-9.]+ fits") as refused:
         fp.hep(edges, 4, tau=100, **given)
     largest = float(re.search(r"tau = ([0-9.]+) fits", str(refused.value))[1])
