@@ -9,6 +9,7 @@ use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::random::Permutation;
 use crate::base::run::Run;
+use crate::sets::bits::Bits;
 use crate::sets::incidence::Incidence;
 
 /// [`Expanded::home`] of a high vertex.
@@ -60,7 +61,7 @@ struct Expansion<'a> {
     vertices: Buffer<Vertex>,
     queue: Queue,
     /// Which vertices are in the part, and a list of them.
-    inside: Buffer<u64>,
+    inside: Bits,
     members: Vec<u32>,
     present: Incidence,
     part: u32,
@@ -132,7 +133,7 @@ impl<'a> Expansion<'a> {
             entries,
             vertices,
             queue: Queue::new(n, longest)?,
-            inside: Buffer::zeroed(n / 64 + 1, "vertices of a part")?,
+            inside: Bits::new(n as u64, "vertices of a part")?,
             members: reserved(n, "vertices of a part")?,
             present: Incidence::new(n, rule.k)?,
             part: 0,
@@ -261,7 +262,7 @@ impl<'a> Expansion<'a> {
         }
         for &v in &members {
             self.vertices[v as usize].slot = NONE;
-            self.inside[v as usize / 64] = 0;
+            self.inside.clear_around(v, v);
             self.look(1)?;
         }
         self.queue.clear();
@@ -274,11 +275,11 @@ impl<'a> Expansion<'a> {
     /// Drops the entries of the list of `v` that are inside.
     fn compact(&mut self, v: u32) {
         let list = self.list(v);
-        let (mut kept, inside) = (list.start, &self.inside[..]);
+        let (mut kept, inside) = (list.start, &self.inside);
         for index in list {
             let u = self.entries[index];
             self.entries[kept] = u;
-            kept += usize::from(!is_inside(inside, u));
+            kept += usize::from(!inside.contains(u));
         }
     }
 
@@ -338,13 +339,13 @@ impl<'a> Expansion<'a> {
 
     #[inline(always)]
     fn enter(&mut self, v: u32) {
-        self.inside[v as usize / 64] |= 1 << (v % 64);
+        self.inside.insert(v);
         self.members.push(v);
     }
 
     #[inline(always)]
     fn is_inside(&self, v: u32) -> bool {
-        is_inside(&self.inside, v)
+        self.inside.contains(v)
     }
 
     #[inline(always)]
@@ -360,16 +361,11 @@ impl<'a> Expansion<'a> {
 
 /// Collects the vertices that are inside, or those that are not, without a branch that nobody can predict.
 #[inline(always)]
-fn select(vertices: &[u32], inside: &[u64], wanted: bool, into: &mut [u32; CHUNK]) -> usize {
+fn select(vertices: &[u32], inside: &Bits, wanted: bool, into: &mut [u32; CHUNK]) -> usize {
     let mut count = 0;
     for &v in vertices {
         into[count] = v;
-        count += usize::from(is_inside(inside, v) == wanted);
+        count += usize::from(inside.contains(v) == wanted);
     }
     count
-}
-
-#[inline(always)]
-fn is_inside(inside: &[u64], v: u32) -> bool {
-    inside[v as usize / 64] >> (v % 64) & 1 == 1
 }
