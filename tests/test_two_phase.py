@@ -156,7 +156,7 @@ def test_memory_that_does_not_suffice_names_the_way_out(tmp_path):
     edges = np.array([[v, (v + 1) % 5] for v in range(5)] * 100_000)
     needed = 30_000_000
     with pytest.raises(fp.MemoryBudgetError, match="out="):
-        fp.two_phase(edges, 300, memory_limit=needed // 2)
+        fp.two_phase(edges, 300, memory_limit=needed // 4)
     assert len(fp.two_phase(edges, 300, memory_limit=needed, out=tmp_path / "parts.npy")) == 500_000
 
 
