@@ -5,7 +5,7 @@
 //! repeated pairs are dropped or the rest is shuffled, in this order. The target gets its name when it is complete; with
 //! `relabel`, so does, just before, `TARGET.ids.npy` (uint64: row = new id, value = original id).
 //!
-//! **Memory.** The buffers of [`super::text`] (other input needs less), and with `relabel` up to 256 MB of table and 20
+//! **Memory.** The buffers of [`text`] (other input needs less), and with `relabel` up to 256 MB of table and 20
 //! to 39 bytes for each id beyond it; then, without these, that of [`crate::exec::shuffle`].
 //!
 //! **Disk.** The output; to drop repeated pairs or to shuffle, beside it the records once more or (for both) twice, and
@@ -40,7 +40,7 @@ use crate::exec::shuffle::shuffle;
 pub enum Format {
     /// An edge list as text, whatever its name.
     Text,
-    /// A METIS graph; see [`super::metis`].
+    /// A METIS graph; see [`metis`].
     Metis,
     /// A file of the 2PS and HEP programs, with their header of 12 bytes.
     Binedgelist,
