@@ -18,7 +18,7 @@ pub const HIGH: u32 = NONE - 1;
 /// Entries of a list that are looked at together.
 const CHUNK: usize = 64;
 /// How many vertices ahead of its use memory is asked for.
-const AHEAD: usize = 6;
+const AHEAD: usize = 4;
 /// Cache lines of a list that are asked for; the processor follows longer ones by itself.
 const LINES: usize = 3;
 /// Entries or vertices between two looks at the cancel flag.

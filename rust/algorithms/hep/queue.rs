@@ -2,17 +2,18 @@
 //!
 //! A stack for each degree. A vertex whose degree falls is pushed again, and its old entry, which
 //! [`Vertex::slot`] no longer names, is dropped where it is met. All entries lie in one arena in the order of their
-//! pushes, so that a push touches no vertex but its own; when the arena is full, the dropped ones are squeezed out.
+//! pushes, so that a push touches no vertex but its own. When the arena is full, the dropped ones are squeezed out.
 
 use bytemuck::Zeroable;
 
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
+use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 
-/// Entries beyond those of waiting vertices before the arena is squeezed.
-const SLACK: usize = 1 << 15;
+/// How many entries ahead of its use a vertex is asked for.
+const AHEAD: usize = 16;
 /// Entries between two looks at the cancel flag.
 const CHECK_EVERY: usize = 1 << 16;
 
@@ -36,8 +37,6 @@ pub struct Queue {
     /// Vertices, and the entry below each in its stack.
     arena: Buffer<[u32; 2]>,
     filled: usize,
-    /// From so many entries on the arena is squeezed.
-    full: usize,
     tops: Buffer<u32>,
     /// No stack below has entries.
     lowest: usize,
@@ -47,15 +46,15 @@ pub struct Queue {
 impl Queue {
     /// Bytes for `n` vertices of at most `longest` entries.
     pub fn memory(n: u64, longest: u64) -> u64 {
-        8 * room(n as usize, longest as usize) as u64 + 4 * (longest + 1)
+        8 * room(n) + 4 * (longest + 1)
     }
 
     /// An empty queue of up to `n` vertices of at most `longest` entries.
     pub fn new(n: usize, longest: usize) -> Result<Self> {
         let mut tops = Buffer::zeroed(longest + 1, "queue")?;
         tops.fill(NONE);
-        let arena = Buffer::zeroed(room(n, longest), "queue")?;
-        Ok(Self { arena, filled: 0, full: SLACK, tops, lowest: longest + 1, waiting: 0 })
+        let arena = Buffer::zeroed(room(n as u64) as usize, "queue")?;
+        Ok(Self { arena, filled: 0, tops, lowest: longest + 1, waiting: 0 })
     }
 
     /// Puts `v` where its external degree belongs.
@@ -69,7 +68,7 @@ impl Queue {
         self.tops[key] = self.filled as u32;
         self.lowest = self.lowest.min(key);
         self.filled += 1;
-        if self.filled < self.full { Ok(()) } else { self.squeeze(vertices, run) }
+        if self.filled < self.arena.len() { Ok(()) } else { self.squeeze(vertices, run) }
     }
 
     /// Takes the first.
@@ -86,6 +85,7 @@ impl Queue {
             }
             let [v, below] = self.arena[top as usize];
             self.tops[self.lowest] = below;
+            prefetch(&self.arena, below as usize);
             let slot = &mut vertices[v as usize].slot;
             if *slot == top {
                 *slot = NONE;
@@ -95,9 +95,10 @@ impl Queue {
         }
     }
 
-    /// Forgets who waits; their slots are emptied by the caller.
+    /// Forgets all entries; the slots of those who wait are emptied by the caller.
     pub fn clear(&mut self) {
-        self.waiting = 0;
+        self.tops.fill(NONE);
+        (self.filled, self.lowest, self.waiting) = (0, self.tops.len(), 0);
     }
 
     /// Drops the entries that no vertex names.
@@ -106,6 +107,9 @@ impl Queue {
         self.tops.fill(NONE);
         let mut kept = 0;
         for index in 0..self.filled {
+            if let Some(later) = self.arena.get(index + AHEAD) {
+                prefetch(vertices, later[0] as usize);
+            }
             let v = self.arena[index][0];
             let Vertex { external, slot, .. } = &mut vertices[v as usize];
             if *slot == index as u32 {
@@ -119,12 +123,11 @@ impl Queue {
             }
         }
         self.filled = kept;
-        self.full = (2 * kept.max(self.tops.len()) + SLACK).min(self.arena.len());
         Ok(())
     }
 }
 
 /// Entries of the arena: twice those that can wait, as far as 32 bits number them.
-fn room(n: usize, longest: usize) -> usize {
-    (2 * n.max(longest + 1) + SLACK).min(NONE as usize)
+fn room(n: u64) -> u64 {
+    (2 * n + 1).min(NONE.into())
 }
