@@ -58,8 +58,8 @@ impl Kind {
             "symmetric" => Ok(Kind::Symmetric),
             "directed" => Ok(Kind::Directed),
             _ => Err(Error::parameter(
-                "kind",
-                format!("unknown kind {name:?}; known are undirected, symmetric, directed"),
+                "directedness",
+                format!("unknown value {name:?}; known are undirected, symmetric, directed"),
             )),
         }
     }
