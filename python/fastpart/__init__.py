@@ -76,8 +76,9 @@ __all__ = [
     "generate",
     "home_parts",
     "info",
-    "open_partition",
     "open_graph",
+    "open_partition",
+    "store",
     "train",
     *PARTITIONERS,
 ]
