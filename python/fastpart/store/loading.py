@@ -42,9 +42,9 @@ def open_partition(
     source : path
         A file, by suffix, or a partition directory.
     graph : path, array or Graph, optional
-        The graph: a partition of another one is refused.
+        The graph. A partition of another graph is refused.
     k : int, optional
-        Number of parts, for ``.npy`` and ``.txt``, which do not store it. Default: the largest part + 1.
+        Number of parts. ``.npy`` and ``.txt`` do not store it. Default: the largest part + 1.
     of : {"vertices", "edges"}, optional
         For ``.npy`` and ``.txt``. Default "vertices"; "edges" if the array holds uint8 or int16, as edge partitions do.
     threads, memory_limit, progress
@@ -61,12 +61,12 @@ def open_partition(
     GraphFormatError
         The content is not a partition, contradicts itself, or belongs to another graph.
     FileNotFoundError
-        With the path; if only ``.NAME.old-*`` is left of an interrupted replacement, the text says how to restore it.
+        With the path. If an interrupted replacement left only ``.NAME.old-*``, the text says how to restore it.
 
     Notes
     -----
-    Nothing in a file is executed or believed unchecked. One limit: Polars reads Parquet, and some damaged pages make it
-    abort the process; for files that others may have tampered with, use the other formats.
+    Nothing in a file is executed, and everything is checked. One limit: Polars reads Parquet, and some damaged pages
+    make it abort the process. Use the other formats for files that others may have tampered with.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _json(file: Path, text: str | bytes) -> dict[str, Any]:
 
 
 def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> Partition:
-    """Make a partition of an array and what a manifest says of it, believing neither."""
+    """Make a partition of an array and a manifest, both of which are checked."""
     try:
         cls = _CLASSES[parameters.choice("of", stored.get("of"), _CLASSES)]
         partition = cls(array, parameters.parts(stored.get("k")))
