@@ -1,4 +1,4 @@
-//! Every way in which fastpart refuses or fails, with the path, offset or parameter, and the remedy.
+//! Every error of fastpart, with the path, offset or parameter, and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};

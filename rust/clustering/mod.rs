@@ -1,4 +1,4 @@
-//! Clusters of vertices: what SIGMA and 2PS map to parts, and users ask for by themselves.
+//! Clusters of vertices. SIGMA and 2PS map them to parts, and users can request them.
 
 pub mod bounded;
 pub mod hollocou;

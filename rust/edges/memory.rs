@@ -1,4 +1,4 @@
-//! Edges that lie in memory: numpy arrays, torch tensors, Polars columns.
+//! Edges in memory: numpy arrays, torch tensors, Polars columns.
 
 use std::ops::Range;
 

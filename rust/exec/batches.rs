@@ -1,9 +1,9 @@
 //! Decisions about vertices in a fixed order, in batches.
 //!
-//! A *batch* is decided by all threads against the state that the batch before left; then the decisions are committed
-//! in order, by one thread, which checks each against the state as it has become. With a batch of 1 every vertex meets
-//! the state that the one before left: the sequential rule. So the result depends on the size of the batches, never
-//! on the threads.
+//! All threads decide about the vertices of a *batch* against the state after the batch before. Then one thread
+//! commits the decisions in order. It checks each against the current state. With a batch of 1 every vertex is
+//! decided in the state that the vertex before left, which is the sequential rule. So the result depends on the
+//! size of the batches and never on the threads.
 
 use std::sync::Mutex;
 

@@ -1,9 +1,9 @@
 //! A state that follows the records in stream order, in batches.
 //!
-//! **Algorithm.** All threads drop, against the state that the batch before left, the records of a batch that would change
-//! nothing; the others are committed in stream order, by one thread, against the state as it becomes. With a batch of 1
-//! every record meets the state that the one before left: the sequential rule. So the result depends on the size of the
-//! batches, which is a function of the number of records, never on the threads.
+//! **Algorithm.** All threads look at the records of a batch, against the state after the batch before, and drop
+//! those that would change nothing. One thread commits the others in stream order against the current state. With a
+//! batch of 1 every record is decided in the state that the record before left, which is the sequential rule. The
+//! size of the batches is a function of the number of records. So the result never depends on the threads.
 //!
 //! **Memory.** The records of the largest batch, twice.
 

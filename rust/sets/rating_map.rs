@@ -1,7 +1,7 @@
-//! Sums of weights by cluster, in a table that fits the neighbourhood at hand instead of the graph.
+//! Sums of weights by cluster, in a table sized for one neighbourhood instead of the graph.
 //!
-//! An array with an item for each cluster costs a miss of the cache per neighbour; a table of twice the neighbourhood
-//! stays in the first level for all but hubs.
+//! An array with an item for each cluster costs a cache miss per neighbour. A table of twice the neighbourhood
+//! stays in the first-level cache for all vertices but hubs.
 
 /// Clusters up to which each has a slot of its own.
 const SMALL: usize = 1 << 14;

@@ -1,7 +1,8 @@
-//! The seed partitioner: [`crate::algorithms::multilevel`] on the graph of one chunk, whose vertices are numbered densely.
+//! The seed partitioner: [`crate::algorithms::multilevel`] on the graph of one chunk, whose vertices are numbered
+//! densely.
 //!
-//! The graph of a large chunk is never held: its vertices are clustered first, and the clusters are partitioned; the
-//! decisions of GREM itself, over and over, then refine the finest level.
+//! The graph of a large chunk is never held. Its vertices are clustered first, and the clusters are partitioned.
+//! The repeated decisions of GREM itself then refine the finest level.
 
 use super::clusters;
 use super::entries::Entries;

@@ -1,8 +1,9 @@
-//! The vertices that wait for expansion: the least external degree first, of equal ones the last to get it.
+//! The vertices that wait for expansion, by ascending external degree. Among equal degrees the last one to get its
+//! degree comes first.
 //!
-//! A stack for each degree. A vertex whose degree falls is pushed again, and its old entry, which
-//! [`Vertex::slot`] no longer names, is dropped where it is met. All entries lie in one arena in the order of their
-//! pushes, so that a push touches no vertex but its own. When the arena is full, the dropped ones are squeezed out.
+//! Each degree has a stack. A vertex whose degree falls is pushed again. Its old entry, which [`Vertex::slot`] no
+//! longer names, is dropped when it is reached. All entries are in one arena in the order of their pushes, so that
+//! a push touches no vertex but its own. When the arena is full, it is compacted: dropped entries are removed.
 
 use bytemuck::Zeroable;
 

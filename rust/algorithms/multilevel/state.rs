@@ -1,4 +1,4 @@
-//! A partition in the making, and what every vertex would gain by moving.
+//! A partition while it is improved, and what every vertex would gain by moving.
 
 use super::graph::{Graph, Weight};
 use crate::base::buffer::Buffer;

@@ -1,7 +1,7 @@
-//! The lines of an edge list: bytes to ids, and what is wrong with a line that holds none.
+//! The lines of an edge list: from bytes to ids, or to what is wrong with a line.
 //!
-//! Two steps, so that the hot one stays small: [`record`] knows only lines that are right; every other line goes
-//! to [`other`], which tells comments and headers from faults and explains these.
+//! There are two steps, so that the hot one stays small. [`record`] accepts only correct records. Every other line
+//! goes to [`other`], which separates comments and headers from errors and explains the errors.
 
 use crate::edges::decode::WideRecord;
 
