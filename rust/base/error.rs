@@ -74,7 +74,7 @@ pub enum Error {
         what: String,
     },
 
-    /// The input is too large for the types or for the caps asked for.
+    /// The input is too large for the types or for the requested caps.
     #[error("{0}")]
     Capacity(String),
 
@@ -100,7 +100,7 @@ pub enum Error {
     MemoryRefused {
         /// What it was for.
         what: String,
-        /// Bytes asked for.
+        /// Bytes requested.
         needed: u64,
     },
 

@@ -27,7 +27,7 @@ use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::Result;
 use crate::base::run::Run;
 
-/// An assignment in the making.
+/// An assignment while vertices are placed.
 pub struct Placing<'a> {
     part_of: Buffer<u32>,
     parts: Parts,
@@ -49,7 +49,7 @@ impl<'a> Placing<'a> {
         Ok(Self::resume(part_of, balance_on.parts(k, cap)?, 0, balance_on, run))
     }
 
-    /// An assignment that somebody else began, with the loads in `parts`; `left` vertices, without a part, fitted
+    /// An assignment begun elsewhere, with the loads in `parts`; `left` vertices, without a part, fitted
     /// nowhere.
     pub fn resume(
         part_of: Buffer<u32>,

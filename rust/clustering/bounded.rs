@@ -25,10 +25,10 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec::follow::{Follower, follow};
 use crate::exec::scan::for_each;
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
-/// What a record needs to know of a vertex.
+/// The state of a vertex that a record reads.
 #[derive(Debug, Clone, Copy, bytemuck::Zeroable)]
 #[repr(C, align(8))]
 pub struct Member {

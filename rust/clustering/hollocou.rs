@@ -35,10 +35,10 @@ pub const BYTES_PER_VERTEX: u64 = 32;
 /// Buffers that do not depend on the graph.
 const FIXED_BYTES: u64 = 8 << 20;
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
-/// What a record needs to know of a vertex, in a quarter of a cache line.
+/// The state of a vertex that a record reads, in a quarter of a cache line.
 #[derive(Debug, bytemuck::Zeroable)]
 #[repr(C, align(16))]
 pub struct Vertex {
@@ -109,7 +109,7 @@ impl Hollocou {
         Self { max_volume, passes: 1, batch: None }
     }
 
-    /// A bound on volumes for users who name none: 1/32 of all volume, in small graphs 1/sqrt(n) of it.
+    /// The default bound on volumes: 1/32 of all volume, in small graphs 1/sqrt(n) of it.
     pub fn usual_volume(n: u64, edges: u64) -> u64 {
         (2.0 * edges as f64 / (n as f64).sqrt().clamp(1.0, 32.0)) as u64
     }

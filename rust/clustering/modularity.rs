@@ -51,7 +51,7 @@ const SHARE_OF_PLACED: usize = 16;
 const MAX_ROUNDS: u32 = 10;
 /// A round that gains less than one part in so many of the total ends the search.
 const LEAST_SHARE: i128 = 20;
-/// How many neighbours ahead memory is asked for.
+/// How many neighbours ahead data is prefetched.
 const AHEAD: usize = 16;
 
 /// Parameters of modularity clustering.
@@ -306,7 +306,7 @@ impl Decider for State<'_> {
         let neighbours = self.csr.neighbours(v);
         ties.begin_growing(neighbours.len());
         let mut waits = false;
-        // In the first pass nobody after v is placed.
+        // In the first pass no vertex after v is placed.
         let unplaced = self.cluster_of[v as usize] == NONE;
         for (index, &u) in neighbours.iter().enumerate() {
             if unplaced && u > v {

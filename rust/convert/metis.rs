@@ -93,7 +93,7 @@ enum Within {
     Return,
 }
 
-/// The automaton: everything it knows of the bytes before.
+/// The automaton: its state after the bytes before.
 struct Parser<'a> {
     path: &'a Path,
     records: Vec<WideRecord>,

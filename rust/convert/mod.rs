@@ -36,7 +36,7 @@ use crate::edges::file::{Layout, open_regular};
 use crate::edges::temporary::TempRecords;
 use crate::exec::shuffle::shuffle;
 
-/// What the input is said to be, where its bytes and its name do not.
+/// The format of the input, if its bytes and its name do not tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// An edge list as text, whatever its name.
@@ -96,7 +96,7 @@ pub struct Converted {
     pub loops: u64,
     /// See [`crate::graph::checksum`].
     pub checksum: String,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 

@@ -133,7 +133,7 @@ impl EdgeFile {
         self.n = n;
     }
 
-    /// Where the file lies.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

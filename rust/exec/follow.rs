@@ -22,14 +22,14 @@ const LARGEST_BATCH: u64 = 1 << 16;
 /// Records that one thread filters at a time.
 const SLICE: u64 = 1 << 13;
 
-/// What follows the records.
+/// A state that follows the records.
 pub trait Follower: Send + Sync {
     /// Keeps, in place of what `survivors` held, the records that may change something in the state as it is. Meets each
     /// record once.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>);
-    /// Carries out what the records change, in order.
+    /// Commits what the records change, in order.
     fn commit(&mut self, records: &[Record]);
-    /// Meets and commits each record.
+    /// Filters and commits each record.
     fn follow(&mut self, records: &[Record]) {
         self.commit(records);
     }
@@ -40,7 +40,7 @@ pub fn largest_batch(batch: Option<u64>, m: u64) -> u64 {
     batch.unwrap_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }).min(m)
 }
 
-/// Has `follower` follow `edges`, in batches of `batch` records (`None`: chosen by their number).
+/// `follower` follows `edges`, in batches of `batch` records (`None`: chosen by their number).
 pub fn follow<F: Follower>(
     follower: &mut F,
     edges: &dyn EdgeStream,

@@ -26,7 +26,7 @@ pub fn memory(m: u64, each: u64) -> u64 {
     2 * m.min(BATCH) * each
 }
 
-/// Has `place` meet all records of `edges` in order, slice by slice. `gather` fills a slice with what it needs of a range
+/// Calls `place` on all records of `edges` in order, slice by slice. `gather` fills a slice with what it needs of a range
 /// of records, from what `shared` says of them; `finish` tells `shared` what became of them.
 pub fn pipeline<T: Sync + Send, S: Default + Send>(
     edges: &dyn EdgeStream,

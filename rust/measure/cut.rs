@@ -26,7 +26,7 @@ pub const DENSE_PARTS: u32 = 4096;
 /// Up to this many parts every worker has a matrix of its own.
 const PRIVATE_PARTS: usize = 256;
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
 /// Where the records of a graph lie in a vertex partition.

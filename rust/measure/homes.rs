@@ -45,7 +45,7 @@ use crate::partition::VertexPartition;
 const SLOTS: u64 = 4;
 /// The least number of slots: what one vertex takes at most.
 const LEAST_SLOTS: u64 = MAX_PARTS;
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
 /// Bytes that [`home_parts`] takes for `n` vertices.

@@ -67,7 +67,7 @@ impl LocalSet {
     pub fn number(&mut self) -> u64 {
         let (mut total, mut from) = (0_u64, 0);
         while let Some(word) = self.next_word(from) {
-            // Whoever has more than 2^32 members refuses them.
+            // Callers refuse more than 2^32 members.
             self.below[word] = total as u32;
             total += u64::from(self.members.words()[word].count_ones());
             from = word + 1;

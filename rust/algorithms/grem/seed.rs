@@ -17,7 +17,7 @@ use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 
-/// The multilevel partitioner needs room to move, and gets this much beside a part's share of the vertices.
+/// Slack that the multilevel partitioner gets beside a part's share of the vertices.
 const SLACK: f64 = 1.03;
 /// Entries up to which a graph is partitioned with all the care there is, whatever comes after.
 const SMALL: usize = 1 << 18;

@@ -13,7 +13,7 @@ use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 
-/// How many entries ahead of its use a vertex is asked for.
+/// How many entries ahead of its use a vertex is prefetched.
 const AHEAD: usize = 16;
 /// Entries between two looks at the cancel flag.
 const CHECK_EVERY: usize = 1 << 16;
@@ -96,7 +96,7 @@ impl Queue {
         }
     }
 
-    /// Forgets all entries; the slots of those who wait are emptied by the caller.
+    /// Removes all entries. The caller empties the slots of the vertices in the queue.
     pub fn clear(&mut self) {
         self.tops.fill(NONE);
         (self.filled, self.lowest, self.waiting) = (0, self.tops.len(), 0);

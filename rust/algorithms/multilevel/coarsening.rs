@@ -24,7 +24,7 @@ use crate::capacity::bounds::{fits, minus, plus};
 use crate::sets::groups::Groups;
 use crate::sets::rating_map::RatingMap;
 
-/// What a vertex likes about a cluster. None is the best for all graphs.
+/// How a vertex rates a cluster. No rating is the best for all graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rating {
     /// The weight of the edges to it.
@@ -46,7 +46,7 @@ impl Rating {
 /// How to cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct Coarsening {
-    /// What vertices like.
+    /// How vertices rate clusters.
     pub rating: Rating,
     /// What a cluster may weigh.
     pub cap: Weight,
@@ -129,7 +129,7 @@ struct State<'a> {
     /// First and second weight of each cluster; the second only under two bounds.
     sizes: Buffer<u32>,
     seconds: Buffer<u64>,
-    /// Weight of the edges from the vertex at hand to each cluster.
+    /// Weight of the edges from the current vertex to each cluster.
     ratings: RatingMap,
 }
 
@@ -184,7 +184,7 @@ impl State<'_> {
         self.set_load(v, [0; 2]);
     }
 
-    /// Moves `v` to the cluster that it likes best; whether it moved.
+    /// Moves `v` to the cluster with the best rating; whether it moved.
     fn visit(&mut self, v: u32) -> bool {
         let own = self.cluster_of[v as usize];
         let (weight, cap) = (self.graph.weight(v), self.how.cap);

@@ -83,7 +83,7 @@ pub struct TwoPhase {
     pub batch: Option<u64>,
 }
 
-/// What the second phase needs to know of a vertex, in a quarter of a cache line.
+/// The state of a vertex in the second phase, in a quarter of a cache line.
 #[derive(Debug, Clone, Copy, bytemuck::Zeroable)]
 #[repr(C, align(16))]
 struct Vertex {
@@ -149,7 +149,7 @@ impl TwoPhase {
     }
 }
 
-/// Gives each cluster a part, and each vertex what it has to know of its cluster.
+/// Gives each cluster a part, and each vertex the part and volume of its cluster.
 fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
     let Bounded { members, volumes, count, .. } = clusters;
     run.begin("clusters to parts", u64::from(count) + members.len() as u64);
@@ -158,7 +158,7 @@ fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
     let mut vertices: Buffer<Vertex> = Buffer::zeroed(members.len(), "vertices")?;
     for_each(&mut vertices, run, |v, vertex| {
         let member = &members[v];
-        // A vertex without records has no cluster, and no record will ask for its part.
+        // A vertex without records has no cluster, and no record uses its part.
         if let Some(&part) = parts.get(member.cluster as usize) {
             *vertex = Vertex { degree: member.degree, part, volume: volumes[member.cluster as usize] };
         }

@@ -48,7 +48,7 @@ pub(crate) struct Repaired {
     pub dealt: bool,
 }
 
-/// Sees to it that the parts keep the `caps`, or as little more volume as can be reached.
+/// Makes the parts keep the `caps`, or exceed the cap on volume as little as can be reached.
 pub(crate) fn repair(
     csr: &Csr,
     parts: &mut [u32],

@@ -156,7 +156,7 @@ fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Past the separator at `at`: blanks around at most one comma or semicolon, for two of them enclose an empty field.
+/// The end of the separator at `at`: blanks around at most one comma or semicolon. Two of them enclose an empty field.
 #[inline(always)]
 fn skip_separator(text: &[u8], at: usize) -> usize {
     let at = skip_blanks(text, at);
@@ -166,7 +166,7 @@ fn skip_separator(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// The place of the line's end; `None` if a control byte that has no business there comes first.
+/// The place of the line's end; `None` if a forbidden control byte comes first.
 fn skip_rest(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match text.get(at) {

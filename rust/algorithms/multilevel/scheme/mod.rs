@@ -27,7 +27,7 @@ use crate::base::error::{Error, Result};
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
 
-/// Parts that are made at once: every vertex knows its ties to each.
+/// Parts that are made at once: every vertex stores its connection to each.
 pub const MOST_PARTS: usize = 64;
 /// The part of the entries below which several attempts are made.
 const FEW: usize = 12;
