@@ -89,10 +89,10 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
         run,
         workers,
         0..buckets as usize,
-        || Ok((FxHashSet::default(), Vec::new())),
-        |(seen, buf), bucket| {
+        || Ok(FxHashSet::default()),
+        |seen, bucket| {
             seen.clear();
-            spilled.read(bucket, buf, run, |entries| {
+            spilled.read(bucket, run, |entries| {
                 // An error instead of an abort where the system refuses memory.
                 let refused = |_| Error::MemoryRefused { what: "finding duplicates".into(), needed: SET };
                 seen.try_reserve(entries.len()).map_err(refused)?;

@@ -47,6 +47,24 @@ pub fn scan<T, S: Send>(
     }
 }
 
+/// What `make` makes of each of the numbers below `count`, in their order.
+pub fn map<T: Send, S: Send>(
+    run: &Run,
+    workers: usize,
+    count: usize,
+    init: impl Fn() -> Result<S> + Sync,
+    make: impl Fn(&mut S, usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let init = || Ok((init()?, Vec::new()));
+    let states = scan(run, workers, 0..count, init, |(state, made), index| {
+        made.push((index, make(state, index)?));
+        Ok(())
+    })?;
+    let mut made: Vec<(usize, T)> = states.into_iter().flat_map(|(_, made)| made).collect();
+    made.sort_unstable_by_key(|&(index, _)| index);
+    Ok(made.into_iter().map(|(_, made)| made).collect())
+}
+
 /// Has `set` set each of `items`, which have a number, and counts them as done.
 pub fn for_each<T: Send>(items: &mut [T], run: &Run, set: impl Fn(usize, &mut T) + Sync) -> Result<()> {
     let chunks = items.chunks_mut(CHUNK).zip((0..).step_by(CHUNK));

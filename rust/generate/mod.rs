@@ -13,6 +13,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use crate::base::buffer::zeros;
 use crate::base::error::{Error, Result};
 use crate::base::output::AtomicFile;
 use crate::base::run::Run;
@@ -50,8 +51,7 @@ pub trait Generator: Sync {
 
 /// The records `range`, made by all threads of `run`.
 pub fn records(generator: &dyn Generator, range: Range<u64>, run: &Run) -> Result<Vec<Record>> {
-    let mut records = crate::base::buffer::reserved((range.end - range.start) as usize, "generated records")?;
-    records.resize((range.end - range.start) as usize, [0; 2]);
+    let mut records = zeros((range.end - range.start) as usize, "generated records")?;
     run.install(|| {
         records.par_chunks_mut(STEP).enumerate().try_for_each(|(chunk, records)| {
             generator.fill(range.start + (chunk * STEP) as u64, records);

@@ -25,12 +25,13 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::{Generator, below_max_vertices};
-use crate::base::buffer::reserved;
+use crate::base::buffer::zeros;
 use crate::base::error::{Error, Result};
 use crate::base::output::AtomicFile;
 use crate::base::random::{Random, splitmix64};
 use crate::base::run::Run;
 use crate::edges::{Record, npy};
+use crate::exec::scan::for_each;
 
 /// Probability that a record is drawn within a class.
 const INSIDE: f64 = 0.8;
@@ -92,16 +93,8 @@ impl Planted {
     pub fn labels(&self, run: &Run) -> Result<Vec<i64>> {
         run.require(8 * self.n, "labels of the generated vertices")?;
         run.begin("labels", self.n);
-        let mut labels = reserved(self.n as usize, "labels")?;
-        labels.resize(self.n as usize, 0_i64);
-        run.install(|| {
-            labels.par_chunks_mut(VERTICES).enumerate().try_for_each(|(chunk, labels)| {
-                for (label, vertex) in labels.iter_mut().zip((chunk * VERTICES) as u32..) {
-                    *label = self.class(vertex) as i64;
-                }
-                run.advance(labels.len() as u64)
-            })
-        })?;
+        let mut labels = zeros(self.n as usize, "labels")?;
+        for_each(&mut labels, run, |vertex, label| *label = self.class(vertex as u32) as i64)?;
         Ok(labels)
     }
 

@@ -23,7 +23,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::base::buffer::reserved;
+use crate::base::buffer::zeros;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::capacity::validate_parts;
@@ -136,13 +136,6 @@ fn over_vertices<S: Send>(
         run.advance(range.len() as u64)?;
         step(state, range)
     })
-}
-
-/// `len` zeros, or an error instead of an abort.
-fn zeros(len: usize, what: &str) -> Result<Vec<u64>> {
-    let mut items = reserved(len, what)?;
-    items.resize(len, 0);
-    Ok(items)
 }
 
 #[cfg(test)]

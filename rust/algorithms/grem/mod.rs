@@ -50,7 +50,7 @@ use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::EdgeStream;
 use crate::edges::temporary::TempRecords;
 use crate::exec::pass::blocks;
-use crate::exec::scan::scan;
+use crate::exec::scan::map;
 use crate::exec::shuffle::shuffle;
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
@@ -303,16 +303,12 @@ impl Grem {
                     Mutex::new(room)
                 })
                 .collect();
-            let solve = |solved: &mut Vec<Problem>, index: usize| {
+            let solve = |(): &mut (), index: usize| {
                 let mut room = rooms[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                solved.extend(self.solve(level, &problems[index], &mut room)?);
-                Ok(())
+                self.solve(level, &problems[index], &mut room)
             };
-            next.extend(
-                scan(run, workers, 0..problems.len(), || Ok(Vec::new()), solve)?.into_iter().flatten(),
-            );
+            next.extend(map(run, workers, problems.len(), || Ok(()), solve)?.into_iter().flatten());
         }
-        next.sort_unstable_by_key(|problem: &Problem| problem.first);
         self.apply(problems, &offsets, assignment, run)?;
         Ok(next)
     }
