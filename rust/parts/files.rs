@@ -7,11 +7,10 @@ use std::marker::PhantomData;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use bytemuck::Pod;
-
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 use crate::edges::npy;
+use crate::edges::npy::Item;
 
 /// Bytes of the header of every one-dimensional array, however long.
 pub const HEADER: u64 = 128;
@@ -25,20 +24,6 @@ const AT_ONCE: usize = 1 << 20;
 /// The folder of a part.
 pub fn part_folder(into: &Path, part: usize) -> PathBuf {
     into.join(format!("part-{part:05}"))
-}
-
-/// A type of items in a `.npy` file.
-pub trait Item: Pod {
-    /// The type's name in the header.
-    const DESCR: &'static str;
-}
-
-impl Item for i32 {
-    const DESCR: &'static str = "<i4";
-}
-
-impl Item for i64 {
-    const DESCR: &'static str = "<i8";
 }
 
 /// Where an [`ArrayFile`] begins to write.

@@ -244,9 +244,3 @@ fn column(array: &Bound<'_, PyUntypedArray>) -> PyResult<Column> {
     let stride = array.strides().first().copied().unwrap_or(0);
     Ok(Column { start, stride, id_type, swapped: dtype.is_native_byteorder() == Some(false) })
 }
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<EdgeSource>()?;
-    module.add_function(wrap_pyfunction!(super::run::memory_budget, module)?)?;
-    module.add_function(wrap_pyfunction!(super::run::default_threads, module)?)
-}
