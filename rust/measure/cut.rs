@@ -50,11 +50,6 @@ impl Cut {
     pub fn volume(&self) -> Vec<u64> {
         self.internal.iter().zip(&self.cut).map(|(internal, cut)| 2 * internal + cut).collect()
     }
-
-    /// Number of records whose ends lie in two parts.
-    pub fn cut_records(&self) -> u64 {
-        self.cut.iter().sum::<u64>() / 2
-    }
 }
 
 /// The cut matrix of many parts: record counts of those pairs of parts that have any, each pair once.

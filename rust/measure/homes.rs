@@ -27,12 +27,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 
+use super::validate_records;
 use crate::base::NONE;
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::{Error, Result};
 use crate::base::prefetch::prefetch_ends;
 use crate::base::run::Run;
-use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last, validate_parts};
+use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass::pass;
 use crate::graph::degrees;
@@ -65,11 +66,7 @@ pub fn home_parts<P: Copy + Into<i32> + Sync>(
     run: &Run,
 ) -> Result<VertexPartition> {
     let (n, m) = (edges.num_vertices(), edges.num_edges());
-    validate_parts(k)?;
-    if assignment.len() as u64 != m {
-        let what = format!("{} entries for {m} records; it belongs to another graph", assignment.len());
-        return Err(Error::parameter("assignment", what));
-    }
+    validate_records(edges, assignment, k)?;
     run.require(memory(n).max(degrees::memory(edges, run)), format!("home parts of {n} vertices"))?;
     let Degrees { mut degree, loops, checksum } = degrees::scan(edges, run)?;
     if loops > 0 {

@@ -16,10 +16,10 @@ use super::{Kind, PartSizes, check_records, in_degrees};
 use crate::base::buffer::{Buffer, shared, zeros};
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
-use crate::capacity::validate_parts;
 use crate::edges::{BLOCK, EdgeStream};
 use crate::exec::pass::pass;
 use crate::exec::spill::spill_edges;
+use crate::measure::validate_records;
 use crate::sets::ranked::LocalSet;
 use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
 
@@ -32,13 +32,9 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
     into: &Path,
     run: &Run,
 ) -> Result<Vec<PartSizes>> {
-    validate_parts(k)?;
+    validate_records(edges, assignment, k)?;
     check_records(edges)?;
     let (n, m) = (edges.num_vertices(), edges.num_edges());
-    if assignment.len() as u64 != m {
-        let what = format!("{} entries for {m} records; it belongs to another graph", assignment.len());
-        return Err(Error::parameter("assignment", what));
-    }
     let what = format!("writing the parts of {n} vertices");
     let counting = run.workers(usize::MAX, 4 * n + 16 * u64::from(k), 8 * u64::from(k), &what)?;
     let most = kind.most_edges(m);

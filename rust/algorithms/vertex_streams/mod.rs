@@ -56,9 +56,6 @@ pub const BYTES_PER_VERTEX: u64 = 4;
 /// result.
 pub const BYTES_PER_WEIGHT: u64 = 12;
 
-/// Passes of the restreaming variants.
-pub const PASSES: u32 = 10;
-
 /// How a part is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
@@ -94,11 +91,6 @@ impl VertexStream {
     /// Fennel for `k` parts.
     pub fn fennel(k: u32) -> Self {
         Self { rule: Rule::Fennel, balance: 1.1, ..Self::ldg(k) }
-    }
-
-    /// The same with as many passes as restreaming makes.
-    pub fn restreamed(self) -> Self {
-        Self { passes: PASSES, ..self }
     }
 
     /// The stream of `rule` with these values; one pass, unless they say how many.

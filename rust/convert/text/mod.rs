@@ -83,18 +83,6 @@ pub fn read<R: Read + Send>(
     Ok(order.notes)
 }
 
-/// Parses text that lies in memory, on this thread; `path` is named in errors.
-pub fn parse_bytes(text: &[u8], path: &Path, largest: u64) -> Result<Vec<WideRecord>> {
-    let mut order = Order::new(path);
-    let mut records = Vec::new();
-    let piece = line::parse(after_mark(text, path)?, largest, None);
-    order.deliver(vec![piece], &mut |more: &[WideRecord]| {
-        records.extend_from_slice(more);
-        Ok(())
-    })?;
-    Ok(records)
-}
-
 /// Bytes held while text is converted.
 pub(super) fn memory_for(run: &Run) -> u64 {
     memory(Cut::default().batch * run.threads())
