@@ -25,7 +25,7 @@ use crate::base::error::{Error, Result};
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
-use crate::exec::pass::blocks;
+use crate::exec::pass::in_order;
 use crate::exec::scan::scan;
 use crate::exec::shuffle::{BUCKET, bucket_of, buckets};
 use crate::exec::spill::spill_edges;
@@ -46,23 +46,14 @@ pub fn dedup(
     let m = edges.num_edges();
     crate::exec::shuffle::check_records(m)?;
     let dropped = repeated(edges, into, run)?;
-    let (mut buf, mut kept, mut count) = (Vec::new(), Vec::new(), 0);
-    for range in blocks(0..m) {
-        let first = range.start;
-        let records = edges.block(range, &mut buf)?;
+    let (mut kept, mut count) = (Vec::new(), 0);
+    in_order(edges, 0..m, run, |first, records| {
         kept.clear();
-        kept.extend(
-            records
-                .iter()
-                .zip(first..)
-                .filter(|&(_, index)| !dropped.contains(index))
-                .map(|(record, _)| *record),
-        );
-        deliver(&kept)?;
+        let first_ones = records.iter().zip(first..).filter(|&(_, index)| !dropped.contains(index));
+        kept.extend(first_ones.map(|(record, _)| *record));
         count += (records.len() - kept.len()) as u64;
-        run.advance(records.len() as u64)?;
-    }
-    edges.check_unchanged()?;
+        deliver(&kept)
+    })?;
     Ok(count)
 }
 

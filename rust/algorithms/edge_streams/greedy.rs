@@ -42,21 +42,10 @@ pub struct Greedy {
 }
 
 impl Greedy {
-    /// The defaults.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.10 }
-    }
-
-    fn validate(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)
-    }
-}
-
-impl Greedy {
     /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        self.validate()?;
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
         let rule = (Affinity::Remaining, Balance::Records(1.0));
         partition::stream_all("greedy", edges, (self.k, self.balance), rule, out, run)
     }

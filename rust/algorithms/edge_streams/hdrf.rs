@@ -40,22 +40,11 @@ pub struct Hdrf {
 }
 
 impl Hdrf {
-    /// The defaults.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.10, lambda: 1.0 }
-    }
-
-    fn validate(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        validate_lambda(self.lambda)
-    }
-}
-
-impl Hdrf {
     /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        self.validate()?;
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        validate_lambda(self.lambda)?;
         let terms = Balance::Records(self.lambda);
         partition::stream_all("HDRF", edges, (self.k, self.balance), (Affinity::Degree, terms), out, run)
     }

@@ -16,7 +16,7 @@ use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::LeastLoaded;
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::{blocks, pass};
+use crate::exec::pass::{in_order, pass};
 use crate::partition::EdgeParts;
 use crate::sets::bits::{Bits, ones};
 use crate::sets::incidence::Incidence;
@@ -67,22 +67,13 @@ fn each_loop(
     run: &Run,
     mut part: impl FnMut(u32) -> u32,
 ) -> Result<()> {
-    let (mut buf, mut found) = (Vec::new(), Vec::new());
     run.begin("loops", edges.num_edges());
-    edges.check_unchanged()?;
-    for range in blocks(0..edges.num_edges()) {
-        let first = range.start;
-        let records = edges.block(range, &mut buf)?;
-        found.clear();
-        found.extend(
-            records.iter().zip(first..).filter(|([u, v], _)| u == v).map(|(&[v, _], record)| (record, v)),
-        );
-        for &(record, v) in &found {
+    in_order(edges, 0..edges.num_edges(), run, |first, records| {
+        for (&[v, _], record) in records.iter().zip(first..).filter(|([u, v], _)| u == v) {
             assignment.write(record, &[part(v)]);
         }
-        run.advance(records.len() as u64)?;
-    }
-    edges.check_unchanged()
+        Ok(())
+    })
 }
 
 /// The parts of the vertices with a loop.

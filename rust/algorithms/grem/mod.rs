@@ -121,12 +121,6 @@ pub struct Grem {
 }
 
 impl Grem {
-    /// The defaults for `k` parts.
-    pub fn new(k: u32) -> Self {
-        let (chunk, seed) = (Chunk::Share(0.1), 0);
-        Self { k, chunk, passes: 1, refine: true, faithful: false, balance: 1.0, shuffle: true, seed }
-    }
-
     fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;

@@ -95,11 +95,6 @@ struct Plan<'a> {
 }
 
 impl Hep {
-    /// The defaults.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.05, tau: Tau::Value(10.0), seed: 0 }
-    }
-
     fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;

@@ -65,11 +65,6 @@ pub struct Multilevel {
 }
 
 impl Multilevel {
-    /// `k` parts within 1.03 of the mean number of vertices.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.03, second: None, seed: 0 }
-    }
-
     /// Refuses parameters that cannot be, for a graph of `n` vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;

@@ -29,7 +29,7 @@ pub struct State<'a> {
 }
 
 /// How good a partition is: first how much its loads exceed the caps, then its cut.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
     /// Sum over all parts and bounds of the excess relative to the cap.
     pub excess: f64,

@@ -94,11 +94,6 @@ struct Vertex {
 }
 
 impl TwoPhase {
-    /// The defaults for `k` parts.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.05, scoring: Scoring::Linear, seed: 0, batch: None }
-    }
-
     /// Bytes it takes for `n` vertices and `m` records.
     fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
         let k = u64::from(self.k);
