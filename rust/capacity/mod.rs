@@ -17,7 +17,7 @@ mod placing;
 pub mod repair;
 pub mod schedule;
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 pub use balance_on::{BalanceOn, Balanced};
 pub use bounds::Load;
 pub use least_loaded::{LeastLoaded, place_last};

@@ -21,15 +21,11 @@ use std::path::Path;
 
 use rustc_hash::FxHashSet;
 
-use crate::base::error::{Error, Result};
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, splitmix64};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::pass::in_order;
-use crate::exec::scan::scan;
 use crate::exec::shuffle::{BUCKET, bucket_of, buckets};
-use crate::exec::spill::spill_edges;
-use crate::sets::bits::Bits;
+use crate::exec::{in_order, scan, spill_edges};
+use crate::sets::Bits;
 use crate::sets::spill::Entry;
 
 /// Bytes of the set of a worker: a table of twice the pairs at the least, and half of it again while it grows.

@@ -25,15 +25,11 @@ use std::path::{Path, PathBuf};
 
 use self::input::Input;
 use self::sink::{Forward, Intake, RawWriter};
-use crate::base::error::{Error, Result, shown};
-use crate::base::output::AtomicFile;
-use crate::base::run::Run;
+use crate::base::{AtomicFile, Error, Result, Run, shown};
 use crate::convert::dedup::dedup;
-use crate::edges::MAX_VERTICES;
-use crate::edges::decode::IdType;
 use crate::edges::file::{Layout, open_regular};
-use crate::edges::temporary::TempRecords;
-use crate::exec::shuffle::shuffle;
+use crate::edges::{IdType, MAX_VERTICES, TempRecords};
+use crate::exec::shuffle;
 
 /// What the input is said to be, where its bytes and its name do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

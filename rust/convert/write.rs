@@ -7,12 +7,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::base::error::{Error, Result};
-use crate::base::output::AtomicFile;
-use crate::base::run::Run;
+use crate::base::{AtomicFile, Error, Result, Run};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::pass::in_order;
-use crate::graph::csr::Csr;
+use crate::exec::in_order;
+use crate::graph::Csr;
 
 /// Vertices between two looks at the cancel flag.
 const STEP: u32 = 1 << 10;

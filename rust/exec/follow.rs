@@ -10,8 +10,7 @@
 use rayon::prelude::*;
 
 use super::pass::in_order;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
 
 /// Fewer records than this are followed by the sequential rule.

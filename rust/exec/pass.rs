@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::scan::scan;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
 
 /// Reads every record once. Workers (at most `workers`) take *units* of `unit` records, a multiple of [`BLOCK`],

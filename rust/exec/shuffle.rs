@@ -22,10 +22,7 @@
 use std::path::Path;
 
 use super::spill::spill_edges;
-use crate::base::buffer::reserved;
-use crate::base::error::{Error, Result};
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, reserved, splitmix64};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::scan::map;
 use crate::sets::spill::{Entry, ID_BITS, Spilled};

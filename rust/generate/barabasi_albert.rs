@@ -14,8 +14,7 @@
 //! sources: a record costs two draws on average, and O(log m) with high probability.
 
 use super::{Generator, below_max_vertices};
-use crate::base::error::Result;
-use crate::base::random::Random;
+use crate::base::{Random, Result};
 use crate::edges::Record;
 
 /// A Barabási-Albert graph.

@@ -4,7 +4,7 @@
 //! the right before those below. No randomness, no state and no memory.
 
 use super::{Generator, below_max_vertices};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::edges::Record;
 
 /// A grid.

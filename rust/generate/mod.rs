@@ -13,14 +13,10 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::base::buffer::zeros;
-use crate::base::error::{Error, Result};
-use crate::base::output::AtomicFile;
-use crate::base::run::Run;
+use crate::base::{AtomicFile, Error, Result, Run, zeros};
 use crate::edges::{BLOCK, MAX_VERTICES, Record};
-use crate::exec::pass::blocks;
-use crate::graph::checksum;
-use crate::graph::checksum::Hasher;
+use crate::exec::blocks;
+use crate::graph::{Hasher, checksum};
 pub use barabasi_albert::BarabasiAlbert;
 pub use grid::Grid;
 pub use planted::Planted;

@@ -25,13 +25,9 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::{Generator, below_max_vertices};
-use crate::base::buffer::zeros;
-use crate::base::error::{Error, Result};
-use crate::base::output::AtomicFile;
-use crate::base::random::{Random, splitmix64};
-use crate::base::run::Run;
+use crate::base::{AtomicFile, Error, Random, Result, Run, splitmix64, zeros};
 use crate::edges::{Record, npy};
-use crate::exec::scan::for_each;
+use crate::exec::for_each;
 
 /// Probability that a record is drawn within a class.
 const INSIDE: f64 = 0.8;

@@ -10,8 +10,7 @@
 //! No state and no memory; a record costs L / 4 random numbers and no branch on them.
 
 use super::{Generator, below_max_vertices};
-use crate::base::error::Result;
-use crate::base::random::Random;
+use crate::base::{Random, Result};
 use crate::edges::Record;
 
 /// Bounds of the quadrants, in 2^-16: a, a + b, a + b + c.

@@ -28,17 +28,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use rayon::prelude::*;
 
 use super::validate_records;
-use crate::base::NONE;
-use crate::base::buffer::{Buffer, shared};
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, NONE, Result, Run, prefetch_ends, shared};
 use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::pass;
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
+use crate::exec::pass;
+use crate::graph::{Degrees, Graph, degrees};
 use crate::partition::VertexPartition;
 
 /// Slots per vertex.

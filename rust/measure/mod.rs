@@ -23,13 +23,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::base::buffer::zeros;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, zeros};
 use crate::capacity::validate_parts;
 use crate::edges::EdgeStream;
-use crate::exec::scan::scan;
-use crate::sets::bits::Bits;
+use crate::exec::scan;
+use crate::sets::Bits;
 
 pub use cut::{Cut, SparseMatrix, cut, sparse_matrix};
 pub use halo::halo_sizes;

@@ -9,14 +9,10 @@ use std::sync::atomic::AtomicU64;
 
 use super::halo::{AHEAD, PARTS, count_and_clear};
 use super::validate_records;
-use crate::base::buffer::{Buffer, shared};
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
+use crate::base::{Buffer, Result, Run, prefetch_ends, shared};
 use crate::edges::EdgeStream;
-use crate::exec::pass::pass;
-use crate::graph::checksum;
-use crate::graph::checksum::Hasher;
+use crate::exec::pass;
+use crate::graph::{Hasher, checksum};
 use crate::sets::bits::set;
 
 /// What the measures of an edge partition need.

@@ -13,13 +13,10 @@ use std::path::Path;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, NONE, Result, Run};
 use crate::edges::npy::{self, Item};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::scan::scan;
+use crate::exec::scan;
 
 /// Bytes of the part of a record, for `k` parts.
 pub fn width(k: u32) -> u64 {

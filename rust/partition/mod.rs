@@ -4,10 +4,13 @@ pub mod contract;
 pub mod edge_parts;
 pub mod parameters;
 
-use crate::base::buffer::Buffer;
+use crate::base::Buffer;
 use crate::capacity::{BalanceOn, Balanced};
-use crate::graph::identity::Graph;
+use crate::graph::Graph;
+pub(crate) use contract::describe;
+pub use contract::{Described, Entry, Input, Outcome, Partition, Partitioner, Shape};
 pub use edge_parts::EdgeParts;
+pub use parameters::{Value, Values};
 
 /// One part per vertex.
 #[derive(Debug)]

@@ -13,14 +13,11 @@ use super::layout::{Layout, Window};
 use super::roots::{Roots, choose_roots, spill_lists};
 use super::rows::{PartEdges, Parted, RowBuffers, RowFiles, Source, changed, check_local, write_rows};
 use super::{Kind, PartSizes, check_records, in_degrees};
-use crate::base::buffer::{Buffer, shared, zeros};
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run, shared, zeros};
 use crate::edges::{BLOCK, EdgeStream};
-use crate::exec::pass::pass;
-use crate::exec::spill::spill_edges;
+use crate::exec::{pass, spill_edges};
 use crate::measure::validate_records;
-use crate::sets::ranked::LocalSet;
+use crate::sets::LocalSet;
 use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `assignment` has the part of each record.

@@ -21,11 +21,10 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 
 use super::files::{ArrayFile, Ids, part_folder};
-use crate::base::error::{Error, Result, shown};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, shown};
 use crate::edges::npy;
-use crate::exec::scan::{map, scan};
-use crate::sets::ranked::LocalSet;
+use crate::exec::{map, scan};
+use crate::sets::LocalSet;
 
 /// Bytes of rows collected before the system is called.
 const BUFFER: usize = 1 << 20;

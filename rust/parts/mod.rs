@@ -28,9 +28,7 @@ mod roots;
 mod rows;
 mod vertex_parts;
 
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::{EdgeStream, Record};
 use crate::graph::degrees;
 use crate::sets::spill;

@@ -13,14 +13,11 @@ use std::path::Path;
 use super::files::{Ids, part_folder};
 use super::layout::Layout;
 use super::rows::changed;
-use crate::base::NONE;
-use crate::base::buffer::{Buffer, zeros};
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, NONE, Result, Run, zeros};
 use crate::capacity::{LeastLoaded, place_last};
-use crate::exec::scan::scan;
-use crate::sets::groups::{Groups, to_starts};
+use crate::exec::scan;
 use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
+use crate::sets::{Groups, to_starts};
 
 /// Where the roots of all vertices are.
 pub struct Roots {

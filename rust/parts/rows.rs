@@ -8,14 +8,11 @@ use std::path::Path;
 
 use super::files::{ArrayFile, Begin};
 use super::layout::{Group, Layout, WINDOW, Window};
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run, prefetch};
 use crate::edges::BLOCK;
-use crate::exec::scan::map;
-use crate::sets::groups::to_starts;
+use crate::exec::map;
 use crate::sets::spill::{Entry, Spilled};
+use crate::sets::to_starts;
 
 /// How many entries ahead memory is asked for.
 const AHEAD: usize = 16;

@@ -7,12 +7,10 @@ use super::edges::EdgeSource;
 use super::partitions::Identity;
 use super::results::array;
 use super::run::{Options, detached};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::clustering;
 use crate::clustering::{Clusters, Hollocou, Modularity};
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
+use crate::graph::{Degrees, Graph, degrees};
 
 /// A clustering of the core.
 #[pyclass(frozen, get_all, module = "fastpart._core")]

@@ -8,7 +8,7 @@ use super::edges::{EdgeSource, id_type, layout_of};
 use super::errors::raise;
 use super::partitions::Identity;
 use super::run::{Options, detached};
-use crate::base::error::Result;
+use crate::base::Result;
 use crate::convert::{Convert, Format, convert as run_convert, write};
 
 /// What a conversion wrote.

@@ -9,14 +9,10 @@ use pyo3::prelude::*;
 
 use super::errors::raise;
 use super::run::{Options, detached};
-use crate::base::buffer::reserved;
-use crate::base::error::{Error, Result, shown};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, reserved, shown};
 use crate::edges::decode::{Column, IdType};
-use crate::edges::file::{EdgeFile, Io, Layout};
-use crate::edges::memory::MemoryEdges;
-use crate::edges::{EdgeStream, MAX_VERTICES, Record};
-use crate::exec::pass::blocks;
+use crate::edges::{EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record};
+use crate::exec::blocks;
 use crate::graph::csr::{Csr, Kept};
 use crate::graph::degrees;
 use crate::graph::identity::find_num_vertices;

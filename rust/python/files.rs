@@ -10,9 +10,8 @@ use pyo3::prelude::*;
 use super::errors::{decoded, raise};
 use super::results::with_parts;
 use super::run::{Options, detached};
-use crate::base::error::{Error, Result};
 use crate::base::output::{AtomicDir, AtomicFile, write_file as write_whole};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run};
 use crate::edges::npy;
 
 /// Items written between two looks at the cancel flag.

@@ -12,13 +12,11 @@ use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
 use crate::algorithms::PARTITIONERS;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run};
 use crate::edges::EdgeStream;
-use crate::graph::csr::Csr;
-use crate::partition::Of;
-use crate::partition::contract::{Entry, Input, Shape};
+use crate::graph::Csr;
 use crate::partition::parameters::{self, Kind, Values};
+use crate::partition::{Entry, Input, Of, Shape};
 
 /// A parameter of a partitioner.
 #[pyclass(frozen, get_all, module = "fastpart._core")]

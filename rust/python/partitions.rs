@@ -6,10 +6,9 @@ use pyo3::types::PyDict;
 
 use super::results::array;
 use super::values::to_python;
-use crate::graph::identity::Graph;
-use crate::partition::contract::{Outcome, Partition};
+use crate::graph::Graph;
 use crate::partition::edge_parts::Words;
-use crate::partition::{EdgePartition, Volume};
+use crate::partition::{EdgePartition, Outcome, Partition, Volume};
 
 /// What identifies a graph.
 #[pyclass(frozen, get_all, module = "fastpart._core")]

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::errors::raise;
-use crate::base::buffer::{Buffer, reserved};
+use crate::base::{Buffer, reserved};
 
 /// Keeps the memory of an array alive; the array holds it as its base.
 #[pyclass(frozen)]

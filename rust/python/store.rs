@@ -12,7 +12,7 @@ use super::edges::EdgeSource;
 use super::errors::raise;
 use super::results::with_parts;
 use super::run::{Options, detached};
-use crate::base::error::Error;
+use crate::base::Error;
 use crate::parts;
 use crate::parts::{Gather, Kind, PartSizes, Rows};
 

@@ -2,8 +2,7 @@
 
 use std::ops::AddAssign;
 
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
+use crate::base::{Buffer, Result};
 
 /// Items between two calls of the caller's step.
 const STEP: usize = 1 << 12;

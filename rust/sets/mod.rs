@@ -9,3 +9,10 @@ pub mod ranked;
 pub mod rating_map;
 pub mod spill;
 pub mod tournament;
+
+pub use bits::Bits;
+pub use groups::{Groups, to_starts};
+pub use incidence::Incidence;
+pub use part_counts::PartCounts;
+pub use ranked::LocalSet;
+pub use rating_map::RatingMap;

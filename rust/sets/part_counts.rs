@@ -1,7 +1,6 @@
 //! How many neighbours of a vertex are in each part: a slot for each of k parts, and a list of those that are not 0.
 
-use crate::base::buffer::zeros;
-use crate::base::error::Result;
+use crate::base::{Result, zeros};
 
 /// How many neighbours of a vertex are in each part.
 pub struct PartCounts {

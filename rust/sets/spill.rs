@@ -16,10 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::base::buffer::{Buffer, reserved, zeros};
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
-use crate::base::temporary::TempFile;
+use crate::base::{Buffer, Error, Result, Run, TempFile, reserved, zeros};
 
 /// Bytes of buffers that a worker holds, unless there are very many buckets.
 const BUFFER: usize = 8 << 20;

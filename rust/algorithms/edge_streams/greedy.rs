@@ -23,14 +23,10 @@ use std::path::Path;
 
 use super::loads::Balance;
 use super::{Affinity, partition};
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::capacity::{validate_balance, validate_parts};
 use crate::edges::EdgeStream;
-use crate::partition::EdgePartition;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
+use crate::partition::{EdgePartition, Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
 /// Parameters of the greedy rule.
 #[derive(Debug, Clone)]

@@ -19,14 +19,10 @@ use std::path::Path;
 
 use super::loads::Balance;
 use super::{Affinity, partition, validate_lambda};
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::capacity::{validate_balance, validate_parts};
 use crate::edges::EdgeStream;
-use crate::partition::EdgePartition;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
+use crate::partition::{EdgePartition, Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
 /// Parameters of HDRF.
 #[derive(Debug, Clone)]

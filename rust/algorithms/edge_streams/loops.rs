@@ -10,16 +10,13 @@
 //! **Complexity.** One pass over the records without the parts of the vertices, and one to place; nothing at all if
 //! there are no loops.
 
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::LeastLoaded;
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::{in_order, pass};
+use crate::exec::{in_order, pass};
 use crate::partition::EdgeParts;
+use crate::sets::Incidence;
 use crate::sets::bits::{Bits, ones};
-use crate::sets::incidence::Incidence;
 
 /// Gives every loop a part, and counts it in `loads`; the parts of the other records are known. `holds` is where the
 /// vertices are present, if the caller knows.

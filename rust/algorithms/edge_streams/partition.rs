@@ -4,17 +4,12 @@ use std::path::Path;
 
 use super::loads::Balance;
 use super::{Affinity, EdgeStreamer, Limit, by_degree, choose, loops};
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity;
 use crate::edges::{EdgeStream, Record};
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
+use crate::graph::{Degrees, Graph, degrees};
 use crate::partition::{EdgePartition, EdgeParts};
-use crate::sets::incidence::Incidence;
+use crate::sets::Incidence;
 
 /// Bytes that [`stream_all`] takes, for `n` vertices and `m` records.
 pub fn memory(n: u64, m: u64, k: u32, out: Option<&Path>) -> u64 {

@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use super::entries::Entries;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::edges::temporary::{TempRecords, check_ids};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::pass::in_order;
+use crate::exec::in_order;
 
 /// What is to be bisected.
 #[derive(Debug, Clone)]

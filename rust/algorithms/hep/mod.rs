@@ -49,17 +49,13 @@ use std::path::Path;
 use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::partition::stream_open;
 use crate::algorithms::edge_streams::{EdgeStreamer, loops};
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run};
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::EdgeStream;
-use crate::graph::csr;
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::{Value, Values};
-use crate::partition::{EdgePartition, EdgeParts, Of};
+use crate::graph::{Degrees, Graph, csr, degrees};
+use crate::partition::{
+    EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Value, Values, describe,
+};
 use expansion::{Rule, expand};
 use pruning::{Pruned, largest_tau, memory_of_largest_tau, most_and_sum};
 

@@ -14,14 +14,9 @@
 //! matching: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs", 1998.
 
 use super::graph::{Graph, Weight};
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
+use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::bounds::{fits, minus, plus};
-use crate::sets::groups::Groups;
-use crate::sets::rating_map::RatingMap;
+use crate::sets::{Groups, RatingMap};
 
 /// What a vertex likes about a cluster. None is the best for all graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

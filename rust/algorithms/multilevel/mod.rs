@@ -28,17 +28,12 @@ pub mod refinement;
 pub mod scheme;
 pub mod state;
 
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::bounds::{fits, plus};
 use crate::capacity::repair::repair;
 use crate::capacity::{BalanceOn, Balanced, cap, validate_balance, validate_parts};
-use crate::graph::csr::Csr;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
-use crate::partition::{VertexPartition, Volume};
+use crate::graph::Csr;
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, Volume, describe};
 use graph::{Graph, Weight};
 pub use scheme::Scheme;
 

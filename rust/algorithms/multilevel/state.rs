@@ -1,9 +1,7 @@
 //! A partition in the making, and what every vertex would gain by moving.
 
 use super::graph::{Graph, Weight};
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, Result, Run};
 use crate::capacity::bounds::{excess, fits, minus, plus, relative};
 
 /// Parts of all vertices, their loads, and the ties of every vertex to every part.

@@ -6,12 +6,8 @@ pub mod vertex;
 
 use self::edge::SigmaEdge;
 use self::vertex::{Objective, SigmaVertex};
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Value;
-use crate::partition::parameters::Values;
+use crate::base::{Result, Run};
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, describe};
 
 /// SIGMA in either mode.
 #[derive(Debug, Clone)]

@@ -4,11 +4,10 @@ use super::Vertex;
 use crate::algorithms::edge_streams::EdgeStreamer;
 use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::partition::stream_open;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::edges::EdgeStream;
 use crate::partition::EdgeParts;
-use crate::sets::incidence::Incidence;
+use crate::sets::Incidence;
 
 /// Places all records with the mark but loops. Returns where the vertices are present, and the loads.
 pub(super) fn stream(

@@ -39,22 +39,15 @@ mod streaming;
 use std::path::Path;
 
 use super::edge_streams::loops;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::schedule::schedule;
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::clustering::bounded::Bounded;
 use crate::edges::EdgeStream;
-use crate::exec::scan::for_each;
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
-use crate::partition::{EdgePartition, EdgeParts};
-use crate::sets::incidence::Incidence;
+use crate::exec::for_each;
+use crate::graph::{Degrees, Graph, degrees};
+use crate::partition::{EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Values, describe};
+use crate::sets::Incidence;
 use scoring::State;
 
 /// How the parts of records are scored that no cluster decides.

@@ -36,14 +36,10 @@ mod pass;
 mod room;
 mod score;
 
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result, bytes};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, NONE, Result, Run, bytes};
 use crate::capacity::{BalanceOn, CHECK_EVERY, Placing, cap, validate_balance, validate_parts};
-use crate::graph::csr::Csr;
-use crate::partition::VertexPartition;
-use crate::partition::parameters::Values;
+use crate::graph::Csr;
+use crate::partition::{Values, VertexPartition};
 pub use named::{Fennel, Ldg, Refennel, Reldg};
 use pass::Pass;
 use room::{OneCap, Room, TwoCaps};

@@ -1,11 +1,8 @@
 //! The four vertex streams by their names.
 
 use super::{Rule, VertexStream};
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
+use crate::base::{Result, Run};
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
 /// A partitioner that is a [`VertexStream`] of this rule.
 macro_rules! named {

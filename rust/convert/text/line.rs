@@ -3,7 +3,7 @@
 //! Two steps, so that the hot one stays small: [`record`] knows only lines that are right; every other line goes
 //! to [`other`], which tells comments and headers from faults and explains these.
 
-use crate::edges::decode::WideRecord;
+use crate::edges::WideRecord;
 
 /// Longest line in bytes, comments aside: memory stays bounded whatever the input.
 pub const LONGEST_LINE: usize = 1 << 20;

@@ -20,9 +20,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use self::line::{Fault, Piece};
-use crate::base::error::{Error, Result, shown};
-use crate::base::run::Run;
-use crate::edges::decode::WideRecord;
+use crate::base::{Error, Result, Run, shown};
+use crate::edges::WideRecord;
 pub use line::LONGEST_LINE;
 
 /// The UTF-8 byte order mark.

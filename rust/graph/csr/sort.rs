@@ -5,10 +5,8 @@
 //! digit, until its parts are small enough.
 
 use super::changed;
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::sets::groups::to_starts;
+use crate::base::{Buffer, Result, Run, reserved};
+use crate::sets::to_starts;
 
 /// Most bits of a digit, and most digits of an id.
 const DIGIT: u32 = 11;

@@ -8,16 +8,12 @@ use super::files::{ArrayFile, Begin, part_folder};
 use super::layout::Layout;
 use super::rows::{PartEdges, Parted, RowBuffers, RowFiles, check_local, write_rows};
 use super::{Kind, PartSizes, check_records, in_degrees};
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::spill::spill_edges;
+use crate::exec::spill_edges;
 use crate::measure;
-use crate::sets::groups::Groups;
-use crate::sets::ranked::LocalSet;
 use crate::sets::spill::{Entry, Spilled, Writer};
+use crate::sets::{Groups, LocalSet};
 
 /// How many records ahead memory is asked for.
 pub const AHEAD: usize = 24;

@@ -11,15 +11,13 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::{AHEAD, VertexFiles, VertexParts};
-use crate::base::buffer::{Buffer, shared};
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch_ends;
-use crate::exec::spill::spill_edges;
+use crate::base::{Buffer, Result, prefetch_ends, shared};
+use crate::exec::spill_edges;
 use crate::parts::PartSizes;
 use crate::parts::files::{Begin, Ids, part_folder};
 use crate::parts::layout::Layout;
 use crate::parts::rows::{PartEdges, Parted, RowBuffers, RowFiles, check_local, write_rows};
-use crate::sets::ranked::LocalSet;
+use crate::sets::LocalSet;
 use crate::sets::spill::{Entry, Spilled, Writer};
 
 /// Parts per pass: the bits of a mask.
