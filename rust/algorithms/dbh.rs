@@ -68,9 +68,7 @@ impl Dbh {
         }
         Ok(EdgePartition { parts, k: self.k, loads, cap: None, graph: Graph { n, m, loops, checksum } })
     }
-}
 
-impl Dbh {
     fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
         let counters = 8 * u64::from(self.k) * threads as u64;
         degrees::needed(n, threads) + counters + EdgeParts::memory(m, self.k, out)

@@ -10,7 +10,7 @@ pub mod run;
 pub mod temporary;
 
 pub use buffer::{Buffer, reserved, shared, zeros};
-pub use error::{Error, Result, bytes, shown};
+pub use error::{Error, Result, bytes, named, shown};
 pub use output::{AtomicDir, AtomicFile};
 pub use prefetch::{prefetch, prefetch_ends};
 pub use random::{Permutation, Random, splitmix64};

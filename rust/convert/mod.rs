@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use self::input::Input;
 use self::sink::{Forward, Intake, RawWriter};
-use crate::base::{AtomicFile, Error, Result, Run, shown};
+use crate::base::{AtomicFile, Error, Result, Run, named, shown};
 use crate::convert::dedup::dedup;
 use crate::edges::file::{Layout, open_regular};
 use crate::edges::{IdType, MAX_VERTICES, TempRecords};
@@ -45,15 +45,8 @@ pub enum Format {
 impl Format {
     /// The format of that name.
     pub fn named(name: &str) -> Result<Format> {
-        match name {
-            "text" => Ok(Format::Text),
-            "metis" => Ok(Format::Metis),
-            "binedgelist" => Ok(Format::Binedgelist),
-            _ => Err(Error::parameter(
-                "format",
-                format!("unknown format {name:?}; known are text, metis, binedgelist"),
-            )),
-        }
+        let known = [("text", Format::Text), ("metis", Format::Metis), ("binedgelist", Format::Binedgelist)];
+        named("format", "format", name, &known)
     }
 }
 

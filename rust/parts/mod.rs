@@ -28,7 +28,7 @@ mod roots;
 mod rows;
 mod vertex_parts;
 
-use crate::base::{Buffer, Error, Result, Run};
+use crate::base::{Buffer, Error, Result, Run, named};
 use crate::edges::{EdgeStream, Record};
 use crate::graph::degrees;
 use crate::sets::spill;
@@ -51,15 +51,9 @@ pub enum Kind {
 impl Kind {
     /// The kind of that name.
     pub fn named(name: &str) -> Result<Kind> {
-        match name {
-            "undirected" => Ok(Kind::Undirected),
-            "symmetric" => Ok(Kind::Symmetric),
-            "directed" => Ok(Kind::Directed),
-            _ => Err(Error::parameter(
-                "kind",
-                format!("unknown kind {name:?}; known are undirected, symmetric, directed"),
-            )),
-        }
+        use Kind::{Directed, Symmetric, Undirected};
+        let known = [("undirected", Undirected), ("symmetric", Symmetric), ("directed", Directed)];
+        named("kind", "kind", name, &known)
     }
 
     /// Most directed edges that `m` records make.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::errors::raise;
 use super::run::{Options, detached};
-use crate::base::{Error, Result, Run, reserved, shown};
+use crate::base::{Error, Result, Run, named, reserved, shown};
 use crate::edges::decode::{Column, IdType};
 use crate::edges::{EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record};
 use crate::exec::blocks;
@@ -207,14 +207,8 @@ impl EdgeSource {
 
 /// The id type of that name.
 pub fn id_type(name: Option<&str>) -> Result<Option<IdType>> {
-    let types = [IdType::U32, IdType::I32, IdType::U64, IdType::I64];
-    let Some(name) = name else { return Ok(None) };
-    match types.into_iter().find(|id_type| id_type.name() == name) {
-        Some(id_type) => Ok(Some(id_type)),
-        None => {
-            Err(Error::parameter("dtype", format!("unknown type {name:?}; known are u32, u64, i32, i64")))
-        }
-    }
+    let known = [IdType::U32, IdType::U64, IdType::I32, IdType::I64].map(|known| (known.name(), known));
+    name.map(|name| named("dtype", "type", name, &known)).transpose()
 }
 
 pub fn layout_of(name: Option<&str>) -> Option<Layout> {

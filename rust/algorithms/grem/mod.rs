@@ -318,9 +318,7 @@ impl Grem {
         }
         Ok(())
     }
-}
 
-impl Grem {
     /// Partitions `edges`.
     pub fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
         self.validate()?;

@@ -152,9 +152,7 @@ impl Hep {
         let graph = Graph { n, m, loops, checksum };
         Ok((EdgePartition { parts, k, loads, cap: Some(cap), graph }, tau))
     }
-}
 
-impl Hep {
     /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         self.partition_with_tau(edges, out, run).map(|(partition, _)| partition)

@@ -30,10 +30,10 @@ pub mod state;
 
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::bounds::{fits, plus};
-use crate::capacity::repair::repair;
+use crate::capacity::repair::{Repaired, repair};
 use crate::capacity::{BalanceOn, Balanced, cap, validate_balance, validate_parts};
 use crate::graph::Csr;
-use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, Volume, describe};
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
 use graph::{Graph, Weight};
 pub use scheme::Scheme;
 
@@ -119,18 +119,12 @@ impl Multilevel {
                 Ok(VertexPartition::new(parts.reinterpret(), self.k, loads, Some(caps[0]), graph))
             }
             Some(Second::Volume(_)) => {
-                let (mut kept, mut dealt) = (caps[1], false);
-                if exceeded {
-                    let repaired = repair(csr, &mut parts, &loads, caps, run)?;
-                    (loads, kept, dealt) = (repaired.loads, repaired.cap, repaired.dealt);
-                }
-                let (vertices, volumes) =
-                    loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
-                Ok(VertexPartition {
-                    volume: Some(Volume { loads: volumes, nominal: caps[1], cap: kept }),
-                    dealt,
-                    ..VertexPartition::new(parts.reinterpret(), self.k, vertices, Some(caps[0]), graph)
-                })
+                let repaired = if exceeded {
+                    repair(csr, &mut parts, &loads, caps, run)?
+                } else {
+                    Repaired { loads, cap: caps[1], dealt: false }
+                };
+                Ok(VertexPartition::repaired(parts, repaired, caps, graph))
             }
             Some(Second::Weights(on)) => {
                 let balanced = if exceeded {
@@ -142,9 +136,7 @@ impl Multilevel {
             }
         }
     }
-}
 
-impl Multilevel {
     /// Partitions the graph of `csr`.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         let n = csr.graph().n;

@@ -31,14 +31,15 @@
 //! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022; 2PS-HDRF:
 //! section V of the same.
 
-mod hdrf;
 mod prepartition;
 mod scoring;
 mod streaming;
 
 use std::path::Path;
 
-use super::edge_streams::loops;
+use super::edge_streams::loads::Balance;
+use super::edge_streams::partition::stream_open;
+use super::edge_streams::{EdgeStreamer, loops};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::schedule::schedule;
 use crate::capacity::{cap, validate_balance, validate_parts};
@@ -103,9 +104,7 @@ impl TwoPhase {
         }
         Ok(())
     }
-}
 
-impl TwoPhase {
     /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         self.validate()?;
@@ -127,7 +126,11 @@ impl TwoPhase {
                 streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
                 (state.holds, state.parts.into_loads())
             }
-            Scoring::Hdrf => hdrf::stream(edges, &vertices, &mut parts, (holds, &loads, cap), run)?,
+            Scoring::Hdrf => {
+                let streamer = EdgeStreamer::resume((holds, &loads), cap, Balance::RecordsOfMost)?;
+                let known = (&vertices[..], |vertex: &Vertex| vertex.degree);
+                stream_open(edges, known, streamer, cap, &mut parts, run)?
+            }
         };
         if loops > 0 {
             loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut holds), run)?;

@@ -173,14 +173,7 @@ impl VertexStream {
         }
         Ok((room, left))
     }
-}
 
-/// The sequential rule for few vertices, which would lose more by it than threads gain.
-fn default_batch(n: u64) -> u64 {
-    if n < 1 << 16 { 1 } else { 1024 }
-}
-
-impl VertexStream {
     /// Partitions the graph of `csr`.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         let n = csr.graph().n;
@@ -195,4 +188,9 @@ impl VertexStream {
             }
         }
     }
+}
+
+/// The sequential rule for few vertices, which would lose more by it than threads gain.
+fn default_batch(n: u64) -> u64 {
+    if n < 1 << 16 { 1 } else { 1024 }
 }

@@ -43,10 +43,10 @@ use super::preference::{Weight, preferred_parts};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::bounds::{fits, plus};
 use crate::capacity::loads::Loads;
-use crate::capacity::repair::{Repaired, repair};
+use crate::capacity::repair::repair;
 use crate::capacity::{LeastLoaded, Load, cap, place_last, validate_balance, validate_parts};
 use crate::graph::Csr;
-use crate::partition::{VertexPartition, Volume};
+use crate::partition::VertexPartition;
 use crate::sets::Incidence;
 use columns::Columns;
 use preassignment::preassign;
@@ -178,13 +178,17 @@ impl SigmaVertex {
             let vertices = loads.iter().map(|load| load[0]).collect();
             return Ok(VertexPartition::new(preferred.reinterpret(), self.k, vertices, None, graph));
         }
-        let Repaired { loads, cap, dealt } = repair(csr, parts, &loads, caps, run)?;
-        let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
-        Ok(VertexPartition {
-            volume: Some(Volume { loads: volumes, nominal: caps[1], cap }),
-            dealt,
-            ..VertexPartition::new(preferred.reinterpret(), self.k, vertices, Some(caps[0]), graph)
-        })
+        let repaired = repair(csr, parts, &loads, caps, run)?;
+        Ok(VertexPartition::repaired(preferred, repaired, caps, graph))
+    }
+
+    /// Partitions the graph of `csr`.
+    pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+        self.validate()?;
+        let n = csr.num_vertices() as u64;
+        run.require(self.needed(n, run.threads()), format!("sigma on {n} vertices, {} parts", self.k))?;
+        let preferred = preferred_parts(csr, self.k, self.caps(csr), Weight::Vertices, run)?;
+        self.place(csr, preferred, run)
     }
 }
 
@@ -200,15 +204,4 @@ fn place_isolated(parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) 
         loads[part as usize] = plus(loads[part as usize], [1, 1]);
         part
     })
-}
-
-impl SigmaVertex {
-    /// Partitions the graph of `csr`.
-    pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
-        self.validate()?;
-        let n = csr.num_vertices() as u64;
-        run.require(self.needed(n, run.threads()), format!("sigma on {n} vertices, {} parts", self.k))?;
-        let preferred = preferred_parts(csr, self.k, self.caps(csr), Weight::Vertices, run)?;
-        self.place(csr, preferred, run)
-    }
 }
