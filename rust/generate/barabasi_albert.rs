@@ -55,12 +55,8 @@ fn scaled(value: u64, factor: u64, divisor: u64) -> u64 {
 }
 
 impl Generator for BarabasiAlbert {
-    fn num_vertices(&self) -> u64 {
-        self.n
-    }
-
-    fn num_edges(&self) -> u64 {
-        self.m
+    fn size(&self) -> (u64, u64) {
+        (self.n, self.m)
     }
 
     fn record(&self, index: u64) -> Record {

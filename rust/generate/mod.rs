@@ -27,11 +27,18 @@ const STEP: usize = BLOCK as usize / 8;
 
 /// A graph whose records can be made in any order.
 pub trait Generator: Sync {
+    /// Numbers of vertices and of records.
+    fn size(&self) -> (u64, u64);
+
     /// Number of vertices.
-    fn num_vertices(&self) -> u64;
+    fn num_vertices(&self) -> u64 {
+        self.size().0
+    }
 
     /// Number of records.
-    fn num_edges(&self) -> u64;
+    fn num_edges(&self) -> u64 {
+        self.size().1
+    }
 
     /// Record number `index`.
     fn record(&self, index: u64) -> Record;

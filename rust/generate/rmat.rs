@@ -36,12 +36,8 @@ impl Rmat {
 }
 
 impl Generator for Rmat {
-    fn num_vertices(&self) -> u64 {
-        self.n
-    }
-
-    fn num_edges(&self) -> u64 {
-        self.m
+    fn size(&self) -> (u64, u64) {
+        (self.n, self.m)
     }
 
     fn record(&self, index: u64) -> Record {

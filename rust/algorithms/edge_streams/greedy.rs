@@ -22,9 +22,9 @@
 use std::path::Path;
 
 use super::loads::Balance;
+use super::partition::Rule;
 use super::{Affinity, partition};
 use crate::base::{Result, Run};
-use crate::capacity::{validate_balance, validate_parts};
 use crate::edges::EdgeStream;
 use crate::partition::{EdgePartition, Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
@@ -40,10 +40,9 @@ pub struct Greedy {
 impl Greedy {
     /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        let rule = (Affinity::Remaining, Balance::Records(1.0));
-        partition::stream_all("greedy", edges, (self.k, self.balance), rule, out, run)
+        let Self { k, balance } = *self;
+        let (affinity, terms) = (Affinity::Remaining, Balance::Records(1.0));
+        Rule { name: "greedy", k, balance, affinity, terms }.partition(edges, out, run)
     }
 }
 

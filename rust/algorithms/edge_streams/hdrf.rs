@@ -18,9 +18,9 @@
 use std::path::Path;
 
 use super::loads::Balance;
+use super::partition::Rule;
 use super::{Affinity, partition, validate_lambda};
 use crate::base::{Result, Run};
-use crate::capacity::{validate_balance, validate_parts};
 use crate::edges::EdgeStream;
 use crate::partition::{EdgePartition, Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
@@ -38,11 +38,10 @@ pub struct Hdrf {
 impl Hdrf {
     /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        validate_lambda(self.lambda)?;
-        let terms = Balance::Records(self.lambda);
-        partition::stream_all("HDRF", edges, (self.k, self.balance), (Affinity::Degree, terms), out, run)
+        let Self { k, balance, lambda } = *self;
+        validate_lambda(lambda)?;
+        let (affinity, terms) = (Affinity::Degree, Balance::Records(lambda));
+        Rule { name: "HDRF", k, balance, affinity, terms }.partition(edges, out, run)
     }
 }
 
