@@ -5,8 +5,7 @@ pub mod edge_parts;
 pub mod parameters;
 
 use crate::base::Buffer;
-use crate::capacity::repair::Repaired;
-use crate::capacity::{BalanceOn, Balanced, Load};
+use crate::capacity::{BalanceOn, Balanced, Load, Repaired};
 use crate::graph::Graph;
 pub(crate) use contract::describe;
 pub use contract::{Described, Entry, Input, Outcome, Partition, Partitioner, Shape};

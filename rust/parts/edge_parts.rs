@@ -17,8 +17,7 @@ use crate::base::{Buffer, Error, Result, Run, shared, zeros};
 use crate::edges::{BLOCK, EdgeStream};
 use crate::exec::{pass, spill_edges};
 use crate::measure::validate_records;
-use crate::sets::LocalSet;
-use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
+use crate::sets::{Entry, LocalSet, Pieces, Spill, Spilled};
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `assignment` has the part of each record.
 pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(

@@ -16,8 +16,7 @@ use super::rows::changed;
 use crate::base::{Buffer, NONE, Result, Run, zeros};
 use crate::capacity::{LeastLoaded, place_last};
 use crate::exec::scan;
-use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
-use crate::sets::{Groups, to_starts};
+use crate::sets::{Entry, Groups, Pieces, Spill, Spilled, to_starts};
 
 /// Where the roots of all vertices are.
 pub struct Roots {

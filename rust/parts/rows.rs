@@ -11,8 +11,7 @@ use super::layout::{Group, Layout, WINDOW, Window};
 use crate::base::{Buffer, Error, Result, Run, prefetch};
 use crate::edges::BLOCK;
 use crate::exec::map;
-use crate::sets::spill::{Entry, Spilled};
-use crate::sets::to_starts;
+use crate::sets::{Entry, Spilled, to_starts};
 
 /// How many entries ahead memory is asked for.
 const AHEAD: usize = 16;

@@ -10,9 +10,10 @@ pub mod rating_map;
 pub mod spill;
 pub mod tournament;
 
-pub use bits::Bits;
+pub use bits::{Bits, ones};
 pub use groups::{Groups, to_starts};
 pub use incidence::Incidence;
 pub use part_counts::PartCounts;
 pub use ranked::LocalSet;
 pub use rating_map::RatingMap;
+pub use spill::{Entry, Pieces, Spill, Spilled, Writer};

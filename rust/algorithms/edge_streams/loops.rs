@@ -15,8 +15,7 @@ use crate::capacity::LeastLoaded;
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::{in_order, pass};
 use crate::partition::EdgeParts;
-use crate::sets::Incidence;
-use crate::sets::bits::{Bits, ones};
+use crate::sets::{Bits, Incidence, ones};
 
 /// Gives every loop a part, and counts it in `loads`; the parts of the other records are known. `holds` is where the
 /// vertices are present, if the caller knows.

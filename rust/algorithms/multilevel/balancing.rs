@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::graph::Weight;
 use super::state::State;
 use crate::base::{Result, Run};
-use crate::capacity::bounds::{excess, fits, minus, plus};
+use crate::capacity::{excess, fits, minus, plus};
 
 /// Rounds beyond one for each part. Exchanges, of which each looks at all vertices, could go on for as many as there are
 /// vertices, for ever smaller relief.

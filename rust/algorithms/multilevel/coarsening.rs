@@ -15,7 +15,7 @@
 
 use super::graph::{Graph, Weight};
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
-use crate::capacity::bounds::{fits, minus, plus};
+use crate::capacity::{fits, minus, plus};
 use crate::sets::{Groups, RatingMap};
 
 /// What a vertex likes about a cluster. None is the best for all graphs.

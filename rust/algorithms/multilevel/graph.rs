@@ -1,7 +1,7 @@
 //! Graphs with weights, from the one to be partitioned down to the coarsest.
 
 use crate::base::{Buffer, Error, Result, Run};
-use crate::capacity::bounds::{Load, plus};
+use crate::capacity::{Load, plus};
 use crate::graph::Csr;
 use crate::sets::{Groups, RatingMap};
 

@@ -29,9 +29,9 @@ pub mod scheme;
 pub mod state;
 
 use crate::base::{Buffer, Error, Result, Run};
-use crate::capacity::bounds::{fits, plus};
-use crate::capacity::repair::{Repaired, repair};
-use crate::capacity::{BalanceOn, Balanced, cap, validate_balance, validate_parts};
+use crate::capacity::{
+    BalanceOn, Balanced, Repaired, cap, fits, plus, repair, validate_balance, validate_parts,
+};
 use crate::graph::Csr;
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
 use graph::{Graph, Weight};

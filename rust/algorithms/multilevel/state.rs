@@ -2,7 +2,7 @@
 
 use super::graph::{Graph, Weight};
 use crate::base::{Buffer, Result, Run};
-use crate::capacity::bounds::{excess, fits, minus, plus, relative};
+use crate::capacity::{excess, fits, minus, plus, relative};
 
 /// Parts of all vertices, their loads, and the ties of every vertex to every part.
 pub struct State<'a> {

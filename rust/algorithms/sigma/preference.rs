@@ -9,7 +9,7 @@
 //! **Source.** SIGMA, section 3.3.
 
 use crate::base::{Buffer, Result, Run, reserved};
-use crate::capacity::schedule::schedule;
+use crate::capacity::schedule;
 use crate::clustering::{Clusters, Modularity};
 use crate::exec::for_each;
 use crate::graph::Csr;

@@ -12,8 +12,7 @@ use crate::base::{Buffer, Error, Result, Run, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::spill_edges;
 use crate::measure;
-use crate::sets::spill::{Entry, Spilled, Writer};
-use crate::sets::{Groups, LocalSet};
+use crate::sets::{Entry, Groups, LocalSet, Spilled, Writer};
 
 /// How many records ahead memory is asked for.
 pub const AHEAD: usize = 24;

@@ -17,8 +17,7 @@ use crate::parts::PartSizes;
 use crate::parts::files::{Begin, Ids, part_folder};
 use crate::parts::layout::Layout;
 use crate::parts::rows::{PartEdges, Parted, RowBuffers, RowFiles, check_local, write_rows};
-use crate::sets::LocalSet;
-use crate::sets::spill::{Entry, Spilled, Writer};
+use crate::sets::{Entry, LocalSet, Spilled, Writer};
 
 /// Parts per pass: the bits of a mask.
 const PARTS: usize = 64;

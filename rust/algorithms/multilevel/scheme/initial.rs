@@ -14,7 +14,7 @@ use crate::algorithms::multilevel::graph::{Graph, Weight};
 use crate::algorithms::multilevel::refinement::{Patience, better, refine};
 use crate::algorithms::multilevel::state::{Quality, State};
 use crate::base::{Buffer, Random, Result, Run, splitmix64};
-use crate::capacity::bounds::plus;
+use crate::capacity::plus;
 
 /// Sides that are grown for each bisection, under one bound and under two.
 const TRIES: [u64; 2] = [5, 10];

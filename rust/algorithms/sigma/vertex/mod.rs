@@ -41,10 +41,9 @@ mod streaming;
 use super::preference;
 use super::preference::{Weight, preferred_parts};
 use crate::base::{Buffer, Error, Result, Run};
-use crate::capacity::bounds::{fits, plus};
-use crate::capacity::loads::Loads;
-use crate::capacity::repair::repair;
-use crate::capacity::{LeastLoaded, Load, cap, place_last, validate_balance, validate_parts};
+use crate::capacity::{
+    LeastLoaded, Load, Loads, cap, fits, place_last, plus, repair, validate_balance, validate_parts,
+};
 use crate::graph::Csr;
 use crate::partition::VertexPartition;
 use crate::sets::Incidence;

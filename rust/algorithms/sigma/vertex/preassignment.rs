@@ -1,8 +1,7 @@
 //! Vertices whose cluster's part no neighbour contradicts go there at once.
 
 use crate::base::{NONE, Result, Run, reserved};
-use crate::capacity::bounds::{fits, plus};
-use crate::capacity::{CHECK_EVERY, Load};
+use crate::capacity::{CHECK_EVERY, Load, fits, plus};
 use crate::graph::Csr;
 
 /// What the preassignment leaves to the stream.

@@ -4,8 +4,7 @@ use rayon::prelude::*;
 
 use super::columns::Columns;
 use crate::base::{NONE, Result, Run};
-use crate::capacity::loads::Loads;
-use crate::capacity::{CHECK_EVERY, Load};
+use crate::capacity::{CHECK_EVERY, Load, Loads};
 use crate::exec::{Decider, decide_all};
 use crate::graph::Csr;
 use crate::sets::PartCounts;
