@@ -15,6 +15,8 @@
 //! - [`parts`]: the partition directory.
 //! - [`convert`] and [`generate`]: edge lists from other formats, and from nothing.
 //!
+//! A room shows at its door, its `mod.rs`, what others use of it.
+//!
 //! The way of the data: edge file or array → [`edges::EdgeStream`] → [`graph::degrees`] → an algorithm on the threads of a
 //! [`base::run::Run`] → [`partition`] → [`measure`] → [`parts`] → [`base::output`] (atomic files). Nothing here knows
 //! Python except `python`, which is only built with the feature of that name.

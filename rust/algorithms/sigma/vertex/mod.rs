@@ -38,6 +38,7 @@ mod columns;
 mod preassignment;
 mod streaming;
 
+use super::Sigma;
 use super::preference;
 use super::preference::{Weight, preferred_parts};
 use crate::base::{Buffer, Error, Result, Run};
@@ -45,7 +46,7 @@ use crate::capacity::{
     LeastLoaded, Load, Loads, cap, fits, place_last, plus, repair, validate_balance, validate_parts,
 };
 use crate::graph::Csr;
-use crate::partition::VertexPartition;
+use crate::partition::{Described, Of, Values, VertexPartition};
 use crate::sets::Incidence;
 use columns::Columns;
 use preassignment::preassign;
@@ -94,15 +95,20 @@ pub struct SigmaVertex {
 impl SigmaVertex {
     /// The paper's parameters for `k` parts.
     pub fn new(k: u32) -> Self {
+        Self::of_values(&Values::new(k, Of::Vertices, &Sigma::fields()))
+    }
+
+    /// Those with these values.
+    pub(super) fn of_values(values: &Values) -> Self {
         Self {
-            k,
-            balance: 1.03,
-            volume_balance: 1.10,
-            objective: Objective::Multi,
-            tau: 0.5,
-            gamma: 2.5,
-            batch: None,
-            repair: true,
+            k: values.k,
+            balance: values.ratio("balance").unwrap_or(1.03),
+            volume_balance: values.number("volume_balance"),
+            objective: if values.is("objective", "cut") { Objective::Cut } else { Objective::Multi },
+            tau: values.number("tau"),
+            gamma: values.number("gamma"),
+            batch: values.integer("batch"),
+            repair: values.flag("strict"),
         }
     }
 
