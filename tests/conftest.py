@@ -48,7 +48,7 @@ def real_graphs(shared_data):
     graphs = {}
     for meta in sorted(shared_data.glob("*/meta.json")):
         n = json.loads(meta.read_text())["n"]
-        graphs[meta.parent.name] = fp.open_edges(meta.with_name("edges.npy"), num_vertices=n)
+        graphs[meta.parent.name] = fp.open_graph(meta.with_name("edges.npy"), num_vertices=n)
     return graphs
 
 

@@ -1,13 +1,13 @@
-//! Parts at random, and by hash: what any partitioner has to beat.
+//! Random parts, and parts by hash: the baseline of every partitioner.
 //!
-//! **Requirements.** Any graph; the edges are read for the identity of the graph only.
+//! **Requirements.** Any graph. The edges are read for the identity of the graph only.
 //!
 //! **Memory.** The result, and with a second cap what [`Placing`] takes.
 //!
 //! **Algorithm.** [`RandomVertices`] and [`RandomEdges`] number the items by a seeded [`Permutation`] and give item
-//! number i the part `i mod k`, so that loads differ by at most 1. With weights to balance on, the vertices are placed
-//! in that order, each in the least-loaded part. [`HashVertices`] gives vertex v the part
-//! `splitmix64(v ^ seed) mod k`: no cap, but the part of a vertex can be told without the partition.
+//! number i the part `i mod k`, so that loads differ by at most 1. With weights to balance on, the vertices are
+//! placed in that order, each in the least-loaded part. [`HashVertices`] gives vertex v the part
+//! `splitmix64(v ^ seed) mod k`. It has no cap, but the part of a vertex is known without the partition.
 //!
 //! **Parallelism.** Every item by itself.
 //!
@@ -184,7 +184,7 @@ describe! {
     /// >>> ring = np.array([[v, (v + 1) % 9] for v in range(9)])
     /// >>> fp.random(ring, k=3).loads
     /// array([3, 3, 3])
-    /// >>> fp.random(ring, k=3, mode="edge").assignment
+    /// >>> fp.random(ring, k=3, of="edges").assignment
     /// array([2, 0, 2, 1, 0, 2, 0, 1, 1], dtype=uint8)
     Random => "random", &[Of::Vertices, Of::Edges];
     /// A second cap for vertices, as in :func:`spring`: each vertex, in random order, goes to the part with the

@@ -1,10 +1,10 @@
 //! A state that follows the records in stream order, in batches.
 //!
-//! **Algorithm.** All threads drop, against the state that the batch before left, the records of a batch that would change
-//! nothing; the others are committed in stream order, by one thread, against the state as it becomes. With a batch of 1
-//! every record meets the state that the one before left: the sequential rule. So the result depends on the size of the
-//! batches, which is a function of the number of records, never on the threads. While one thread commits, the others
-//! read the next batch.
+//! **Algorithm.** All threads look at the records of a batch, against the state after the batch before, and drop
+//! those that would change nothing. One thread commits the others in stream order against the current state. With a
+//! batch of 1 every record is decided in the state that the record before left, which is the sequential rule. The
+//! size of the batches is a function of the number of records. So the result never depends on the threads.
+//! While one thread commits, the others read the next batch.
 //!
 //! **Memory.** [`memory`]: the records of two batches, and what is left of them.
 
@@ -24,14 +24,14 @@ const LARGEST_BATCH: u64 = 1 << 16;
 /// Records that one thread filters at a time.
 const SLICE: u64 = 1 << 13;
 
-/// What follows the records.
+/// A state that follows the records.
 pub trait Follower: Send + Sync {
     /// Keeps, in place of what `survivors` held, the records that may change something in the state as it is. Meets each
     /// record once.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>);
-    /// Carries out what the records change, in order.
+    /// Commits what the records change, in order.
     fn commit(&mut self, records: &[Record]);
-    /// Meets and commits each record.
+    /// Filters and commits each record.
     fn follow(&mut self, records: &[Record]) {
         self.commit(records);
     }
@@ -47,7 +47,7 @@ pub fn memory(batch: Option<u64>, m: u64) -> u64 {
     4 * size_of::<Record>() as u64 * largest_batch(batch, m)
 }
 
-/// Has `follower` follow `edges`, in batches of `batch` records (`None`: chosen by their number).
+/// `follower` follows `edges`, in batches of `batch` records (`None`: chosen by their number).
 pub fn follow<F: Follower>(
     follower: &mut F,
     edges: &dyn EdgeStream,

@@ -1,4 +1,4 @@
-//! The contract of a partitioner, the same for all: what it is told, what it promises, what it gives back.
+//! The contract of a partitioner, the same for all: its input, its promises, its output.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -81,12 +81,12 @@ impl From<EdgePartition> for Outcome {
 pub trait Described {
     /// Its name everywhere.
     const NAME: &'static str;
-    /// What it gives parts to: one of them, or both, by its parameter `mode`.
+    /// What it gives parts to: one of them, or both, by its parameter `of`.
     const OF: &'static [Of];
     /// Its docs for users, without those of its parameters.
     const DOC: &'static str;
 
-    /// Its parameters but `k`, and but `mode`.
+    /// Its parameters but `k`, and but `of`.
     fn fields() -> Vec<Field>;
 }
 

@@ -53,7 +53,7 @@ impl Kind {
     pub fn named(name: &str) -> Result<Kind> {
         use Kind::{Directed, Symmetric, Undirected};
         let known = [("undirected", Undirected), ("symmetric", Symmetric), ("directed", Directed)];
-        named("kind", "kind", name, &known)
+        named("directedness", "value", name, &known)
     }
 
     /// Most directed edges that `m` records make.

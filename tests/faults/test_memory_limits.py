@@ -11,7 +11,7 @@ LIMITED = """
 import re, sys
 import numpy as np, fastpart as fp
 graph = np.array([[0, 1], [1, 2]], np.uint32)
-edges = fp.open_edges(graph, num_vertices=300_000_000)
+edges = fp.open_graph(graph, num_vertices=300_000_000)
 many = fp.VertexPartition([0, 1, 2], 1 << 20)
 
 def resident():
@@ -56,7 +56,7 @@ SHORT = """
 import re, resource, sys
 import numpy as np, fastpart as fp
 path, folder, headroom, call = sys.argv[1:]
-edges = fp.open_edges(np.array([[0, 1], [1, 2]], np.uint32), num_vertices=20_000_000)
+edges = fp.open_graph(np.array([[0, 1], [1, 2]], np.uint32), num_vertices=20_000_000)
 part = fp.VertexPartition(np.arange(1 << 18) % 4, 4)
 with open("/proc/self/status") as status:
     used = int(re.search(r"VmSize:\\s+(\\d+) kB", status.read())[1]) * 1024
@@ -72,7 +72,7 @@ else:
 SHORT_CALLS = {
     "fp.spring(edges, k=4)": ((1, "cannot start"), (64, "648.4 MB"), (512, "648.4 MB"), (1500, None)),
     "fp.spring(path, k=4)": ((1, "mapping the file"), (1500, None)),
-    "fp.spring(fp.open_edges(path, io='read'), k=4)": ((1, "cannot start"), (8, "spring"), (1500, None)),
+    "fp.spring(fp.open_graph(path, io='read'), k=4)": ((1, "cannot start"), (8, "spring"), (1500, None)),
     "fp.evaluate(path, part)": ((1, "mapping the file"), (1500, None)),
     "fp.convert(path, folder + '/c.bin', relabel=True)": (
         (1, "cannot start"),

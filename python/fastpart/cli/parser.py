@@ -10,9 +10,9 @@ from .. import generate as generators
 from ..clustering import METHODS
 from ..comparing.peers import PEERS
 from ..converting import FORMATS
-from ..edges import KINDS, LAYOUTS
+from ..graph import DIRECTEDNESS, LAYOUTS
 from ..partitioners import PARTITIONERS
-from . import clustering, commands, comparing, exporting
+from . import clustering, commands, comparing, exporting, upgrading
 from .arguments import Parser, add_input, add_verb, count
 from .train_parser import add_train
 
@@ -41,6 +41,7 @@ def make_parser() -> Parser:
     _add_compare(verbs)
     _add_report(verbs)
     _add_export(verbs)
+    _add_upgrade(verbs)
     add_train(verbs)
     return parser
 
@@ -127,7 +128,9 @@ def _add_convert(verbs: Any) -> None:
         help="n, if there are isolated vertices behind the largest id",
     )
     verb.add_argument(
-        "--kind", choices=KINDS, help="for the sidecar (default: as IN's sidecar says, or undirected)"
+        "--directedness",
+        choices=DIRECTEDNESS,
+        help="for the sidecar (default: as IN's sidecar says, or undirected)",
     )
 
 
@@ -211,9 +214,7 @@ def _add_evaluate(verbs: Any) -> None:
     add_input(verb)
     verb.add_argument("partition", metavar="PARTITION", help=".npy, .txt, .parquet or a partition directory")
     verb.add_argument("-k", type=int, help="number of parts, for .npy and .txt (default: largest part + 1)")
-    verb.add_argument(
-        "--part-kind", choices=("vertex", "edge"), help="for .npy and .txt (default: by the array)"
-    )
+    verb.add_argument("--of", choices=("vertices", "edges"), help="for .npy and .txt (default: by the array)")
     _add_measures(verb)
 
 
@@ -295,9 +296,7 @@ def _add_report(verbs: Any) -> None:
         help="of FILE; without any, FILE is a comparison, as .json",
     )
     verb.add_argument("-k", type=int, help="number of parts, for .npy and .txt (default: largest part + 1)")
-    verb.add_argument(
-        "--part-kind", choices=("vertex", "edge"), help="for .npy and .txt (default: by the array)"
-    )
+    verb.add_argument("--of", choices=("vertices", "edges"), help="for .npy and .txt (default: by the array)")
     verb.add_argument(
         "-o",
         dest="out",
@@ -322,6 +321,19 @@ def _add_export(verbs: Any) -> None:
         choices=exporting.FORMATS,
         help="DGL's partitions; PyG's partitions; or text for DGL's dispatch pipeline",
     )
-    verb.add_argument("src", metavar="SRC", help="a partition directory of vertices, saved with its edges")
-    verb.add_argument("dst", metavar="DST", help="the directory to write, or an earlier export to replace")
+    verb.add_argument(
+        "source", metavar="SOURCE", help="a partition directory of vertices, saved with its edges"
+    )
+    verb.add_argument("out", metavar="OUT", help="the directory to write, or an earlier export to replace")
     verb.add_argument("--graph-name", metavar="NAME", help="dgl: name of the graph (default: graph)")
+
+
+def _add_upgrade(verbs: Any) -> None:
+    verb = add_verb(
+        verbs,
+        "upgrade",
+        upgrading.upgrade,
+        "Rewrite a partition directory of an earlier schema to the present one; arrays are not touched.",
+        "fastpart upgrade parts/",
+    )
+    verb.add_argument("source", metavar="DIR", help="a partition directory")

@@ -1,10 +1,10 @@
-//! A partition in the making, and what every vertex would gain by moving.
+//! A partition while it is improved, and what every vertex would gain by moving.
 
 use super::graph::{Graph, Weight};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{excess, fits, minus, plus, relative};
 
-/// Parts of all vertices, their loads, and the ties of every vertex to every part.
+/// Parts of all vertices, their loads, and the connection of every vertex to every part.
 pub struct State<'a> {
     /// The graph.
     pub graph: &'a Graph,
@@ -103,7 +103,7 @@ impl<'a> State<'a> {
         self.ties(v)[self.part(v)] != self.graph.volume(v)
     }
 
-    /// The other part with room for `v` to which it has the strongest ties (ties: the one with the smaller relative
+    /// The other part with room for `v` to which it has the strongest connection (ties: the one with the smaller relative
     /// load, then the lowest), and the gain of moving there.
     #[inline(always)]
     pub fn best_move(&self, v: u32) -> Option<(usize, i64)> {
