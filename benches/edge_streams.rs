@@ -4,7 +4,8 @@
 //! are not counted, but in HDRF and HEP "from degrees to loops".
 #![allow(missing_docs)] // criterion's macros make public functions
 
-use std::path::PathBuf;
+mod common;
+
 use std::time::{Duration, Instant};
 
 use criterion::{
@@ -17,26 +18,12 @@ use fastpart::algorithms::hep::Hep;
 use fastpart::base::buffer::Buffer;
 use fastpart::base::run::Run;
 use fastpart::edges::Record;
-use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::generate;
+use fastpart::edges::file::EdgeFile;
 use fastpart::graph::degrees;
 use fastpart::graph::identity::largest_id;
 use fastpart::partition::EdgeParts;
 
-const N: u64 = 1 << 20;
 const M: u64 = 16_000_000;
-
-fn graph() -> EdgeFile {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("target/rmat-20-{M}.bin"));
-    if !path.exists() {
-        let run = Run::new(None, None).expect("threads");
-        let model = generate::Rmat::new(N, M, 0).expect("sizes");
-        generate::write(&model, &path, &run).expect("disk space");
-    }
-    let mut edges = EdgeFile::open(&path, None, None, Io::Map).expect("edges");
-    edges.set_num_vertices(N);
-    edges
-}
 
 /// A rule of placing: the affinity, the balance, and the share of the cap that is open in the beginning.
 type Rule = (Affinity, Balance, f64);
@@ -68,7 +55,7 @@ fn bench(group: &mut BenchmarkGroup<WallTime>, name: String, mut once: impl FnMu
 }
 
 fn streams(criterion: &mut Criterion) {
-    let edges = graph();
+    let edges = common::rmat(20, M);
     let run = Run::new(Some(1), None).expect("threads");
     let known = degrees::scan(&edges, &run).expect("degrees").degree;
     let mut group = criterion.benchmark_group("edge streams");

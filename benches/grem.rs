@@ -3,33 +3,16 @@
 //! R-MAT, n = 2^20, k = 8; 16 M records, or as many as `FASTPART_BENCH_EDGES` says. The file is made once, in `target/`.
 #![allow(missing_docs)] // criterion's macros make public functions
 
-use std::path::PathBuf;
+mod common;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fastpart::algorithms::grem::Grem;
 use fastpart::base::run::Run;
 use fastpart::edges::EdgeStream;
-use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::exec::shuffle::shuffle;
-use fastpart::generate;
-
-const N: u64 = 1 << 20;
-
-fn graph() -> EdgeFile {
-    let m = std::env::var("FASTPART_BENCH_EDGES").ok().and_then(|m| m.parse().ok()).unwrap_or(16_000_000);
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("target/rmat-20-{m}.bin"));
-    if !path.exists() {
-        let run = Run::new(None, None).expect("threads");
-        let model = generate::Rmat::new(N, m, 0).expect("sizes");
-        generate::write(&model, &path, &run).expect("disk space");
-    }
-    let mut edges = EdgeFile::open(&path, None, None, Io::Map).expect("edges");
-    edges.set_num_vertices(N);
-    edges
-}
 
 fn steps(criterion: &mut Criterion) {
-    let edges = graph();
+    let edges = common::rmat(20, common::records(16_000_000));
     let mut group = criterion.benchmark_group("grem");
     group.sample_size(10).throughput(Throughput::Elements(edges.num_edges()));
     for threads in [1, 2] {

@@ -4,6 +4,8 @@
 //! says.
 #![allow(missing_docs)] // criterion's macros make public functions
 
+mod common;
+
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -27,7 +29,7 @@ fn adjacency(model: &dyn Generator, run: &Run) -> (Arc<Csr>, u64) {
 }
 
 fn bounds(criterion: &mut Criterion) {
-    let m = std::env::var("FASTPART_BENCH_EDGES").ok().and_then(|m| m.parse().ok()).unwrap_or(4_000_000);
+    let m = common::records(4_000_000);
     let all = Run::new(None, None).expect("threads");
     let rmat = generate::Rmat::new(N, m, 0).expect("sizes");
     let planted = generate::Planted::new(N, m, 64, 0, 0).expect("sizes");

@@ -3,7 +3,8 @@
 //! R-MAT, n = 2^22; 64 M records, or as many as `FASTPART_BENCH_EDGES` says. The file is made once, in `target/`.
 #![allow(missing_docs)] // criterion's macros make public functions
 
-use std::path::PathBuf;
+mod common;
+
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -12,29 +13,13 @@ use fastpart::algorithms::spring::Spring;
 use fastpart::algorithms::two_phase::{Scoring, TwoPhase};
 use fastpart::base::run::Run;
 use fastpart::edges::EdgeStream;
-use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::graph::csr::Csr;
 use fastpart::graph::degrees;
 use fastpart::graph::identity::largest_id;
-use fastpart::{generate, measure};
-
-const N: u64 = 1 << 22;
-
-fn graph() -> EdgeFile {
-    let m = std::env::var("FASTPART_BENCH_EDGES").ok().and_then(|m| m.parse().ok()).unwrap_or(64_000_000);
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("target/rmat-{m}.bin"));
-    if !path.exists() {
-        let run = Run::new(None, None).expect("threads");
-        let model = generate::Rmat::new(N, m, 0).expect("sizes");
-        generate::write(&model, &path, &run).expect("disk space");
-    }
-    let mut edges = EdgeFile::open(&path, None, None, Io::Map).expect("edges");
-    edges.set_num_vertices(N);
-    edges
-}
+use fastpart::measure;
 
 fn passes(criterion: &mut Criterion) {
-    let edges = graph();
+    let edges = common::rmat(22, common::records(64_000_000));
     let mut group = criterion.benchmark_group("rmat");
     group
         .sample_size(10)
@@ -87,20 +72,13 @@ fn passes(criterion: &mut Criterion) {
 
 /// R-MAT, n = 2^20, 16 M records: in memory, and out of core on the disk of `target/`.
 fn csr(criterion: &mut Criterion) {
-    let model = generate::Rmat::new(1 << 20, 16_000_000, 0).expect("sizes");
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target");
-    let path = folder.join("rmat-csr.bin");
-    if !path.exists() {
-        generate::write(&model, &path, &Run::new(None, None).expect("threads")).expect("disk space");
-    }
-    let mut edges = EdgeFile::open(&path, None, None, Io::Map).expect("edges");
-    edges.set_num_vertices(1 << 20);
+    let edges = common::rmat(20, 16_000_000);
     let mut group = criterion.benchmark_group("csr");
     group.sample_size(10).throughput(Throughput::Elements(edges.num_edges()));
     for (place, budget) in [("in memory", 1 << 32), ("out of core", 64 << 20)] {
         for threads in [1, 2] {
             let run = Run::new(Some(threads), Some(budget)).expect("threads");
-            let run = run.with_tmp_dir(Some(folder.clone()));
+            let run = run.with_tmp_dir(Some(common::folder()));
             group.bench_function(format!("{place}, {threads} threads"), |bencher| {
                 bencher.iter(|| Csr::build(&edges, false, &run).expect("adjacency"));
             });

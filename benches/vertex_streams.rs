@@ -3,38 +3,27 @@
 //! R-MAT, n = 2^20, k = 32; 16 M records, or as many as `FASTPART_BENCH_EDGES` says. The file is made once, in `target/`.
 #![allow(missing_docs)] // criterion's macros make public functions
 
-use std::path::PathBuf;
+mod common;
+
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fastpart::algorithms::vertex_streams::VertexStream;
 use fastpart::base::run::Run;
-use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::generate;
 use fastpart::graph::csr::Csr;
 
-const N: u64 = 1 << 20;
-
-fn graph() -> EdgeFile {
-    let m = std::env::var("FASTPART_BENCH_EDGES").ok().and_then(|m| m.parse().ok()).unwrap_or(16_000_000);
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("target/rmat20-{m}.bin"));
-    if !path.exists() {
-        let run = Run::new(None, None).expect("threads");
-        let model = generate::Rmat::new(N, m, 0).expect("sizes");
-        generate::write(&model, &path, &run).expect("disk space");
-    }
-    let mut edges = EdgeFile::open(&path, None, None, Io::Map).expect("edges");
-    edges.set_num_vertices(N);
-    edges
-}
-
 fn streams(criterion: &mut Criterion) {
-    let csr = Csr::build(&graph(), false, &Run::new(None, None).expect("threads")).expect("adjacency");
+    let csr = Csr::build(
+        &common::rmat(20, common::records(16_000_000)),
+        false,
+        &Run::new(None, None).expect("threads"),
+    )
+    .expect("adjacency");
     let mut group = criterion.benchmark_group("vertex streams");
     group.sample_size(10).warm_up_time(Duration::from_millis(100));
     let (ldg, fennel) = (VertexStream::ldg(32), VertexStream::fennel(32));
     let sequential = VertexStream { batch: Some(1), ..fennel.clone() };
-    let again = fennel.clone().restreamed();
+    let again = VertexStream { passes: 10, ..fennel.clone() };
     let all =
         [("ldg", ldg), ("fennel", fennel), ("fennel, sequential rule", sequential), ("refennel", again)];
     for (name, stream) in &all {

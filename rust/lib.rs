@@ -15,6 +15,8 @@
 //! - [`parts`]: the partition directory.
 //! - [`convert`] and [`generate`]: edge lists from other formats, and synthetic graphs.
 //!
+//! A room shows at its door, its `mod.rs`, what others use of it.
+//!
 //! Data flows like this: edge file or array → [`edges::EdgeStream`] → [`graph::degrees`] → an algorithm on the
 //! threads of a [`base::run::Run`] → [`partition`] → [`measure`] → [`parts`] → [`base::output`] (atomic files).
 //! Only the module `python` depends on Python. It is built only with the feature of that name.

@@ -1,5 +1,6 @@
 """What every test may rely on."""
 
+import json
 import os
 from pathlib import Path
 
@@ -39,6 +40,16 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"{path} does not exist")
     return path
+
+
+@pytest.fixture(scope="module")
+def real_graphs(shared_data):
+    """Return all graphs of the shared data, by name."""
+    graphs = {}
+    for meta in sorted(shared_data.glob("*/meta.json")):
+        n = json.loads(meta.read_text())["n"]
+        graphs[meta.parent.name] = fp.open_graph(meta.with_name("edges.npy"), num_vertices=n)
+    return graphs
 
 
 @pytest.fixture(scope="module")

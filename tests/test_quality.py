@@ -1,6 +1,5 @@
 """How good partitions are, on real graphs: held to the figures measured with a prototype, and to chance."""
 
-import json
 import math
 import statistics
 
@@ -28,16 +27,6 @@ def assert_as_measured(name, edges):
 @pytest.mark.parametrize("name", MEASURED)
 def test_sequential_rule_is_as_good_as_measured(datasets, tmp_path, name):
     assert_as_measured(name, fp.convert(datasets / f"{name}.txt.gz", tmp_path / "g.bin"))
-
-
-@pytest.fixture(scope="module")
-def real_graphs(shared_data):
-    """Return all graphs of the shared data, by name."""
-    graphs = {}
-    for meta in sorted(shared_data.glob("*/meta.json")):
-        n = json.loads(meta.read_text())["n"]
-        graphs[meta.parent.name] = fp.open_graph(meta.with_name("edges.npy"), num_vertices=n)
-    return graphs
 
 
 @pytest.mark.parametrize("name", MEASURED)

@@ -1,6 +1,5 @@
 """SIGMA's edge mode: within its cap, and as good as promised."""
 
-import json
 import math
 
 import numpy as np
@@ -69,16 +68,6 @@ def test_clusters_stay_whole():
     owners = part.assignment[3:].reshape(4, 28)
     assert (owners == owners[:, :1]).all()
     assert len(set(owners[:, 0])) == 4
-
-
-@pytest.fixture(scope="module")
-def real_graphs(shared_data):
-    """Return all graphs of the shared data, by name."""
-    graphs = {}
-    for meta in sorted(shared_data.glob("*/meta.json")):
-        n = json.loads(meta.read_text())["n"]
-        graphs[meta.parent.name] = fp.open_graph(meta.with_name("edges.npy"), num_vertices=n)
-    return graphs
 
 
 @pytest.mark.parametrize("k", PARTS)

@@ -438,16 +438,6 @@ def test_amazon_computers(datasets, tmp_path, k, most):
     assert part.volume_loads.max() <= math.ceil(1.10 * (2 * 245861 + 13752) / k)
 
 
-@pytest.fixture(scope="module")
-def real_graphs(shared_data):
-    """Return all graphs of the shared data, by name."""
-    graphs = {}
-    for meta in sorted(shared_data.glob("*/meta.json")):
-        n = json.loads(meta.read_text())["n"]
-        graphs[meta.parent.name] = fp.open_graph(meta.with_name("edges.npy"), num_vertices=n)
-    return graphs
-
-
 @pytest.mark.parametrize("objective", ["multi", "cut"])
 def test_both_caps_are_kept_on_all_real_graphs(real_graphs, objective):
     for name, edges in real_graphs.items():

@@ -1,6 +1,5 @@
 """LDG and Fennel, streamed once and again: against scoring rules in plain Python, and on real graphs."""
 
-import json
 import math
 
 import numpy as np
@@ -147,16 +146,6 @@ def test_parameters_are_kept_and_refused():
             fp.reldg(edges, 2, **wrong)
     with pytest.raises(fp.MemoryBudgetError):
         fp.fennel(edges, 2, memory_limit=1)
-
-
-@pytest.fixture(scope="module")
-def real_graphs(shared_data):
-    """Return all graphs of the shared data, by name."""
-    graphs = {}
-    for meta in sorted(shared_data.glob("*/meta.json")):
-        n = json.loads(meta.read_text())["n"]
-        graphs[meta.parent.name] = fp.open_graph(meta.with_name("edges.npy"), num_vertices=n)
-    return graphs
 
 
 def cut(edges, part):

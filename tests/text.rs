@@ -93,7 +93,8 @@ fn refusals_name_line_column_and_cause() {
 fn large_ids_need_relabelling() {
     let limit = MAX_VERTICES - 1;
     let text = format!("0 {limit}\n1 {}\n", limit + 1);
-    let error = text::parse_bytes(text.as_bytes(), Path::new("g"), limit).unwrap_err();
+    let read = text::read(text.as_bytes(), Path::new("g"), limit, Cut::default(), &ONE, |_| Ok(()));
+    let error = read.unwrap_err();
     let (line, column, what) = place(error);
     assert_eq!((line, column), (2, 3));
     assert!(what.contains("4294967295 exceeds 4294967294") && what.contains("--relabel"), "{what}");

@@ -20,20 +20,11 @@
 use std::path::Path;
 
 use super::edge_streams::loops;
-use crate::base::NONE;
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch_ends;
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
+use crate::base::{NONE, Result, Run, prefetch_ends, splitmix64};
 use crate::capacity::validate_parts;
 use crate::edges::{EdgeStream, Record};
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
-use crate::partition::{EdgePartition, EdgeParts};
+use crate::graph::{Degrees, Graph, degrees};
+use crate::partition::{EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
 /// How many records ahead memory is asked for.
 const AHEAD: usize = 24;
@@ -77,9 +68,7 @@ impl Dbh {
         }
         Ok(EdgePartition { parts, k: self.k, loads, cap: None, graph: Graph { n, m, loops, checksum } })
     }
-}
 
-impl Dbh {
     fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
         let counters = 8 * u64::from(self.k) * threads as u64;
         degrees::needed(n, threads) + counters + EdgeParts::memory(m, self.k, out)

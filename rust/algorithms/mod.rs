@@ -11,7 +11,30 @@ pub mod spring;
 pub mod two_phase;
 pub mod vertex_streams;
 
-use crate::partition::contract::Entry;
+use crate::partition::{Described, Entry, Partitioner, Values};
+
+/// Gives partitioners the defaults that their descriptions state.
+macro_rules! defaults {
+    ($($type:ty),* $(,)?) => {$(
+        impl $type {
+            /// The defaults for `k` parts.
+            pub fn new(k: u32) -> Self {
+                let mut values = Values::new(k, Self::OF[0], &Self::fields());
+                <Self as Partitioner>::new(&mut values)
+                    .unwrap_or_else(|error| unreachable!("the defaults of {}: {error}", Self::NAME))
+            }
+        }
+    )*};
+}
+
+defaults!(
+    grem::Grem,
+    multilevel::Multilevel,
+    two_phase::TwoPhase,
+    edge_streams::greedy::Greedy,
+    edge_streams::hdrf::Hdrf,
+    hep::Hep,
+);
 
 /// Every partitioner, in the order in which users see them.
 pub const PARTITIONERS: &[Entry] = &[

@@ -16,20 +16,14 @@
 use std::path::Path;
 
 use super::edge_streams::loops;
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::random::{Permutation, splitmix64};
-use crate::base::run::Run;
+use crate::base::{Buffer, NONE, Permutation, Result, Run, splitmix64};
 use crate::capacity::{BalanceOn, Placing, cap, validate_parts};
 use crate::edges::EdgeStream;
-use crate::exec::scan::for_each;
-use crate::graph::degrees;
-use crate::graph::identity::Graph;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
-use crate::partition::{EdgePartition, EdgeParts, VertexPartition};
+use crate::exec::for_each;
+use crate::graph::{Graph, degrees};
+use crate::partition::{
+    EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe,
+};
 
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 14;

@@ -122,6 +122,13 @@ pub fn reserved<T>(len: usize, what: &str) -> Result<Vec<T>> {
     Ok(items)
 }
 
+/// `len` zeros on the heap, or an error instead of an abort.
+pub fn zeros<T: Zeroable + Clone>(len: usize, what: &str) -> Result<Vec<T>> {
+    let mut items = reserved(len, what)?;
+    items.resize(len, T::zeroed());
+    Ok(items)
+}
+
 /// A number that several threads can change.
 ///
 /// # Safety

@@ -143,6 +143,15 @@ impl Error {
     }
 }
 
+/// Which of the `known` is called `name`; `what` says what they are.
+pub fn named<T: Copy>(parameter: &'static str, what: &str, name: &str, known: &[(&str, T)]) -> Result<T> {
+    let found = known.iter().find(|(known, _)| *known == name).map(|&(_, item)| item);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|&(known, _)| known).collect();
+        Error::parameter(parameter, format!("unknown {what} {name:?}; known are {}", names.join(", ")))
+    })
+}
+
 /// A path on one line: what is no text is shown lossily, control characters are escaped.
 pub fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();

@@ -25,9 +25,7 @@ use rayon::prelude::*;
 
 use super::bounds::plus;
 use super::{CHECK_EVERY, Load, Parts, cap, share, validate_balance};
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run, reserved};
 
 /// Weights of the vertices, and how evenly the parts share them.
 #[derive(Debug, Clone)]

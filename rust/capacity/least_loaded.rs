@@ -10,9 +10,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use super::CHECK_EVERY;
-use crate::base::NONE;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{NONE, Result, Run};
 
 /// How far above the level a part goes on from level to level; looks at it cost less than the heap.
 const NEAR: u64 = 32;

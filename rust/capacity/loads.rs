@@ -6,8 +6,7 @@
 //! up to a power of two.
 
 use super::bounds::{Load, fits, minus, plus, relative, room};
-use crate::base::buffer::reserved;
-use crate::base::error::Result;
+use crate::base::{Result, reserved};
 
 #[derive(Clone, Copy)]
 struct Node<const D: usize> {

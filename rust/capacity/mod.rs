@@ -17,12 +17,15 @@ mod placing;
 pub mod repair;
 pub mod schedule;
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 pub use balance_on::{BalanceOn, Balanced};
-pub use bounds::Load;
+pub use bounds::{Load, excess, fits, minus, plus, relative};
 pub use least_loaded::{LeastLoaded, place_last};
+pub use loads::Loads;
 pub use parts::Parts;
 pub use placing::Placing;
+pub(crate) use repair::{Repaired, repair};
+pub use schedule::schedule;
 
 /// How many vertices are placed between two looks at whether the run is cancelled.
 pub const CHECK_EVERY: usize = 1 << 12;

@@ -15,10 +15,7 @@
 use std::cmp::Ordering;
 
 use super::bounds::{Load, fits, plus, room};
-use crate::base::NONE;
-use crate::base::buffer::reserved;
-use crate::base::error::Result;
-use crate::base::random::splitmix64;
+use crate::base::{NONE, Result, reserved, splitmix64};
 
 struct Node<const D: usize> {
     load: Load<D>,

@@ -22,10 +22,7 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 
 use super::{BalanceOn, Balanced, CHECK_EVERY, LeastLoaded, Load, Parts};
-use crate::base::NONE;
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, NONE, Result, Run, reserved};
 
 /// An assignment while vertices are placed.
 pub struct Placing<'a> {

@@ -6,9 +6,7 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 
 use super::{CHECK_EVERY, LeastLoaded};
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, Result, Run};
 
 /// A machine for each job: jobs in descending weight (tie: lower job) onto one of `k` machines, the least loaded (tie:
 /// lower machine). 8 bytes per job beside the result; O(c log c + c log k).

@@ -17,13 +17,9 @@
 //! III-A; after Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community detection in very
 //! large networks", 2017.
 
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::prefetch::{prefetch, prefetch_ends};
-use crate::base::run::Run;
+use crate::base::{Buffer, Result, Run, prefetch, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::follow::{Follower, follow};
-use crate::exec::scan::for_each;
+use crate::exec::{Follower, follow, for_each};
 
 /// How many records ahead data is prefetched.
 const AHEAD: usize = 24;

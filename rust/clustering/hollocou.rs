@@ -21,14 +21,10 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::Clusters;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::prefetch::{prefetch, prefetch_ends};
-use crate::base::run::Run;
+use crate::base::{Buffer, Result, Run, prefetch, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::follow::{Follower, follow};
-use crate::exec::scan::for_each;
-use crate::sets::bits::Bits;
+use crate::exec::{Follower, follow, for_each};
+use crate::sets::Bits;
 
 /// Bytes per vertex at the peak, result and degrees included.
 pub const BYTES_PER_VERTEX: u64 = 32;

@@ -6,13 +6,10 @@ pub mod modularity;
 
 use rayon::prelude::*;
 
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, NONE, Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::pass;
-use crate::graph::csr::Csr;
+use crate::exec::pass;
+use crate::graph::Csr;
 pub use hollocou::Hollocou;
 pub use modularity::Modularity;
 

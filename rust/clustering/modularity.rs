@@ -29,15 +29,10 @@
 use rayon::prelude::*;
 
 use super::{Clusters, in_steps};
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
-use crate::base::run::Run;
-use crate::exec::batches::{Decider, decide_all};
-use crate::graph::csr::Csr;
-use crate::sets::bits::Bits;
-use crate::sets::rating_map::RatingMap;
+use crate::base::{Buffer, Error, NONE, Result, Run, prefetch};
+use crate::exec::{Decider, decide_all};
+use crate::graph::Csr;
+use crate::sets::{Bits, RatingMap};
 
 /// Bytes per vertex at the peak, result included, adjacency and scratch space not.
 pub const BYTES_PER_VERTEX: u64 = 17;

@@ -22,16 +22,11 @@ use std::path::Path;
 
 use rustc_hash::FxHashSet;
 
-use crate::base::error::{Error, Result};
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, splitmix64};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::pass::blocks;
-use crate::exec::scan::scan;
 use crate::exec::shuffle::{BUCKET, bucket_of, buckets};
-use crate::exec::spill::spill_edges;
-use crate::sets::bits::Bits;
-use crate::sets::spill::Entry;
+use crate::exec::{in_order, scan, spill_edges};
+use crate::sets::{Bits, Entry};
 
 /// Bytes of the set of a worker: a table of twice the pairs at the least, and half of it again while it grows.
 const SET: u64 = 3 * BUCKET * (size_of::<u64>() as u64 + 1);
@@ -47,23 +42,14 @@ pub fn dedup(
     let m = edges.num_edges();
     crate::exec::shuffle::check_records(m)?;
     let dropped = repeated(edges, into, run)?;
-    let (mut buf, mut kept, mut count) = (Vec::new(), Vec::new(), 0);
-    for range in blocks(0..m) {
-        let first = range.start;
-        let records = edges.block(range, &mut buf)?;
+    let (mut kept, mut count) = (Vec::new(), 0);
+    in_order(edges, 0..m, run, |first, records| {
         kept.clear();
-        kept.extend(
-            records
-                .iter()
-                .zip(first..)
-                .filter(|&(_, index)| !dropped.contains(index))
-                .map(|(record, _)| *record),
-        );
-        deliver(&kept)?;
+        let first_ones = records.iter().zip(first..).filter(|&(_, index)| !dropped.contains(index));
+        kept.extend(first_ones.map(|(record, _)| *record));
         count += (records.len() - kept.len()) as u64;
-        run.advance(records.len() as u64)?;
-    }
-    edges.check_unchanged()?;
+        deliver(&kept)
+    })?;
     Ok(count)
 }
 
@@ -90,10 +76,10 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
         run,
         workers,
         0..buckets as usize,
-        || Ok((FxHashSet::default(), Vec::new())),
-        |(seen, buf), bucket| {
+        || Ok(FxHashSet::default()),
+        |seen, bucket| {
             seen.clear();
-            spilled.read(bucket, buf, run, |entries| {
+            spilled.read(bucket, run, |entries| {
                 // An error instead of an abort where the system refuses memory.
                 let refused = |_| Error::MemoryRefused { what: "finding duplicates".into(), needed: SET };
                 seen.try_reserve(entries.len()).map_err(refused)?;

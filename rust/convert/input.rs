@@ -10,11 +10,8 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::sink::Intake;
 use super::{Convert, Format, metis, text};
-use crate::base::error::{Error, Result, shown};
-use crate::base::run::Run;
-use crate::edges::decode::WideRecord;
-use crate::edges::file::{EdgeFile, Io};
-use crate::edges::{EdgeStream, MAX_VERTICES, npy, plausible};
+use crate::base::{Error, Result, Run, shown};
+use crate::edges::{EdgeFile, EdgeStream, Io, MAX_VERTICES, WideRecord, npy, plausible};
 use crate::exec::pass;
 
 /// Suffixes of raw files. Bytes that happen to look like text do not make them text.

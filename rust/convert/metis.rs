@@ -23,11 +23,8 @@ use std::io::Read;
 use std::path::Path;
 
 use super::text;
-use crate::base::error::{Error, Result};
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
-use crate::edges::MAX_VERTICES;
-use crate::edges::decode::WideRecord;
+use crate::base::{Error, Result, Run, splitmix64};
+use crate::edges::{MAX_VERTICES, WideRecord};
 
 /// Bytes read at once.
 const BLOCK: usize = 1 << 16;

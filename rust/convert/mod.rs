@@ -26,15 +26,11 @@ use std::path::{Path, PathBuf};
 
 use self::input::Input;
 use self::sink::{Forward, Intake, RawWriter};
-use crate::base::error::{Error, Result, shown};
-use crate::base::output::AtomicFile;
-use crate::base::run::Run;
+use crate::base::{AtomicFile, Error, Result, Run, named, shown};
 use crate::convert::dedup::dedup;
-use crate::edges::MAX_VERTICES;
-use crate::edges::decode::IdType;
 use crate::edges::file::{Layout, open_regular};
-use crate::edges::temporary::TempRecords;
-use crate::exec::shuffle::shuffle;
+use crate::edges::{IdType, MAX_VERTICES, TempRecords};
+use crate::exec::shuffle;
 
 /// The format of the input, if its bytes and its name do not tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,15 +46,8 @@ pub enum Format {
 impl Format {
     /// The format of that name.
     pub fn named(name: &str) -> Result<Format> {
-        match name {
-            "text" => Ok(Format::Text),
-            "metis" => Ok(Format::Metis),
-            "binedgelist" => Ok(Format::Binedgelist),
-            _ => Err(Error::parameter(
-                "format",
-                format!("unknown format {name:?}; known are text, metis, binedgelist"),
-            )),
-        }
+        let known = [("text", Format::Text), ("metis", Format::Metis), ("binedgelist", Format::Binedgelist)];
+        named("format", "format", name, &known)
     }
 }
 

@@ -7,11 +7,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
-use crate::edges::decode::WideRecord;
-use crate::edges::{MAX_VERTICES, Record};
+use crate::base::{Buffer, Error, Result, Run};
+use crate::edges::{MAX_VERTICES, Record, WideRecord};
 
 /// Ids below this find theirs in a table, if a sixteenth of the budget holds it.
 const SMALL: u64 = 1 << 26;

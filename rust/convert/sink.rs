@@ -4,9 +4,7 @@ use std::path::Path;
 
 use super::relabel::Relabel;
 use super::text;
-use crate::base::error::Result;
-use crate::base::output::AtomicFile;
-use crate::base::run::Run;
+use crate::base::{AtomicFile, Result, Run};
 use crate::edges::decode::{WideRecord, largest};
 use crate::edges::{BLOCK, Record, npy};
 use crate::graph::checksum;

@@ -7,12 +7,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::base::error::{Error, Result};
-use crate::base::output::AtomicFile;
-use crate::base::run::Run;
+use crate::base::{AtomicFile, Error, Result, Run};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::pass::blocks;
-use crate::graph::csr::Csr;
+use crate::exec::in_order;
+use crate::graph::Csr;
 
 /// Vertices between two looks at the cancel flag.
 const STEP: u32 = 1 << 10;
@@ -99,16 +97,9 @@ fn each_block(
     mut write: impl FnMut(&[Record]) -> Result<()>,
 ) -> Result<()> {
     run.begin("write", edges.num_edges());
-    edges.check_unchanged()?;
-    let mut buf = Vec::new();
-    for range in blocks(0..edges.num_edges()) {
-        let records = edges.block(range, &mut buf)?;
-        for part in records.chunks(BUFFER / 4) {
-            write(part)?;
-            run.advance(part.len() as u64)?;
-        }
-    }
-    edges.check_unchanged()
+    in_order(edges, 0..edges.num_edges(), run, |_, records| {
+        records.chunks(BUFFER / 4).try_for_each(|records| write(records).and_then(|()| run.check()))
+    })
 }
 
 fn each_vertex(n: u32, run: &Run, mut write: impl FnMut(u32) -> Result<()>) -> Result<()> {

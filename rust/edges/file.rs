@@ -16,7 +16,7 @@ use memmap2::Mmap;
 use super::decode::{BadId, Column, IdType, WideRecord, check, decode, decode_wide, is_packed_u32};
 use super::memory::remedy;
 use super::{EdgeStream, MAX_VERTICES, Record, npy, plausible};
-use crate::base::error::{Error, Result, shown};
+use crate::base::{Error, Result, shown};
 
 /// How the bytes reach the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

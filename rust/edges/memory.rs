@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::decode::{Column, decode};
 use super::{EdgeStream, Record};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 /// Edges in two columns of borrowed memory, copied block by block.
 #[derive(Debug)]

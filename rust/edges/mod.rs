@@ -13,7 +13,11 @@ pub mod temporary;
 
 use std::ops::Range;
 
-use crate::base::error::Result;
+use crate::base::Result;
+pub use decode::{IdType, WideRecord};
+pub use file::{EdgeFile, Io, Layout};
+pub use memory::MemoryEdges;
+pub use temporary::TempRecords;
 
 /// One edge record: two vertex ids.
 pub type Record = [u32; 2];

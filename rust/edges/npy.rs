@@ -1,5 +1,7 @@
 //! The header of a `.npy` file: enough of it to find the edges in the file.
 
+use bytemuck::Pod;
+
 use super::decode::IdType;
 
 /// The first bytes of every `.npy` file.
@@ -83,6 +85,26 @@ fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 
 fn string_value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     Some(value(text, key)?.strip_prefix('\'')?.split_once('\'')?.0)
+}
+
+/// A type of items in a `.npy` file.
+pub trait Item: Pod {
+    /// The type's name in the header.
+    const DESCR: &'static str;
+}
+
+macro_rules! item {
+    ($($type:ty => $descr:literal),*) => {
+        $(impl Item for $type {
+            const DESCR: &'static str = $descr;
+        })*
+    };
+}
+item!(u8 => "|u1", i16 => "<i2", i32 => "<i4", i64 => "<i8", u64 => "<u8");
+
+/// The header of an array of these items.
+pub fn header_of<T: Item>(items: &[T]) -> Vec<u8> {
+    header(T::DESCR, &[items.len() as u64])
 }
 
 /// A header as `numpy.save` writes it (version 1.0, data aligned to 64 bytes) for a C-ordered array.

@@ -3,7 +3,7 @@
 
 use super::decode::IdType;
 use super::{BLOCK, EdgeStream};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 /// Refuses files that begin like another format.
 pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use super::decode::largest;
 use super::{EdgeStream, Record};
-use crate::base::error::{Error, Result, shown};
-use crate::base::temporary::TempFile;
+use crate::base::{Error, Result, TempFile, shown};
 
 /// Records in a file without a name, appended or written at any place.
 #[derive(Debug)]

@@ -9,8 +9,7 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 
 /// Vertices that a thread decides about at a time.
 const SLICE: usize = 64;

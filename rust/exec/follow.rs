@@ -12,9 +12,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::pass::blocks;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use super::pass::in_order;
+use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
 
 /// Fewer records than this are followed by the sequential rule.
@@ -55,17 +54,15 @@ pub fn follow<F: Follower>(
     batch: Option<u64>,
     run: &Run,
 ) -> Result<()> {
-    edges.check_unchanged()?;
-    if largest_batch(batch, edges.num_edges()) <= 1 {
-        let mut buf = Vec::new();
-        for range in blocks(0..edges.num_edges()) {
-            let records = edges.block(range, &mut buf)?;
+    let m = edges.num_edges();
+    if largest_batch(batch, m) <= 1 {
+        return in_order(edges, 0..m, run, |_, records| {
             follower.follow(records);
-            run.advance(records.len() as u64)?;
-        }
-    } else {
-        run.install(|| in_batches(follower, edges, batch, run))?;
+            Ok(())
+        });
     }
+    edges.check_unchanged()?;
+    run.install(|| in_batches(follower, edges, batch, run))?;
     edges.check_unchanged()
 }
 

@@ -13,3 +13,11 @@ pub mod pipeline;
 pub mod scan;
 pub mod shuffle;
 pub mod spill;
+
+pub use batches::{Decider, decide_all};
+pub use follow::{Follower, follow};
+pub use pass::{blocks, in_order, pass};
+pub use pipeline::pipeline;
+pub use scan::{for_each, map, scan};
+pub use shuffle::shuffle;
+pub use spill::spill_edges;

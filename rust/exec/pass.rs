@@ -1,10 +1,9 @@
-//! One pass over all records, by all threads.
+//! One pass over the records, by all threads, or in order.
 
 use std::ops::Range;
 
 use super::scan::scan;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
 
 /// Reads every record once. Workers (at most `workers`) take *units* of `unit` records, a multiple of [`BLOCK`],
@@ -40,6 +39,24 @@ pub fn pass<S: Send>(
     );
     edges.check_unchanged()?;
     Ok(states?.into_iter().map(|(state, _)| state).collect())
+}
+
+/// Hands `step` the records `range` in order, block by block, with the number of the first of each.
+pub fn in_order(
+    edges: &dyn EdgeStream,
+    range: Range<u64>,
+    run: &Run,
+    mut step: impl FnMut(u64, &[Record]) -> Result<()>,
+) -> Result<()> {
+    let mut buf = Vec::new();
+    edges.check_unchanged()?;
+    for range in blocks(range) {
+        let first = range.start;
+        let records = edges.block(range, &mut buf)?;
+        step(first, records)?;
+        run.advance(records.len() as u64)?;
+    }
+    edges.check_unchanged()
 }
 
 /// `range` cut into blocks.

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run};
 
 /// Items of an array that a worker takes at a time.
 const CHUNK: usize = 1 << 14;
@@ -45,6 +44,24 @@ pub fn scan<T, S: Send>(
         Some(error) => Err(error),
         None => Ok(states.into_iter().flatten().collect()),
     }
+}
+
+/// What `make` makes of each of the numbers below `count`, in their order.
+pub fn map<T: Send, S: Send>(
+    run: &Run,
+    workers: usize,
+    count: usize,
+    init: impl Fn() -> Result<S> + Sync,
+    make: impl Fn(&mut S, usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let init = || Ok((init()?, Vec::new()));
+    let states = scan(run, workers, 0..count, init, |(state, made), index| {
+        made.push((index, make(state, index)?));
+        Ok(())
+    })?;
+    let mut made: Vec<(usize, T)> = states.into_iter().flat_map(|(_, made)| made).collect();
+    made.sort_unstable_by_key(|&(index, _)| index);
+    Ok(made.into_iter().map(|(_, made)| made).collect())
 }
 
 /// Has `set` set each of `items`, which have a number, and counts them as done.

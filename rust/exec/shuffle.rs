@@ -23,12 +23,9 @@
 use std::path::Path;
 
 use super::spill::spill_edges;
-use crate::base::buffer::reserved;
-use crate::base::error::{Error, Result};
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, reserved, splitmix64};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::scan::scan;
+use crate::exec::scan::map;
 use crate::sets::spill::{Entry, ID_BITS, Spilled};
 
 /// Records that one bucket has on average: what a worker holds at once is bounded, and milliseconds of work.
@@ -85,14 +82,8 @@ pub fn shuffle(
     })?;
     for first in (0..buckets as usize).step_by(workers) {
         let count = workers.min(buckets as usize - first);
-        let sort = |sorted: &mut Vec<_>, bucket| {
-            sorted.push((bucket, sorted_bucket(&spilled, first + bucket, seed, run)?));
-            Ok(())
-        };
-        let mut sorted: Vec<(usize, Vec<Record>)> =
-            scan(run, workers, 0..count, || Ok(vec![]), sort)?.into_iter().flatten().collect();
-        sorted.sort_unstable_by_key(|&(bucket, _)| bucket);
-        for (_, records) in sorted {
+        let sort = |(): &mut (), bucket| sorted_bucket(&spilled, first + bucket, seed, run);
+        for records in map(run, workers, count, || Ok(()), sort)? {
             for block in records.chunks(BLOCK as usize) {
                 deliver(block)?;
                 run.advance(block.len() as u64)?;
@@ -107,7 +98,7 @@ fn sorted_bucket(spilled: &Spilled, bucket: usize, seed: u64, run: &Run) -> Resu
     let count = spilled.count(bucket) as usize;
     // The key is the upper half: equal keys do not occur.
     let mut keyed: Vec<u128> = reserved(count, "shuffling")?;
-    spilled.read(bucket, &mut Vec::new(), run, |entries| {
+    spilled.read(bucket, run, |entries| {
         keyed.extend(entries.iter().map(|entry| {
             let record = u64::from(entry.source) << 32 | u64::from(entry.target);
             u128::from(key(seed, entry.id())) << 64 | u128::from(record)

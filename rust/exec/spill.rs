@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use super::pass::pass;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::sets::spill::{self, Pieces, Spill, Spilled, Writer};
 

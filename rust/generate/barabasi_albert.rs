@@ -14,8 +14,7 @@
 //! the places are sources, so a record costs two draws on average, and O(log m) with high probability.
 
 use super::{Generator, below_max_vertices};
-use crate::base::error::Result;
-use crate::base::random::Random;
+use crate::base::{Random, Result};
 use crate::edges::Record;
 
 /// A Barabási-Albert graph.
@@ -56,12 +55,8 @@ fn scaled(value: u64, factor: u64, divisor: u64) -> u64 {
 }
 
 impl Generator for BarabasiAlbert {
-    fn num_vertices(&self) -> u64 {
-        self.n
-    }
-
-    fn num_edges(&self) -> u64 {
-        self.m
+    fn size(&self) -> (u64, u64) {
+        (self.n, self.m)
     }
 
     fn record(&self, index: u64) -> Record {

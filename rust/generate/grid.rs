@@ -4,7 +4,7 @@
 //! the right before those below. No randomness, no state and no memory.
 
 use super::{Generator, below_max_vertices};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::edges::Record;
 
 /// A grid.
@@ -26,13 +26,9 @@ impl Grid {
 }
 
 impl Generator for Grid {
-    fn num_vertices(&self) -> u64 {
-        self.rows * self.columns
-    }
-
-    fn num_edges(&self) -> u64 {
+    fn size(&self) -> (u64, u64) {
         let (rows, columns) = (self.rows, self.columns);
-        rows * columns.saturating_sub(1) + columns * rows.saturating_sub(1)
+        (rows * columns, rows * columns.saturating_sub(1) + columns * rows.saturating_sub(1))
     }
 
     fn record(&self, index: u64) -> Record {

@@ -13,13 +13,10 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::base::error::{Error, Result};
-use crate::base::output::AtomicFile;
-use crate::base::run::Run;
+use crate::base::{AtomicFile, Error, Result, Run, zeros};
 use crate::edges::{BLOCK, MAX_VERTICES, Record};
-use crate::exec::pass::blocks;
-use crate::graph::checksum;
-use crate::graph::checksum::Hasher;
+use crate::exec::blocks;
+use crate::graph::{Hasher, checksum};
 pub use barabasi_albert::BarabasiAlbert;
 pub use grid::Grid;
 pub use planted::Planted;
@@ -30,11 +27,18 @@ const STEP: usize = BLOCK as usize / 8;
 
 /// A graph whose records can be made in any order.
 pub trait Generator: Sync {
+    /// Numbers of vertices and of records.
+    fn size(&self) -> (u64, u64);
+
     /// Number of vertices.
-    fn num_vertices(&self) -> u64;
+    fn num_vertices(&self) -> u64 {
+        self.size().0
+    }
 
     /// Number of records.
-    fn num_edges(&self) -> u64;
+    fn num_edges(&self) -> u64 {
+        self.size().1
+    }
 
     /// Record number `index`.
     fn record(&self, index: u64) -> Record;
@@ -50,8 +54,7 @@ pub trait Generator: Sync {
 
 /// The records `range`, made by all threads of `run`.
 pub fn records(generator: &dyn Generator, range: Range<u64>, run: &Run) -> Result<Vec<Record>> {
-    let mut records = crate::base::buffer::reserved((range.end - range.start) as usize, "generated records")?;
-    records.resize((range.end - range.start) as usize, [0; 2]);
+    let mut records = zeros((range.end - range.start) as usize, "generated records")?;
     run.install(|| {
         records.par_chunks_mut(STEP).enumerate().try_for_each(|(chunk, records)| {
             generator.fill(range.start + (chunk * STEP) as u64, records);

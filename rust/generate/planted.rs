@@ -25,12 +25,9 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::{Generator, below_max_vertices};
-use crate::base::buffer::reserved;
-use crate::base::error::{Error, Result};
-use crate::base::output::AtomicFile;
-use crate::base::random::{Random, splitmix64};
-use crate::base::run::Run;
+use crate::base::{AtomicFile, Error, Random, Result, Run, splitmix64, zeros};
 use crate::edges::{Record, npy};
+use crate::exec::for_each;
 
 /// Probability that a record is drawn within a class.
 const INSIDE: f64 = 0.8;
@@ -92,16 +89,8 @@ impl Planted {
     pub fn labels(&self, run: &Run) -> Result<Vec<i64>> {
         run.require(8 * self.n, "labels of the generated vertices")?;
         run.begin("labels", self.n);
-        let mut labels = reserved(self.n as usize, "labels")?;
-        labels.resize(self.n as usize, 0_i64);
-        run.install(|| {
-            labels.par_chunks_mut(VERTICES).enumerate().try_for_each(|(chunk, labels)| {
-                for (label, vertex) in labels.iter_mut().zip((chunk * VERTICES) as u32..) {
-                    *label = self.class(vertex) as i64;
-                }
-                run.advance(labels.len() as u64)
-            })
-        })?;
+        let mut labels = zeros(self.n as usize, "labels")?;
+        for_each(&mut labels, run, |vertex, label| *label = self.class(vertex as u32) as i64)?;
         Ok(labels)
     }
 
@@ -190,12 +179,8 @@ impl Planted {
 }
 
 impl Generator for Planted {
-    fn num_vertices(&self) -> u64 {
-        self.n
-    }
-
-    fn num_edges(&self) -> u64 {
-        self.m
+    fn size(&self) -> (u64, u64) {
+        (self.n, self.m)
     }
 
     fn record(&self, index: u64) -> Record {

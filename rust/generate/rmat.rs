@@ -10,8 +10,7 @@
 //! quadrant). There is no state and no memory. A record costs L / 4 random numbers and no branch on them.
 
 use super::{Generator, below_max_vertices};
-use crate::base::error::Result;
-use crate::base::random::Random;
+use crate::base::{Random, Result};
 use crate::edges::Record;
 
 /// Bounds of the quadrants, in 2^-16: a, a + b, a + b + c.
@@ -37,12 +36,8 @@ impl Rmat {
 }
 
 impl Generator for Rmat {
-    fn num_vertices(&self) -> u64 {
-        self.n
-    }
-
-    fn num_edges(&self) -> u64 {
-        self.m
+    fn size(&self) -> (u64, u64) {
+        (self.n, self.m)
     }
 
     fn record(&self, index: u64) -> Record {

@@ -1,9 +1,8 @@
 //! What identifies a graph.
 
-use crate::base::error::{Error, Result, bytes};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, bytes};
 use crate::edges::{BLOCK, EdgeStream, MAX_VERTICES, decode};
-use crate::exec::pass::pass;
+use crate::exec::pass;
 
 /// What every vertex costs at the least while something is computed.
 const BYTES_PER_VERTEX: u64 = 32;

@@ -4,3 +4,8 @@ pub mod checksum;
 pub mod csr;
 pub mod degrees;
 pub mod identity;
+
+pub use checksum::Hasher;
+pub use csr::Csr;
+pub use degrees::Degrees;
+pub use identity::Graph;

@@ -11,14 +11,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::validate;
-use crate::base::buffer::{Buffer, reserved, shared};
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run, prefetch_ends, reserved, shared};
 use crate::edges::{BLOCK, EdgeStream};
-use crate::exec::pass::pass;
-use crate::graph::checksum;
-use crate::graph::checksum::Hasher;
+use crate::exec::pass;
+use crate::graph::{Hasher, checksum};
 
 /// Up to this many parts the matrix is dense.
 pub const DENSE_PARTS: u32 = 4096;
@@ -49,11 +45,6 @@ impl Cut {
     /// Sum of the degrees of each part's vertices.
     pub fn volume(&self) -> Vec<u64> {
         self.internal.iter().zip(&self.cut).map(|(internal, cut)| 2 * internal + cut).collect()
-    }
-
-    /// Number of records whose ends lie in two parts.
-    pub fn cut_records(&self) -> u64 {
-        self.cut.iter().sum::<u64>() / 2
     }
 }
 

@@ -13,12 +13,9 @@ use std::sync::atomic::AtomicU64;
 use rayon::prelude::*;
 
 use super::{CHUNK, validate};
-use crate::base::buffer::{Buffer, shared};
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
+use crate::base::{Buffer, Result, Run, prefetch_ends, shared};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::pass;
+use crate::exec::pass;
 use crate::sets::bits::{ones, set};
 
 /// Parts per pass: the bits of a mask.

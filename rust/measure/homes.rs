@@ -28,17 +28,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 
-use crate::base::NONE;
-use crate::base::buffer::{Buffer, shared};
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
-use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last, validate_parts};
+use super::validate_records;
+use crate::base::{Buffer, Error, NONE, Result, Run, prefetch_ends, shared};
+use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::pass;
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
+use crate::exec::pass;
+use crate::graph::{Degrees, Graph, degrees};
 use crate::partition::VertexPartition;
 
 /// Slots per vertex.
@@ -66,11 +61,7 @@ pub fn home_parts<P: Copy + Into<i32> + Sync>(
     run: &Run,
 ) -> Result<VertexPartition> {
     let (n, m) = (edges.num_vertices(), edges.num_edges());
-    validate_parts(k)?;
-    if assignment.len() as u64 != m {
-        let what = format!("{} entries for {m} records; it belongs to another graph", assignment.len());
-        return Err(Error::parameter("assignment", what));
-    }
+    validate_records(edges, assignment, k)?;
     run.require(memory(n).max(degrees::memory(edges, run)), format!("home parts of {n} vertices"))?;
     let Degrees { mut degree, loops, checksum } = degrees::scan(edges, run)?;
     if loops > 0 {

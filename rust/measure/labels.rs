@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustc_hash::FxHashMap;
 
 use super::{over_vertices, validate};
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run};
 
 /// Bytes of one (part, label) in a hash map that has just grown, with its predecessor.
 const BYTES_PER_PAIR: u64 = 3 * 25;

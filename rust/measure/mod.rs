@@ -24,12 +24,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::base::buffer::reserved;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, zeros};
 use crate::capacity::validate_parts;
-use crate::exec::scan::scan;
-use crate::sets::bits::Bits;
+use crate::edges::EdgeStream;
+use crate::exec::scan;
+use crate::sets::Bits;
 
 pub use cut::{Cut, SparseMatrix, cut, sparse_matrix};
 pub use halo::halo_sizes;
@@ -64,18 +63,20 @@ pub fn validate(assignment: &[i32], k: u32, n: u64, run: &Run) -> Result<()> {
     Err(Error::parameter("assignment", format!("vertex {vertex} has part {part}, outside 0..{k}")))
 }
 
+/// Refuses another number of parts of records than `edges` has records.
+pub fn validate_records<P>(edges: &dyn EdgeStream, assignment: &[P], k: u32) -> Result<()> {
+    validate_parts(k)?;
+    let (given, m) = (assignment.len(), edges.num_edges());
+    if given as u64 == m {
+        return Ok(());
+    }
+    let what = format!("{given} entries for {m} records; it belongs to another graph");
+    Err(Error::parameter("assignment", what))
+}
+
 /// Number of vertices of each part.
 pub fn part_sizes(assignment: &[i32], k: u32, run: &Run) -> Result<Vec<u64>> {
     count_vertices(assignment, k, run, |_| true)
-}
-
-/// Number of vertices of each part that `mask` (one flag per vertex) selects: a split given as a mask.
-pub fn mask_counts(assignment: &[i32], mask: &[bool], k: u32, run: &Run) -> Result<Vec<u64>> {
-    if mask.len() != assignment.len() {
-        let what = format!("a mask of {} flags for {} vertices", mask.len(), assignment.len());
-        return Err(Error::parameter("splits", what));
-    }
-    count_vertices(assignment, k, run, |vertex| mask[vertex])
 }
 
 /// Number of vertices of each part among `ids`: a split given as a set of ids. An id that occurs twice counts once, as
@@ -139,13 +140,6 @@ fn over_vertices<S: Send>(
     })
 }
 
-/// `len` zeros, or an error instead of an abort.
-fn zeros(len: usize, what: &str) -> Result<Vec<u64>> {
-    let mut items = reserved(len, what)?;
-    items.resize(len, 0);
-    Ok(items)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,12 +167,10 @@ mod tests {
     fn splits_are_sets_of_valid_ids() {
         let assignment = [0, 2, 2, 1];
         assert_eq!(split_counts(&assignment, &[1, 2, 1, 3], 3, &run()).unwrap(), [0, 1, 2]);
-        assert_eq!(mask_counts(&assignment, &[true, true, false, false], 3, &run()).unwrap(), [1, 0, 1]);
         for (ids, named) in [([0, 4], "entry 1 is 4"), ([-1, 0], "entry 0 is -1")] {
             let error = split_counts(&assignment, &ids, 3, &run()).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
         }
-        assert!(mask_counts(&assignment, &[true], 3, &run()).is_err());
     }
 
     #[test]

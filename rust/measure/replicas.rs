@@ -8,15 +8,11 @@
 use std::sync::atomic::AtomicU64;
 
 use super::halo::{AHEAD, PARTS, count_and_clear};
-use crate::base::buffer::{Buffer, shared};
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
-use crate::capacity::validate_parts;
+use super::validate_records;
+use crate::base::{Buffer, Result, Run, prefetch_ends, shared};
 use crate::edges::EdgeStream;
-use crate::exec::pass::pass;
-use crate::graph::checksum;
-use crate::graph::checksum::Hasher;
+use crate::exec::pass;
+use crate::graph::{Hasher, checksum};
 use crate::sets::bits::set;
 
 /// What the measures of an edge partition need.
@@ -46,11 +42,7 @@ pub fn replicas<P: Copy + Into<i32> + Sync>(
     run: &Run,
 ) -> Result<Replicas> {
     let (n, m) = (edges.num_vertices(), edges.num_edges());
-    validate_parts(k)?;
-    if assignment.len() as u64 != m {
-        let what = format!("{} entries for {m} records; it belongs to another graph", assignment.len());
-        return Err(Error::parameter("assignment", what));
-    }
+    validate_records(edges, assignment, k)?;
     run.require(9 * n + 8 * u64::from(k), format!("replica counts of {n} vertices (9 bytes each)"))?;
     let passes = k.div_ceil(PARTS as u32);
     run.begin("replicas", u64::from(passes) * (m + n));

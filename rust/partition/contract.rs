@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use super::parameters::{Field, Value, Values};
 use super::{EdgePartition, Of, VertexPartition};
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::edges::EdgeStream;
-use crate::graph::csr::Csr;
+use crate::graph::Csr;
 
 /// The size of a graph, which is all that estimates of memory know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,12 +13,10 @@ use std::path::Path;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
-use crate::edges::{BLOCK, EdgeStream, Record, npy};
-use crate::exec::scan::scan;
+use crate::base::{Buffer, Error, NONE, Result, Run};
+use crate::edges::npy::{self, Item};
+use crate::edges::{BLOCK, EdgeStream, Record};
+use crate::exec::scan;
 
 /// Bytes of the part of a record, for `k` parts.
 pub fn width(k: u32) -> u64 {
@@ -49,12 +47,12 @@ pub enum Words {
 }
 
 /// `m` zeros, in memory or in the file `out` behind a header.
-fn zeroed<T: Pod>(m: u64, descr: &str, out: Option<&Path>) -> Result<Buffer<T>> {
+fn zeroed<T: Item>(m: u64, out: Option<&Path>) -> Result<Buffer<T>> {
     let Some(path) = out else { return Buffer::zeroed(m as usize, "parts of the records") };
     let io = |error| Error::io(path, error);
     let mut file =
         File::options().read(true).write(true).create(true).truncate(true).open(path).map_err(io)?;
-    let header = npy::header(descr, &[m]);
+    let header = npy::header(T::DESCR, &[m]);
     file.write_all(&header).map_err(io)?;
     // SAFETY: the file was made here, under a temporary name; that nobody cuts it meanwhile is the contract of `out`.
     // A header has a multiple of 64 bytes.
@@ -102,9 +100,9 @@ impl EdgeParts {
     /// `m` parts below `k`, in the file `out` (created, or cut) or in memory.
     pub fn new(m: u64, k: u32, out: Option<&Path>) -> Result<Self> {
         let words = match width(k) {
-            1 => Words::U8(zeroed(m, "|u1", out)?),
-            2 => Words::I16(zeroed(m, "<i2", out)?),
-            _ => Words::I32(zeroed(m, "<i4", out)?),
+            1 => Words::U8(zeroed(m, out)?),
+            2 => Words::I16(zeroed(m, out)?),
+            _ => Words::I32(zeroed(m, out)?),
         };
         Ok(Self { words, m, in_file: out.is_some() })
     }

@@ -4,10 +4,13 @@ pub mod contract;
 pub mod edge_parts;
 pub mod parameters;
 
-use crate::base::buffer::Buffer;
-use crate::capacity::{BalanceOn, Balanced};
-use crate::graph::identity::Graph;
+use crate::base::Buffer;
+use crate::capacity::{BalanceOn, Balanced, Load, Repaired};
+use crate::graph::Graph;
+pub(crate) use contract::describe;
+pub use contract::{Described, Entry, Input, Outcome, Partition, Partitioner, Shape};
 pub use edge_parts::EdgeParts;
+pub use parameters::{Value, Values};
 
 /// One part per vertex.
 #[derive(Debug)]
@@ -57,6 +60,18 @@ impl VertexPartition {
             weight_cap: Some(on.cap(k)),
             dealt: balanced.dealt,
             ..Self::new(balanced.assignment, k, loads, Some(cap), graph)
+        }
+    }
+
+    /// A partition under `caps` on vertices and on volume, which was repaired to keep them.
+    pub(crate) fn repaired(parts: Buffer<u32>, repaired: Repaired, caps: Load, graph: Graph) -> Self {
+        let Repaired { loads, cap, dealt } = repaired;
+        let k = loads.len() as u32;
+        let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
+        Self {
+            volume: Some(Volume { loads: volumes, nominal: caps[1], cap }),
+            dealt,
+            ..Self::new(parts.reinterpret(), k, vertices, Some(caps[0]), graph)
         }
     }
 }

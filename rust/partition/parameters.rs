@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::Of;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::capacity::BalanceOn;
 
 /// The value of a parameter.

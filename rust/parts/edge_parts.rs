@@ -6,25 +6,18 @@
 //! receives.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::files::{ArrayFile, Ids, part_folder};
+use super::files::{ArrayFile, Begin, Ids, part_folder};
 use super::layout::{Layout, Window};
-use super::roots::{Roots, choose_roots};
-use super::rows::{
-    Loaded, PartEdges, RowBuffers, RowFiles, Source, changed, check_local, for_each_part, write_rows,
-};
+use super::roots::{Roots, choose_roots, spill_lists};
+use super::rows::{PartEdges, Parted, RowBuffers, RowFiles, Source, changed, check_local, write_rows};
 use super::{Kind, PartSizes, check_records, in_degrees};
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
-use crate::capacity::validate_parts;
+use crate::base::{Buffer, Error, Result, Run, shared, zeros};
 use crate::edges::{BLOCK, EdgeStream};
-use crate::exec::pass::pass;
-use crate::exec::scan::scan;
-use crate::exec::spill::spill_edges;
-use crate::sets::ranked::LocalSet;
-use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
+use crate::exec::{pass, spill_edges};
+use crate::measure::validate_records;
+use crate::sets::{Entry, LocalSet, Pieces, Spill, Spilled};
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `assignment` has the part of each record.
 pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
@@ -35,13 +28,9 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
     into: &Path,
     run: &Run,
 ) -> Result<Vec<PartSizes>> {
-    validate_parts(k)?;
+    validate_records(edges, assignment, k)?;
     check_records(edges)?;
     let (n, m) = (edges.num_vertices(), edges.num_edges());
-    if assignment.len() as u64 != m {
-        let what = format!("{} entries for {m} records; it belongs to another graph", assignment.len());
-        return Err(Error::parameter("assignment", what));
-    }
     let what = format!("writing the parts of {n} vertices");
     let counting = run.workers(usize::MAX, 4 * n + 16 * u64::from(k), 8 * u64::from(k), &what)?;
     let most = kind.most_edges(m);
@@ -65,12 +54,13 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
         }
         Ok(())
     })?;
-    let parts = SpilledParts { n, k: k as usize, layout, spilled, into, run, workers: writing };
-    let (copies, touched) = parts.list_vertices()?;
+    let parts = Writing { n, k: k as usize, into, run, workers: writing };
+    let edges = Parted { layout, spilled };
+    let (copies, touched) = parts.list_vertices(&edges)?;
     let roots = choose_roots(&copies, &touched, into, writing, run)?;
     drop(copies);
-    let sizes = parts.write_all(&degree, &roots, &touched)?;
-    drop(degree);
+    let sizes = parts.write_all(&edges, &degree, &roots, &touched)?;
+    drop((edges, degree));
     parts.write_receivers(&roots, &sizes)?;
     Ok(sizes)
 }
@@ -105,117 +95,79 @@ fn part_layout<P: Copy + Into<i32> + Sync>(
     Ok(layout)
 }
 
-/// The edges of all parts.
-struct SpilledParts<'a> {
+/// What all steps of the writing know.
+struct Writing<'a> {
     n: u64,
     k: usize,
-    layout: Layout,
-    spilled: Spilled,
     into: &'a Path,
     run: &'a Run,
     workers: usize,
 }
 
-/// What a worker needs to go through the edges of parts.
-struct Worker {
-    set: LocalSet,
-    loaded: Loaded,
-    chunk: Vec<Entry>,
-    found: Vec<(usize, PartSizes)>,
-}
-
-impl SpilledParts<'_> {
-    fn worker(&self) -> Result<Worker> {
-        let set = LocalSet::new(self.n)?;
-        Ok(Worker { set, loaded: Loaded::new(&self.layout)?, chunk: Vec::new(), found: Vec::new() })
+impl Writing<'_> {
+    /// Calls `each` with an empty set, every part and its edges; returns what it makes of them.
+    fn map<T: Send>(
+        &self,
+        parts: &Parted,
+        each: impl Fn(&mut LocalSet, usize, PartEdges) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let init = || LocalSet::new(self.n);
+        parts.map(self.workers, self.run, init, |set, part, edges| {
+            set.clear();
+            each(set, part, edges)
+        })
     }
 
-    /// Calls `each` with every part of the group and its edges.
-    fn for_each_part(
-        &self,
-        group: usize,
-        loaded: &mut Loaded,
-        chunk: &mut Vec<Entry>,
-        each: impl FnMut(usize, PartEdges, &mut Vec<Entry>) -> Result<()>,
-    ) -> Result<()> {
-        let group = &self.layout.groups[group];
-        for_each_part(&self.layout, group, &self.spilled, loaded, chunk, self.run, each)
+    /// Adds the first `count` vertices that are listed for the part.
+    fn add_listed(&self, part: usize, count: u64, set: &mut LocalSet) -> Result<()> {
+        Ids::open(&part_folder(self.into, part), "vertices.npy", 0, count)?.for_each(self.run, |v| {
+            set.insert(v);
+            Ok(())
+        })
     }
 
     /// Writes the vertices that the edges of each part touch; returns in how many parts each vertex is, and how many
     /// vertices each part has.
-    fn list_vertices(&self) -> Result<(Buffer<u32>, Vec<u64>)> {
+    fn list_vertices(&self, parts: &Parted) -> Result<(Buffer<u32>, Vec<u64>)> {
         let mut of_vertex: Buffer<u32> = Buffer::zeroed(self.n as usize, "copies")?;
         let copies = shared(&mut of_vertex);
-        self.run.begin("vertices", self.layout.num_edges());
-        let groups = self.layout.groups.len();
-        let states = scan(
-            self.run,
-            self.workers,
-            0..groups,
-            || self.worker(),
-            |worker, group| {
-                let Worker { set, loaded, chunk, found } = worker;
-                self.for_each_part(group, loaded, chunk, |part, edges, chunk| {
-                    edges.read(chunk, self.run, |entries| {
-                        for entry in entries {
-                            set.insert(entry.source);
-                            set.insert(entry.target);
-                        }
-                        Ok(())
-                    })?;
-                    let folder = part_folder(self.into, part);
-                    std::fs::create_dir(&folder).map_err(|error| Error::io(&folder, error))?;
-                    let mut vertices = ArrayFile::create(&folder, "vertices.npy", self.run)?;
-                    for v in set.iter() {
-                        copies[v as usize].fetch_add(1, Relaxed);
-                        vertices.push(v as i64)?;
-                    }
-                    found.push((part, PartSizes { num_inner: vertices.count(), ..Default::default() }));
-                    set.clear();
-                    vertices.finish()
-                })
-            },
-        )?;
-        let mut sizes = vec![0; self.k];
-        states
-            .iter()
-            .flat_map(|worker| &worker.found)
-            .for_each(|(part, found)| sizes[*part] = found.num_inner);
+        self.run.begin("vertices", parts.layout.num_edges());
+        let sizes = self.map(parts, |set, part, edges| {
+            edges.read(self.run, |entries| {
+                for entry in entries {
+                    set.insert(entry.source);
+                    set.insert(entry.target);
+                }
+            })?;
+            let folder = part_folder(self.into, part);
+            std::fs::create_dir(&folder).map_err(|error| Error::io(&folder, error))?;
+            let mut vertices = ArrayFile::create(&folder, "vertices.npy", self.run)?;
+            for v in set.iter() {
+                copies[v as usize].fetch_add(1, Relaxed);
+                vertices.push(v as i64)?;
+            }
+            let count = vertices.count();
+            vertices.finish().map(|()| count)
+        })?;
         Ok((of_vertex, sizes))
     }
 
     /// Writes all but what is received; `touched` has the number of vertices listed so far.
-    fn write_all(&self, degree: &[u32], roots: &Roots, touched: &[u64]) -> Result<Vec<PartSizes>> {
-        self.run.begin("parts", 3 * self.layout.num_edges());
-        let groups = self.layout.groups.len();
-        let states = scan(
-            self.run,
-            self.workers,
-            0..groups,
-            || self.worker(),
-            |worker, group| {
-                let Worker { set, loaded, chunk, found } = worker;
-                self.for_each_part(group, loaded, chunk, |part, edges, chunk| {
-                    let folder = part_folder(self.into, part);
-                    let listed = Ids::open(&folder, "vertices.npy", 0, touched[part])?;
-                    listed.for_each(self.run, |v| {
-                        set.insert(v);
-                        Ok(())
-                    })?;
-                    roots.isolated_in(part).iter().for_each(|&v| set.insert(v));
-                    let mut sizes = self.write_vertices(part, set, degree, roots)?;
-                    (sizes.num_rows, sizes.num_edges) =
-                        self.write_edges(&folder, set, edges, sizes.num_inner, chunk)?;
-                    set.clear();
-                    found.push((part, sizes));
-                    Ok(())
-                })
-            },
-        )?;
-        let mut sizes = vec![PartSizes::default(); self.k];
-        states.iter().flat_map(|worker| &worker.found).for_each(|&(part, found)| sizes[part] = found);
-        Ok(sizes)
+    fn write_all(
+        &self,
+        parts: &Parted,
+        degree: &[u32],
+        roots: &Roots,
+        touched: &[u64],
+    ) -> Result<Vec<PartSizes>> {
+        self.run.begin("parts", 3 * parts.layout.num_edges());
+        self.map(parts, |set, part, edges| {
+            self.add_listed(part, touched[part], set)?;
+            roots.isolated_in(part).iter().for_each(|&v| set.insert(v));
+            let mut sizes = self.write_vertices(part, set, degree, roots)?;
+            (sizes.num_rows, sizes.num_edges) = self.write_edges(part, set, edges, sizes.num_inner)?;
+            Ok(sizes)
+        })
     }
 
     /// Writes `vertices`, `degree`, `root` and the lists of what is sent, and numbers the set.
@@ -232,8 +184,7 @@ impl SpilledParts<'_> {
         let mut vertices = ArrayFile::create(&folder, "vertices.npy", self.run)?;
         let mut degrees = ArrayFile::create(&folder, "degree.npy", self.run)?;
         let mut root = ArrayFile::create(&folder, "root.npy", self.run)?;
-        let mut leaves = reserved(self.k + 1, "lists of leaves")?;
-        leaves.resize(self.k + 1, 0_u64);
+        let mut leaves: Vec<u64> = zeros(self.k + 1, "lists of leaves")?;
         for v in set.iter() {
             let owner = roots.of_vertex[v as usize];
             vertices.push(v as i64)?;
@@ -268,21 +219,20 @@ impl SpilledParts<'_> {
     /// Writes the rows of all local vertices. Edges beyond a window are spilled once more, by windows.
     fn write_edges(
         &self,
-        folder: &Path,
+        part: usize,
         set: &LocalSet,
         edges: PartEdges,
         num_local: u64,
-        chunk: &mut Vec<Entry>,
     ) -> Result<(u64, u64)> {
         let mut counts: Buffer<u32> = Buffer::zeroed(num_local as usize, "in-degrees of a part")?;
-        edges.read(chunk, self.run, |entries| {
+        edges.try_read(self.run, |entries| {
             for entry in entries {
                 let count = counts.get_mut(set.local(entry.target) as usize).ok_or_else(changed)?;
                 *count += 1;
             }
             Ok(())
         })?;
-        let mut files = RowFiles::create(folder, self.run)?;
+        let mut files = RowFiles::open(&part_folder(self.into, part), Begin::Anew, self.run)?;
         let degrees = || counts.iter().map(|&count| u64::from(count));
         let mut layout = Layout::default();
         layout.add_part((0..).zip(degrees()));
@@ -291,7 +241,7 @@ impl SpilledParts<'_> {
         let windows: Vec<(Window, Source)> = if layout.buckets() == 1 {
             edges.windows(num_local)
         } else {
-            spilled = self.spill_rows(&layout, set, edges, chunk)?;
+            spilled = self.spill_rows(&layout, set, edges)?;
             (0..layout.buckets())
                 .map(|bucket| (layout.window(bucket), Source::Spilled(&spilled, bucket)))
                 .collect()
@@ -303,16 +253,10 @@ impl SpilledParts<'_> {
     }
 
     /// Sorts the edges of one part by windows of its rows.
-    fn spill_rows(
-        &self,
-        layout: &Layout,
-        set: &LocalSet,
-        edges: PartEdges,
-        chunk: &mut Vec<Entry>,
-    ) -> Result<Spilled> {
+    fn spill_rows(&self, layout: &Layout, set: &LocalSet, edges: PartEdges) -> Result<Spilled> {
         let spill = Spill::create(self.into, layout.buckets())?;
         let mut writer = spill.writer()?;
-        edges.read(chunk, self.run, |entries| {
+        edges.try_read(self.run, |entries| {
             for entry in entries {
                 let bucket = layout.bucket(layout.place(0), set.local(entry.target));
                 writer.push(bucket, *entry)?;
@@ -327,67 +271,30 @@ impl SpilledParts<'_> {
     fn write_receivers(&self, roots: &Roots, sizes: &[PartSizes]) -> Result<()> {
         let mut layout = Layout::default();
         roots.num_leaves.iter().for_each(|&leaves| layout.add_part(std::iter::once((0, leaves))));
-        let vertices =
-            |part: usize| Ids::open(&part_folder(self.into, part), "vertices.npy", 0, sizes[part].num_inner);
-        let spill = Spill::create(self.into, layout.buckets())?;
-        self.run.begin("leaves", self.k as u64);
-        let writers = scan(
-            self.run,
-            self.workers,
-            0..self.k,
-            || spill.writer(),
-            |writer, part| {
-                writer.begin(part as u64)?;
-                vertices(part)?.for_each(self.run, |v| {
-                    let owner = roots.of_vertex[v as usize] as usize;
-                    if owner == part {
-                        return Ok(());
-                    }
-                    let place = layout.place(owner);
-                    writer
-                        .push(layout.bucket(place, 0), Entry::new(part as u32, v as u32, 0, place.tag, false))
-                })?;
-                self.run.advance(1).map(drop)
-            },
-        )?;
-        let pieces = Pieces::of(writers)?;
-        let leaves = SpilledParts { layout, spilled: spill.seal(pieces)?, ..*self };
-        let groups = leaves.layout.groups.len();
+        let listed: Vec<u64> = sizes.iter().map(|sizes| sizes.num_inner).collect();
+        self.run.begin("leaves", listed.iter().sum());
+        let spilled = spill_lists(&listed, &layout, self.into, self.workers, self.run, |part, v| {
+            let owner = roots.of_vertex[v as usize] as usize;
+            let place = layout.place(owner);
+            let leaf = || (layout.bucket(place, 0), Entry::new(part, v as u32, 0, place.tag, false));
+            (owner != part as usize).then(leaf)
+        })?;
+        let leaves = Parted { layout, spilled };
         self.run.begin("receivers", leaves.layout.num_edges());
-        scan(
-            self.run,
-            self.workers,
-            0..groups,
-            || leaves.worker(),
-            |worker, group| {
-                let Worker { set, loaded, chunk, .. } = worker;
-                leaves.for_each_part(group, loaded, chunk, |part, edges, chunk| {
-                    vertices(part)?.for_each(self.run, |v| {
-                        set.insert(v);
-                        Ok(())
-                    })?;
-                    set.number();
-                    leaves.write_receiver(part, set, edges, chunk)?;
-                    set.clear();
-                    Ok(())
-                })
-            },
-        )?;
-        Ok(())
+        self.map(&leaves, |set, part, edges| {
+            self.add_listed(part, listed[part], set)?;
+            set.number();
+            self.write_receiver(part, set, edges)
+        })
+        .map(drop)
     }
 
     /// Writes the leaves of a part's roots, which come by the parts that hold them, and then ascending.
-    fn write_receiver(
-        &self,
-        part: usize,
-        set: &LocalSet,
-        edges: PartEdges,
-        chunk: &mut Vec<Entry>,
-    ) -> Result<()> {
+    fn write_receiver(&self, part: usize, set: &LocalSet, edges: PartEdges) -> Result<()> {
         let folder = part_folder(self.into, part);
         let mut indptr = ArrayFile::<i64>::create(&folder, "recv_indptr.npy", self.run)?;
         let mut recv = ArrayFile::<i32>::create(&folder, "recv.npy", self.run)?;
-        edges.read(chunk, self.run, |entries| {
+        edges.try_read(self.run, |entries| {
             for entry in entries {
                 while indptr.count() <= u64::from(entry.source) {
                     indptr.push(recv.count() as i64)?;
@@ -402,12 +309,4 @@ impl SpilledParts<'_> {
         indptr.finish()?;
         recv.finish()
     }
-}
-
-/// The same numbers, to be raised by several threads.
-fn shared(items: &mut [u32]) -> &[AtomicU32] {
-    const { assert!(size_of::<AtomicU32>() == 4 && align_of::<AtomicU32>() == align_of::<u32>()) }
-    // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
-    // the atomic ones are in use.
-    unsafe { std::slice::from_raw_parts(items.as_mut_ptr().cast(), items.len()) }
 }

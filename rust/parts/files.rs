@@ -7,11 +7,9 @@ use std::marker::PhantomData;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use bytemuck::Pod;
-
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run};
 use crate::edges::npy;
+use crate::edges::npy::Item;
 
 /// Bytes of the header of every one-dimensional array, however long.
 pub const HEADER: u64 = 128;
@@ -27,18 +25,13 @@ pub fn part_folder(into: &Path, part: usize) -> PathBuf {
     into.join(format!("part-{part:05}"))
 }
 
-/// A type of items in a `.npy` file.
-pub trait Item: Pod {
-    /// The type's name in the header.
-    const DESCR: &'static str;
-}
-
-impl Item for i32 {
-    const DESCR: &'static str = "<i4";
-}
-
-impl Item for i64 {
-    const DESCR: &'static str = "<i8";
+/// Where an [`ArrayFile`] begins to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// In a new file, in place of what is there.
+    Anew,
+    /// At the end of a file that a former one finished.
+    AtEnd,
 }
 
 /// A one-dimensional array that is being written; `finish` makes it valid.
@@ -55,23 +48,14 @@ pub struct ArrayFile<'a, T> {
 impl<'a, T: Item> ArrayFile<'a, T> {
     /// Creates `folder/name`; what is there is replaced.
     pub fn create(folder: &Path, name: &str, run: &'a Run) -> Result<Self> {
-        Self::open(folder, name, run, File::options().write(true).create(true).truncate(true), |_| Ok(HEADER))
+        Self::open(folder, name, Begin::Anew, run)
     }
 
-    /// Continues `folder/name`, which a former [`ArrayFile`] finished.
-    pub fn append(folder: &Path, name: &str, run: &'a Run) -> Result<Self> {
-        Self::open(folder, name, run, File::options().write(true), |file| Ok(file.metadata()?.len()))
-    }
-
-    fn open(
-        folder: &Path,
-        name: &str,
-        run: &'a Run,
-        options: &std::fs::OpenOptions,
-        end: impl Fn(&File) -> std::io::Result<u64>,
-    ) -> Result<Self> {
-        let path = folder.join(name);
-        let opened = options.open(&path).and_then(|file| Ok((end(&file)?, file)));
+    /// Opens `folder/name`.
+    pub fn open(folder: &Path, name: &str, begin: Begin, run: &'a Run) -> Result<Self> {
+        let (path, anew) = (folder.join(name), begin == Begin::Anew);
+        let opened = File::options().write(true).create(anew).truncate(anew).open(&path);
+        let opened = opened.and_then(|file| Ok((file.metadata()?.len().max(HEADER), file)));
         let (offset, file) = opened.map_err(|error| Error::io(&path, error))?;
         Ok(Self { run, path, file, buffer: Vec::new(), offset, item: PhantomData })
     }

@@ -21,11 +21,10 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 
 use super::files::{ArrayFile, Ids, part_folder};
-use crate::base::error::{Error, Result, shown};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, shown};
 use crate::edges::npy;
-use crate::exec::scan::scan;
-use crate::sets::ranked::LocalSet;
+use crate::exec::{map, scan};
+use crate::sets::LocalSet;
 
 /// Bytes of rows collected before the system is called.
 const BUFFER: usize = 1 << 20;
@@ -108,37 +107,29 @@ impl RowGatherer {
         let parts = gather.ranges.len();
         let workers = room(&gather, run)?;
         run.begin("ids", gather.ranges.iter().map(|(start, end)| end - start).sum());
-        let init = || Ok((None, Vec::new()));
-        let states = scan(run, workers, 0..parts, init, |(set, targets), part| {
-            targets.push((part, gather.prepare(part, set, run)?));
-            Ok(())
-        })?;
-        let mut targets: Vec<_> = states.into_iter().flat_map(|(_, targets)| targets).collect();
-        targets.sort_unstable_by_key(|&(part, _)| part);
-        Ok(Self { gather, targets: targets.into_iter().map(|(_, target)| target).collect(), next: 0 })
+        let targets = map(run, workers, parts, || Ok(None), |set, part| gather.prepare(part, set, run))?;
+        Ok(Self { gather, targets, next: 0 })
     }
 
     /// Takes the next rows of the source.
     pub fn push(&mut self, rows: Rows, run: &Run) -> Result<()> {
         let left = self.gather.num_rows - self.next;
         if rows.count > left {
-            let what = format!(
-                "{} rows more than the {} that were announced",
-                rows.count - left,
-                self.gather.num_rows
-            );
+            let (more, announced) = (rows.count - left, self.gather.num_rows);
+            let what = format!("{more} rows more than the {announced} that were announced");
             return Err(Error::parameter("rows", what));
         }
         run.begin("rows", self.gather.num_rows);
         run.advance(self.next)?;
-        let init = || Ok((Vec::new(), Vec::new()));
-        let states = scan(run, usize::MAX, 0..self.targets.len(), init, |(buffer, moved), part| {
-            let target = &self.targets[part];
-            moved.push((part, self.gather.take(target, self.next, rows, buffer, run)?));
-            Ok(())
-        })?;
-        for (part, (next, offset)) in states.into_iter().flat_map(|(_, moved)| moved) {
-            (self.targets[part].next, self.targets[part].offset) = (next, offset);
+        let moved = map(
+            run,
+            usize::MAX,
+            self.targets.len(),
+            || Ok(Vec::new()),
+            |buffer, part| self.gather.take(&self.targets[part], self.next, rows, buffer, run),
+        )?;
+        for (target, moved) in self.targets.iter_mut().zip(moved) {
+            (target.next, target.offset) = moved;
         }
         self.next += rows.count;
         run.advance(rows.count)
@@ -175,8 +166,7 @@ fn room(gather: &Gather, run: &Run) -> Result<usize> {
 }
 
 impl Gather {
-    fn row_of(&self, id: i64) -> Result<u64> {
-        let id = id as u64;
+    fn row_of(&self, id: u64) -> Result<u64> {
         let row = if id >= self.num_rows { id.wrapping_sub(self.num_rows) } else { id };
         if row < self.num_rows {
             return Ok(row);
@@ -234,7 +224,7 @@ impl Gather {
                 return Ok(());
             }
             for &id in ids {
-                each(self.row_of(id)?);
+                each(self.row_of(id as u64)?);
             }
             run.advance(ids.len() as u64)?;
         }
@@ -256,7 +246,7 @@ impl Gather {
         loop {
             let block = ids.read()?;
             for &id in block {
-                let row = self.row_of(id)?.wrapping_sub(first);
+                let row = self.row_of(id as u64)?.wrapping_sub(first);
                 if row >= rows.count {
                     return sink.finish().map(|offset| (taken, offset));
                 }
@@ -288,20 +278,12 @@ impl Gather {
         let mut buffer = Vec::new();
         let mut sink = Sink::open(path, offset, self.row_bytes, &mut buffer)?;
         if self.row_bytes > 0 {
-            let rows = map(&sorted_rows, num_rows * self.row_bytes as u64)?;
-            let mut ids = Ids::open(&folder, &self.ids, start, end)?;
-            loop {
-                let block = ids.read()?;
-                if block.is_empty() {
-                    break;
-                }
-                for &id in block {
-                    let at = set.local(self.row_of(id)?) as usize * self.row_bytes;
-                    // SAFETY: a slice of the map.
-                    unsafe { sink.push(rows[at..at + self.row_bytes].as_ptr()) }?;
-                }
-                run.check()?;
-            }
+            let rows = mapped(&sorted_rows, num_rows * self.row_bytes as u64)?;
+            Ids::open(&folder, &self.ids, start, end)?.for_each(run, |id| {
+                let at = set.local(self.row_of(id)?) as usize * self.row_bytes;
+                // SAFETY: a slice of the map.
+                unsafe { sink.push(rows[at..at + self.row_bytes].as_ptr()) }
+            })?;
         }
         sink.finish()?;
         set.clear();
@@ -313,7 +295,7 @@ impl Gather {
 }
 
 /// Maps the rows that this module wrote.
-fn map(path: &Path, bytes: u64) -> Result<Mmap> {
+fn mapped(path: &Path, bytes: u64) -> Result<Mmap> {
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
     // SAFETY: the file was written here, below a directory that is not yet in its place, and nobody else has a reason to
     // touch it; what is read are bytes to copy, whatever they are.

@@ -28,9 +28,7 @@ mod roots;
 mod rows;
 mod vertex_parts;
 
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run, named};
 use crate::edges::{EdgeStream, Record};
 use crate::graph::degrees;
 use crate::sets::spill;
@@ -53,15 +51,9 @@ pub enum Kind {
 impl Kind {
     /// The kind of that name.
     pub fn named(name: &str) -> Result<Kind> {
-        match name {
-            "undirected" => Ok(Kind::Undirected),
-            "symmetric" => Ok(Kind::Symmetric),
-            "directed" => Ok(Kind::Directed),
-            _ => Err(Error::parameter(
-                "directedness",
-                format!("unknown value {name:?}; known are undirected, symmetric, directed"),
-            )),
-        }
+        use Kind::{Directed, Symmetric, Undirected};
+        let known = [("undirected", Undirected), ("symmetric", Symmetric), ("directed", Directed)];
+        named("directedness", "value", name, &known)
     }
 
     /// Most directed edges that `m` records make.

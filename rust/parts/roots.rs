@@ -13,16 +13,10 @@ use std::path::Path;
 use super::files::{Ids, part_folder};
 use super::layout::Layout;
 use super::rows::changed;
-use crate::base::NONE;
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, NONE, Result, Run, zeros};
 use crate::capacity::{LeastLoaded, place_last};
-use crate::exec::scan::scan;
-use crate::sets::spill::{Entry, Pieces, Spill, Spilled};
-
-/// Vertices between two looks at the cancel flag.
-const CHUNK: usize = 1 << 16;
+use crate::exec::scan;
+use crate::sets::{Entry, Groups, Pieces, Spill, Spilled, to_starts};
 
 /// Where the roots of all vertices are.
 pub struct Roots {
@@ -30,17 +24,14 @@ pub struct Roots {
     pub of_vertex: Buffer<u32>,
     /// Leaves of the roots of each part.
     pub num_leaves: Vec<u64>,
-    /// Vertices without a record, by part and then ascending.
-    isolated: Buffer<u32>,
-    /// Where those of each part end.
-    ends: Vec<usize>,
+    /// Vertices without a record, by part.
+    isolated: Groups,
 }
 
 impl Roots {
     /// The vertices without a record that were placed in the part, ascending.
     pub fn isolated_in(&self, part: usize) -> &[u32] {
-        let start = if part == 0 { 0 } else { self.ends[part - 1] };
-        &self.isolated[start..self.ends[part]]
+        self.isolated.group(part as u32)
     }
 }
 
@@ -48,23 +39,27 @@ impl Roots {
 pub fn choose_roots(copies: &[u32], sizes: &[u64], into: &Path, workers: usize, run: &Run) -> Result<Roots> {
     let order = Order::new(copies, sizes.len(), run)?;
     let mut layout = Layout::default();
-    layout.add_part((0..).zip(order.vertices.iter().map(|&v| u64::from(copies[v as usize]))));
-    let spilled = transpose(&order.row, &layout, sizes, into, workers, run)?;
+    layout.add_part((0..).zip(order.vertices.items().iter().map(|&v| u64::from(copies[v as usize]))));
+    run.begin("copies", sizes.iter().sum());
+    let spilled = spill_lists(sizes, &layout, into, workers, run, |part, v| {
+        let row = order.row[v as usize];
+        Some((layout.bucket(layout.place(0), row), Entry::new(part, row, 0, 0, false)))
+    })?;
     let mut of_vertex: Buffer<u32> = Buffer::zeroed(copies.len(), "roots")?;
     of_vertex.fill(NONE);
-    let (mut num_roots, mut num_leaves) = (zeros(sizes.len())?, zeros(sizes.len())?);
+    let mut num_roots: Vec<u64> = zeros(sizes.len(), "numbers per part")?;
+    let mut num_leaves = zeros(sizes.len(), "numbers per part")?;
     let largest = layout.windows().iter().map(|window| window.edges).max().unwrap_or(0);
     let mut holders: Buffer<u32> = Buffer::zeroed(largest as usize, "copies of a window")?;
-    let (mut ends, mut chunk, mut first) = (Vec::new(), Vec::new(), 0);
+    let (mut ends, mut first) = (Vec::new(), 0);
     run.begin("roots", layout.num_edges());
     for (bucket, window) in layout.windows().iter().enumerate() {
-        let vertices = &order.vertices[first..first + window.rows as usize];
+        let vertices = &order.vertices.items()[first..first + window.rows as usize];
         ends.clear();
-        ends.extend(
-            vertices.iter().scan(0, |end, &v| Some(std::mem::replace(end, *end + copies[v as usize]))),
-        );
+        ends.extend(vertices.iter().map(|&v| copies[v as usize]));
+        to_starts(&mut ends);
         // Stable, so that the holders of a vertex ascend.
-        spilled.read(bucket, &mut chunk, run, |entries| {
+        spilled.read(bucket, run, |entries| {
             for entry in entries {
                 let end = ends.get_mut((entry.target as usize).wrapping_sub(first)).ok_or_else(changed)?;
                 *holders.get_mut(*end as usize).ok_or_else(changed)? = entry.source;
@@ -86,112 +81,61 @@ pub fn choose_roots(copies: &[u32], sizes: &[u64], into: &Path, workers: usize, 
         run.check()?;
     }
     drop(order);
-    place_isolated(copies, num_roots, &mut of_vertex, run).map(|(isolated, ends)| Roots {
-        of_vertex,
-        num_leaves,
-        isolated,
-        ends,
-    })
+    let isolated = place_isolated(copies, num_roots, &mut of_vertex, run)?;
+    Ok(Roots { of_vertex, num_leaves, isolated })
 }
 
 /// The vertices with a copy, in the order of the rule.
 struct Order {
-    vertices: Buffer<u32>,
+    vertices: Groups,
     /// Place of each vertex in the order.
     row: Buffer<u32>,
 }
 
 impl Order {
     fn new(copies: &[u32], k: usize, run: &Run) -> Result<Self> {
-        let mut ends = zeros(k + 1)?;
-        for copies in copies.chunks(CHUNK) {
-            copies.iter().for_each(|&count| ends[count as usize] += 1);
-            run.check()?;
-        }
-        ends[0] = 0;
-        let mut total = 0;
-        for end in &mut ends {
-            total += std::mem::replace(end, total);
-        }
-        let mut vertices = Buffer::zeroed(total as usize, "vertices by copies")?;
+        let mut sizes: Buffer<u32> = Buffer::zeroed(k + 1, "vertices by copies")?;
+        run.each(copies.len(), |v| sizes[copies[v as usize] as usize] += 1)?;
+        sizes[0] = 0;
+        let number = |v: u32| Some(copies[v as usize]).filter(|&count| count > 0);
+        let vertices = Groups::of(copies.len(), sizes, number, |_| run.check())?;
         let mut row = Buffer::zeroed(copies.len(), "order of the vertices")?;
-        for (chunk, copies) in copies.chunks(CHUNK).enumerate() {
-            for (&count, vertex) in copies.iter().zip(chunk * CHUNK..).filter(|&(&count, _)| count > 0) {
-                let end = &mut ends[count as usize];
-                vertices[*end as usize] = vertex as u32;
-                row[vertex] = *end as u32;
-                *end += 1;
-            }
-            run.check()?;
-        }
+        run.each(vertices.items().len(), |place| row[vertices.items()[place as usize] as usize] = place)?;
         Ok(Self { vertices, row })
     }
 }
 
-/// Sends each (part, vertex) of the lists to the vertex's row.
-fn transpose(
-    row: &[u32],
-    layout: &Layout,
+/// Sends what `entry` makes of each part and each of the vertices listed for it, of so many `sizes`, to buckets.
+pub fn spill_lists(
     sizes: &[u64],
+    layout: &Layout,
     into: &Path,
     workers: usize,
     run: &Run,
+    entry: impl Fn(u32, u64) -> Option<(usize, Entry)> + Sync,
 ) -> Result<Spilled> {
     let spill = Spill::create(into, layout.buckets())?;
-    run.begin("copies", sizes.iter().sum());
-    let writers = scan(
-        run,
-        workers,
-        0..sizes.len(),
-        || spill.writer(),
-        |writer, part| {
-            writer.begin(part as u64)?;
-            Ids::open(&part_folder(into, part), "vertices.npy", 0, sizes[part])?.for_each(run, |v| {
-                let row = row[v as usize];
-                writer.push(layout.bucket(layout.place(0), row), Entry::new(part as u32, row, 0, 0, false))
-            })?;
-            run.advance(sizes[part])
-        },
-    )?;
+    let init = || spill.writer();
+    let writers = scan(run, workers, 0..sizes.len(), init, |writer, part| {
+        writer.begin(part as u64)?;
+        let listed = Ids::open(&part_folder(into, part), "vertices.npy", 0, sizes[part])?;
+        listed.for_each(run, |v| {
+            entry(part as u32, v).map_or(Ok(()), |(bucket, entry)| writer.push(bucket, entry))
+        })?;
+        run.advance(sizes[part])
+    })?;
     let pieces = Pieces::of(writers)?;
     spill.seal(pieces)
 }
 
-/// Places the vertices without a copy; returns them by part, and where those of each part end.
-fn place_isolated(
-    copies: &[u32],
-    num_roots: Vec<u64>,
-    of_vertex: &mut [u32],
-    run: &Run,
-) -> Result<(Buffer<u32>, Vec<usize>)> {
+/// Places the vertices without a copy; returns them by part.
+fn place_isolated(copies: &[u32], num_roots: Vec<u64>, of_vertex: &mut [u32], run: &Run) -> Result<Groups> {
     let mut parts = LeastLoaded::new(num_roots.iter().copied());
     place_last(of_vertex, run, || parts.place(1))?;
-    let ends = parts.into_loads().into_iter().zip(num_roots).map(|(all, before)| (all - before) as usize);
-    let mut ends: Vec<usize> = ends.collect();
-    let isolated = |chunk: usize| {
-        let start = chunk * CHUNK;
-        let copies = &copies[start..copies.len().min(start + CHUNK)];
-        copies.iter().zip(start..).filter(|&(&count, _)| count == 0).map(|(_, vertex)| vertex)
-    };
-    let mut total = 0;
-    for end in &mut ends {
-        total += std::mem::replace(end, total);
+    let mut sizes: Buffer<u32> = Buffer::zeroed(num_roots.len(), "isolated vertices")?;
+    for (size, (all, before)) in sizes.iter_mut().zip(parts.into_loads().into_iter().zip(num_roots)) {
+        *size = (all - before) as u32;
     }
-    let mut by_part = Buffer::zeroed(total, "isolated vertices")?;
-    for chunk in 0..copies.len().div_ceil(CHUNK) {
-        for vertex in isolated(chunk) {
-            let end = &mut ends[of_vertex[vertex] as usize];
-            by_part[*end] = vertex as u32;
-            *end += 1;
-        }
-        run.check()?;
-    }
-    Ok((by_part, ends))
-}
-
-/// `len` zeros, or an error instead of an abort.
-fn zeros(len: usize) -> Result<Vec<u64>> {
-    let mut items = reserved(len, "numbers per part")?;
-    items.resize(len, 0);
-    Ok(items)
+    let part = |v: u32| (copies[v as usize] == 0).then(|| of_vertex[v as usize]);
+    Groups::of(copies.len(), sizes, part, |_| run.check())
 }

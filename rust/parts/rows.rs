@@ -6,14 +6,12 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::files::ArrayFile;
+use super::files::{ArrayFile, Begin};
 use super::layout::{Group, Layout, WINDOW, Window};
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run, prefetch};
 use crate::edges::BLOCK;
-use crate::sets::spill::{Entry, Spilled};
+use crate::exec::map;
+use crate::sets::{Entry, Spilled, to_starts};
 
 /// How many entries ahead memory is asked for.
 const AHEAD: usize = 16;
@@ -35,14 +33,9 @@ pub enum Source<'a> {
 
 impl Source<'_> {
     /// Hands all entries to `each`.
-    pub fn read(
-        self,
-        buf: &mut Vec<Entry>,
-        run: &Run,
-        mut each: impl FnMut(&[Entry]) -> Result<()>,
-    ) -> Result<()> {
+    pub fn read(self, run: &Run, mut each: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
         match self {
-            Source::Spilled(spilled, bucket) => spilled.read(bucket, buf, run, each),
+            Source::Spilled(spilled, bucket) => spilled.read(bucket, run, each),
             Source::Loaded(entries) => entries.chunks(CHUNK).try_for_each(|entries| {
                 each(entries)?;
                 run.advance(entries.len() as u64)
@@ -52,7 +45,7 @@ impl Source<'_> {
 }
 
 /// The entries of a group that shares a bucket.
-pub struct Loaded {
+struct Loaded {
     entries: Buffer<Entry>,
     sorted: Buffer<Entry>,
     /// Where the entries of each part end.
@@ -61,7 +54,7 @@ pub struct Loaded {
 
 impl Loaded {
     /// Room for any group of the layout.
-    pub fn new(layout: &Layout) -> Result<Self> {
+    fn new(layout: &Layout) -> Result<Self> {
         let largest = |parts: usize| {
             let groups = layout.groups.iter().filter(|group| group.whole && group.parts.len() >= parts);
             groups.map(|group| layout.window(group.buckets.start).edges as usize).max().unwrap_or(0)
@@ -72,11 +65,11 @@ impl Loaded {
     }
 
     /// Loads a bucket and sorts its entries by tag, of which there are `tags`.
-    fn load(&mut self, bucket: Source, tags: usize, buf: &mut Vec<Entry>, run: &Run) -> Result<()> {
+    fn load(&mut self, bucket: Source, tags: usize, run: &Run) -> Result<()> {
         self.ends.clear();
         self.ends.resize(tags, 0);
         let mut filled = 0;
-        bucket.read(buf, run, |entries| {
+        bucket.read(run, |entries| {
             let Some(place) = self.entries.get_mut(filled..filled + entries.len()) else {
                 return Err(changed());
             };
@@ -87,10 +80,7 @@ impl Loaded {
             }
             Ok(())
         })?;
-        let mut end = 0;
-        for count in &mut self.ends {
-            end += std::mem::replace(count, end);
-        }
+        to_starts(&mut self.ends);
         if tags == 1 {
             self.ends[0] = filled;
             return Ok(());
@@ -123,13 +113,16 @@ pub struct PartEdges<'a> {
 
 impl<'a> PartEdges<'a> {
     /// Hands all entries to `each`.
-    pub fn read(
-        self,
-        buf: &mut Vec<Entry>,
-        run: &Run,
-        mut each: impl FnMut(&[Entry]) -> Result<()>,
-    ) -> Result<()> {
-        self.sources.iter().try_for_each(|source| source.read(buf, run, &mut each))
+    pub fn read(self, run: &Run, mut each: impl FnMut(&[Entry])) -> Result<()> {
+        self.try_read(run, |entries| {
+            each(entries);
+            Ok(())
+        })
+    }
+
+    /// Hands all entries to `each`, which may fail.
+    pub fn try_read(self, run: &Run, mut each: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
+        self.sources.iter().try_for_each(|source| source.read(run, &mut each))
     }
 
     /// The windows of the part, which has so many rows.
@@ -142,27 +135,52 @@ impl<'a> PartEdges<'a> {
     }
 }
 
-/// Calls `each` with every part of the group and its edges.
-pub fn for_each_part(
-    layout: &Layout,
-    group: &Group,
-    spilled: &Spilled,
-    loaded: &mut Loaded,
-    chunk: &mut Vec<Entry>,
-    run: &Run,
-    mut each: impl FnMut(usize, PartEdges, &mut Vec<Entry>) -> Result<()>,
-) -> Result<()> {
-    let windows = &layout.windows()[group.buckets.clone()];
-    if !group.whole {
-        let sources: Vec<_> = group.buckets.clone().map(|bucket| Source::Spilled(spilled, bucket)).collect();
-        return each(group.parts.start, PartEdges { windows, sources: &sources }, chunk);
+/// Edges by the parts of a layout.
+pub struct Parted {
+    /// The buckets of the parts.
+    pub layout: Layout,
+    /// What they hold.
+    pub spilled: Spilled,
+}
+
+impl Parted {
+    /// What `each` makes of every part and its edges, in the order of the parts; it also gets a worker's state.
+    pub fn map<S: Send, T: Send>(
+        &self,
+        workers: usize,
+        run: &Run,
+        init: impl Fn() -> Result<S> + Sync,
+        each: impl Fn(&mut S, usize, PartEdges) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let groups = &self.layout.groups;
+        let init = || Ok((init()?, Loaded::new(&self.layout)?));
+        let made = map(run, workers, groups.len(), init, |(state, loaded), index| {
+            self.group(&groups[index], loaded, run, |part, edges| each(state, part, edges))
+        })?;
+        Ok(made.into_iter().flatten().collect())
     }
-    loaded.load(Source::Spilled(spilled, group.buckets.start), group.parts.len(), chunk, run)?;
-    for (tag, part) in group.parts.clone().enumerate() {
-        each(part, PartEdges { windows, sources: &[Source::Loaded(loaded.part(tag))] }, chunk)?;
-        run.check()?;
+
+    /// What `each` makes of every part of a group and its edges.
+    fn group<T>(
+        &self,
+        group: &Group,
+        loaded: &mut Loaded,
+        run: &Run,
+        mut each: impl FnMut(usize, PartEdges) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let windows = &self.layout.windows()[group.buckets.clone()];
+        let source = |bucket| Source::Spilled(&self.spilled, bucket);
+        if !group.whole {
+            let sources: Vec<_> = group.buckets.clone().map(source).collect();
+            return each(group.parts.start, PartEdges { windows, sources: &sources }).map(|made| vec![made]);
+        }
+        loaded.load(source(group.buckets.start), group.parts.len(), run)?;
+        let each = |(tag, part)| {
+            let made = each(part, PartEdges { windows, sources: &[Source::Loaded(loaded.part(tag))] })?;
+            run.check().map(|()| made)
+        };
+        group.parts.clone().enumerate().map(each).collect()
     }
-    Ok(())
 }
 
 /// What [`write_rows`] works in.
@@ -170,7 +188,6 @@ pub struct RowBuffers {
     ends: Buffer<u32>,
     sources: Buffer<i32>,
     ids: Buffer<i64>,
-    chunk: Vec<Entry>,
 }
 
 impl RowBuffers {
@@ -185,7 +202,6 @@ impl RowBuffers {
             ends: Buffer::zeroed(rows, "rows of a window")?,
             sources: Buffer::zeroed(edges, "sources of a window")?,
             ids: Buffer::zeroed(edges, "edge ids of a window")?,
-            chunk: Vec::new(),
         })
     }
 
@@ -203,19 +219,14 @@ pub struct RowFiles<'a> {
 }
 
 impl<'a> RowFiles<'a> {
-    /// Creates the files in the folder of a part.
-    pub fn create(folder: &Path, run: &'a Run) -> Result<Self> {
-        let mut indptr = ArrayFile::create(folder, "indptr.npy", run)?;
-        indptr.push(0)?;
-        let edge_ids = ArrayFile::create(folder, "edge_ids.npy", run)?;
-        Ok(Self { indptr, indices: ArrayFile::create(folder, "indices.npy", run)?, edge_ids })
-    }
-
-    /// Continues files that were finished.
-    pub fn append(folder: &Path, run: &'a Run) -> Result<Self> {
-        let (indptr, edge_ids) =
-            (ArrayFile::append(folder, "indptr.npy", run)?, ArrayFile::append(folder, "edge_ids.npy", run)?);
-        Ok(Self { indptr, indices: ArrayFile::append(folder, "indices.npy", run)?, edge_ids })
+    /// Opens the files in the folder of a part.
+    pub fn open(folder: &Path, begin: Begin, run: &'a Run) -> Result<Self> {
+        let mut indptr = ArrayFile::open(folder, "indptr.npy", begin, run)?;
+        if begin == Begin::Anew {
+            indptr.push(0)?;
+        }
+        let indices = ArrayFile::open(folder, "indices.npy", begin, run)?;
+        Ok(Self { indptr, indices, edge_ids: ArrayFile::open(folder, "edge_ids.npy", begin, run)? })
     }
 
     /// Finishes the files; returns the numbers of rows and of edges.
@@ -273,10 +284,10 @@ fn scatter(
     buffers: &mut RowBuffers,
     run: &Run,
 ) -> Result<u64> {
-    let RowBuffers { ends, sources, ids, chunk } = buffers;
+    let RowBuffers { ends, sources, ids } = buffers;
     let ends = &mut ends[..(rows.end - rows.start) as usize];
     let mut count = 0;
-    source.read(chunk, run, |entries| {
+    source.read(run, |entries| {
         for (index, entry) in entries.iter().enumerate() {
             if let Some(ahead) = entries.get(index + AHEAD) {
                 prefetch(ends, (u64::from(row(ahead)).wrapping_sub(rows.start)) as usize);
@@ -306,9 +317,9 @@ fn stream_row(
     buffers: &mut RowBuffers,
     run: &Run,
 ) -> Result<()> {
-    let RowBuffers { sources, ids, chunk, .. } = buffers;
+    let RowBuffers { sources, ids, .. } = buffers;
     let end = files.edge_ids.count() + edges;
-    source.read(chunk, run, |entries| {
+    source.read(run, |entries| {
         for (entry, (source, id)) in entries.iter().zip(sources.iter_mut().zip(ids.iter_mut())) {
             *source = local(entry) as i32;
             *id = entry.id() as i64;

@@ -7,16 +7,14 @@ use super::edges::EdgeSource;
 use super::partitions::Identity;
 use super::results::array;
 use super::run::{Options, detached};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::clustering;
 use crate::clustering::{Clusters, Hollocou, Modularity};
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
+use crate::graph::{Degrees, Graph, degrees};
 
 /// A clustering of the core.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
-struct ClusterResult {
+pub struct ClusterResult {
     assignment: Py<PyArray1<i32>>,
     sizes: Py<PyArray1<u32>>,
     volumes: Py<PyArray1<i64>>,
@@ -28,7 +26,7 @@ struct ClusterResult {
 /// See `fastpart.cluster`.
 #[pyfunction]
 #[pyo3(signature = (edges, *, max_vertices, max_volume, batch, symmetric, options))]
-fn cluster_modularity(
+pub fn cluster_modularity(
     py: Python<'_>,
     edges: &EdgeSource,
     max_vertices: Option<u64>,
@@ -49,7 +47,7 @@ fn cluster_modularity(
 /// See `fastpart.cluster`.
 #[pyfunction]
 #[pyo3(signature = (edges, *, max_volume, batch, options))]
-fn cluster_hollocou(
+pub fn cluster_hollocou(
     py: Python<'_>,
     edges: &EdgeSource,
     max_volume: Option<u64>,
@@ -96,10 +94,4 @@ fn in_int32(clusters: &Clusters) -> Result<()> {
     Err(Error::Capacity(format!(
         "{count} clusters; at most 2^31 - 1 can be numbered: most vertices are alone"
     )))
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<ClusterResult>()?;
-    module.add_function(wrap_pyfunction!(cluster_modularity, module)?)?;
-    module.add_function(wrap_pyfunction!(cluster_hollocou, module)?)
 }

@@ -8,12 +8,12 @@ use super::edges::{EdgeSource, id_type, layout_of};
 use super::errors::raise;
 use super::partitions::Identity;
 use super::run::{Options, detached};
-use crate::base::error::Result;
+use crate::base::Result;
 use crate::convert::{Convert, Format, convert as run_convert, write};
 
 /// What a conversion wrote.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
-struct Converted {
+pub struct Converted {
     graph: Identity,
     notes: Vec<String>,
 }
@@ -24,7 +24,7 @@ struct Converted {
     source, target, *, format, relabel, swap, dtype, layout, num_vertices, drop_loops, dedup, shuffle, options
 ))]
 #[expect(clippy::too_many_arguments, reason = "one per parameter of fastpart.convert")]
-fn convert(
+pub fn convert(
     py: Python<'_>,
     source: PathBuf,
     target: PathBuf,
@@ -53,7 +53,7 @@ fn convert(
 /// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"); returns notes.
 #[pyfunction]
 #[pyo3(signature = (edges, target, *, format, options))]
-fn write_edges(
+pub fn write_edges(
     py: Python<'_>,
     edges: &EdgeSource,
     target: PathBuf,
@@ -66,10 +66,4 @@ fn write_edges(
         Format::Binedgelist => write::binedgelist(edges.stream(), &target, run),
         Format::Metis => write::metis(edges.stream(), &target, run),
     })
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Converted>()?;
-    module.add_function(wrap_pyfunction!(convert, module)?)?;
-    module.add_function(wrap_pyfunction!(write_edges, module)?)
 }

@@ -5,14 +5,14 @@ use pyo3::prelude::*;
 
 use super::edges::EdgeSource;
 use super::partitions::Identity;
-use super::results::{Part, WithParts, with_parts};
+use super::results::with_parts;
 use super::run::{Options, detached};
 use crate::measure;
 use crate::measure::{Cut, Replicas, SparseMatrix};
 
 /// Counts of a vertex partition, per part; the matrix (k, k) is `None` for many parts.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
-struct VertexCounts {
+pub struct VertexCounts {
     internal: Py<PyArray1<i64>>,
     cut: Py<PyArray1<i64>>,
     volume: Py<PyArray1<i64>>,
@@ -23,14 +23,14 @@ struct VertexCounts {
 
 /// Counts of an edge partition: replicas per part, and vertices that any record touches.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
-struct EdgeCounts {
+pub struct EdgeCounts {
     replicas: Py<PyArray1<i64>>,
     touched: u64,
     graph: Identity,
 }
 
 #[pyfunction]
-fn count_vertex_partition<'py>(
+pub fn count_vertex_partition<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: PyReadonlyArray1<'py, i32>,
@@ -59,15 +59,16 @@ fn count_vertex_partition<'py>(
 }
 
 #[pyfunction]
-fn count_edge_partition<'py>(
+pub fn count_edge_partition<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: &Bound<'py, PyUntypedArray>,
     k: u32,
     options: Options,
 ) -> PyResult<EdgeCounts> {
-    let Replicas { sizes, touched, loops, checksum } =
-        with_parts(assignment, CountReplicas { py, edges, k, options: &options })?;
+    let Replicas { sizes, touched, loops, checksum } = with_parts!(assignment, parts => {
+        detached(py, &options, |run| measure::replicas(edges.stream(), parts, k, run))?
+    });
     let graph = identity(edges, loops, checksum);
     Ok(EdgeCounts { replicas: signed(py, &sizes).unbind(), touched, graph })
 }
@@ -75,20 +76,6 @@ fn count_edge_partition<'py>(
 fn identity(edges: &EdgeSource, loops: u64, checksum: String) -> Identity {
     let stream = edges.stream();
     Identity { n: stream.num_vertices(), m: stream.num_edges(), loops, checksum }
-}
-
-struct CountReplicas<'py, 'a> {
-    py: Python<'py>,
-    edges: &'a EdgeSource,
-    k: u32,
-    options: &'a Options,
-}
-
-impl WithParts for CountReplicas<'_, '_> {
-    type Output = Replicas;
-    fn call<T: Part>(self, _: &str, parts: &[T]) -> PyResult<Replicas> {
-        detached(self.py, self.options, |run| measure::replicas(self.edges.stream(), parts, self.k, run))
-    }
 }
 
 /// Counts as int64, which everything in Python computes with.
@@ -99,7 +86,7 @@ fn signed<'py>(py: Python<'py>, counts: &[u64]) -> Bound<'py, PyArray1<i64>> {
 /// The cut matrix of many parts, as three columns: part, other part, records.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "three columns")]
-fn sparse_cut_matrix<'py>(
+pub fn sparse_cut_matrix<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: PyReadonlyArray1<'py, i32>,
@@ -115,7 +102,7 @@ fn sparse_cut_matrix<'py>(
 
 /// Vertices of each part among `ids`.
 #[pyfunction]
-fn split_counts<'py>(
+pub fn split_counts<'py>(
     py: Python<'py>,
     assignment: PyReadonlyArray1<'py, i32>,
     ids: PyReadonlyArray1<'py, i64>,
@@ -129,7 +116,7 @@ fn split_counts<'py>(
 
 /// Distance of each part's labels to the graph's; NaN for parts without labels.
 #[pyfunction]
-fn label_skew<'py>(
+pub fn label_skew<'py>(
     py: Python<'py>,
     assignment: PyReadonlyArray1<'py, i32>,
     labels: PyReadonlyArray1<'py, i64>,
@@ -139,14 +126,4 @@ fn label_skew<'py>(
     let (parts, labels) = (assignment.as_slice()?, labels.as_slice()?);
     let skew = detached(py, &options, |run| measure::label_skew(parts, labels, k, run))?;
     Ok(PyArray1::from_vec(py, skew))
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<VertexCounts>()?;
-    module.add_class::<EdgeCounts>()?;
-    module.add_function(wrap_pyfunction!(count_vertex_partition, module)?)?;
-    module.add_function(wrap_pyfunction!(count_edge_partition, module)?)?;
-    module.add_function(wrap_pyfunction!(sparse_cut_matrix, module)?)?;
-    module.add_function(wrap_pyfunction!(split_counts, module)?)?;
-    module.add_function(wrap_pyfunction!(label_skew, module)?)
 }

@@ -9,14 +9,10 @@ use pyo3::prelude::*;
 
 use super::errors::raise;
 use super::run::{Options, detached};
-use crate::base::buffer::reserved;
-use crate::base::error::{Error, Result, shown};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run, named, reserved, shown};
 use crate::edges::decode::{Column, IdType};
-use crate::edges::file::{EdgeFile, Io, Layout};
-use crate::edges::memory::MemoryEdges;
-use crate::edges::{EdgeStream, MAX_VERTICES, Record};
-use crate::exec::pass::blocks;
+use crate::edges::{EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record};
+use crate::exec::blocks;
 use crate::graph::csr::{Csr, Kept};
 use crate::graph::degrees;
 use crate::graph::identity::find_num_vertices;
@@ -211,14 +207,8 @@ impl EdgeSource {
 
 /// The id type of that name.
 pub fn id_type(name: Option<&str>) -> Result<Option<IdType>> {
-    let types = [IdType::U32, IdType::I32, IdType::U64, IdType::I64];
-    let Some(name) = name else { return Ok(None) };
-    match types.into_iter().find(|id_type| id_type.name() == name) {
-        Some(id_type) => Ok(Some(id_type)),
-        None => {
-            Err(Error::parameter("dtype", format!("unknown type {name:?}; known are u32, u64, i32, i64")))
-        }
-    }
+    let known = [IdType::U32, IdType::U64, IdType::I32, IdType::I64].map(|known| (known.name(), known));
+    name.map(|name| named("dtype", "type", name, &known)).transpose()
 }
 
 pub fn layout_of(name: Option<&str>) -> Option<Layout> {
@@ -243,10 +233,4 @@ fn column(array: &Bound<'_, PyUntypedArray>) -> PyResult<Column> {
     let start = unsafe { (*array.as_array_ptr()).fields.data }.cast::<u8>().cast_const();
     let stride = array.strides().first().copied().unwrap_or(0);
     Ok(Column { start, stride, id_type, swapped: dtype.is_native_byteorder() == Some(false) })
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<EdgeSource>()?;
-    module.add_function(wrap_pyfunction!(super::run::memory_budget, module)?)?;
-    module.add_function(wrap_pyfunction!(super::run::default_threads, module)?)
 }

@@ -1,7 +1,6 @@
 //! Atomic files and directories for Python.
 
-use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -9,11 +8,10 @@ use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
 use super::errors::{decoded, raise};
-use super::results::{Part, WithParts, with_parts};
+use super::results::with_parts;
 use super::run::{Options, detached};
-use crate::base::error::{Error, Result};
 use crate::base::output::{AtomicDir, AtomicFile, write_file as write_whole};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run};
 use crate::edges::npy;
 
 /// Items written between two looks at the cancel flag.
@@ -21,71 +19,42 @@ const CHUNK: usize = 1 << 20;
 
 /// Writes `content` to `target`, atomically.
 #[pyfunction]
-fn write_file(py: Python<'_>, target: PathBuf, content: &[u8]) -> PyResult<()> {
+pub fn write_file(py: Python<'_>, target: PathBuf, content: &[u8]) -> PyResult<()> {
     py.detach(|| write_whole(&target, content)).map_err(|error| raise(py, error))
 }
 
 /// Writes a one-dimensional array of parts as `.npy`, atomically.
 #[pyfunction]
-fn write_npy(
+pub fn write_npy(
     py: Python<'_>,
     target: PathBuf,
     array: &Bound<'_, PyUntypedArray>,
     options: Options,
 ) -> PyResult<()> {
-    with_parts(array, Npy { py, target, options: &options })
+    with_parts!(array, parts => {
+        let head = npy::header_of(parts);
+        detached(py, &options, |run| {
+            write_chunks(target, head, parts, run, |chunk, bytes| bytes.extend(bytemuck::cast_slice(chunk)))
+        })
+    })
 }
 
 /// Writes a one-dimensional array of parts as text, one part per line, atomically.
 #[pyfunction]
-fn write_lines(
+pub fn write_lines(
     py: Python<'_>,
     target: PathBuf,
     array: &Bound<'_, PyUntypedArray>,
     options: Options,
 ) -> PyResult<()> {
-    with_parts(array, Lines { py, target, options: &options })
-}
-
-struct Npy<'py, 'a> {
-    py: Python<'py>,
-    target: PathBuf,
-    options: &'a Options,
-}
-
-impl WithParts for Npy<'_, '_> {
-    type Output = ();
-    fn call<T: Part>(self, descr: &str, parts: &[T]) -> PyResult<()> {
-        let head = npy::header(descr, &[parts.len() as u64]);
-        let path = self.target;
-        detached(self.py, self.options, |run| {
-            write_chunks(path, head, parts, run, |chunk, bytes| bytes.extend(bytemuck::cast_slice(chunk)))
+    with_parts!(array, parts => detached(py, &options, |run| {
+        write_chunks(target, vec![], parts, run, |chunk, bytes| {
+            for &part in chunk {
+                // Writing to memory cannot fail.
+                let _ = writeln!(bytes, "{part}");
+            }
         })
-    }
-}
-
-struct Lines<'py, 'a> {
-    py: Python<'py>,
-    target: PathBuf,
-    options: &'a Options,
-}
-
-impl WithParts for Lines<'_, '_> {
-    type Output = ();
-    fn call<T: Part>(self, _: &str, parts: &[T]) -> PyResult<()> {
-        let path = self.target;
-        detached(self.py, self.options, |run| {
-            let mut text = String::new();
-            write_chunks(path, vec![], parts, run, |chunk, bytes| {
-                text.clear();
-                for &part in chunk {
-                    // Writing to a string cannot fail.
-                    let _ = writeln!(text, "{}", Into::<i32>::into(part));
-                }
-                bytes.extend(text.as_bytes());
-            })
-        })
-    }
+    }))
 }
 
 fn write_chunks<T: Copy>(
@@ -110,7 +79,7 @@ fn write_chunks<T: Copy>(
 
 /// A directory that appears whole or not at all: fill `path`, then `commit`.
 #[pyclass(frozen, name = "AtomicDir", module = "fastpart._core")]
-struct PyAtomicDir {
+pub struct PyAtomicDir {
     inner: Mutex<Option<AtomicDir>>,
     path: PathBuf,
 }
@@ -147,11 +116,4 @@ impl PyAtomicDir {
     fn discard(&self, py: Python<'_>) {
         py.detach(|| drop(self.take()));
     }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyAtomicDir>()?;
-    module.add_function(wrap_pyfunction!(write_file, module)?)?;
-    module.add_function(wrap_pyfunction!(write_npy, module)?)?;
-    module.add_function(wrap_pyfunction!(write_lines, module)?)
 }

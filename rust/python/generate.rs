@@ -10,38 +10,30 @@ use super::run::{Options, detached};
 use crate::generate;
 use crate::generate::{BarabasiAlbert, Generator, Grid, Planted as Model, Rmat};
 
-/// Writes an R-MAT graph and returns its checksum.
-#[pyfunction]
-#[pyo3(signature = (target, *, n, m, seed, options))]
-fn generate_rmat(
-    py: Python<'_>,
-    target: PathBuf,
-    n: u64,
-    m: u64,
-    seed: u64,
-    options: Options,
-) -> PyResult<String> {
-    detached(py, &options, |run| generate::write(&Rmat::new(n, m, seed)?, &target, run))
+/// A function that writes a graph of a model of `n`, `m` and a seed, and returns its checksum.
+macro_rules! writer {
+    ($name:ident, $model:ty) => {
+        #[pyfunction]
+        #[pyo3(signature = (target, *, n, m, seed, options))]
+        pub fn $name(
+            py: Python<'_>,
+            target: PathBuf,
+            n: u64,
+            m: u64,
+            seed: u64,
+            options: Options,
+        ) -> PyResult<String> {
+            detached(py, &options, |run| generate::write(&<$model>::new(n, m, seed)?, &target, run))
+        }
+    };
 }
-
-/// Writes a Barabási-Albert graph and returns its checksum.
-#[pyfunction]
-#[pyo3(signature = (target, *, n, m, seed, options))]
-fn generate_ba(
-    py: Python<'_>,
-    target: PathBuf,
-    n: u64,
-    m: u64,
-    seed: u64,
-    options: Options,
-) -> PyResult<String> {
-    detached(py, &options, |run| generate::write(&BarabasiAlbert::new(n, m, seed)?, &target, run))
-}
+writer!(generate_rmat, Rmat);
+writer!(generate_ba, BarabasiAlbert);
 
 /// Writes a grid and returns its number of records and checksum.
 #[pyfunction]
 #[pyo3(signature = (target, *, rows, columns, options))]
-fn generate_grid(
+pub fn generate_grid(
     py: Python<'_>,
     target: PathBuf,
     rows: u64,
@@ -56,7 +48,7 @@ fn generate_grid(
 
 /// A planted partition graph.
 #[pyclass(frozen, module = "fastpart._core")]
-struct Planted {
+pub struct Planted {
     model: Model,
 }
 
@@ -91,11 +83,4 @@ impl Planted {
     fn write(&self, py: Python<'_>, target: PathBuf, options: Options) -> PyResult<String> {
         detached(py, &options, |run| generate::write(&self.model, &target, run))
     }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Planted>()?;
-    module.add_function(wrap_pyfunction!(generate_rmat, module)?)?;
-    module.add_function(wrap_pyfunction!(generate_ba, module)?)?;
-    module.add_function(wrap_pyfunction!(generate_grid, module)?)
 }

@@ -16,22 +16,43 @@ mod run;
 mod store;
 mod values;
 
-use pyo3::prelude::*;
+use pyo3::pymodule;
 
 #[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("MAX_PARTS", crate::capacity::MAX_PARTS)?;
-    edges::register(module)?;
-    partitions::register(module)?;
-    partitioners::register(module)?;
-    clustering::register(module)?;
-    counts::register(module)?;
-    convert::register(module)?;
-    generate::register(module)?;
-    homes::register(module)?;
-    files::register(module)?;
-    store::register(module)?;
-    // What is public is said by the package, not here.
-    module.delattr("__all__")
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::clustering::{ClusterResult, cluster_hollocou, cluster_modularity};
+    #[pymodule_export]
+    use super::convert::{Converted, convert, write_edges};
+    #[pymodule_export]
+    use super::counts::{
+        EdgeCounts, VertexCounts, count_edge_partition, count_vertex_partition, label_skew,
+        sparse_cut_matrix, split_counts,
+    };
+    #[pymodule_export]
+    use super::edges::EdgeSource;
+    #[pymodule_export]
+    use super::files::{PyAtomicDir, write_file, write_lines, write_npy};
+    #[pymodule_export]
+    use super::generate::{Planted, generate_ba, generate_grid, generate_rmat};
+    #[pymodule_export]
+    use super::homes::home_parts;
+    #[pymodule_export]
+    use super::partitioners::{Algorithm, Field, algorithms, memory_estimates, partition};
+    #[pymodule_export]
+    use super::partitions::{EdgeResult, Identity, VertexResult};
+    #[pymodule_export]
+    use super::run::{default_threads, memory_budget};
+    #[pymodule_export]
+    use super::store::{RowGatherer, write_edge_parts, write_vertex_parts};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MAX_PARTS", crate::capacity::MAX_PARTS)?;
+        // What is public is said by the package, not here.
+        module.delattr("__all__")
+    }
 }

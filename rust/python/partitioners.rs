@@ -12,17 +12,15 @@ use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
 use crate::algorithms::PARTITIONERS;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run};
 use crate::edges::EdgeStream;
-use crate::graph::csr::Csr;
-use crate::partition::Of;
-use crate::partition::contract::{Entry, Input, Shape};
+use crate::graph::Csr;
 use crate::partition::parameters::{self, Kind, Values};
+use crate::partition::{Entry, Input, Of, Shape};
 
 /// A parameter of a partitioner.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
-struct Field {
+pub struct Field {
     name: &'static str,
     doc: &'static str,
     kind: &'static str,
@@ -37,7 +35,7 @@ struct Field {
 
 /// A partitioner.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
-struct Algorithm {
+pub struct Algorithm {
     name: &'static str,
     of: Vec<&'static str>,
     doc: &'static str,
@@ -47,7 +45,7 @@ struct Algorithm {
 
 /// All partitioners, in the order of the registry.
 #[pyfunction]
-fn algorithms(py: Python<'_>) -> PyResult<Vec<Algorithm>> {
+pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Algorithm>> {
     let algorithm = |entry: &Entry| {
         let fields = (entry.fields)().into_iter().map(|known| Py::new(py, field(py, known)?));
         Ok(Algorithm {
@@ -108,7 +106,7 @@ impl Input for Call<'_> {
 #[pyfunction]
 #[pyo3(signature = (name, edges, values, *, k, of, symmetric, out, options))]
 #[expect(clippy::too_many_arguments, reason = "the whole call")]
-fn partition<'py>(
+pub fn partition<'py>(
     py: Python<'py>,
     name: &str,
     edges: &EdgeSource,
@@ -138,7 +136,7 @@ const PARTS: u32 = 64;
 
 /// Bytes that each partitioner would take beside the adjacency, by name, and those of the adjacency.
 #[pyfunction]
-fn memory_estimates<'py>(
+pub fn memory_estimates<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     symmetric: bool,
@@ -156,12 +154,4 @@ fn memory_estimates<'py>(
         estimates.set_item(entry.name, bytes)?;
     }
     Ok(estimates)
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Field>()?;
-    module.add_class::<Algorithm>()?;
-    module.add_function(wrap_pyfunction!(algorithms, module)?)?;
-    module.add_function(wrap_pyfunction!(partition, module)?)?;
-    module.add_function(wrap_pyfunction!(memory_estimates, module)?)
 }

@@ -6,10 +6,9 @@ use pyo3::types::PyDict;
 
 use super::results::array;
 use super::values::to_python;
-use crate::graph::identity::Graph;
-use crate::partition::contract::{Outcome, Partition};
+use crate::graph::Graph;
 use crate::partition::edge_parts::Words;
-use crate::partition::{EdgePartition, VertexPartition, Volume};
+use crate::partition::{EdgePartition, Outcome, Partition, Volume};
 
 /// What identifies a graph.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -66,61 +65,35 @@ pub fn result(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
     let chosen = values.unbind();
     Ok(match partition {
         Partition::Vertices(partition) => {
-            Bound::new(py, vertex_result(py, partition, chosen, warnings)?)?.into_any()
+            let (volume_loads, volume_nominal, volume_cap) = match partition.volume {
+                Some(Volume { loads, nominal, cap }) => (Some(loads), Some(nominal), Some(cap)),
+                None => (None, None, None),
+            };
+            let made = VertexResult {
+                assignment: array(py, partition.assignment)?.unbind(),
+                loads: partition.loads,
+                cap: partition.cap,
+                weight_loads: partition.weight_loads,
+                weight_cap: partition.weight_cap,
+                volume_loads,
+                volume_cap,
+                volume_nominal,
+                dealt: partition.dealt,
+                graph: partition.graph.into(),
+                chosen,
+                warnings,
+            };
+            Bound::new(py, made)?.into_any()
         }
-        Partition::Edges(partition) => {
-            Bound::new(py, edge_result(py, partition, chosen, warnings)?)?.into_any()
+        Partition::Edges(EdgePartition { parts, loads, cap, graph, .. }) => {
+            let assignment = match parts.in_memory() {
+                Some(Words::U8(parts)) => Some(array(py, parts)?.into_any().unbind()),
+                Some(Words::I16(parts)) => Some(array(py, parts)?.into_any().unbind()),
+                Some(Words::I32(parts)) => Some(array(py, parts)?.into_any().unbind()),
+                None => None,
+            };
+            let made = EdgeResult { assignment, loads, cap, graph: graph.into(), chosen, warnings };
+            Bound::new(py, made)?.into_any()
         }
     })
-}
-
-fn vertex_result(
-    py: Python<'_>,
-    partition: VertexPartition,
-    chosen: Py<PyDict>,
-    warnings: Vec<String>,
-) -> PyResult<VertexResult> {
-    let VertexPartition { assignment, loads, cap, weight_loads, weight_cap, volume, dealt, graph, .. } =
-        partition;
-    let (volume_loads, volume_nominal, volume_cap) = match volume {
-        Some(Volume { loads, nominal, cap }) => (Some(loads), Some(nominal), Some(cap)),
-        None => (None, None, None),
-    };
-    let (assignment, graph) = (array(py, assignment)?.unbind(), graph.into());
-    Ok(VertexResult {
-        assignment,
-        loads,
-        cap,
-        weight_loads,
-        weight_cap,
-        volume_loads,
-        volume_cap,
-        volume_nominal,
-        dealt,
-        graph,
-        chosen,
-        warnings,
-    })
-}
-
-fn edge_result(
-    py: Python<'_>,
-    partition: EdgePartition,
-    chosen: Py<PyDict>,
-    warnings: Vec<String>,
-) -> PyResult<EdgeResult> {
-    let EdgePartition { parts, loads, cap, graph, .. } = partition;
-    let assignment = match parts.in_memory() {
-        Some(Words::U8(parts)) => Some(array(py, parts)?.into_any().unbind()),
-        Some(Words::I16(parts)) => Some(array(py, parts)?.into_any().unbind()),
-        Some(Words::I32(parts)) => Some(array(py, parts)?.into_any().unbind()),
-        None => None,
-    };
-    Ok(EdgeResult { assignment, loads, cap, graph: graph.into(), chosen, warnings })
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Identity>()?;
-    module.add_class::<VertexResult>()?;
-    module.add_class::<EdgeResult>()
 }

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::errors::raise;
-use crate::base::buffer::{Buffer, reserved};
+use crate::base::{Buffer, reserved};
 
 /// Keeps the memory of an array alive; the array holds it as its base.
 #[pyclass(frozen)]
@@ -39,26 +39,45 @@ pub fn copied(array: &PyReadonlyArray1<'_, u32>, what: &str) -> PyResult<Vec<u32
     Ok(copy)
 }
 
-/// An integer that parts are stored as.
-pub trait Part: Pod + Element + Into<i32> + Sync {}
-
-impl<T: Pod + Element + Into<i32> + Sync> Part for T {}
-
-/// Something to do with parts of any width; `descr` is the type's name in a `.npy` header.
-pub trait WithParts {
-    type Output;
-    fn call<T: Part>(self, descr: &str, parts: &[T]) -> PyResult<Self::Output>;
+/// Parts of any width, in a contiguous array.
+pub enum Parts<'py> {
+    U8(PyReadonlyArray1<'py, u8>),
+    I16(PyReadonlyArray1<'py, i16>),
+    I32(PyReadonlyArray1<'py, i32>),
 }
 
-/// Does it with a contiguous array.
-pub fn with_parts<W: WithParts>(array: &Bound<'_, PyUntypedArray>, work: W) -> PyResult<W::Output> {
-    if let Ok(parts) = array.extract::<PyReadonlyArray1<'_, i32>>() {
-        work.call("<i4", parts.as_slice()?)
-    } else if let Ok(parts) = array.extract::<PyReadonlyArray1<'_, i16>>() {
-        work.call("<i2", parts.as_slice()?)
-    } else if let Ok(parts) = array.extract::<PyReadonlyArray1<'_, u8>>() {
-        work.call("|u1", parts.as_slice()?)
-    } else {
-        Err(PyTypeError::new_err(format!("parts are int32, int16 or uint8, got {}", array.dtype())))
+impl<'py> Parts<'py> {
+    pub fn of(array: &Bound<'py, PyUntypedArray>) -> PyResult<Self> {
+        if let Ok(parts) = array.extract() {
+            Ok(Parts::I32(parts))
+        } else if let Ok(parts) = array.extract() {
+            Ok(Parts::I16(parts))
+        } else if let Ok(parts) = array.extract() {
+            Ok(Parts::U8(parts))
+        } else {
+            Err(PyTypeError::new_err(format!("parts are int32, int16 or uint8, got {}", array.dtype())))
+        }
     }
 }
+
+/// Does the same with parts of any width.
+macro_rules! with_parts {
+    ($array:expr, $parts:ident => $work:expr) => {{
+        use $crate::python::results::Parts;
+        match &Parts::of($array)? {
+            Parts::U8(parts) => {
+                let $parts = parts.as_slice()?;
+                $work
+            }
+            Parts::I16(parts) => {
+                let $parts = parts.as_slice()?;
+                $work
+            }
+            Parts::I32(parts) => {
+                let $parts = parts.as_slice()?;
+                $work
+            }
+        }
+    }};
+}
+pub(super) use with_parts;

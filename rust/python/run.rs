@@ -10,8 +10,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use super::errors::{named, raise};
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run};
 
 /// How often signals are looked for.
 const POLL: Duration = Duration::from_millis(50);

@@ -10,9 +10,9 @@ use pyo3::types::PyDict;
 
 use super::edges::EdgeSource;
 use super::errors::raise;
-use super::results::{Part, WithParts, with_parts};
+use super::results::with_parts;
 use super::run::{Options, detached};
-use crate::base::error::Error;
+use crate::base::Error;
 use crate::parts;
 use crate::parts::{Gather, Kind, PartSizes, Rows};
 
@@ -20,7 +20,7 @@ use crate::parts::{Gather, Kind, PartSizes, Rows};
 #[pyfunction]
 #[pyo3(signature = (edges, assignment, k, *, directedness, halo_hops, into, options))]
 #[expect(clippy::too_many_arguments, reason = "one per parameter of save")]
-fn write_vertex_parts<'py>(
+pub fn write_vertex_parts<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: PyReadonlyArray1<'py, i32>,
@@ -42,7 +42,7 @@ fn write_vertex_parts<'py>(
 /// Writes the parts of an edge partition below `into`; returns what `part.json` says of each.
 #[pyfunction]
 #[pyo3(signature = (edges, assignment, k, *, directedness, into, options))]
-fn write_edge_parts<'py>(
+pub fn write_edge_parts<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: &Bound<'py, PyUntypedArray>,
@@ -52,7 +52,9 @@ fn write_edge_parts<'py>(
     options: Options,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let kind = Kind::named(directedness).map_err(|error| raise(py, error))?;
-    let sizes = with_parts(assignment, EdgePartWriter { py, edges, k, kind, into, options: &options })?;
+    let sizes = with_parts!(assignment, parts => detached(py, &options, |run| {
+        parts::write_edge_parts(edges.stream(), parts, k, kind, &into, run)
+    })?);
     let dict = |(part, sizes): (usize, &PartSizes)| {
         let fields = common(py, part, sizes)?;
         fields.set_item("num_roots", sizes.num_roots)?;
@@ -60,24 +62,6 @@ fn write_edge_parts<'py>(
         Ok(fields)
     };
     sizes.iter().enumerate().map(dict).collect()
-}
-
-struct EdgePartWriter<'py, 'a> {
-    py: Python<'py>,
-    edges: &'a EdgeSource,
-    k: u32,
-    kind: Kind,
-    into: PathBuf,
-    options: &'a Options,
-}
-
-impl WithParts for EdgePartWriter<'_, '_> {
-    type Output = Vec<PartSizes>;
-    fn call<T: Part>(self, _: &str, parts: &[T]) -> PyResult<Vec<PartSizes>> {
-        detached(self.py, self.options, |run| {
-            parts::write_edge_parts(self.edges.stream(), parts, self.k, self.kind, &self.into, run)
-        })
-    }
 }
 
 fn common<'py>(py: Python<'py>, part: usize, sizes: &PartSizes) -> PyResult<Bound<'py, PyDict>> {
@@ -92,7 +76,7 @@ fn common<'py>(py: Python<'py>, part: usize, sizes: &PartSizes) -> PyResult<Boun
 
 /// Sends the rows of an array to the parts that hold them; see `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
-struct RowGatherer {
+pub struct RowGatherer {
     inner: Mutex<Option<parts::RowGatherer>>,
     dtype: Py<PyArrayDescr>,
     row_shape: Vec<usize>,
@@ -165,10 +149,4 @@ impl RowGatherer {
         let inner = self.take()?;
         detached(py, &options, |run| inner.finish(run))
     }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<RowGatherer>()?;
-    module.add_function(wrap_pyfunction!(write_vertex_parts, module)?)?;
-    module.add_function(wrap_pyfunction!(write_edge_parts, module)?)
 }

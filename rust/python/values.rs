@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
 use super::results::copied;
-use crate::partition::parameters::Value;
+use crate::partition::Value;
 
 /// A value as Python has it; arrays are not given back.
 pub fn to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {

@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::base::buffer::{Buffer, shared};
-use crate::base::error::Result;
+use crate::base::{Buffer, Result, shared};
 
 /// A set of ids up to `n`.
 #[derive(Debug)]

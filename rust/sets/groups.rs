@@ -1,10 +1,21 @@
 //! Items by group, sorted by counting.
 
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
+use std::ops::AddAssign;
+
+use crate::base::{Buffer, Result};
 
 /// Items between two calls of the caller's step.
 const STEP: usize = 1 << 12;
+
+/// Makes of the size of each group where it begins; returns the sum of all.
+pub fn to_starts<T: Copy + Default + AddAssign>(sizes: &mut [T]) -> T {
+    let mut total = T::default();
+    for size in sizes {
+        let start = total;
+        total += std::mem::replace(size, start);
+    }
+    total
+}
 
 /// The numbers `0..n`, or some of them, by group, ascending in each.
 pub struct Groups {
@@ -22,10 +33,9 @@ impl Groups {
         group_of: impl Fn(u32) -> Option<u32>,
         step: impl Fn(u64) -> Result<()>,
     ) -> Result<Self> {
-        let mut total = 0;
+        let mut items = Buffer::zeroed(to_starts(&mut sizes) as usize, "items by group")?;
         // Where the group begins; placing its items moves that to its end.
-        sizes.iter_mut().for_each(|size| total += std::mem::replace(size, total));
-        let (mut items, mut ends) = (Buffer::zeroed(total as usize, "items by group")?, sizes);
+        let mut ends = sizes;
         for first in (0..n).step_by(STEP) {
             let last = n.min(first + STEP);
             for item in first as u32..last as u32 {

@@ -5,9 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::bits::{ones, set};
-use crate::base::buffer::{Buffer, shared};
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
+use crate::base::{Buffer, Result, prefetch, shared};
 
 /// An `n × k` matrix of bits.
 #[derive(Debug)]

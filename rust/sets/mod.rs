@@ -10,3 +10,11 @@ pub mod ranked;
 pub mod rating_map;
 pub mod spill;
 pub mod tournament;
+
+pub use bits::{Bits, ones};
+pub use groups::{Groups, to_starts};
+pub use incidence::Incidence;
+pub use part_counts::PartCounts;
+pub use ranked::LocalSet;
+pub use rating_map::RatingMap;
+pub use spill::{Entry, Pieces, Spill, Spilled, Writer};

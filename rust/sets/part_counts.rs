@@ -1,7 +1,6 @@
 //! How many neighbours of a vertex are in each part: a slot for each of k parts, and a list of those that are not 0.
 
-use crate::base::buffer::reserved;
-use crate::base::error::Result;
+use crate::base::{Result, zeros};
 
 /// How many neighbours of a vertex are in each part.
 pub struct PartCounts {
@@ -16,11 +15,8 @@ impl PartCounts {
     /// Zeros for `k` parts.
     pub fn new(k: u32) -> Result<Self> {
         let k = k as usize;
-        let mut counts = reserved(k + 1, "neighbours by part")?;
-        counts.resize(k + 1, 0);
-        let mut parts = reserved(k + 2, "parts with neighbours")?;
-        parts.resize(k + 2, 0);
-        Ok(Self { counts, parts, touched: 0 })
+        let counts = zeros(k + 1, "neighbours by part")?;
+        Ok(Self { counts, parts: zeros(k + 2, "parts with neighbours")?, touched: 0 })
     }
 
     /// Counts the neighbours by their parts, instead of those before.

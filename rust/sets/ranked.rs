@@ -5,8 +5,7 @@
 //! the graph. One worker uses one set for part after part.
 
 use super::bits::{Bits, ones};
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
+use crate::base::{Buffer, Result};
 
 /// A set of ids below `n`.
 pub struct LocalSet {

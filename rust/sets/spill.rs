@@ -17,10 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
-use crate::base::temporary::TempFile;
+use crate::base::{Buffer, Error, Result, Run, TempFile, reserved, zeros};
 
 /// Bytes of buffers that a worker holds, unless there are very many buckets.
 const BUFFER: usize = 8 << 20;
@@ -112,8 +109,7 @@ impl Spill {
     /// A writer for one worker.
     pub fn writer(&self) -> Result<Writer<'_>> {
         let room = room(self.buckets);
-        let mut fill = reserved(self.buckets, "spill buffers")?;
-        fill.resize(self.buckets, 0);
+        let fill = zeros(self.buckets, "spill buffers")?;
         let entries = Buffer::zeroed(self.buckets * room, "spill buffers")?;
         Ok(Writer { spill: self, unit: 0, room, entries, fill, pieces: Vec::new() })
     }
@@ -196,11 +192,12 @@ impl Writer<'_> {
     }
 
     fn flush_all(&mut self) -> Result<()> {
-        (0..self.fill.len())
-            .filter(|&bucket| self.fill[bucket] > 0)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .try_for_each(|bucket| self.flush(bucket))
+        for bucket in 0..self.fill.len() {
+            if self.fill[bucket] > 0 {
+                self.flush(bucket)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -218,16 +215,10 @@ impl Spilled {
         pieces.iter().map(|piece| u64::from(piece.count)).sum()
     }
 
-    /// Hands the entries of the bucket to `each`, in stream order, through `buf`.
-    pub fn read(
-        &self,
-        bucket: usize,
-        buf: &mut Vec<Entry>,
-        run: &Run,
-        mut each: impl FnMut(&[Entry]) -> Result<()>,
-    ) -> Result<()> {
+    /// Hands the entries of the bucket to `each`, in stream order.
+    pub fn read(&self, bucket: usize, run: &Run, mut each: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
+        let mut buf = vec![Entry::default(); PIECE];
         for piece in &self.pieces[self.first[bucket]..self.first[bucket + 1]] {
-            buf.resize(PIECE, Entry::default());
             let entries = &mut buf[..piece.count as usize];
             self.file.read(piece.first, entries)?;
             each(entries)?;

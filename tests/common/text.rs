@@ -20,11 +20,12 @@ pub static THREE: LazyLock<Run> = LazyLock::new(|| Run::new(Some(3), None).unwra
 
 pub const TINY: Cut = Cut { batch: 5, piece: 3 };
 
+/// Parses a text that is one piece.
 pub fn parse(bytes: &[u8]) -> Result<Vec<WideRecord>> {
-    text::parse_bytes(bytes, Path::new("g.txt"), u64::MAX)
+    stream(bytes, Cut { batch: bytes.len() + 1, piece: bytes.len() + 1 }, &ONE).map(|(records, _)| records)
 }
 
-/// The same through the streaming reader, with the notes.
+/// Parses a text cut into pieces; returns its notes, too.
 pub fn stream(source: impl Read + Send, cut: Cut, run: &Run) -> Result<(Vec<WideRecord>, Vec<String>)> {
     let mut records = Vec::new();
     let notes = text::read(source, Path::new("g.txt"), u64::MAX, cut, run, |more| {

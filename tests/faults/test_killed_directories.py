@@ -4,14 +4,15 @@ import os
 
 import pytest
 from child import run_child
+from killed import SEEN, assert_interrupts_hit, assert_kills_hit, numbers
 
 # `save(i)` writes content i % 2 over the other one; `stored()` is the content that is there, byte by byte.
-HEAD = """
+HEAD = (
+    """
 import hashlib, os, random, re, resource, signal, sys, time
 from pathlib import Path
 import numpy as np, fastpart as fp
 target, kind = Path(sys.argv[1]), sys.argv[2]
-leftover = re.compile(r"\\.%s\\.(tmp|old)-[0-9.]+" % re.escape(target.name))
 n = 3_000
 graph = fp.open_graph(np.arange(2 * n).reshape(-1, 2) % n)
 make = fp.VertexPartition if kind == "vertex" else fp.EdgePartition
@@ -49,39 +50,17 @@ def stored():
     found = digest()
     assert found in digests, f"a mixture: {sorted(os.listdir(target))}"
     return digests.index(found)
-
-def others():
-    return [name for name in os.listdir(target.parent) if name != target.name]
-
-moments = random.Random(0)
-seen = {0: 0, 1: 0}
 """
+    + SEEN
+)
 
-KILL = """
+TIMED = """
 begun = time.monotonic()
 save_apart(0)
 once = time.monotonic() - begun
-left = 0
-now = stored()
-for turn in range(100):
-    child = os.fork()
-    if child == 0:
-        turn = 1 - now
-        while True:
-            save(turn)
-            turn += 1
-    time.sleep(moments.uniform(0, min(3 * once, 0.5)))
-    os.kill(child, signal.SIGKILL)
-    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
-    now = stored()
-    seen[now] += 1
-    assert all(leftover.fullmatch(name) for name in others()), others()
-    assert len(others()) <= 1, others()
-    left += len(others())
-save_apart(0)
-assert stored() == 0
-assert others() == [], others()
-print(seen[0], seen[1], left)
+
+def pause():
+    return moments.uniform(0, min(3 * once, 0.5))
 """
 
 INTERRUPT = """
@@ -136,29 +115,18 @@ KINDS = pytest.mark.parametrize("kind", ["vertex", "edge"])
 @KINDS
 @pytest.mark.timeout(120)
 def test_killed_at_any_time(kind, folder):
-    outcome = run_child(HEAD + KILL, folder / "parts", kind, timeout=110)
-    assert outcome.rc == 0, outcome.err
-    old, new, left = map(int, outcome.out.split())
-    assert old + new == 100
-    # Otherwise no kill hit a save in its middle.
-    assert min(old, new, left) > 0
+    assert_kills_hit(HEAD + TIMED, folder / "parts", kind, timeout=110)
 
 
 @KINDS
 @pytest.mark.timeout(120)
 def test_interrupted_at_any_time(kind, folder):
-    outcome = run_child(HEAD + INTERRUPT, folder / "parts", kind, timeout=110)
-    assert outcome.rc == 0, outcome.err
-    old, new, interrupted = map(int, outcome.out.split())
-    assert interrupted == old + new == 40
-    assert min(old, new) > 0
+    assert_interrupts_hit(HEAD + INTERRUPT, 40, folder / "parts", kind, timeout=110)
 
 
 @KINDS
 def test_files_that_may_not_grow(kind, folder):
-    outcome = run_child(HEAD + FULL, folder / "parts", kind, timeout=55)
-    assert outcome.rc == 0, outcome.err
-    assert int(outcome.out) == 7
+    assert numbers(HEAD + FULL, folder / "parts", kind, timeout=55) == [7]
 
 
 # Too little memory: refused with the number, by whichever step needs most, and nothing is left.

@@ -22,15 +22,11 @@
 use std::path::Path;
 
 use super::loads::Balance;
+use super::partition::Rule;
 use super::{Affinity, partition};
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::capacity::{validate_balance, validate_parts};
+use crate::base::{Result, Run};
 use crate::edges::EdgeStream;
-use crate::partition::EdgePartition;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
+use crate::partition::{EdgePartition, Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
 /// Parameters of the greedy rule.
 #[derive(Debug, Clone)]
@@ -42,23 +38,11 @@ pub struct Greedy {
 }
 
 impl Greedy {
-    /// The defaults.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.10 }
-    }
-
-    fn validate(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)
-    }
-}
-
-impl Greedy {
     /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        self.validate()?;
-        let rule = (Affinity::Remaining, Balance::Records(1.0));
-        partition::stream_all("greedy", edges, (self.k, self.balance), rule, out, run)
+        let Self { k, balance } = *self;
+        let (affinity, terms) = (Affinity::Remaining, Balance::Records(1.0));
+        Rule { name: "greedy", k, balance, affinity, terms }.partition(edges, out, run)
     }
 }
 

@@ -18,15 +18,11 @@
 use std::path::Path;
 
 use super::loads::Balance;
+use super::partition::Rule;
 use super::{Affinity, partition, validate_lambda};
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::capacity::{validate_balance, validate_parts};
+use crate::base::{Result, Run};
 use crate::edges::EdgeStream;
-use crate::partition::EdgePartition;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
+use crate::partition::{EdgePartition, Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
 /// Parameters of HDRF.
 #[derive(Debug, Clone)]
@@ -40,24 +36,12 @@ pub struct Hdrf {
 }
 
 impl Hdrf {
-    /// The defaults.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.10, lambda: 1.0 }
-    }
-
-    fn validate(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        validate_lambda(self.lambda)
-    }
-}
-
-impl Hdrf {
     /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        self.validate()?;
-        let terms = Balance::Records(self.lambda);
-        partition::stream_all("HDRF", edges, (self.k, self.balance), (Affinity::Degree, terms), out, run)
+        let Self { k, balance, lambda } = *self;
+        validate_lambda(lambda)?;
+        let (affinity, terms) = (Affinity::Degree, Balance::Records(lambda));
+        Rule { name: "HDRF", k, balance, affinity, terms }.partition(edges, out, run)
     }
 }
 

@@ -10,16 +10,12 @@
 //! **Complexity.** One pass over the records without the parts of the vertices, and one to place; nothing at all if
 //! there are no loops.
 
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::LeastLoaded;
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::{blocks, pass};
+use crate::exec::{in_order, pass};
 use crate::partition::EdgeParts;
-use crate::sets::bits::{Bits, ones};
-use crate::sets::incidence::Incidence;
+use crate::sets::{Bits, Incidence, ones};
 
 /// Gives every loop a part, and counts it in `loads`; the parts of the other records are known. `holds` is where the
 /// vertices are present, if the caller knows.
@@ -67,22 +63,13 @@ fn each_loop(
     run: &Run,
     mut part: impl FnMut(u32) -> u32,
 ) -> Result<()> {
-    let (mut buf, mut found) = (Vec::new(), Vec::new());
     run.begin("loops", edges.num_edges());
-    edges.check_unchanged()?;
-    for range in blocks(0..edges.num_edges()) {
-        let first = range.start;
-        let records = edges.block(range, &mut buf)?;
-        found.clear();
-        found.extend(
-            records.iter().zip(first..).filter(|([u, v], _)| u == v).map(|(&[v, _], record)| (record, v)),
-        );
-        for &(record, v) in &found {
+    in_order(edges, 0..edges.num_edges(), run, |first, records| {
+        for (&[v, _], record) in records.iter().zip(first..).filter(|([u, v], _)| u == v) {
             assignment.write(record, &[part(v)]);
         }
-        run.advance(records.len() as u64)?;
-    }
-    edges.check_unchanged()
+        Ok(())
+    })
 }
 
 /// The parts of the vertices with a loop.

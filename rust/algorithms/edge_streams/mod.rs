@@ -26,16 +26,11 @@ mod search;
 
 use std::ops::Range;
 
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, NONE, Result, Run, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
-use crate::exec::pipeline::pipeline;
 use crate::partition::EdgeParts;
-use crate::sets::incidence::Incidence;
+use crate::sets::Incidence;
 use loads::{Balance, Loads, SCANNED};
 #[cfg(target_arch = "x86_64")]
 use search::Wide;

@@ -4,19 +4,14 @@ use std::path::Path;
 
 use super::loads::Balance;
 use super::{Affinity, EdgeStreamer, Limit, by_degree, choose, loops};
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::capacity;
+use crate::base::{Buffer, NONE, Result, Run};
+use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::{EdgeStream, Record};
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
+use crate::graph::{Degrees, Graph, degrees};
 use crate::partition::{EdgePartition, EdgeParts};
-use crate::sets::incidence::Incidence;
+use crate::sets::Incidence;
 
-/// Bytes that [`stream_all`] takes, for `n` vertices and `m` records.
+/// Bytes that a [`Rule`] takes, for `n` vertices and `m` records.
 pub fn memory(n: u64, m: u64, k: u32, out: Option<&Path>) -> u64 {
     EdgeStreamer::memory(n, m, k) + EdgeParts::memory(m, k, out)
 }
@@ -43,38 +38,56 @@ pub fn stream_open<V: Sync>(
     Ok((present, loads.records()))
 }
 
-/// Gives each record the part of the largest score, at most `ceil(balance * m / k)` records to a part.
-pub fn stream_all(
-    name: &str,
-    edges: &dyn EdgeStream,
-    (k, balance): (u32, f64),
-    (affinity, terms): (Affinity, Balance),
-    out: Option<&Path>,
-    run: &Run,
-) -> Result<EdgePartition> {
-    let (n, m) = (edges.num_vertices(), edges.num_edges());
-    let needed = memory(n, m, k, out).max(degrees::memory(edges, run));
-    run.require(needed, format!("{name}, {n} vertices, {m} records, {k} parts"))?;
-    let Degrees { mut degree, loops: num_loops, checksum } = degrees::scan(edges, run)?;
-    let cap = capacity::cap(balance, m, k);
-    let mut streamer = EdgeStreamer::new(n as usize, k, cap, terms)?;
-    if affinity == Affinity::Remaining {
-        let degree = std::mem::replace(&mut degree, Buffer::zeroed(0, "")?);
-        streamer = streamer.counting(degree);
-    }
-    let mut parts = EdgeParts::new(m, k, out)?;
-    streamer.begin(m - num_loops, Limit::constant(cap));
-    run.begin("streaming", m);
-    let worth = |records: &[Record], gains: &mut _| {
-        if affinity == Affinity::Degree {
-            by_degree(&degree, |&degree| degree, records, gains);
+/// A partition of all records by one rule of scoring.
+pub struct Rule {
+    /// What it is called.
+    pub name: &'static str,
+    /// Number of parts.
+    pub k: u32,
+    /// A part gets at most `ceil(balance * m / k)` records.
+    pub balance: f64,
+    /// What presence in a part is worth.
+    pub affinity: Affinity,
+    /// What its loads are worth.
+    pub terms: Balance,
+}
+
+impl Rule {
+    /// Gives each record the part of the largest score.
+    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+        let Rule { name, k, balance, affinity, terms } = *self;
+        validate_parts(k)?;
+        validate_balance("balance", balance)?;
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let needed = memory(n, m, k, out).max(degrees::memory(edges, run));
+        run.require(needed, format!("{name}, {n} vertices, {m} records, {k} parts"))?;
+        let Degrees { mut degree, loops: num_loops, checksum } = degrees::scan(edges, run)?;
+        let cap = cap(balance, m, k);
+        let mut streamer = EdgeStreamer::new(n as usize, k, cap, terms)?;
+        if affinity == Affinity::Remaining {
+            let degree = std::mem::replace(&mut degree, Buffer::zeroed(0, "")?);
+            streamer = streamer.counting(degree);
         }
-    };
-    streamer.stream_all(edges, &mut parts, run, None, worth)?;
-    let EdgeStreamer { mut present, loads, .. } = streamer;
-    let mut loads = loads.records();
-    if num_loops > 0 {
-        loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
+        let mut parts = EdgeParts::new(m, k, out)?;
+        streamer.begin(m - num_loops, Limit::constant(cap));
+        run.begin("streaming", m);
+        let worth = |records: &[Record], gains: &mut _| {
+            if affinity == Affinity::Degree {
+                by_degree(&degree, |&degree| degree, records, gains);
+            }
+        };
+        streamer.stream_all(edges, &mut parts, run, None, worth)?;
+        let EdgeStreamer { mut present, loads, .. } = streamer;
+        let mut loads = loads.records();
+        if num_loops > 0 {
+            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
+        }
+        Ok(EdgePartition {
+            parts,
+            k,
+            loads,
+            cap: Some(cap),
+            graph: Graph { n, m, loops: num_loops, checksum },
+        })
     }
-    Ok(EdgePartition { parts, k, loads, cap: Some(cap), graph: Graph { n, m, loops: num_loops, checksum } })
 }

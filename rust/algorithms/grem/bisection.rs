@@ -5,13 +5,9 @@ use super::problem::Problem;
 use super::seed::Use;
 use super::sides::Sides;
 use super::{Grem, seed};
-use crate::base::NONE;
-use crate::base::error::Result;
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
+use crate::base::{NONE, Result, Run, splitmix64};
 use crate::capacity::{LeastLoaded, place_last};
-use crate::edges::EdgeStream;
-use crate::edges::temporary::TempRecords;
+use crate::edges::{EdgeStream, TempRecords};
 
 /// Where a level reads its records, and where it writes those of the next.
 pub struct Level<'a> {

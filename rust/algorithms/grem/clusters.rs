@@ -3,12 +3,8 @@
 //! Label propagation under a size constraint, as in [`crate::algorithms::multilevel::coarsening`], on the entries as they lie.
 
 use super::entries::Entries;
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
-use crate::sets::rating_map::RatingMap;
+use crate::base::{Buffer, NONE, Result, Run, splitmix64};
+use crate::sets::RatingMap;
 
 /// Rounds over all vertices.
 const ROUNDS: u64 = 3;

@@ -2,9 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::base::buffer::reserved;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run, reserved};
 use crate::edges::Record;
 
 /// Ranges of vertices that entries are sorted into before they are sorted within each.

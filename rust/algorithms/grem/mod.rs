@@ -46,22 +46,12 @@ mod sides;
 use std::sync::Mutex;
 
 use super::multilevel::scheme::MOST_PARTS;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{cap, validate_balance, validate_parts};
-use crate::edges::EdgeStream;
-use crate::edges::temporary::TempRecords;
-use crate::exec::pass::blocks;
-use crate::exec::scan::scan;
-use crate::exec::shuffle::shuffle;
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
-use crate::partition::Of;
-use crate::partition::VertexPartition;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
+use crate::edges::{EdgeStream, TempRecords};
+use crate::exec::{blocks, map, shuffle};
+use crate::graph::{Degrees, Graph, degrees};
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
 use bisection::Level;
 use problem::Problem;
 use sides::Rule;
@@ -124,12 +114,6 @@ pub struct Grem {
 }
 
 impl Grem {
-    /// The defaults for `k` parts.
-    pub fn new(k: u32) -> Self {
-        let (chunk, seed) = (Chunk::Share(0.1), 0);
-        Self { k, chunk, passes: 1, refine: true, faithful: false, balance: 1.0, shuffle: true, seed }
-    }
-
     fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
@@ -306,16 +290,12 @@ impl Grem {
                     Mutex::new(room)
                 })
                 .collect();
-            let solve = |solved: &mut Vec<Problem>, index: usize| {
+            let solve = |(): &mut (), index: usize| {
                 let mut room = rooms[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                solved.extend(self.solve(level, &problems[index], &mut room)?);
-                Ok(())
+                self.solve(level, &problems[index], &mut room)
             };
-            next.extend(
-                scan(run, workers, 0..problems.len(), || Ok(Vec::new()), solve)?.into_iter().flatten(),
-            );
+            next.extend(map(run, workers, problems.len(), || Ok(()), solve)?.into_iter().flatten());
         }
-        next.sort_unstable_by_key(|problem: &Problem| problem.first);
         self.apply(problems, &offsets, assignment, run)?;
         Ok(next)
     }
@@ -341,9 +321,7 @@ impl Grem {
         }
         Ok(())
     }
-}
 
-impl Grem {
     /// Partitions `edges`.
     pub fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
         self.validate()?;

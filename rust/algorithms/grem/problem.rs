@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use super::entries::Entries;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::edges::temporary::{TempRecords, check_ids};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::pass::blocks;
+use crate::exec::in_order;
 
 /// What is to be bisected.
 #[derive(Debug, Clone)]
@@ -50,17 +49,13 @@ impl Problem {
         run: &Run,
         mut each: impl FnMut(&[Record]) -> Result<()>,
     ) -> Result<()> {
-        let mut buf = Vec::new();
-        for range in blocks(range) {
-            let records = edges.block(range, &mut buf)?;
+        in_order(edges, range, run, |_, records| {
             // The stream knows the ids of all vertices only, a sub-problem has fewer.
             if self.n < edges.num_vertices() {
                 check_ids(records, self.n, run.tmp_dir())?;
             }
-            each(records)?;
-            run.advance(records.len() as u64)?;
-        }
-        Ok(())
+            each(records)
+        })
     }
 
     /// The entries of the records `range`, by vertex.

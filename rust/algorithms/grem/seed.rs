@@ -12,10 +12,7 @@ use crate::algorithms::multilevel::graph::{Builder, Graph, Weight};
 use crate::algorithms::multilevel::refinement::{Patience, refine};
 use crate::algorithms::multilevel::scheme::Scheme;
 use crate::algorithms::multilevel::state::State;
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, NONE, Result, Run};
 
 /// Slack that the multilevel partitioner gets beside a part's share of the vertices.
 const SLACK: f64 = 1.03;

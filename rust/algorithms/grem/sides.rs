@@ -1,9 +1,7 @@
 //! Sides of vertices, and the rule that chooses them.
 
 use super::entries::Entries;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, Result, Run};
 use crate::capacity::CHECK_EVERY;
 
 /// What a count is still worth when its vertex comes again: little enough to follow neighbours that moved, enough to

@@ -3,14 +3,8 @@
 use std::ops::Range;
 
 use super::queue::{Queue, Vertex};
-use crate::base::NONE;
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
-use crate::base::random::Permutation;
-use crate::base::run::Run;
-use crate::sets::bits::Bits;
-use crate::sets::incidence::Incidence;
+use crate::base::{Buffer, NONE, Permutation, Result, Run, prefetch, reserved};
+use crate::sets::{Bits, Incidence};
 
 /// [`Expanded::home`] of a high vertex.
 pub const HIGH: u32 = NONE - 1;

@@ -52,17 +52,13 @@ use std::path::Path;
 use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::partition::stream_open;
 use crate::algorithms::edge_streams::{EdgeStreamer, loops};
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
+use crate::base::{Error, Result, Run};
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::EdgeStream;
-use crate::graph::csr;
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::{Value, Values};
-use crate::partition::{EdgePartition, EdgeParts, Of};
+use crate::graph::{Degrees, Graph, csr, degrees};
+use crate::partition::{
+    EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Value, Values, describe,
+};
 use expansion::{Rule, expand};
 use pruning::{Pruned, largest_tau, memory_of_largest_tau, most_and_sum};
 
@@ -98,11 +94,6 @@ struct Plan<'a> {
 }
 
 impl Hep {
-    /// The defaults.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.05, tau: Tau::Value(10.0), seed: 0 }
-    }
-
     fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
@@ -164,9 +155,7 @@ impl Hep {
         let graph = Graph { n, m, loops, checksum };
         Ok((EdgePartition { parts, k, loads, cap: Some(cap), graph }, tau))
     }
-}
 
-impl Hep {
     /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         self.partition_with_tau(edges, out, run).map(|(partition, _)| partition)

@@ -1,10 +1,7 @@
 //! The records of the parts that vertices have joined.
 
 use super::expansion::{Expanded, HIGH};
-use crate::base::NONE;
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
-use crate::base::run::Run;
+use crate::base::{NONE, Result, Run, prefetch};
 use crate::edges::{EdgeStream, Record};
 use crate::partition::EdgeParts;
 use crate::sets::incidence::Shared;

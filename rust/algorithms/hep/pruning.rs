@@ -4,11 +4,10 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::pass;
-use crate::sets::bits::Bits;
+use crate::exec::pass;
+use crate::sets::Bits;
 
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;

@@ -7,11 +7,7 @@
 
 use bytemuck::Zeroable;
 
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
-use crate::base::run::Run;
+use crate::base::{Buffer, NONE, Result, Run, prefetch};
 
 /// How many entries ahead of its use a vertex is prefetched.
 const AHEAD: usize = 16;

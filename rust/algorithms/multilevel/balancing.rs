@@ -11,9 +11,8 @@ use rustc_hash::FxHashMap;
 
 use super::graph::Weight;
 use super::state::State;
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::capacity::bounds::{excess, fits, minus, plus};
+use crate::base::{Result, Run};
+use crate::capacity::{excess, fits, minus, plus};
 
 /// Rounds beyond one for each part. Exchanges, of which each looks at all vertices, could go on for as many as there are
 /// vertices, for ever smaller relief.

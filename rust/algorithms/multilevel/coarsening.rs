@@ -15,14 +15,9 @@
 //! 1998.
 
 use super::graph::{Graph, Weight};
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
-use crate::capacity::bounds::{fits, minus, plus};
-use crate::sets::groups::Groups;
-use crate::sets::rating_map::RatingMap;
+use crate::base::{Buffer, NONE, Result, Run, splitmix64};
+use crate::capacity::{fits, minus, plus};
+use crate::sets::{Groups, RatingMap};
 
 /// How a vertex rates a cluster. No rating is the best for all graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,9 @@
 //! Graphs with weights, from the one to be partitioned down to the coarsest.
 
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
-use crate::capacity::bounds::{Load, plus};
-use crate::graph::csr::Csr;
-use crate::sets::groups::Groups;
-use crate::sets::rating_map::RatingMap;
+use crate::base::{Buffer, Error, Result, Run};
+use crate::capacity::{Load, plus};
+use crate::graph::Csr;
+use crate::sets::{Groups, RatingMap};
 
 /// What vertices weigh: the first bound is on their number, the second on their volume or on weights of the user.
 pub type Weight = Load;

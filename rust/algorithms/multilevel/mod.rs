@@ -30,17 +30,12 @@ pub mod refinement;
 pub mod scheme;
 pub mod state;
 
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
-use crate::capacity::bounds::{fits, plus};
-use crate::capacity::repair::repair;
-use crate::capacity::{BalanceOn, Balanced, cap, validate_balance, validate_parts};
-use crate::graph::csr::Csr;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
-use crate::partition::{VertexPartition, Volume};
+use crate::base::{Buffer, Error, Result, Run};
+use crate::capacity::{
+    BalanceOn, Balanced, Repaired, cap, fits, plus, repair, validate_balance, validate_parts,
+};
+use crate::graph::Csr;
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
 use graph::{Graph, Weight};
 pub use scheme::Scheme;
 
@@ -67,11 +62,6 @@ pub struct Multilevel {
 }
 
 impl Multilevel {
-    /// `k` parts within 1.03 of the mean number of vertices.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.03, second: None, seed: 0 }
-    }
-
     /// Refuses parameters that cannot be, for a graph of `n` vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;
@@ -131,18 +121,12 @@ impl Multilevel {
                 Ok(VertexPartition::new(parts.reinterpret(), self.k, loads, Some(caps[0]), graph))
             }
             Some(Second::Volume(_)) => {
-                let (mut kept, mut dealt) = (caps[1], false);
-                if exceeded {
-                    let repaired = repair(csr, &mut parts, &loads, caps, run)?;
-                    (loads, kept, dealt) = (repaired.loads, repaired.cap, repaired.dealt);
-                }
-                let (vertices, volumes) =
-                    loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
-                Ok(VertexPartition {
-                    volume: Some(Volume { loads: volumes, nominal: caps[1], cap: kept }),
-                    dealt,
-                    ..VertexPartition::new(parts.reinterpret(), self.k, vertices, Some(caps[0]), graph)
-                })
+                let repaired = if exceeded {
+                    repair(csr, &mut parts, &loads, caps, run)?
+                } else {
+                    Repaired { loads, cap: caps[1], dealt: false }
+                };
+                Ok(VertexPartition::repaired(parts, repaired, caps, graph))
             }
             Some(Second::Weights(on)) => {
                 let balanced = if exceeded {
@@ -154,9 +138,7 @@ impl Multilevel {
             }
         }
     }
-}
 
-impl Multilevel {
     /// Partitions the graph of `csr`.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         let n = csr.graph().n;

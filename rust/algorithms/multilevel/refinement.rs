@@ -16,10 +16,7 @@ use std::collections::BinaryHeap;
 
 use super::graph::Graph;
 use super::state::{Quality, State};
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
+use crate::base::{Buffer, Result, Run, splitmix64};
 
 /// A round that gains less than one part in so many of the cut is the last.
 const LEAST_SHARE: u64 = 1000;

@@ -1,10 +1,8 @@
 //! A partition while it is improved, and what every vertex would gain by moving.
 
 use super::graph::{Graph, Weight};
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::capacity::bounds::{excess, fits, minus, plus, relative};
+use crate::base::{Buffer, Result, Run};
+use crate::capacity::{excess, fits, minus, plus, relative};
 
 /// Parts of all vertices, their loads, and the connection of every vertex to every part.
 pub struct State<'a> {
@@ -29,7 +27,7 @@ pub struct State<'a> {
 }
 
 /// How good a partition is: first how much its loads exceed the caps, then its cut.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
     /// Sum over all parts and bounds of the excess relative to the cap.
     pub excess: f64,

@@ -5,13 +5,9 @@ pub mod preference;
 pub mod vertex;
 
 use self::edge::SigmaEdge;
-use self::vertex::{Objective, SigmaVertex};
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Value;
-use crate::partition::parameters::Values;
+use self::vertex::SigmaVertex;
+use crate::base::{Result, Run};
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, describe};
 
 /// SIGMA in either mode.
 #[derive(Debug, Clone)]
@@ -96,22 +92,12 @@ describe! {
 
 impl Partitioner for Sigma {
     fn new(values: &mut Values) -> Result<Self> {
-        let (k, balance) = (values.k, values.ratio("balance"));
         if values.of == Some(Of::Edges) {
-            let (lambda, bands) = (values.number("balance_weight"), values.small("bands"));
-            let balance = balance.unwrap_or(SigmaEdge::new(k).balance);
+            let (k, lambda, bands) = (values.k, values.number("balance_weight"), values.small("bands"));
+            let balance = values.ratio("balance").unwrap_or(SigmaEdge::new(k).balance);
             return Ok(Sigma::Edges(SigmaEdge { k, balance, lambda, bands }));
         }
-        Ok(Sigma::Vertices(SigmaVertex {
-            k,
-            balance: balance.unwrap_or(SigmaVertex::new(k).balance),
-            volume_balance: values.number("volume_balance"),
-            objective: if values.is("objective", "cut") { Objective::Cut } else { Objective::Multi },
-            tau: values.number("tau"),
-            gamma: values.number("gamma"),
-            batch: values.integer("batch"),
-            repair: values.flag("strict"),
-        }))
+        Ok(Sigma::Vertices(SigmaVertex::of_values(values)))
     }
 
     fn memory(&self, shape: &Shape, threads: usize) -> u64 {

@@ -8,13 +8,11 @@
 //!
 //! **Source.** SIGMA, section 3.3.
 
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::capacity::schedule::schedule;
+use crate::base::{Buffer, Result, Run, reserved};
+use crate::capacity::schedule;
 use crate::clustering::{Clusters, Modularity};
-use crate::exec::scan::for_each;
-use crate::graph::csr::Csr;
+use crate::exec::for_each;
+use crate::graph::Csr;
 
 /// Bytes per vertex at the peak, adjacency and scratch space not counted.
 pub const BYTES_PER_VERTEX: u64 = 20;

@@ -32,30 +32,23 @@
 //! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022; 2PS-HDRF:
 //! section V of the same.
 
-mod hdrf;
 mod prepartition;
 mod scoring;
 mod streaming;
 
 use std::path::Path;
 
-use super::edge_streams::loops;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
-use crate::capacity::schedule::schedule;
-use crate::capacity::{cap, validate_balance, validate_parts};
+use super::edge_streams::loads::Balance;
+use super::edge_streams::partition::stream_open;
+use super::edge_streams::{EdgeStreamer, loops};
+use crate::base::{Buffer, Error, Result, Run};
+use crate::capacity::{cap, schedule, validate_balance, validate_parts};
 use crate::clustering::bounded::Bounded;
 use crate::edges::EdgeStream;
-use crate::exec::scan::for_each;
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
-use crate::partition::{EdgePartition, EdgeParts};
-use crate::sets::incidence::Incidence;
+use crate::exec::for_each;
+use crate::graph::{Degrees, Graph, degrees};
+use crate::partition::{EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Values, describe};
+use crate::sets::Incidence;
 use scoring::State;
 
 /// How the parts of records are scored that no cluster decides.
@@ -95,11 +88,6 @@ struct Vertex {
 }
 
 impl TwoPhase {
-    /// The defaults for `k` parts.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.05, scoring: Scoring::Linear, seed: 0, batch: None }
-    }
-
     /// Bytes it takes for `n` vertices and `m` records.
     fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
         let k = u64::from(self.k);
@@ -116,9 +104,7 @@ impl TwoPhase {
         }
         Ok(())
     }
-}
 
-impl TwoPhase {
     /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         self.validate()?;
@@ -140,7 +126,11 @@ impl TwoPhase {
                 streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
                 (state.holds, state.parts.into_loads())
             }
-            Scoring::Hdrf => hdrf::stream(edges, &vertices, &mut parts, (holds, &loads, cap), run)?,
+            Scoring::Hdrf => {
+                let streamer = EdgeStreamer::resume((holds, &loads), cap, Balance::RecordsOfMost)?;
+                let known = (&vertices[..], |vertex: &Vertex| vertex.degree);
+                stream_open(edges, known, streamer, cap, &mut parts, run)?
+            }
         };
         if loops > 0 {
             loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut holds), run)?;

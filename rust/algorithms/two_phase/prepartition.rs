@@ -3,12 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::Vertex;
-use crate::base::NONE;
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
-use crate::base::run::Run;
+use crate::base::{NONE, Result, Run, prefetch};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::pass::blocks;
+use crate::exec::blocks;
 use crate::partition::EdgeParts;
 use crate::sets::incidence::{Incidence, Shared};
 

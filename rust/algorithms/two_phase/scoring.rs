@@ -1,8 +1,8 @@
 //! The second phase's state, and the score of 2PS-L.
 
-use crate::base::random::splitmix64;
+use crate::base::splitmix64;
 use crate::capacity::LeastLoaded;
-use crate::sets::incidence::Incidence;
+use crate::sets::Incidence;
 
 /// A record, and what does not change of its score.
 #[derive(Debug, Clone, Copy)]

@@ -4,13 +4,9 @@ use std::ops::Range;
 
 use super::Vertex;
 use super::scoring::{Candidate, State};
-use crate::base::NONE;
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
+use crate::base::{NONE, Result, Run, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
-use crate::exec::pipeline::pipeline;
 use crate::partition::EdgeParts;
 
 /// Bytes of what is kept of a record.

@@ -36,14 +36,10 @@ mod pass;
 mod room;
 mod score;
 
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result, bytes};
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, NONE, Result, Run, bytes};
 use crate::capacity::{BalanceOn, CHECK_EVERY, Placing, cap, validate_balance, validate_parts};
-use crate::graph::csr::Csr;
-use crate::partition::VertexPartition;
-use crate::partition::parameters::Values;
+use crate::graph::Csr;
+use crate::partition::{Values, VertexPartition};
 pub use named::{Fennel, Ldg, Refennel, Reldg};
 use pass::Pass;
 use room::{OneCap, Room, TwoCaps};
@@ -55,9 +51,6 @@ pub const BYTES_PER_VERTEX: u64 = 4;
 /// What weights to balance on add to it: the weights, and in the last resort an order of the vertices and a second
 /// result.
 pub const BYTES_PER_WEIGHT: u64 = 12;
-
-/// Passes of the restreaming variants.
-pub const PASSES: u32 = 10;
 
 /// How a part is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,11 +87,6 @@ impl VertexStream {
     /// Fennel for `k` parts.
     pub fn fennel(k: u32) -> Self {
         Self { rule: Rule::Fennel, balance: 1.1, ..Self::ldg(k) }
-    }
-
-    /// The same with as many passes as restreaming makes.
-    pub fn restreamed(self) -> Self {
-        Self { passes: PASSES, ..self }
     }
 
     /// The stream of `rule` with these values; one pass, unless they say how many.
@@ -185,14 +173,7 @@ impl VertexStream {
         }
         Ok((room, left))
     }
-}
 
-/// The sequential rule for few vertices, which would lose more by it than threads gain.
-fn default_batch(n: u64) -> u64 {
-    if n < 1 << 16 { 1 } else { 1024 }
-}
-
-impl VertexStream {
     /// Partitions the graph of `csr`.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         let n = csr.graph().n;
@@ -207,4 +188,9 @@ impl VertexStream {
             }
         }
     }
+}
+
+/// The sequential rule for few vertices, which would lose more by it than threads gain.
+fn default_batch(n: u64) -> u64 {
+    if n < 1 << 16 { 1 } else { 1024 }
 }

@@ -1,15 +1,12 @@
 //! The four vertex streams by their names.
 
 use super::{Rule, VertexStream};
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::partition::Of;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
+use crate::base::{Result, Run};
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
-/// A partitioner that is a [`VertexStream`] of this rule.
+/// A partitioner that is a [`VertexStream`] of this rule and balance, and has these parameters beside those of all.
 macro_rules! named {
-    ($name:ident, $rule:expr) => {
+    ($(#[doc = $doc:literal])* $name:ident => $named:literal, $rule:expr, $balance:literal; $($fields:tt)*) => {
         #[doc = concat!(stringify!($name), ": see [`VertexStream`].")]
         #[derive(Debug, Clone)]
         pub struct $name(VertexStream);
@@ -28,15 +25,27 @@ macro_rules! named {
                 Ok(self.0.partition(&*input.adjacency(run)?, run)?.into())
             }
         }
+
+        describe! {
+            $(#[doc = $doc])*
+            $name => $named, &[Of::Vertices];
+            /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+            balance: ratio($balance);
+            /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+            balance_on: weights();
+            /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+            balance_on_ratio: ratio(1.05);
+            $($fields)*
+            /// Vertices decided about in one frozen state. 1 is the sequential rule of the paper; by default 1 below 2**16
+            /// vertices, else 1,024. It changes the result slightly; the number of threads never does.
+            batch: batch();
+            /// For uniformity with the other partitioners; there is no random choice.
+            seed: seed();
+        }
     };
 }
 
-named!(Ldg, Rule::Ldg);
-named!(Fennel, Rule::Fennel);
-named!(Reldg, Rule::Ldg);
-named!(Refennel, Rule::Fennel);
-
-describe! {
+named! {
     /// Partition the vertices with linear deterministic greedy (LDG).
     ///
     /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with the largest
@@ -55,21 +64,10 @@ describe! {
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
     /// >>> fp.ldg(two_triangles, k=2).loads
     /// array([3, 3])
-    Ldg => "ldg", &[Of::Vertices];
-    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
-    balance: ratio(1.03);
-    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
-    balance_on: weights();
-    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
-    balance_on_ratio: ratio(1.05);
-    /// Vertices decided about in one frozen state. 1 is the sequential rule of the paper; by default 1 below 2**16
-    /// vertices, else 1,024. It changes the result slightly; the number of threads never does.
-    batch: batch();
-    /// For uniformity with the other partitioners; there is no random choice.
-    seed: seed();
+    Ldg => "ldg", Rule::Ldg, 1.03;
 }
 
-describe! {
+named! {
     /// Partition the vertices with Fennel.
     ///
     /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with the largest
@@ -88,21 +86,10 @@ describe! {
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
     /// >>> fp.fennel(two_triangles, k=2).loads
     /// array([3, 3])
-    Fennel => "fennel", &[Of::Vertices];
-    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
-    balance: ratio(1.1);
-    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
-    balance_on: weights();
-    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
-    balance_on_ratio: ratio(1.05);
-    /// Vertices decided about in one frozen state. 1 is the sequential rule of the paper; by default 1 below 2**16
-    /// vertices, else 1,024. It changes the result slightly; the number of threads never does.
-    batch: batch();
-    /// For uniformity with the other partitioners; there is no random choice.
-    seed: seed();
+    Fennel => "fennel", Rule::Fennel, 1.1;
 }
 
-describe! {
+named! {
     /// Partition the vertices with LDG, streamed again and again.
     ///
     /// As :func:`ldg`; from the second pass on, the parts begin empty again, and a neighbour that this pass has not placed
@@ -119,23 +106,12 @@ describe! {
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
     /// >>> fp.reldg(two_triangles, k=2).loads
     /// array([3, 3])
-    Reldg => "reldg", &[Of::Vertices];
-    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
-    balance: ratio(1.03);
-    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
-    balance_on: weights();
-    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
-    balance_on_ratio: ratio(1.05);
+    Reldg => "reldg", Rule::Ldg, 1.03;
     /// How often the vertices stream by.
     passes: integer(10, 1, 1 << 31);
-    /// Vertices decided about in one frozen state. 1 is the sequential rule of the paper; by default 1 below 2**16
-    /// vertices, else 1,024. It changes the result slightly; the number of threads never does.
-    batch: batch();
-    /// For uniformity with the other partitioners; there is no random choice.
-    seed: seed();
 }
 
-describe! {
+named! {
     /// Partition the vertices with Fennel, streamed again and again.
     ///
     /// As :func:`fennel`; from the second pass on, the parts begin empty again, and a neighbour that this pass has not
@@ -153,18 +129,7 @@ describe! {
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
     /// >>> fp.refennel(two_triangles, k=2).loads
     /// array([3, 3])
-    Refennel => "refennel", &[Of::Vertices];
-    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
-    balance: ratio(1.1);
-    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
-    balance_on: weights();
-    /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
-    balance_on_ratio: ratio(1.05);
+    Refennel => "refennel", Rule::Fennel, 1.1;
     /// How often the vertices stream by.
     passes: integer(10, 1, 1 << 31);
-    /// Vertices decided about in one frozen state. 1 is the sequential rule of the paper; by default 1 below 2**16
-    /// vertices, else 1,024. It changes the result slightly; the number of threads never does.
-    batch: batch();
-    /// For uniformity with the other partitioners; there is no random choice.
-    seed: seed();
 }

@@ -2,13 +2,10 @@
 
 use super::room::Room;
 use super::score::Score;
-use crate::base::NONE;
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::exec::batches::{Decider, decide_all};
-use crate::graph::csr::Csr;
-use crate::sets::part_counts::PartCounts;
+use crate::base::{Buffer, NONE, Result, Run, reserved};
+use crate::exec::{Decider, decide_all};
+use crate::graph::Csr;
+use crate::sets::PartCounts;
 
 /// A pass over the vertices in order of their ids.
 pub struct Pass<'a, S: Score, R> {

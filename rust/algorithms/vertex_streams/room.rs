@@ -1,6 +1,6 @@
 //! Which parts have room, and which of them is the least loaded.
 
-use crate::base::error::Result;
+use crate::base::Result;
 use crate::capacity::{BalanceOn, Parts};
 
 /// The loads of the parts during a pass, which only grow.

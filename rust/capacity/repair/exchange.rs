@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{Repair, Work};
-use crate::base::buffer::reserved;
-use crate::base::error::Result;
+use crate::base::{Result, reserved};
 
 /// Exchanges vertices of parts above the cap on volume for others of lower degree, until the cap holds or no pair can.
 ///

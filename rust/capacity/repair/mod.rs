@@ -22,11 +22,9 @@ use std::collections::BinaryHeap;
 use self::exchange::exchange;
 use super::loads::Loads;
 use super::{BalanceOn, CHECK_EVERY, LeastLoaded, Load};
-use crate::base::buffer::reserved;
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::graph::csr::Csr;
-use crate::sets::part_counts::PartCounts;
+use crate::base::{Result, Run, reserved};
+use crate::graph::Csr;
+use crate::sets::PartCounts;
 
 /// A partition under repair.
 pub(super) struct Repair<'a> {

@@ -3,7 +3,7 @@
 //! There are two steps, so that the hot one stays small. [`record`] accepts only correct records. Every other line
 //! goes to [`other`], which separates comments and headers from errors and explains the errors.
 
-use crate::edges::decode::WideRecord;
+use crate::edges::WideRecord;
 
 /// Longest line in bytes, comments aside: memory stays bounded whatever the input.
 pub const LONGEST_LINE: usize = 1 << 20;

@@ -21,9 +21,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use self::line::{Fault, Piece};
-use crate::base::error::{Error, Result, shown};
-use crate::base::run::Run;
-use crate::edges::decode::WideRecord;
+use crate::base::{Error, Result, Run, shown};
+use crate::edges::WideRecord;
 pub use line::LONGEST_LINE;
 
 /// The UTF-8 byte order mark.
@@ -82,18 +81,6 @@ pub fn read<R: Read + Send>(
         }
     })?;
     Ok(order.notes)
-}
-
-/// Parses text that lies in memory, on this thread; `path` is named in errors.
-pub fn parse_bytes(text: &[u8], path: &Path, largest: u64) -> Result<Vec<WideRecord>> {
-    let mut order = Order::new(path);
-    let mut records = Vec::new();
-    let piece = line::parse(after_mark(text, path)?, largest, None);
-    order.deliver(vec![piece], &mut |more: &[WideRecord]| {
-        records.extend_from_slice(more);
-        Ok(())
-    })?;
-    Ok(records)
 }
 
 /// Bytes held while text is converted.

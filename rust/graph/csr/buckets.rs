@@ -4,13 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::sort::Sorter;
 use super::{CHUNK, changed, sort};
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch;
-use crate::base::run::Run;
+use crate::base::{Buffer, Result, Run, prefetch, reserved};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass::pass;
-use crate::exec::scan::scan;
+use crate::exec::{pass, scan};
 
 /// Entries that a worker collects for a bucket: 512 bytes.
 const ROOM: usize = 64;

@@ -5,8 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::Csr;
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Result, Run};
 use crate::edges::EdgeStream;
 use crate::graph::degrees;
 

@@ -5,9 +5,8 @@
 //! its highest digit until its pieces are small enough.
 
 use super::changed;
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::Result;
-use crate::base::run::Run;
+use crate::base::{Buffer, Result, Run, reserved};
+use crate::sets::to_starts;
 
 /// Most bits of a digit, and most digits of an id.
 const DIGIT: u32 = 11;
@@ -97,10 +96,7 @@ impl Sorter {
             if counts[(self.keys[0] >> shift) as usize & mask] as usize == len {
                 continue;
             }
-            let mut sum = 0;
-            for count in &mut counts[..=mask] {
-                sum += std::mem::replace(count, sum);
-            }
+            to_starts(&mut counts[..=mask]);
             for &key in &self.keys[..len] {
                 let next = &mut counts[(key >> shift) as usize & mask];
                 self.other[*next as usize] = key;

@@ -4,26 +4,18 @@ mod second_hop;
 
 use std::path::Path;
 
-use super::files::{ArrayFile, part_folder};
+use super::files::{ArrayFile, Begin, part_folder};
 use super::layout::Layout;
-use super::rows::{Loaded, PartEdges, RowBuffers, RowFiles, check_local, for_each_part, write_rows};
+use super::rows::{PartEdges, Parted, RowBuffers, RowFiles, check_local, write_rows};
 use super::{Kind, PartSizes, check_records, in_degrees};
-use crate::base::buffer::{Buffer, reserved};
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::scan::scan;
-use crate::exec::spill::spill_edges;
+use crate::exec::spill_edges;
 use crate::measure;
-use crate::sets::ranked::LocalSet;
-use crate::sets::spill::{Entry, Spilled, Writer};
+use crate::sets::{Entry, Groups, LocalSet, Spilled, Writer};
 
 /// How many records ahead memory is asked for.
 pub const AHEAD: usize = 24;
-
-/// Vertices between two looks at the cancel flag.
-const CHUNK: usize = 1 << 16;
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `halo_hops=h` stores the in-edges of every
 /// vertex at distance < h from the part, against the direction of the edges, and for 0 those inside the part.
@@ -75,44 +67,34 @@ fn plan(edges: &dyn EdgeStream, k: u32, kind: Kind, halo_hops: u32, run: &Run) -
 
 /// The vertices of each part.
 pub struct Members {
-    /// All vertices, by part and then ascending.
-    order: Buffer<u32>,
+    /// All vertices, by part.
+    vertices: Groups,
     /// Number of each vertex within its part.
     pub rank: Buffer<u32>,
-    /// Where each part begins in the order.
-    starts: Vec<usize>,
 }
 
 impl Members {
     fn new(assignment: &[i32], k: usize, run: &Run) -> Result<Self> {
-        let n = assignment.len();
-        let (mut order, mut rank) = (Buffer::zeroed(n, "vertices by part")?, Buffer::zeroed(n, "local ids")?);
-        let mut starts = reserved(k + 1, "sizes of the parts")?;
-        starts.resize(k + 1, 0);
-        for parts in assignment.chunks(CHUNK) {
-            parts.iter().for_each(|&part| starts[part as usize + 1] += 1);
+        let mut sizes: Buffer<u32> = Buffer::zeroed(k, "sizes of the parts")?;
+        run.each(assignment.len(), |v| sizes[assignment[v as usize] as usize] += 1)?;
+        let part = |v: u32| Some(assignment[v as usize] as u32);
+        let vertices = Groups::of(assignment.len(), sizes, part, |_| run.check())?;
+        let mut rank = Buffer::zeroed(assignment.len(), "local ids")?;
+        for part in 0..k as u32 {
+            vertices.group(part).iter().zip(0..).for_each(|(&v, place)| rank[v as usize] = place);
             run.check()?;
         }
-        for part in 0..k {
-            starts[part + 1] += starts[part];
-        }
-        let mut ends: Vec<usize> = reserved(k, "sizes of the parts")?;
-        ends.extend(&starts[..k]);
-        for (chunk, parts) in assignment.chunks(CHUNK).enumerate() {
-            for (&part, vertex) in parts.iter().zip(chunk * CHUNK..) {
-                let end = &mut ends[part as usize];
-                order[*end] = vertex as u32;
-                rank[vertex] = (*end - starts[part as usize]) as u32;
-                *end += 1;
-            }
-            run.check()?;
-        }
-        Ok(Self { order, rank, starts })
+        Ok(Self { vertices, rank })
+    }
+
+    /// Number of parts.
+    fn k(&self) -> usize {
+        self.vertices.count() as usize
     }
 
     /// The vertices of the part, ascending.
     pub fn of(&self, part: usize) -> &[u32] {
-        &self.order[self.starts[part]..self.starts[part + 1]]
+        self.vertices.group(part as u32)
     }
 }
 
@@ -131,45 +113,29 @@ pub struct VertexParts<'a> {
 /// What a worker needs to write parts.
 struct Worker {
     halo: LocalSet,
-    loaded: Loaded,
     rows: RowBuffers,
-    chunk: Vec<Entry>,
-    found: Vec<(usize, (PartSizes, u64))>,
 }
 
 impl VertexParts<'_> {
     /// Writes inner vertices, their 1-hop halo, and the rows of the inner vertices, of which `row_degree` tells how many
     /// edges they have. Returns the sizes of each part, and the sum of the in-degrees of its halo.
     fn first_hop(&self, row_degree: &[u32], workers: usize) -> Result<Vec<(PartSizes, u64)>> {
-        let k = self.members.starts.len() - 1;
         let mut layout = Layout::default();
-        for part in 0..k {
+        for part in 0..self.members.k() {
             let rows = self.members.of(part).iter().zip(0..);
             layout.add_part(rows.map(|(&v, row)| (row, u64::from(row_degree[v as usize]))));
             self.run.check()?;
         }
         let spilled = self.spill(&layout, workers)?;
         self.run.begin("parts", 2 * layout.num_edges());
+        let parted = Parted { layout, spilled };
         let init = || {
-            Ok(Worker {
-                halo: LocalSet::new(if self.halo_hops == 0 { 0 } else { self.edges.num_vertices() })?,
-                loaded: Loaded::new(&layout)?,
-                rows: RowBuffers::new(layout.windows())?,
-                chunk: Vec::new(),
-                found: Vec::new(),
-            })
+            let halo = LocalSet::new(if self.halo_hops == 0 { 0 } else { self.edges.num_vertices() })?;
+            Ok(Worker { halo, rows: RowBuffers::new(parted.layout.windows())? })
         };
-        let states = scan(self.run, workers, 0..layout.groups.len(), init, |worker, group| {
-            let Worker { halo, loaded, rows, chunk, found } = worker;
-            let group = &layout.groups[group];
-            for_each_part(&layout, group, &spilled, loaded, chunk, self.run, |part, edges, chunk| {
-                found.push((part, self.write_part(part, edges, row_degree, (halo, rows), chunk)?));
-                Ok(())
-            })
-        })?;
-        let mut parts = vec![Default::default(); k];
-        states.iter().flat_map(|worker| &worker.found).for_each(|&(part, found)| parts[part] = found);
-        Ok(parts)
+        parted.map(workers, self.run, init, |worker, part, edges| {
+            self.write_part(part, edges, row_degree, worker)
+        })
     }
 
     /// Sends every edge to the part of its target. The source is a local id and flagged if it is inner, too.
@@ -205,15 +171,13 @@ impl VertexParts<'_> {
         part: usize,
         edges: PartEdges,
         row_degree: &[u32],
-        (halo, rows): (&mut LocalSet, &mut RowBuffers),
-        chunk: &mut Vec<Entry>,
+        Worker { halo, rows }: &mut Worker,
     ) -> Result<(PartSizes, u64)> {
         let members = self.members.of(part);
         let num_inner = members.len() as u64;
         if self.halo_hops > 0 {
-            edges.read(chunk, self.run, |entries| {
+            edges.read(self.run, |entries| {
                 entries.iter().filter(|entry| !entry.flag()).for_each(|entry| halo.insert(entry.source));
-                Ok(())
             })?;
         }
         let num_halo = [halo.number(), 0];
@@ -221,7 +185,7 @@ impl VertexParts<'_> {
         let folder = part_folder(self.into, part);
         std::fs::create_dir(&folder).map_err(|error| Error::io(&folder, error))?;
         let halo_degrees = self.write_vertices(&folder, members, halo)?;
-        let mut files = RowFiles::create(&folder, self.run)?;
+        let mut files = RowFiles::open(&folder, Begin::Anew, self.run)?;
         let degrees = members.iter().map(|&v| u64::from(row_degree[v as usize]));
         let local = |entry: &Entry| {
             if entry.flag() { entry.source } else { num_inner as u32 + halo.local(entry.source) }
@@ -235,7 +199,7 @@ impl VertexParts<'_> {
 
     /// Writes the local vertices; returns the sum of the in-degrees of the halo.
     fn write_vertices(&self, folder: &Path, members: &[u32], halo: &LocalSet) -> Result<u64> {
-        let mut files = VertexFiles::create(folder, self.run)?;
+        let mut files = VertexFiles::open(folder, Begin::Anew, self.run)?;
         for &v in members {
             files.push(u64::from(v), self.degree[v as usize])?;
         }
@@ -258,20 +222,12 @@ pub struct VertexFiles<'a> {
 }
 
 impl<'a> VertexFiles<'a> {
-    fn create(folder: &Path, run: &'a Run) -> Result<Self> {
+    /// Opens them in the folder of the part.
+    pub fn open(folder: &Path, begin: Begin, run: &'a Run) -> Result<Self> {
         Ok(Self {
-            vertices: ArrayFile::create(folder, "vertices.npy", run)?,
-            degree: ArrayFile::create(folder, "degree.npy", run)?,
-            halo_parts: ArrayFile::create(folder, "halo_parts.npy", run)?,
-        })
-    }
-
-    /// Continues files that were finished.
-    pub fn append(folder: &Path, run: &'a Run) -> Result<Self> {
-        Ok(Self {
-            vertices: ArrayFile::append(folder, "vertices.npy", run)?,
-            degree: ArrayFile::append(folder, "degree.npy", run)?,
-            halo_parts: ArrayFile::append(folder, "halo_parts.npy", run)?,
+            vertices: ArrayFile::open(folder, "vertices.npy", begin, run)?,
+            degree: ArrayFile::open(folder, "degree.npy", begin, run)?,
+            halo_parts: ArrayFile::open(folder, "halo_parts.npy", begin, run)?,
         })
     }
 

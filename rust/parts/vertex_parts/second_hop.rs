@@ -11,17 +11,13 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::{AHEAD, VertexFiles, VertexParts};
-use crate::base::buffer::{Buffer, shared};
-use crate::base::error::Result;
-use crate::base::prefetch::prefetch_ends;
-use crate::exec::scan::scan;
-use crate::exec::spill::spill_edges;
+use crate::base::{Buffer, Result, prefetch_ends, shared};
+use crate::exec::spill_edges;
 use crate::parts::PartSizes;
-use crate::parts::files::{Ids, part_folder};
+use crate::parts::files::{Begin, Ids, part_folder};
 use crate::parts::layout::Layout;
-use crate::parts::rows::{Loaded, PartEdges, RowBuffers, RowFiles, check_local, for_each_part, write_rows};
-use crate::sets::ranked::LocalSet;
-use crate::sets::spill::{Entry, Spilled, Writer};
+use crate::parts::rows::{PartEdges, Parted, RowBuffers, RowFiles, check_local, write_rows};
+use crate::sets::{Entry, LocalSet, Spilled, Writer};
 
 /// Parts per pass: the bits of a mask.
 const PARTS: usize = 64;
@@ -46,9 +42,9 @@ pub fn append(
         first = parts.end;
         masks.iter_mut().for_each(|mask| *mask = 0);
         let pass = Pass { graph, parts, sizes, masks: shared(&mut masks) };
-        for (part, found) in pass.run(workers)? {
-            sizes[part] = found;
-        }
+        let found = pass.run(workers)?;
+        let parts = pass.parts;
+        sizes[parts].copy_from_slice(&found);
     }
     Ok(())
 }
@@ -64,51 +60,35 @@ struct Pass<'a> {
 struct Worker {
     first: LocalSet,
     second: LocalSet,
-    loaded: Loaded,
     rows: RowBuffers,
-    chunk: Vec<Entry>,
-    found: Vec<(usize, PartSizes)>,
 }
 
 impl Pass<'_> {
-    fn run(self, workers: usize) -> Result<Vec<(usize, PartSizes)>> {
+    /// Continues the parts, and returns their sizes.
+    fn run(&self, workers: usize) -> Result<Vec<PartSizes>> {
         let (run, n) = (self.graph.run, self.graph.degree.len() as u64);
         let layout = self.layout()?;
         let spilled = self.spill(&layout, workers)?;
         run.begin("second hop", 2 * layout.num_edges());
+        let parted = Parted { layout, spilled };
         let init = || {
-            Ok(Worker {
-                first: LocalSet::new(n)?,
-                second: LocalSet::new(n)?,
-                loaded: Loaded::new(&layout)?,
-                rows: RowBuffers::new(layout.windows())?,
-                chunk: Vec::new(),
-                found: Vec::new(),
-            })
+            let (first, second) = (LocalSet::new(n)?, LocalSet::new(n)?);
+            Ok(Worker { first, second, rows: RowBuffers::new(parted.layout.windows())? })
         };
-        let states = scan(run, workers, 0..layout.groups.len(), init, |worker, group| {
-            let Worker { first, second, loaded, rows, chunk, found } = worker;
-            let group = &layout.groups[group];
-            for_each_part(&layout, group, &spilled, loaded, chunk, run, |index, edges, chunk| {
-                let part = self.parts.start + index;
-                found.push((part, self.continue_part(part, edges, (first, second, rows), chunk)?));
-                Ok(())
-            })
-        })?;
-        Ok(states.into_iter().flat_map(|worker| worker.found).collect())
+        parted.map(workers, run, init, |worker, index, edges| {
+            self.continue_part(self.parts.start + index, edges, worker)
+        })
     }
 
     /// Hands the 1-hop halo of a part to `each`.
     fn for_each_halo(&self, part: usize, mut each: impl FnMut(u64)) -> Result<()> {
         let PartSizes { num_inner, num_halo, .. } = self.sizes[part];
         let folder = part_folder(self.graph.into, part);
-        Ids::open(&folder, "vertices.npy", num_inner, num_inner + num_halo[0])?.for_each(
-            self.graph.run,
-            |v| {
-                each(v);
-                Ok(())
-            },
-        )
+        let halo = Ids::open(&folder, "vertices.npy", num_inner, num_inner + num_halo[0])?;
+        halo.for_each(self.graph.run, |v| {
+            each(v);
+            Ok(())
+        })
     }
 
     /// Sets the masks, and cuts the rows into windows, whose keys are the vertices.
@@ -156,27 +136,25 @@ impl Pass<'_> {
         &self,
         part: usize,
         edges: PartEdges,
-        (first, second, rows): (&mut LocalSet, &mut LocalSet, &mut RowBuffers),
-        chunk: &mut Vec<Entry>,
+        Worker { first, second, rows }: &mut Worker,
     ) -> Result<PartSizes> {
         let VertexParts { assignment, run, into, ref degree, ref members, .. } = *self.graph;
         let inner = |v: u32| assignment[v as usize] as usize == part;
         self.for_each_halo(part, |v| first.insert(v))?;
         let num_first = first.number();
-        edges.read(chunk, run, |entries| {
+        edges.read(run, |entries| {
             for &Entry { source: v, .. } in entries {
                 if !inner(v) && !first.contains(v) {
                     second.insert(v);
                 }
             }
-            Ok(())
         })?;
         let mut sizes = self.sizes[part];
         sizes.num_halo[1] = second.number();
         let before = sizes.num_inner + num_first;
         check_local(part, before + sizes.num_halo[1])?;
         let folder = part_folder(into, part);
-        let mut files = VertexFiles::append(&folder, run)?;
+        let mut files = VertexFiles::open(&folder, Begin::AtEnd, run)?;
         for v in second.iter() {
             files.push_halo(v, degree[v as usize], assignment[v as usize])?;
         }
@@ -186,7 +164,7 @@ impl Pass<'_> {
             () if first.contains(v) => sizes.num_inner as u32 + first.local(v),
             () => before as u32 + second.local(v),
         };
-        let mut files = RowFiles::append(&folder, run)?;
+        let mut files = RowFiles::open(&folder, Begin::AtEnd, run)?;
         let degrees = first.iter().map(|v| u64::from(degree[v as usize]));
         let row = |entry: &Entry| first.local(entry.target);
         write_rows(&mut files, &edges.windows(num_first), degrees, row, local, rows, run)?;

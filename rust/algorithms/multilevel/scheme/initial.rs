@@ -13,11 +13,8 @@ use crate::algorithms::multilevel::balancing::balance;
 use crate::algorithms::multilevel::graph::{Graph, Weight};
 use crate::algorithms::multilevel::refinement::{Patience, better, refine};
 use crate::algorithms::multilevel::state::{Quality, State};
-use crate::base::buffer::Buffer;
-use crate::base::error::Result;
-use crate::base::random::{Random, splitmix64};
-use crate::base::run::Run;
-use crate::capacity::bounds::plus;
+use crate::base::{Buffer, Random, Result, Run, splitmix64};
+use crate::capacity::plus;
 
 /// Sides that are grown for each bisection, under one bound and under two.
 const TRIES: [u64; 2] = [5, 10];

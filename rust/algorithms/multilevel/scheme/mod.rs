@@ -22,10 +22,7 @@ use super::coarsening::{Clustered, Coarsening, Rating};
 use super::graph::{Graph, Weight};
 use super::refinement::{Patience, better, refine};
 use super::state::{Quality, State};
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::random::splitmix64;
-use crate::base::run::Run;
+use crate::base::{Buffer, Error, Result, Run, splitmix64};
 
 /// Parts that are made at once: every vertex stores its connection to each.
 pub const MOST_PARTS: usize = 64;

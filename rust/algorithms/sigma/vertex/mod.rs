@@ -38,18 +38,16 @@ mod columns;
 mod preassignment;
 mod streaming;
 
+use super::Sigma;
 use super::preference;
 use super::preference::{Weight, preferred_parts};
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::run::Run;
-use crate::capacity::bounds::{fits, plus};
-use crate::capacity::loads::Loads;
-use crate::capacity::repair::{Repaired, repair};
-use crate::capacity::{LeastLoaded, Load, cap, place_last, validate_balance, validate_parts};
-use crate::graph::csr::Csr;
-use crate::partition::{VertexPartition, Volume};
-use crate::sets::incidence::Incidence;
+use crate::base::{Buffer, Error, Result, Run};
+use crate::capacity::{
+    LeastLoaded, Load, Loads, cap, fits, place_last, plus, repair, validate_balance, validate_parts,
+};
+use crate::graph::Csr;
+use crate::partition::{Described, Of, Values, VertexPartition};
+use crate::sets::Incidence;
 use columns::Columns;
 use preassignment::preassign;
 use streaming::{Replicas, stream};
@@ -97,15 +95,20 @@ pub struct SigmaVertex {
 impl SigmaVertex {
     /// The paper's parameters for `k` parts.
     pub fn new(k: u32) -> Self {
+        Self::of_values(&Values::new(k, Of::Vertices, &Sigma::fields()))
+    }
+
+    /// Those with these values.
+    pub(super) fn of_values(values: &Values) -> Self {
         Self {
-            k,
-            balance: 1.03,
-            volume_balance: 1.10,
-            objective: Objective::Multi,
-            tau: 0.5,
-            gamma: 2.5,
-            batch: None,
-            repair: true,
+            k: values.k,
+            balance: values.ratio("balance").unwrap_or(1.03),
+            volume_balance: values.number("volume_balance"),
+            objective: if values.is("objective", "cut") { Objective::Cut } else { Objective::Multi },
+            tau: values.number("tau"),
+            gamma: values.number("gamma"),
+            batch: values.integer("batch"),
+            repair: values.flag("strict"),
         }
     }
 
@@ -180,13 +183,17 @@ impl SigmaVertex {
             let vertices = loads.iter().map(|load| load[0]).collect();
             return Ok(VertexPartition::new(preferred.reinterpret(), self.k, vertices, None, graph));
         }
-        let Repaired { loads, cap, dealt } = repair(csr, parts, &loads, caps, run)?;
-        let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
-        Ok(VertexPartition {
-            volume: Some(Volume { loads: volumes, nominal: caps[1], cap }),
-            dealt,
-            ..VertexPartition::new(preferred.reinterpret(), self.k, vertices, Some(caps[0]), graph)
-        })
+        let repaired = repair(csr, parts, &loads, caps, run)?;
+        Ok(VertexPartition::repaired(preferred, repaired, caps, graph))
+    }
+
+    /// Partitions the graph of `csr`.
+    pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+        self.validate()?;
+        let n = csr.num_vertices() as u64;
+        run.require(self.needed(n, run.threads()), format!("sigma on {n} vertices, {} parts", self.k))?;
+        let preferred = preferred_parts(csr, self.k, self.caps(csr), Weight::Vertices, run)?;
+        self.place(csr, preferred, run)
     }
 }
 
@@ -202,15 +209,4 @@ fn place_isolated(parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) 
         loads[part as usize] = plus(loads[part as usize], [1, 1]);
         part
     })
-}
-
-impl SigmaVertex {
-    /// Partitions the graph of `csr`.
-    pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
-        self.validate()?;
-        let n = csr.num_vertices() as u64;
-        run.require(self.needed(n, run.threads()), format!("sigma on {n} vertices, {} parts", self.k))?;
-        let preferred = preferred_parts(csr, self.k, self.caps(csr), Weight::Vertices, run)?;
-        self.place(csr, preferred, run)
-    }
 }

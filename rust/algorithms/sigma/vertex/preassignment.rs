@@ -1,12 +1,8 @@
 //! Vertices whose cluster's part no neighbour contradicts go there at once.
 
-use crate::base::NONE;
-use crate::base::buffer::reserved;
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::capacity::bounds::{fits, plus};
-use crate::capacity::{CHECK_EVERY, Load};
-use crate::graph::csr::Csr;
+use crate::base::{NONE, Result, Run, reserved};
+use crate::capacity::{CHECK_EVERY, Load, fits, plus};
+use crate::graph::Csr;
 
 /// What the preassignment leaves to the stream.
 pub(super) struct Preassigned {

@@ -3,15 +3,12 @@
 use rayon::prelude::*;
 
 use super::columns::Columns;
-use crate::base::NONE;
-use crate::base::error::Result;
-use crate::base::run::Run;
-use crate::capacity::loads::Loads;
-use crate::capacity::{CHECK_EVERY, Load};
-use crate::exec::batches::{Decider, decide_all};
-use crate::graph::csr::Csr;
+use crate::base::{NONE, Result, Run};
+use crate::capacity::{CHECK_EVERY, Load, Loads};
+use crate::exec::{Decider, decide_all};
+use crate::graph::Csr;
+use crate::sets::PartCounts;
 use crate::sets::incidence::{Incidence, Shared};
-use crate::sets::part_counts::PartCounts;
 
 /// The least share of a cap that the stream may use from its beginning on.
 const LEAST_SCALE: f64 = 0.9;

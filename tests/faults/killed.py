@@ -1,0 +1,64 @@
+"""What the tests of saves that end in their middle share.
+
+A test says first, in the code that its child runs, what `target` is, how `save(i)` writes content i % 2 over the other
+one, `save_apart(i)` in a way that leaves this process as it was, and which content is `stored()`.
+"""
+
+from child import run_child
+
+SEEN = """
+leftover = re.compile(r"\\.%s\\.(tmp|old)-[0-9.]+" % re.escape(target.name))
+
+def others():
+    return [name for name in os.listdir(target.parent) if name != target.name]
+
+moments = random.Random(0)
+seen = {0: 0, 1: 0}
+"""
+
+# `pause()` is the time until the kill.
+KILL = """
+left = 0
+now = stored()
+for turn in range(100):
+    child = os.fork()
+    if child == 0:
+        turn = 1 - now
+        while True:
+            save(turn)
+            turn += 1
+    time.sleep(pause())
+    os.kill(child, signal.SIGKILL)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    now = stored()
+    seen[now] += 1
+    assert all(leftover.fullmatch(name) for name in others()), others()
+    assert len(others()) <= 1, others()
+    left += len(others())
+save_apart(0)
+assert stored() == 0
+assert others() == [], others()
+print(seen[0], seen[1], left)
+"""
+
+
+def numbers(code, *arguments, timeout):
+    """Run the code in a child that must succeed, and return the numbers that it prints."""
+    outcome = run_child(code, *arguments, timeout=timeout)
+    assert outcome.rc == 0, outcome.err
+    return list(map(int, outcome.out.split()))
+
+
+def assert_kills_hit(code, *arguments, timeout):
+    """Kill saves at any time: both contents are seen, and what a kill leaves is swept later."""
+    old, new, left = numbers(code + KILL, *arguments, timeout=timeout)
+    assert old + new == 100
+    # Otherwise no kill hit a save in its middle.
+    assert min(old, new, left) > 0
+
+
+def assert_interrupts_hit(code, turns, *arguments, timeout):
+    """Interrupt saves at any time, so many turns: both contents are seen."""
+    old, new, interrupted = numbers(code, *arguments, timeout=timeout)
+    assert interrupted == old + new == turns
+    assert min(old, new) > 0
