@@ -13,6 +13,7 @@ use fastpart::algorithms::sigma::edge::SigmaEdge;
 use fastpart::base::buffer::Buffer;
 use fastpart::base::error::Error;
 use fastpart::base::random::Random;
+use fastpart::base::run::Run;
 use fastpart::generate;
 use fastpart::generate::Rmat;
 use fastpart::graph::csr::Csr;
@@ -69,6 +70,16 @@ fn check(graph: &Graph, partition: &EdgePartition) -> Result<(), TestCaseError> 
     Ok(())
 }
 
+/// The band of a record: by how much of the sum of all degrees lies clearly below the lower one of its ends.
+fn band(degrees: &[u32], ends: [u32; 2], count: u32) -> usize {
+    let lower = ends.map(|id| degrees[id as usize]).into_iter().min().unwrap();
+    let shift = lower.max(1).ilog2().saturating_sub(4);
+    let below = degrees.iter().filter(|&&degree| degree >> shift < lower >> shift);
+    let total: u32 = degrees.iter().sum();
+    let share = f64::from(below.sum::<u32>()) / f64::from(total);
+    (1..count).filter(|&i| share >= 1.0 - (1.0 - f64::from(i) / f64::from(count)).sqrt()).count()
+}
+
 /// SIGMA's edge mode over preferred parts, with sets and lists.
 fn sigma(graph: &Graph, preferred: &[u32], sigma: &SigmaEdge) -> Vec<u32> {
     let cap = fastpart::capacity::cap(sigma.balance, graph.m(), sigma.k);
@@ -82,6 +93,8 @@ fn sigma(graph: &Graph, preferred: &[u32], sigma: &SigmaEdge) -> Vec<u32> {
             deferred.push(index);
         }
     }
+    let degrees = degrees::scan(graph, &run(1)).unwrap().degree;
+    deferred.sort_by_key(|&index| band(&degrees, graph.records[index], sigma.bands));
     let fullest = *oracle.loads.iter().max().unwrap() as f64;
     let start = if cap > 0 { (fullest / cap as f64).max(0.9) } else { 1.0 };
     for (streamed, &index) in deferred.iter().enumerate() {
@@ -124,18 +137,18 @@ proptest! {
     #[test]
     fn sigma_preassigns_and_takes_the_part_of_the_largest_score(
         graph in graphs(30, 60), k in parts(), balance in balances(), lambda in prop_oneof![Just(0.0), Just(1.0)],
-        clusters in 1..12_u32, seed: u64,
+        clusters in 1..12_u32, seed: u64, bands in prop_oneof![Just(1_u32), 2..10_u32, Just(64)], threads in 1..3_usize,
     ) {
         let mut random = Random::new(seed, 0);
         let preferred: Vec<u32> = (0..graph.n).map(|_| random.below(u64::from(clusters.min(k))) as u32).collect();
-        let rule = SigmaEdge { k, balance, lambda, bands: 1 };
-        let made = place(&rule, &graph, &preferred, 1);
+        let rule = SigmaEdge { k, balance, lambda, bands };
+        let made = place(&rule, &graph, &preferred, threads);
         prop_assert_eq!(assignment(&made), sigma(&graph, &preferred, &rule));
         check(&graph, &made)?;
     }
 
     #[test]
-    fn bands_keep_the_promises_whether_marks_fit_or_not(
+    fn bands_keep_the_promises(
         graph in graphs(40, 120), k in prop_oneof![1..5_u32, Just(250), Just(255), Just(256)], bands in 1..10_u32,
     ) {
         let run = run(2);
@@ -249,9 +262,29 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
+fn files_in_memory_count_as_memory() {
+    let memory = std::path::Path::new("/dev/shm");
+    if !memory.exists() {
+        return;
+    }
+    let graph = rmat(3000, 70_000);
+    let csr = Csr::build(&graph, false, &run(1)).unwrap();
+    let sigma = SigmaEdge::new(8);
+    let needed = sigma.needed(graph.n, graph.m(), None) + 16 * graph.m();
+    let with = |budget| {
+        let run = Run::new(Some(1), Some(budget)).unwrap().with_tmp_dir(Some(memory.into()));
+        sigma.partition(&graph, &csr, None, &run)
+    };
+    let error = with(needed - 1).unwrap_err().to_string();
+    assert!(error.contains("1.1 MB of temporary files in /dev/shm, which is memory (tmp_dir="), "{error}");
+    let expected = sigma.partition(&graph, &csr, None, &run(1)).unwrap();
+    assert_eq!(assignment(&with(needed).unwrap()), assignment(&expected));
+}
+
+#[test]
 fn budgets_and_cancellation_stop_them() {
     let graph = rmat(3000, 70_000);
-    let poor = fastpart::base::run::Run::new(Some(1), Some(50_000)).unwrap();
+    let poor = Run::new(Some(1), Some(50_000)).unwrap();
     assert!(matches!(Hdrf::new(8).partition(&graph, None, &poor), Err(Error::MemoryBudget { .. })));
     assert!(matches!(Greedy::new(8).partition(&graph, None, &poor), Err(Error::MemoryBudget { .. })));
     let stopped = run(2);

@@ -19,7 +19,7 @@ use crate::edges::{BLOCK, EdgeStream};
 /// Records that are gathered while those before are placed.
 const BATCH: u64 = 1 << 16;
 /// Records that one thread gathers at a time.
-const SLICE: u64 = 1 << 12;
+pub const SLICE: u64 = 1 << 12;
 
 /// Bytes that a pipeline of `m` records takes, `each` per record of a slice.
 pub fn memory(m: u64, each: u64) -> u64 {
@@ -33,27 +33,57 @@ pub fn pipeline<T: Sync + Send, S: Default + Send>(
     shared: &mut T,
     run: &Run,
     gather: impl Fn(&T, Range<u64>, &mut S) -> Result<()> + Sync,
-    mut place: impl FnMut(&mut S) -> Result<()> + Send,
+    place: impl FnMut(&mut S) -> Result<()> + Send,
+    finish: impl Fn(&mut T, &S) + Sync,
+) -> Result<()> {
+    arranged(edges, shared, run, gather, |_| {}, place, finish)
+}
+
+/// The same; what is gathered meets `arrange` before it is placed, in order and by one thread at a time.
+pub fn arranged<T: Sync + Send, S: Default + Send>(
+    edges: &dyn EdgeStream,
+    shared: &mut T,
+    run: &Run,
+    gather: impl Fn(&T, Range<u64>, &mut S) -> Result<()> + Sync,
+    arrange: impl FnMut(&mut S) + Send,
+    place: impl FnMut(&mut S) -> Result<()> + Send,
     finish: impl Fn(&mut T, &S) + Sync,
 ) -> Result<()> {
     let m = edges.num_edges();
-    // Alone, a thread needs nothing but the next slice ahead.
-    let width = if run.threads() == 1 { SLICE } else { BATCH };
-    let gather_batch = |shared: &T, start: u64, slices: &mut Vec<S>| {
-        let batch = start.min(m)..m.min(start + width);
-        slices.resize_with((batch.end - batch.start).div_ceil(SLICE) as usize, S::default);
-        slices.par_iter_mut().enumerate().try_for_each(|(index, slice)| {
-            let first = batch.start + index as u64 * SLICE;
-            let range = first..batch.end.min(first + SLICE);
-            gather(shared, range.clone(), slice)?;
-            run.advance(range.end - range.start)
-        })
+    let gather = |shared: &T, index: u64, slice: &mut S| {
+        let range = index * SLICE..m.min((index + 1) * SLICE);
+        gather(shared, range.clone(), slice)?;
+        run.advance(range.end - range.start)
     };
     edges.check_unchanged()?;
+    slices(m.div_ceil(SLICE), shared, run, gather, arrange, place, finish)?;
+    edges.check_unchanged()
+}
+
+/// The same of `count` slices of any origin, each of at most [`SLICE`] records, which `gather` knows by number and counts
+/// as done.
+pub fn slices<T: Sync + Send, S: Default + Send>(
+    count: u64,
+    shared: &mut T,
+    run: &Run,
+    gather: impl Fn(&T, u64, &mut S) -> Result<()> + Sync,
+    mut arrange: impl FnMut(&mut S) + Send,
+    mut place: impl FnMut(&mut S) -> Result<()> + Send,
+    finish: impl Fn(&mut T, &S) + Sync,
+) -> Result<()> {
+    // Alone, a thread needs nothing but the next slice ahead.
+    let width = if run.threads() == 1 { 1 } else { BATCH / SLICE };
+    let mut gather_batch = |shared: &T, start: u64, slices: &mut Vec<S>| {
+        slices.resize_with(width.min(count.saturating_sub(start)) as usize, S::default);
+        let numbered = slices.par_iter_mut().enumerate();
+        numbered.try_for_each(|(index, slice)| gather(shared, start + index as u64, slice))?;
+        slices.iter_mut().for_each(&mut arrange);
+        Ok(())
+    };
     run.install(|| {
         let (mut gathered, mut placing) = (Vec::new(), Vec::new());
         // One batch more than there are: when the last is placed, nothing is left to gather.
-        for start in (0..m + width).step_by(width as usize) {
+        for start in (0..count + width).step_by(width as usize) {
             std::mem::swap(&mut gathered, &mut placing);
             let (gathering, placed) = rayon::join(
                 || gather_batch(shared, start, &mut gathered),
@@ -63,8 +93,7 @@ pub fn pipeline<T: Sync + Send, S: Default + Send>(
             placing.iter().for_each(|slice| finish(shared, slice));
         }
         Ok(())
-    })?;
-    edges.check_unchanged()
+    })
 }
 
 const _: () = assert!(SLICE <= BLOCK);

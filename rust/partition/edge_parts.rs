@@ -141,6 +141,13 @@ impl EdgeParts {
         with_words!(&mut self.words, words => store(&mut words[range], parts));
     }
 
+    /// Sets the parts of records anywhere.
+    pub fn set(&mut self, parts: impl Iterator<Item = (u64, u32)>) {
+        with_words!(&mut self.words, words => {
+            parts.for_each(|(record, part)| words[record as usize] = Word::from_part(part));
+        });
+    }
+
     /// Sets the parts of all records, block by block, in parallel: `step` gets a worker's state, the number of the
     /// block's first record, the records, and their parts as they are, to be changed. The states are returned, in no
     /// order.

@@ -23,7 +23,7 @@ use crate::base::{Buffer, Error, Result, Run, TempFile, reserved, zeros};
 const BUFFER: usize = 8 << 20;
 
 /// Entries of the largest piece, and of the smallest full one.
-const PIECE: usize = 4096;
+pub const PIECE: usize = 4096;
 const SMALLEST_PIECE: usize = 256;
 
 /// Bits of an edge id; the rest of the word holds the tag and the flag of an entry.
@@ -217,13 +217,24 @@ impl Spilled {
 
     /// Hands the entries of the bucket to `each`, in stream order.
     pub fn read(&self, bucket: usize, run: &Run, mut each: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
-        let mut buf = vec![Entry::default(); PIECE];
-        for piece in &self.pieces[self.first[bucket]..self.first[bucket + 1]] {
-            let entries = &mut buf[..piece.count as usize];
-            self.file.read(piece.first, entries)?;
-            each(entries)?;
-            run.advance(u64::from(piece.count))?;
+        let mut buf = Vec::new();
+        for piece in self.first[bucket]..self.first[bucket + 1] {
+            self.read_piece(piece, &mut buf)?;
+            each(&buf)?;
+            run.advance(buf.len() as u64)?;
         }
         Ok(())
+    }
+
+    /// Number of pieces of all buckets: of those of each in stream order, bucket by bucket.
+    pub fn num_pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Reads the entries of one piece, at most [`PIECE`], into `buf`, whose old content is lost.
+    pub fn read_piece(&self, piece: usize, buf: &mut Vec<Entry>) -> Result<()> {
+        let Piece { first, count, .. } = self.pieces[piece];
+        buf.resize(count as usize, Entry::default());
+        self.file.read(first, buf)
     }
 }

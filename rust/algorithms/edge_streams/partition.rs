@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::loads::Balance;
-use super::{Affinity, EdgeStreamer, Limit, by_degree, choose, loops};
-use crate::base::{Buffer, NONE, Result, Run};
+use super::{Affinity, EdgeStreamer, Limit, by_degree, choose_open, loops};
+use crate::base::{Buffer, Result, Run};
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::{EdgeStream, Record};
 use crate::graph::{Degrees, Graph, degrees};
@@ -16,7 +16,7 @@ pub fn memory(n: u64, m: u64, k: u32, out: Option<&Path>) -> u64 {
     EdgeStreamer::memory(n, m, k) + EdgeParts::memory(m, k, out)
 }
 
-/// Streams the records that have [`NONE`] instead of a part, but not the loops, at most `cap` records to a part.
+/// Streams the records without a part, but not the loops, at most `cap` records to a part.
 /// Returns where the vertices are present, and the loads.
 pub fn stream_open<V: Sync>(
     edges: &dyn EdgeStream,
@@ -29,11 +29,8 @@ pub fn stream_open<V: Sync>(
     // The limit never moves, so that the number of records to come does not matter.
     streamer.begin(edges.num_edges(), Limit::constant(cap));
     run.begin("streaming", edges.num_edges());
-    let open = |records: &[Record], parts: &[u32], chosen: &mut Vec<u32>| {
-        choose(records.len(), chosen, |index| parts[index] == NONE && records[index][0] != records[index][1]);
-    };
     let worth = |records: &[Record], gains: &mut _| by_degree(vertices, &degree, records, gains);
-    streamer.stream_all(edges, parts, run, Some(&open), worth)?;
+    streamer.stream_all(edges, parts, run, Some(&choose_open), worth)?;
     let EdgeStreamer { present, loads, .. } = streamer;
     Ok((present, loads.records()))
 }

@@ -49,7 +49,8 @@ describe! {
     /// a limit that rises with the fraction t of them that is placed, from 0.9 of the cap (or the largest load so far,
     /// if that is more) as the square root of t. Loops come last, each to the least loaded part that holds its
     /// vertex. The result takes 1 byte per record for k <= 255, 2 for k <= 32,767, else 4; beside it k bits (in words of
-    /// 64) and 8 bytes per vertex, or 20 bytes while clustering.
+    /// 64) and 8 bytes per vertex, or 20 bytes while clustering; and in a temporary file 16 bytes per record that is not
+    /// preassigned.
     ///
     /// ``balance_on`` is not among the parameters: with vertices and volume bounded already, a third bound could not be
     /// promised. :func:`spring` takes it.
@@ -78,8 +79,8 @@ describe! {
     gamma: only(Of::Vertices, number(2.5));
     /// ``lambda`` of the paper: weight of the balance of records and replicas in the score, >= 0.
     balance_weight: only(Of::Edges, number(1.0));
-    /// Records that no cluster places are streamed in so many bands of ascending lower degree, 1 to 64, each
-    /// a pass. 1 is the order of the file, as in the paper; 8 make 2 to 20 % fewer replicas.
+    /// Records that no cluster places are streamed in so many bands of ascending lower degree, 1 to 64, from a temporary
+    /// file. 1 is the order of the file, as in the paper; 8 make 2 to 20 % fewer replicas.
     bands: only(Of::Edges, integer(8, 1, 64));
     /// Repair what the stream leaves above a cap. False is the paper's rule, which can exceed both caps.
     strict: only(Of::Vertices, flag(true));

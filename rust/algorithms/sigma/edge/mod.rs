@@ -3,7 +3,9 @@
 //! **Requirements.** Any graph, as a stream and as adjacency ([`Csr`], for the clusters).
 //!
 //! **Memory.** 20 bytes per vertex for the clusters, adjacency not counted; then 8 bytes (preferred part, degree) and k
-//! bits per vertex, 40 bytes per part. The result comes on top of the latter.
+//! bits per vertex, 40 bytes per part, 64 KiB per band, up to 9 MB of other buffers. The result comes on top of the latter.
+//!
+//! **Disk.** With two bands or more, 16 bytes per record that is streamed, in a temporary file ([`crate::sets::spill`]).
 //!
 //! **Algorithm.** Every vertex prefers the part of its cluster ([`super::preference`]). *Preassignment*: a record whose
 //! ends prefer the same part goes there, up to the cap of `ceil(balance * m / k)` records. *Streaming*: the others follow,
@@ -15,9 +17,11 @@
 //! `m / k` is small.)
 //!
 //! **Order.** The paper streams in the order of the file. Records of low degree first, in a few [`bands`], make 2 to 20 %
-//! fewer replicas on every graph tried; one band is the paper's order.
+//! fewer replicas on every graph tried; one band is the paper's order. The preassignment sends what it leaves open to
+//! its band in a temporary file, from which the bands are read one after the other. One band is a second pass instead.
 //!
-//! **Complexity.** See [`crate::algorithms::edge_streams`]; one pass over the records, and one per band.
+//! **Complexity.** See [`crate::algorithms::edge_streams`]; one pass over the records, and one over those left open,
+//! whatever the number of bands.
 //!
 //! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster, the authors' program those
 //! within a part: so does this.
@@ -30,7 +34,9 @@ use std::path::Path;
 use super::preference;
 use super::preference::{Weight, preferred_parts};
 use crate::algorithms::edge_streams::loads::Balance;
-use crate::algorithms::edge_streams::{EdgeStreamer, Limit, Slice, by_degree, loops, validate_lambda};
+use crate::algorithms::edge_streams::{
+    EdgeStreamer, Limit, Slice, by_degree, choose, choose_open, loops, validate_lambda,
+};
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
@@ -41,9 +47,12 @@ use crate::capacity::{validate_balance, validate_parts};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline::pipeline;
 use crate::exec::scan::for_each;
+use crate::exec::shuffle::check_records;
 use crate::graph::csr::Csr;
 use crate::graph::identity::Graph;
 use crate::partition::{EdgePartition, EdgeParts};
+use crate::sets::spill;
+use crate::sets::spill::{Entry, Pieces, Spill, Writer};
 use bands::Bands;
 
 /// Clusters have at most this share of `n / k` vertices: 1 + the epsilon of the paper.
@@ -53,7 +62,7 @@ const LEAST_OPEN: f64 = 0.9;
 /// How many records ahead memory is asked for.
 const AHEAD: usize = 16;
 
-/// Every band is a pass over the records.
+/// Each band has a buffer while records are sent to it.
 const MAX_BANDS: u32 = 64;
 
 /// Parameters of SIGMA's edge mode.
@@ -92,7 +101,27 @@ impl SigmaEdge {
     }
 
     fn memory_of_stream(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
-        EdgeStreamer::memory(n, m, self.k) + 4 * n + EdgeParts::memory(m, self.k, out)
+        let (directory, buffers) =
+            if self.reorders() { spill::memory(m, self.bands.into(), 1) } else { (0, 0) };
+        EdgeStreamer::memory(n, m, self.k) + 4 * n + EdgeParts::memory(m, self.k, out) + directory + buffers
+    }
+
+    /// Bytes of temporary files for `m` records, at most.
+    fn disk(&self, m: u64) -> u64 {
+        if self.reorders() { size_of::<Entry>() as u64 * m } else { 0 }
+    }
+
+    /// Whether records are streamed in another order than that of the stream.
+    fn reorders(&self) -> bool {
+        self.bands > 1
+    }
+
+    /// Refuses a graph whose stream, or what comes `before`, takes more memory than there is.
+    fn require(&self, graph: &Graph, before: u64, out: Option<&Path>, run: &Run) -> Result<()> {
+        check_records(graph.m)?;
+        let what = format!("SIGMA's edge mode, {} vertices, {} records, {} parts", graph.n, graph.m, self.k);
+        let (files, what) = run.temporary(run.tmp_dir(), self.disk(graph.m), what);
+        run.require(before.max(files + self.memory_of_stream(graph.n, graph.m, out)), what)
     }
 
     /// Partitions `edges`, whose adjacency is `csr`; the parts go to the `.npy` file `out`, or into memory.
@@ -105,8 +134,7 @@ impl SigmaEdge {
     ) -> Result<EdgePartition> {
         self.validate()?;
         let graph = csr.graph();
-        let what = format!("SIGMA's edge mode, {} vertices, {} records, {} parts", graph.n, graph.m, self.k);
-        run.require(self.needed(graph.n, graph.m, out), what)?;
+        self.require(graph, preference::BYTES_PER_VERTEX * graph.n, out, run)?;
         let volume = csr.num_entries() + graph.n;
         let caps = [
             capacity::cap(VERTICES_OF_CLUSTER, graph.n, self.k),
@@ -130,27 +158,28 @@ impl SigmaEdge {
         run: &Run,
     ) -> Result<EdgePartition> {
         self.validate()?;
-        let what = format!("SIGMA's edge mode, {} vertices, {} records, {} parts", graph.n, graph.m, self.k);
-        run.require(self.memory_of_stream(graph.n, graph.m, out), what)?;
+        self.require(&graph, 0, out, run)?;
         let cap = capacity::cap(self.balance, graph.m, self.k);
-        let bands = Bands::new(&degrees, self.bands, self.k, run)?;
+        let bands = Bands::new(&degrees, self.bands, run)?;
         let balance = Balance::RecordsAndReplicas(self.lambda);
         let mut streamer = EdgeStreamer::new(degrees.len(), self.k, cap, balance)?;
         let mut parts = EdgeParts::new(graph.m, self.k, out)?;
-        let preassigned =
-            preassign(edges, preferred, &degrees, (cap, &bands), &mut streamer, &mut parts, run)?;
+        let spill = self.reorders().then(|| Spill::create(run.tmp_dir(), self.bands as usize)).transpose()?;
+        let mut open = spill.as_ref().map(Spill::writer).transpose()?;
+        let sinks = (&mut streamer, &mut parts, &mut open);
+        let preassigned = preassign(edges, preferred, &degrees, (cap, &bands), sinks, run)?;
+        let pieces = Pieces::of(open.into_iter().collect())?;
         let fullest = streamer.loads.records().into_iter().max().unwrap_or(0);
         let start = if cap > 0 { LEAST_OPEN.max(fullest as f64 / cap as f64) } else { 1.0 };
-        streamer.begin((graph.m - graph.loops).saturating_sub(preassigned), Limit { cap, start });
-        run.begin("streaming", edges.num_edges() * u64::from(bands.count()));
-        for band in 0..bands.count() {
-            let members = |records: &[Record], marks: &[u32], chosen: &mut Vec<u32>| {
-                bands.members(band, records, marks, &degrees, chosen);
-            };
-            let worth = |records: &[Record], gains: &mut _| {
-                by_degree(&degrees, |&degree| degree, records, gains);
-            };
-            streamer.stream_all(edges, &mut parts, run, Some(&members), worth)?;
+        let expected = (graph.m - graph.loops).saturating_sub(preassigned);
+        streamer.begin(expected, Limit { cap, start });
+        let worth = |records: &[Record], gains: &mut _| by_degree(&degrees, |&degree| degree, records, gains);
+        if let Some(spill) = spill {
+            run.begin("streaming", expected);
+            streamer.stream_spilled(&spill.seal(pieces)?, graph.n, &mut parts, run, worth)?;
+        } else {
+            run.begin("streaming", graph.m);
+            streamer.stream_all(edges, &mut parts, run, Some(&choose_open), worth)?;
         }
         let EdgeStreamer { mut present, loads, .. } = streamer;
         let mut loads = loads.records();
@@ -161,53 +190,65 @@ impl SigmaEdge {
     }
 }
 
-/// Places the records whose ends prefer the same part, and returns how many there are.
+/// Some records, their parts, and the band of each.
+#[derive(Default)]
+struct Banded {
+    slice: Slice,
+    bands: Vec<u8>,
+}
+
+/// Places the records whose ends prefer the same part, sends all others but loops to the `open` ones of their band, if
+/// these are kept, and returns how many are placed.
 fn preassign(
     edges: &dyn EdgeStream,
     preferred: &[u32],
     degrees: &[u32],
     (cap, bands): (u64, &Bands),
-    streamer: &mut EdgeStreamer,
-    parts: &mut EdgeParts,
+    (streamer, parts, open): (&mut EdgeStreamer, &mut EdgeParts, &mut Option<Writer>),
     run: &Run,
 ) -> Result<u64> {
-    let mark = |ends: Record| bands.mark(ends.map(|id| degrees[id as usize]));
-    let gather = |parts: &EdgeParts, range: Range<u64>, slice: &mut Slice| {
-        slice.read(edges, parts, range)?;
-        let Slice { records, parts, chosen, .. } = slice;
-        chosen.clear();
-        for (index, &[u, v]) in records.iter().enumerate() {
+    let gather = |_: &EdgeParts, range: Range<u64>, Banded { slice, bands: found }: &mut Banded| {
+        let Slice { first, records, parts, chosen, .. } = slice;
+        *first = range.start;
+        edges.block(range, records)?;
+        parts.resize(records.len(), NONE);
+        found.resize(records.len(), 0);
+        for (index, (part, band)) in parts.iter_mut().zip(found).enumerate() {
             prefetch_ends(preferred, records, index + AHEAD);
             prefetch_ends(degrees, records, index + AHEAD);
-            let part = preferred[u as usize];
-            parts[index] = match part == preferred[v as usize] {
-                _ if u == v => NONE,
-                true => part,
-                false => mark([u, v]),
-            };
-            if u != v && part == preferred[v as usize] {
-                chosen.push(index as u32);
-            }
+            let ends = records[index];
+            let [first, second] = ends.map(|id| preferred[id as usize]);
+            *part = if first == second && ends[0] != ends[1] { first } else { NONE };
+            *band = bands.of(ends.map(|id| degrees[id as usize]));
         }
+        choose(records.len(), chosen, |index| parts[index] != NONE);
         Ok(())
     };
     let mut preassigned = 0;
-    let place = |slice: &mut Slice| {
-        for (place, &index) in slice.chosen.iter().enumerate() {
-            if let Some(&ahead) = slice.chosen.get(place + AHEAD) {
-                slice.records[ahead as usize].iter().for_each(|&id| streamer.present.prefetch(id));
+    let place = |Banded { slice, bands }: &mut Banded| {
+        let Slice { first, records, parts, chosen, .. } = slice;
+        for (place, &index) in chosen.iter().enumerate() {
+            if let Some(&ahead) = chosen.get(place + AHEAD) {
+                records[ahead as usize].iter().for_each(|&id| streamer.present.prefetch(id));
             }
-            let (record, part) = (slice.records[index as usize], slice.parts[index as usize]);
-            if streamer.loads.of(part) < cap {
-                streamer.preassign(record, part);
+            let part = &mut parts[index as usize];
+            if streamer.loads.of(*part) < cap {
+                streamer.preassign(records[index as usize], *part);
                 preassigned += 1;
             } else {
-                slice.parts[index as usize] = mark(record);
+                *part = NONE;
+            }
+        }
+        if let Some(open) = open {
+            choose_open(records, parts, chosen);
+            for index in chosen.iter().map(|&index| index as usize) {
+                let [u, v] = records[index];
+                open.push(bands[index].into(), Entry::new(u, v, *first + index as u64, 0, false))?;
             }
         }
         run.check()
     };
     run.begin("preassignment", edges.num_edges());
-    pipeline(edges, parts, run, gather, place, Slice::write)?;
+    pipeline(edges, parts, run, gather, place, |parts, banded| Slice::write(parts, &banded.slice))?;
     Ok(preassigned)
 }
