@@ -15,7 +15,7 @@
 //! look up or count what their ends are worth ([`mod@pipeline`]). Rows are fetched some records ahead. What the placing
 //! thread waits for is not memory: every record needs the term of the part that the record before took.
 //!
-//! **Complexity.** O(k) per record up to 512 parts: on one machine 45 ns for 8 parts, 50 for 32, 100 for 128. Beyond,
+//! **Complexity.** O(k) per record up to 512 parts: on one machine 45 ns for 8 parts, 55 for 32, 120 for 128. Beyond,
 //! O(k/64 + replicas of u and v + log k).
 
 pub mod greedy;
