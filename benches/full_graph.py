@@ -35,19 +35,19 @@ OUT = ROOT / "target" / "full_graph.parquet"
 K = 4
 GRAPHS = ("amazon-computers", "coauthor-cs")
 EDGES: dict[str, Callable[..., Any]] = {
-    "sigma": lambda edges, k: fp.sigma(edges, k, mode="edge"),
+    "sigma": lambda edges, k: fp.sigma(edges, k, of="edges"),
     "hdrf": fp.hdrf,
     "dbh": fp.dbh,
-    "random": lambda edges, k: fp.random(edges, k, mode="edge"),
+    "random": lambda edges, k: fp.random(edges, k, of="edges"),
 }
 VERTICES: dict[str, Callable[..., Any]] = {"sigma": fp.sigma, "random": fp.random}
-MODES = ("cd-0", "cd-5", "0c")
+MODES: dict[str, dict[str, Any]] = {"cd-0": {}, "cd-5": {"delay": 5}, "0c": {"exchange": "never"}}
 SANCUS: dict[str, dict[str, Any]] = {
     "all rows": {},
-    "all rows, eps_e = 4": {"eps_e": 4},
-    "all rows, eps_a = 4": {"eps_a": 4},
+    "all rows, period = 5": {"period": 5},
+    "all rows, max_age = 4": {"max_age": 4},
     "boundary": {"rows": "boundary"},
-    "boundary, eps_e = 4": {"rows": "boundary", "eps_e": 4},
+    "boundary, period = 5": {"rows": "boundary", "period": 5},
 }
 
 COLUMNS = (
@@ -93,36 +93,36 @@ def rows_of(name: str, folder: Path, options: argparse.Namespace) -> Iterator[di
         f"{name}: n = {edges.num_vertices:,}, m = {edges.num_edges:,}, k = {K}, {options.model}", flush=True
     )
     given = {"epochs": options.epochs, "model": options.model}
-    EDGES["sigma"](edges, 1).save(folder / "one", edges=edges, **content)
+    EDGES["sigma"](edges, 1).save(folder / "one", graph=edges, **content)
     full = fp.train.full(folder / "one", **given)
     yield row(full, full)
     for partitioner, function in EDGES.items():
         part = function(edges, K)
-        part.save(folder / f"edges-{partitioner}", edges=edges, **content)
-        facts = {"partitioner": partitioner, "rf": fp.evaluate(edges, part).totals["rf"][0]}
-        for mode in MODES:
-            trained = fp.train.distgnn(folder / f"edges-{partitioner}", mode=mode, **given)
+        part.save(folder / f"edges-{partitioner}", graph=edges, **content)
+        facts = {"partitioner": partitioner, "rf": fp.evaluate(edges, part).summary["rf"][0]}
+        for mode, more in MODES.items():
+            trained = fp.train.distgnn(folder / f"edges-{partitioner}", **more, **given)
             yield row(trained, full) | facts | {"mode": mode}
     for partitioner, function in VERTICES.items():
         part = function(edges, K)
-        part.save(folder / f"vertices-{partitioner}", edges=edges, **content)
-        facts = {"partitioner": partitioner, "cut_ratio": fp.evaluate(edges, part).totals["cut_ratio"][0]}
+        part.save(folder / f"vertices-{partitioner}", graph=edges, **content)
+        facts = {"partitioner": partitioner, "cut_ratio": fp.evaluate(edges, part).summary["cut_ratio"][0]}
         for mode, more in SANCUS.items():
             trained = fp.train.sancus(folder / f"vertices-{partitioner}", **more, **given)
             yield row(trained, full) | facts | {"mode": mode}
 
 
 def row(trained: Trained, full: Trained) -> dict[str, Any]:
-    losses = trained.metrics["loss"].head(COMPARED) - full.metrics["loss"].head(COMPARED)
+    losses = trained.history["loss"].head(COMPARED) - full.history["loss"].head(COMPARED)
     found = {
         "method": trained.method,
-        "test_accuracy": trained.totals["test_accuracy"],
+        "test_accuracy": trained.summary["test_accuracy"],
         "loss_difference": losses.abs().max(),
-        "seconds_per_epoch": trained.totals["seconds_per_epoch"],
-        "mb_per_epoch": trained.totals["remote_bytes"] / 1e6,
-        "mb_in_all": trained.metrics["remote_bytes"].sum() / 1e6,
-        "worker_mb": trained.totals["worker_bytes"] / 1e6,
-        "peak_mb": trained.totals.get("peak_bytes", 0) / 1e6 or None,
+        "seconds_per_epoch": trained.summary["seconds_per_epoch"],
+        "mb_per_epoch": trained.summary["remote_bytes"] / 1e6,
+        "mb_in_all": trained.history["remote_bytes"].sum() / 1e6,
+        "worker_mb": trained.summary["worker_bytes"] / 1e6,
+        "peak_mb": trained.summary.get("peak_bytes", 0) / 1e6 or None,
     }
     print(
         {name: round(value, 5) if isinstance(value, float) else value for name, value in found.items()},
@@ -180,16 +180,16 @@ def overhead(folder: Path) -> str:
 
     def plain() -> float:
         start = time.perf_counter()
-        said = network(local.graph, local.features)[ids]
+        logits = network(local.graph, local.features)[ids]
         adam.zero_grad()
-        torch.nn.functional.cross_entropy(said, local.labels[ids]).backward()
+        torch.nn.functional.cross_entropy(logits, local.labels[ids]).backward()
         adam.step()
         return time.perf_counter() - start
 
     plain()
     ratios = []
     for _ in range(ROUNDS):
-        ours = fp.train.distgnn(folder, epochs=STEPS + 1).metrics["seconds"][1:].median()
+        ours = fp.train.distgnn(folder, epochs=STEPS + 1).history["seconds"][1:].median()
         ratios.append(ours / statistics.median(plain() for _ in range(STEPS)))
     ratio = statistics.median(ratios)
     spread = f"{np.min(ratios):.2f} to {np.max(ratios):.2f}"

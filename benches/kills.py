@@ -26,8 +26,8 @@ def save_parts(folder):
     features = generator.normal(size=(n, 16)).astype(np.float32)
     splits = {"train": np.arange(n // 2), "val": np.arange(n // 2, n)}
     part = fp.VertexPartition(np.arange(n) % PARTS, PARTS)
-    edges = fp.open_edges(edges, num_vertices=n)
-    part.save(folder, edges=edges, features=features, labels=labels, splits=splits)
+    edges = fp.open_graph(edges, num_vertices=n)
+    part.save(folder, graph=edges, features=features, labels=labels, splits=splits)
 
 
 def descendants(pid):

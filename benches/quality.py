@@ -90,8 +90,8 @@ class Graph(NamedTuple):
     file: Path
     n: int | None = None
 
-    def open(self) -> fp.Edges:
-        return fp.open_edges(self.file, num_vertices=self.n)
+    def open(self) -> fp.Graph:
+        return fp.open_graph(self.file, num_vertices=self.n)
 
 
 def known_graphs(folder: Path) -> list[Graph]:
@@ -117,7 +117,7 @@ def runs_of(graph: Graph, ks: Sequence[int], algorithms: Sequence[str], seeds: S
     return [
         row | {"algorithm": names[row["algorithm"]]}
         for seed in seeds
-        for row in fp.compare(edges, ks, list(names), seed=seed, threads=1).table.rows(named=True)
+        for row in fp.compare(edges, ks, list(names), seed=seed, threads=1).summary.rows(named=True)
     ]
 
 

@@ -45,16 +45,16 @@ class Peak:
         self.bytes = self.peak - self.base
 
 
-def graph(name: str, n: int, m: int) -> fp.Edges:
+def graph(name: str, n: int, m: int) -> fp.Graph:
     file = TARGET / name
     if not file.exists():
         start = time.perf_counter()
         fp.generate.rmat(file, n=n, m=m)
         print(f"generate rmat    n={n:,} m={m:,}: {time.perf_counter() - start:.1f} s")
-    return fp.open_edges(file)
+    return fp.open_graph(file)
 
 
-def measure(edges: fp.Edges, threads: int) -> None:
+def measure(edges: fp.Graph, threads: int) -> None:
     edges.identify()  # the file into the page cache, its map into the page tables
     with Peak() as memory:
         start = time.perf_counter()
@@ -68,7 +68,7 @@ def measure(edges: fp.Edges, threads: int) -> None:
     )
 
 
-def gil_pace(edges: fp.Edges) -> None:
+def gil_pace(edges: fp.Graph) -> None:
     """Compare how often a Python thread ticks beside a sleeping main thread and beside spring()."""
 
     def ticks_during(work: object) -> float:
@@ -95,11 +95,11 @@ def gil_pace(edges: fp.Edges) -> None:
     )
 
 
-def interrupts(edges: fp.Edges) -> None:
+def interrupts(edges: fp.Graph) -> None:
     """Time from SIGINT to KeyboardInterrupt, in a child, at several moments of a call."""
     child = (
         "import sys, time, fastpart as fp\n"
-        "edges = fp.open_edges(sys.argv[1])\n"
+        "edges = fp.open_graph(sys.argv[1])\n"
         "print('ready', flush=True)\n"
         "try:\n"
         "    while True:\n"

@@ -78,7 +78,7 @@ def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in rows], schema=COLUMNS, orient="row")
 
 
-def load(name: str) -> tuple[fp.Edges, dict[str, Any]]:
+def load(name: str) -> tuple[fp.Graph, dict[str, Any]]:
     """Return a graph and what belongs to its vertices."""
     labels = np.load(DATA / name / "labels.npy")
     n = len(labels)
@@ -90,7 +90,7 @@ def load(name: str) -> tuple[fp.Edges, dict[str, Any]]:
     order = np.random.default_rng(0).permutation(n)
     train, val = int(0.7 * n), int(0.85 * n)
     splits = {"train": order[:train], "val": order[train:val], "test": order[val:]}
-    edges = fp.open_edges(DATA / name / "edges.npy", num_vertices=n)
+    edges = fp.open_graph(DATA / name / "edges.npy", num_vertices=n)
     return edges, {"features": features, "labels": labels, "splits": splits}
 
 
@@ -104,8 +104,8 @@ def rows_of(name: str, folder: Path, options: argparse.Namespace) -> Iterator[di
     for partitioner, function in PARTITIONERS.items():
         part = function(edges, k=K, **({"balance_on": mask} if partitioner in BALANCED else {}))
         target = folder / partitioner
-        part.save(target, edges=edges, halo_hops=options.halo_hops, **content)
-        measured = json.loads((target / "manifest.json").read_bytes())["metrics"]
+        part.save(target, graph=edges, halo_hops=options.halo_hops, **content)
+        measured = json.loads((target / "manifest.json").read_bytes())["summary"]
         facts = {key: measured[key] for key in ("cut_ratio", "halo_rf", "label_skew")}
         for method in ("distdgl", "sdt"):
             yield row(name, method, target, options) | {"partitioner": partitioner} | facts
@@ -122,7 +122,7 @@ def row(name: str, method: str, folder: Path, options: argparse.Namespace) -> di
         getattr(fp.train, method)(folder, **given, seed=seed) for seed in range(options.seeds)
     ]
     seconds = (time.perf_counter() - start) / options.seeds
-    accuracies = [run.totals["test_accuracy"] for run in runs]
+    accuracies = [run.summary["test_accuracy"] for run in runs]
     print(
         f"{method:8} {folder.name:8} {statistics.fmean(accuracies):.4f} in {seconds:.0f} s each", flush=True
     )
@@ -130,7 +130,7 @@ def row(name: str, method: str, folder: Path, options: argparse.Namespace) -> di
         "method": method,
         "test_accuracy": statistics.fmean(accuracies),
         "spread": max(accuracies) - min(accuracies),
-        "seconds_per_epoch": statistics.median(run.totals["seconds_per_epoch"] for run in runs),
+        "seconds_per_epoch": statistics.median(run.summary["seconds_per_epoch"] for run in runs),
         "remote_mb": megabytes(runs, "remote_bytes"),
         "worker_mb": megabytes(runs, "worker_bytes"),
         "seconds": seconds,
@@ -138,7 +138,7 @@ def row(name: str, method: str, folder: Path, options: argparse.Namespace) -> di
 
 
 def megabytes(runs: list[Trained], name: str) -> float | None:
-    found = [run.totals[name] for run in runs if name in run.totals]
+    found = [run.summary[name] for run in runs if name in run.summary]
     return statistics.median(found) / 1e6 if found else None
 
 

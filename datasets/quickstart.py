@@ -21,8 +21,8 @@ def main() -> None:
         for k in PARTS:
             part = fp.spring(edges, k=k)
             evaluation = fp.evaluate(edges, part, labels=HERE / f"{name}.labels.npy")
-            part.save(out / f"{name}-{k}", edges=edges, labels=HERE / f"{name}.labels.npy")
-            rows.append(evaluation.totals.insert_column(0, pl.Series("graph", [name])).drop("kind"))
+            part.save(out / f"{name}-{k}", graph=edges, labels=HERE / f"{name}.labels.npy")
+            rows.append(evaluation.summary.insert_column(0, pl.Series("graph", [name])).drop("of"))
             if k == 8:
                 pictures[f"{name}, k = {k}"] = evaluation
     picture = out / "quickstart.png"

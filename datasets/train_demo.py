@@ -25,7 +25,7 @@ def splits() -> dict[str, np.ndarray]:
     return {"train": order[:train], "val": order[train:val], "test": order[val:]}
 
 
-def mini_batches(edges: fp.Edges, out: Path, **content) -> Path:
+def mini_batches(edges: fp.Graph, out: Path, **content) -> Path:
     """Train with DGL's distributed engine over 2 parts of the vertices; return the directory of the parts."""
     start = time.perf_counter()
     mask = np.zeros(VERTICES, bool)
@@ -33,7 +33,7 @@ def mini_batches(edges: fp.Edges, out: Path, **content) -> Path:
     # Every trainer is to have as much to do: the training vertices are balanced, too.
     part = fp.spring(edges, k=2, balance_on=mask)
     folder = out / f"{NAME}-train"
-    part.save(folder, edges=edges, **content)
+    part.save(folder, graph=edges, **content)
     first = None
 
     def progress(phase: str, done: int, total: int) -> None:
@@ -43,20 +43,20 @@ def mini_batches(edges: fp.Edges, out: Path, **content) -> Path:
             print(f"epoch {done} of {total}", flush=True)
 
     trained = fp.train.distdgl(
-        folder, epochs=10, batch_size=1000, fanouts=[10, 10], output=out / "train-demo", progress=progress
+        folder, epochs=10, batch_size=1000, fanouts=[10, 10], out=out / "train-demo", progress=progress
     )
     print(f"\n{trained}\n")
     print(f"first epoch after {first:.0f} s, all of it {time.perf_counter() - start:.0f} s")
-    print(f"weights, checkpoint and metrics: {out.name}/train-demo/\n")
+    print(f"weights, checkpoint and history: {out.name}/train-demo/\n")
     return folder
 
 
-def full_batches(edges: fp.Edges, out: Path, **content) -> Path:
+def full_batches(edges: fp.Graph, out: Path, **content) -> Path:
     """Train over 4 parts of the edges, by SIGMA, one process each; return the directory of the parts."""
     start = time.perf_counter()
     folder = out / f"{NAME}-edges"
-    fp.sigma(edges, k=4, mode="edge").save(folder, edges=edges, **content)
-    trained = fp.train.distgnn(folder, epochs=60, output=out / "train-demo-edges")
+    fp.sigma(edges, k=4, of="edges").save(folder, graph=edges, **content)
+    trained = fp.train.distgnn(folder, epochs=60, out=out / "train-demo-edges")
     print(f"\n{trained}\n\nall of it {time.perf_counter() - start:.0f} s\n")
     return folder
 
@@ -71,7 +71,7 @@ def main() -> None:
     print("distgnn: full batches over 4 parts of the edges")
     by_edges = full_batches(edges, out, **content)
     print(f"next: .venv-train/bin/fastpart train sdt out/{vertices.name} --epochs 50")
-    print(f"      .venv-train/bin/fastpart train distgnn out/{by_edges.name} --mode cd-5")
+    print(f"      .venv-train/bin/fastpart train distgnn out/{by_edges.name} --delay 5")
     print(
         f"      .venv-train/bin/fastpart train full out/{by_edges.name}     # the same numbers in one process"
     )

@@ -26,8 +26,8 @@ def planted(folder, k, assignment=None, train=None, n=300, isolated=()):
         "test": order[3 * n // 4 :],
     }
     part = fp.VertexPartition(np.arange(n) % k if assignment is None else assignment, k)
-    edges = fp.open_edges(edges, num_vertices=n)
-    part.save(folder, edges=edges, features=features, labels=labels, splits=splits)
+    edges = fp.open_graph(edges, num_vertices=n)
+    part.save(folder, graph=edges, features=features, labels=labels, splits=splits)
     return folder
 
 

@@ -14,9 +14,9 @@ def edge_parts_of(folder: Path, n: int, edges, assignment, k: int, **saved) -> P
     order = random.permutation(n)
     splits = {"train": order[: n // 2 + 1], "val": order[n // 2 + 1 : -1], "test": order[-1:]}
     features = random.standard_normal((n, 6), np.float32)
-    opened = fp.open_edges(np.asarray(edges, np.uint32).reshape(-1, 2), num_vertices=n)
+    opened = fp.open_graph(np.asarray(edges, np.uint32).reshape(-1, 2), num_vertices=n)
     part = fp.EdgePartition(np.asarray(assignment, np.uint8), k=k)
-    part.save(folder, edges=opened, **{"features": features, "labels": labels, "splits": splits, **saved})
+    part.save(folder, graph=opened, **{"features": features, "labels": labels, "splits": splits, **saved})
     return folder
 
 
@@ -28,5 +28,5 @@ def planted_edges(folder: Path, k: int = 3, n: int = 300, m: int = 1500, by=None
     splits = {"train": order[: n // 2], "val": order[n // 2 : 3 * n // 4], "test": order[3 * n // 4 :]}
     given = {"features": folder / "g.bin.features.npy", "labels": labels, "splits": splits, **saved}
     part = (by or fp.hdrf)(edges, k=k)
-    part.save(folder / "parts", edges=edges, **given)
+    part.save(folder / "parts", graph=edges, **given)
     return folder / "parts"

@@ -30,9 +30,9 @@ def same_whatever_the_input(partition, opened, folder):
     edges = np.fromfile(opened.path, np.uint32).reshape(-1, 2)
     n = opened.num_vertices
     inputs = {
-        "read": fp.open_edges(opened.path, num_vertices=n, io="read"),
-        "array": fp.open_edges(edges, num_vertices=n),
-        "int64": fp.open_edges(edges.astype(np.int64), num_vertices=n),
+        "read": fp.open_graph(opened.path, num_vertices=n, io="read"),
+        "array": fp.open_graph(edges, num_vertices=n),
+        "int64": fp.open_graph(edges.astype(np.int64), num_vertices=n),
     }
     found = {name: partition(source, threads=2) for name, source in inputs.items()}
     found |= {f"{threads} threads": partition(opened, threads=threads) for threads in (2, 3, 8)}

@@ -37,9 +37,9 @@ class Case:
             "splits": self.masks,
             "edge_features": self.edge_features,
         }
-        edges = fp.open_edges(self.records, num_vertices=self.n, kind=self.kind)
+        edges = fp.open_graph(self.records, num_vertices=self.n, directedness=self.kind)
         part = fp.VertexPartition(self.parts, self.k)
-        part.save(folder, edges=edges, halo_hops=self.halo_hops, **(contents if self.full else {}))
+        part.save(folder, graph=edges, halo_hops=self.halo_hops, **(contents if self.full else {}))
         return folder
 
     def directed_edges(self):

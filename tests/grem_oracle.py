@@ -86,7 +86,7 @@ def grem(n, edges, k, chunk, passes, rule, balance, seed):
 
     def in_memory(n, edges, first, parts, rule):
         """Ask for a graph of one chunk with the caps and the seed of a sub-problem."""
-        opened = fp.open_edges(np.array(edges, np.uint32).reshape(-1, 2), num_vertices=n)
+        opened = fp.open_graph(np.array(edges, np.uint32).reshape(-1, 2), num_vertices=n)
         own = seed ^ splitmix64(first << 32 | parts) ^ splitmix64(parts)
         share = max(1.0, (cap - 0.5) * parts / n) if n else 1.0
         options = {"chunk": max(1, len(edges)), "balance": share, "order": "file", "seed": own}

@@ -54,7 +54,7 @@ def mask_of(ids, n):
 def test_both_caps_are_kept(graph, weights, k, balance, ratio):
     n, edges = graph
     weights = np.array(weights[:n], dtype=np.int64)
-    part = spring(weights, k, fp.open_edges(edges, num_vertices=n), balance=balance, balance_on_ratio=ratio)
+    part = spring(weights, k, fp.open_graph(edges, num_vertices=n), balance=balance, balance_on_ratio=ratio)
     assert part.cap == math.ceil(min(balance, k) * n / k)
     assert part.weight_cap == cap(weights, k, ratio)
     assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
@@ -71,13 +71,13 @@ def test_training_vertices_of_cora(cora, datasets, k, balance, ratio):
     with np.load(splits) as arrays:
         train = mask_of(arrays["train"], cora.num_vertices)
     part = spring(train, k, cora, balance=balance, balance_on_ratio=ratio)
-    totals = fp.evaluate(cora, part, splits=splits).totals.row(0, named=True)
+    totals = fp.evaluate(cora, part, splits=splits).summary.row(0, named=True)
     assert part.weight_cap == math.ceil(ratio * 140 / k)
     assert totals["train_balance"] <= part.weight_cap / (140 / k)
     assert totals["weight_balance"] == totals["train_balance"]
     assert part.loads.max() <= part.cap
     # The parts are still made of clusters: dealing the vertices at random gives 2.7 at k = 4, 3.5 at k = 8.
-    free = fp.evaluate(cora, fp.spring(cora, k)).totals["halo_rf"][0]
+    free = fp.evaluate(cora, fp.spring(cora, k)).summary["halo_rf"][0]
     assert totals["halo_rf"] < 1.1 * free
 
 
@@ -90,7 +90,7 @@ def test_one_class_is_shared_evenly(name, datasets, tmp_path):
     assert np.bincount(free.assignment[largest], minlength=8).max() > 1.5 * largest.sum() / 8
     assert np.bincount(part.assignment[largest], minlength=8).max() <= math.ceil(1.05 * largest.sum() / 8)
     assert (
-        fp.evaluate(edges, part).totals["halo_rf"][0] < 1.25 * fp.evaluate(edges, free).totals["halo_rf"][0]
+        fp.evaluate(edges, part).summary["halo_rf"][0] < 1.25 * fp.evaluate(edges, free).summary["halo_rf"][0]
     )
 
 
@@ -98,7 +98,7 @@ def test_degrees_as_weights_bound_the_volume(datasets, tmp_path):
     edges = fp.convert(datasets / "amazon-computers.txt.gz", tmp_path / "g.bin")
     degrees = edges.degrees()
     free, part = (
-        fp.evaluate(edges, part).totals for part in (fp.spring(edges, 8), spring(degrees, 8, edges))
+        fp.evaluate(edges, part).summary for part in (fp.spring(edges, 8), spring(degrees, 8, edges))
     )
     assert free["edge_balance"][0] > 1.7
     assert part["edge_balance"][0] <= cap(degrees, 8, 1.05) / (degrees.sum() / 8) < 1.1
@@ -107,7 +107,7 @@ def test_degrees_as_weights_bound_the_volume(datasets, tmp_path):
 def test_threads_do_not_matter(tmp_path):
     path = tmp_path / "g.bin"
     fp.generate.rmat(path, n=30_000, m=2**18 + 5, seed=3)
-    edges = fp.open_edges(path, num_vertices=30_000)
+    edges = fp.open_graph(path, num_vertices=30_000)
     for weights in (np.arange(30_000) % 10 == 0, edges.degrees()):
         one, *rest = (spring(weights, 16, edges, threads=threads) for threads in (1, 2, 3, 8))
         for other in rest:
@@ -120,7 +120,7 @@ def test_without_weights_nothing_changes():
     assert (part.assignment == fp.spring(EDGES, 3).assignment).all()
     assert part.weight_loads is None
     assert part.weight_cap is None
-    assert "weight_balance" not in fp.evaluate(EDGES, part).totals.columns
+    assert "weight_balance" not in fp.evaluate(EDGES, part).summary.columns
 
 
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
@@ -137,7 +137,7 @@ def test_a_warning_when_the_caps_left_only_the_last_resort():
     # A path of eight of weight 1 fills a part; seven of weight 2 fill the weight of the other, and one is left.
     edges = np.array([[v, v + 1] for v in (*range(7), *range(8, 14))])
     weights = [1] * 8 + [2] * 8
-    opened = fp.open_edges(edges, num_vertices=16)
+    opened = fp.open_graph(edges, num_vertices=16)
     with pytest.warns(
         fp.CapacityWarning, match="dealt by weight alone.*raise balance or balance_on_ratio"
     ) as caught:
@@ -208,7 +208,7 @@ def test_the_papers_rule_keeps_no_cap():
 
 def test_weights_count_in_the_estimate_of_memory():
     n = 2**20
-    edges = fp.open_edges(EDGES, num_vertices=n)
+    edges = fp.open_graph(EDGES, num_vertices=n)
     limit = fp.info(edges)["memory"]["spring"] + 2**10
     assert len(fp.spring(edges, 3, memory_limit=limit)) == n
     with pytest.raises(fp.MemoryBudgetError, match=r"^spring on 1048576 vertices \(36 bytes each\) needs"):
@@ -224,9 +224,9 @@ def test_loads_and_cap_are_measured_saved_and_read(tmp_path, out):
     evaluation = fp.evaluate(EDGES, part)
     assert evaluation.parts["weight_load"].to_list() == part.weight_loads.tolist()
     assert evaluation.parts["weight_cap"].to_list() == [part.weight_cap] * 3
-    assert evaluation.totals["weight_balance"][0] == part.weight_loads.max() / (MASK.sum() / 3)
-    part.save(tmp_path / out, edges=EDGES)
-    loaded = fp.load(tmp_path / out, edges=EDGES)
+    assert evaluation.summary["weight_balance"][0] == part.weight_loads.max() / (MASK.sum() / 3)
+    part.save(tmp_path / out, graph=EDGES)
+    loaded = fp.open_partition(tmp_path / out, graph=EDGES)
     assert loaded.weight_cap == part.weight_cap
     assert loaded.weight_loads.tolist() == part.weight_loads.tolist()
     assert loaded.parameters == part.parameters
@@ -251,7 +251,7 @@ def test_loads_in_a_manifest_are_not_believed(tmp_path, wrong, text):
     manifest = tmp_path / "parts" / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | wrong))
     with pytest.raises(fp.GraphFormatError, match=text):
-        fp.load(tmp_path / "parts")
+        fp.open_partition(tmp_path / "parts")
 
 
 # The command line.

@@ -25,8 +25,15 @@ def in_a_folder(tmp_path, monkeypatch):
     """Run in a folder that holds a graph with its sidecar; undo what the command line sets up for its process."""
     monkeypatch.chdir(tmp_path)
     raw(tmp_path / "g.bin", EDGES)
-    checksum = fp.open_edges(EDGES).identify()[1]
-    sidecar = {"fastpart": 1, "dtype": "u32", "n": 6, "m": 8, "kind": "undirected", "checksum": checksum}
+    checksum = fp.open_graph(EDGES).identify()[1]
+    sidecar = {
+        "fastpart": 1,
+        "dtype": "u32",
+        "n": 6,
+        "m": 8,
+        "directedness": "undirected",
+        "checksum": checksum,
+    }
     (tmp_path / "g.bin.json").write_text(json.dumps(sidecar))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     yield
@@ -67,7 +74,7 @@ def test_partition_saves_in_each_form(run, out):
     code, printed, _ = run(*SPRING, "-o", out)
     assert code == 0
     assert printed.endswith(f"saved to {out.rstrip('/')}\n")
-    loaded = fp.load(out, edges="g.bin", k=2)
+    loaded = fp.open_partition(out, graph="g.bin", k=2)
     assert loaded.assignment.tolist() == fp.spring("g.bin", 2).assignment.tolist()
     assert sorted(os.listdir()) == ["g.bin", "g.bin.json", out.rstrip("/")]
     if "." not in out:
@@ -86,7 +93,10 @@ def test_json_of_partition_and_evaluate(run):
     content = json.loads(out)
     part = fp.spring("g.bin", 2)
     expected = fp.evaluate("g.bin", part, "y.npy", "s.npz")
-    assert content == {"totals": expected.totals.row(0, named=True), "parts": expected.parts.rows(named=True)}
+    assert content == {
+        "summary": expected.summary.row(0, named=True),
+        "parts": expected.parts.rows(named=True),
+    }
     assert pl.read_parquet("part/metrics.parquet").equals(expected.parts)
     code, again, err = run("evaluate", "g.bin", "part", "--json", *measures)
     assert (code, err) == (0, "")
@@ -97,13 +107,13 @@ def test_evaluate_reads_what_other_tools_wrote(run):
     np.save("part.npy", np.array([0, 0, 0, 1, 1, 1]))
     code, out, _ = run("evaluate", "g.bin", "part.npy", "-k", 3, "--json")
     assert code == 0
-    assert json.loads(out)["totals"]["k"] == 3
+    assert json.loads(out)["summary"]["k"] == 3
     np.save("edge.npy", np.zeros(8, np.int64))
-    code, out, _ = run("evaluate", "g.bin", "edge.npy", "--part-kind", "edge", "--json")
-    assert json.loads(out)["totals"]["rf"] == 1.0
+    code, out, _ = run("evaluate", "g.bin", "edge.npy", "--of", "edges", "--json")
+    assert json.loads(out)["summary"]["rf"] == 1.0
     code, out, _ = run("evaluate", "g.bin", "part.npy")
     assert code == 0
-    assert out.startswith("kind")
+    assert out.startswith("of")
     assert "0.1429" in out
 
 
@@ -121,13 +131,13 @@ def test_generate_and_convert(run):
     code, out, err = run("generate", "rmat", "r.bin", "--n", "1e3", "--m", "5_000", "--seed", 3, "--json")
     assert (code, err) == (0, "")
     content = json.loads(out)
-    checksum = fp.open_edges("r.bin").identify()[1]
+    checksum = fp.open_graph("r.bin").identify()[1]
     expected = {
         "out": "r.bin",
         "dtype": "u32",
         "n": 1000,
         "m": 5000,
-        "kind": "undirected",
+        "directedness": "undirected",
         "checksum": checksum,
     }
     assert content == expected
@@ -137,11 +147,13 @@ def test_generate_and_convert(run):
     assert (code, out) == (0, "p.bin: n = 100, m = 2,000, undirected; sidecar p.bin.json\n")
     assert np.load("p.bin.features.npy").shape == (100, 2)
     np.savetxt("g.txt", EDGES, fmt="%d")
-    code, out, _ = run("convert", "g.txt", "c.bin", "--kind", "directed", "--num-vertices", 9, "--json")
+    code, out, _ = run(
+        "convert", "g.txt", "c.bin", "--directedness", "directed", "--num-vertices", 9, "--json"
+    )
     assert code == 0
     assert json.loads(out)["loops"] == 1
-    assert fp.open_edges("c.bin").identify() == fp.open_edges(EDGES).identify()
-    assert (fp.open_edges("c.bin").kind, fp.open_edges("c.bin").num_vertices) == ("directed", 9)
+    assert fp.open_graph("c.bin").identify() == fp.open_graph(EDGES).identify()
+    assert (fp.open_graph("c.bin").directedness, fp.open_graph("c.bin").num_vertices) == ("directed", 9)
     code, out, _ = run("convert", "g.txt", "c.bin", "--relabel")
     assert (code, out) == (0, "c.bin: n = 6, m = 8, undirected; sidecar c.bin.json\n")
 
@@ -149,10 +161,21 @@ def test_generate_and_convert(run):
 def test_ways_to_read_reach_the_file(run):
     EDGES.T.astype("<u8").tofile("raw.bin")
     EDGES.astype("<u8").tofile("wide.bin")
-    given = ("--dtype", "u64", "--num-vertices", 9, "--kind", "symmetric", "--io", "read", "--threads", 1)
+    given = (
+        "--dtype",
+        "u64",
+        "--num-vertices",
+        9,
+        "--directedness",
+        "symmetric",
+        "--io",
+        "read",
+        "--threads",
+        1,
+    )
     code, out, _ = run("info", "wide.bin", "--json", *given)
     facts = json.loads(out)
-    assert (code, facts["n"], facts["m"], facts["kind"]) == (0, 9, 8, "symmetric")
+    assert (code, facts["n"], facts["m"], facts["directedness"]) == (0, 9, 8, "symmetric")
     np.save("two.npy", np.array([[0, 1], [0, 2]]))
     code, out, _ = run("info", "two.npy", "--json", "--layout", "edge_index")
     assert json.loads(out)["loops"] == 1
@@ -179,7 +202,7 @@ def test_ways_to_read_reach_the_file(run):
 def test_parameters_reach_the_algorithm(run, words, expected):
     code, _, err = run(*SPRING, *words, "-o", "part")
     assert (code, err) == (0, "")
-    parameters = fp.load("part").parameters
+    parameters = fp.open_partition("part").parameters
     assert {name: parameters[name] for name in expected} == expected
 
 
@@ -225,7 +248,7 @@ def refused(run, code, *arguments):
         (["--threads", "1000000"], "threads: 1000000"),
         (["--memory-limit", "4X"], "memory_limit: '4X'; write bytes, or a size such as 4G or 512M"),
         (["--num-vertices", "5"], r"num_vertices: 5, but g\.bin\.json says 6"),
-        (["--kind", "mixed"], r"argument --kind: invalid choice: 'mixed' \(choose from"),
+        (["--directedness", "mixed"], r"argument --directedness: invalid choice: 'mixed' \(choose from"),
         (["--dtype", "f4"], "dtype: unknown value"),
         (["--io", "map"], "argument --io: invalid choice: 'map'"),
         (["-o", "part.csv"], r"out: unknown suffix '\.csv' of .*; use \.npy, \.txt, \.parquet, or no suffix"),
@@ -253,7 +276,7 @@ def test_wrong_command_lines_exit_with_2(run, words, text):
         (["info"], "the following arguments are required: FILE"),
         (["info", "g.bin", "--jsn"], "unknown argument '--jsn'"),
         (["evaluate", "g.bin", "part", "surplus"], "unknown argument 'surplus'"),
-        (["evaluate", "g.bin", "part", "--part-kind", "v"], "argument --part-kind: invalid choice: 'v'"),
+        (["evaluate", "g.bin", "part", "--of", "v"], "argument --of: invalid choice: 'v'"),
         (["convert", "g.bin", "c.bin", "--relable"], "unknown argument '--relable'"),
         (["convert", "g.bin", "g.bin"], "out: g.bin is the input"),
         (["generate", "rmat", "r.bin", "--n", "5"], "--m: needed by `generate rmat`"),

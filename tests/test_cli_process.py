@@ -22,7 +22,7 @@ def in_a_folder(tmp_path, monkeypatch):
     """Run in a folder that holds a graph with its sidecar."""
     monkeypatch.chdir(tmp_path)
     raw(tmp_path / "g.bin", EDGES)
-    sidecar = {"fastpart": 1, "dtype": "u32", "n": 6, "m": 8, "kind": "undirected"}
+    sidecar = {"fastpart": 1, "dtype": "u32", "n": 6, "m": 8, "directedness": "undirected"}
     (tmp_path / "g.bin.json").write_text(json.dumps(sidecar))
 
 
@@ -38,7 +38,7 @@ SPRING = ("partition", "g.bin", "-k", "2", "--algorithm", "spring")
 def test_exit_codes_of_the_process():
     done = child(*SPRING, "--json")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert json.loads(done.stdout)["totals"]["algorithm"] == "spring"
+    assert json.loads(done.stdout)["summary"]["algorithm"] == "spring"
     done = child("info", "absent.bin")
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr == b"fastpart: error: absent.bin: No such file or directory\n"
@@ -128,7 +128,7 @@ def test_file_names_of_any_bytes_in_any_locale(name, environment):
     assert (done.returncode, done.stderr.count(b"\n")) == (0, 1)  # one note, on one line
     assert b"\nsaved to " in done.stdout
     done = child("evaluate", name + b".bin", name, "--json", env=environment)
-    assert (done.returncode, json.loads(done.stdout)["totals"]["k"]) == (0, 2)
+    assert (done.returncode, json.loads(done.stdout)["summary"]["k"]) == (0, 2)
     done = child("info", name, env=environment)
     assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
     assert b"not a regular file (a directory)" in done.stderr
@@ -143,7 +143,7 @@ def test_a_file_name_that_is_not_ascii_in_the_c_locale():
     os.rename("g.bin", "größe.bin")
     done = child("convert", "größe.bin", "größe.u32", env=environment)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert fp.open_edges("größe.u32").identify() == fp.open_edges(EDGES).identify()
+    assert fp.open_graph("größe.u32").identify() == fp.open_graph(EDGES).identify()
 
 
 # 50

@@ -69,28 +69,28 @@ def run(capsys):
 
 
 @needs_torch
-def test_full_prints_the_epochs_and_the_totals(run):
+def test_full_prints_the_epochs_and_the_summary(run):
     before = sorted(os.listdir())
     code, out, err = run("full", "parts", *QUICK)
     assert (code, err) == (0, "")
-    table, totals = out.split("\n\n")
+    table, summary = out.split("\n\n")
     assert table.split("\n")[0].split()[:4] == ["epoch", "loss", "val_accuracy", "val_f1"]
     assert [line.split()[0] for line in table.split("\n")[1:]] == ["0", "1", "2"]
-    assert re.search(r"^method +full$", totals, re.MULTILINE)
-    assert re.search(r"^test_accuracy +[01]\.\d{4}$", totals, re.MULTILINE)
+    assert re.search(r"^method +full$", summary, re.MULTILINE)
+    assert re.search(r"^test_accuracy +[01]\.\d{4}$", summary, re.MULTILINE)
     assert sorted(os.listdir()) == before
 
 
 @needs_torch
-def test_json_has_totals_and_epochs(run):
+def test_json_has_summary_and_history(run):
     code, out, err = run("full", "parts", *QUICK, "--json")
     assert (code, err) == (0, "")
     assert len(out.splitlines()) == 1
     content = json.loads(out)
     expected = fp.train.full("parts", epochs=3, hidden=8, threads=1)
-    assert content["totals"]["test_accuracy"] == expected.totals["test_accuracy"]
-    assert [row["epoch"] for row in content["epochs"]] == [0, 1, 2]
-    np.testing.assert_allclose([row["loss"] for row in content["epochs"]], expected.metrics["loss"])
+    assert content["summary"]["test_accuracy"] == expected.summary["test_accuracy"]
+    assert [row["epoch"] for row in content["history"]] == [0, 1, 2]
+    np.testing.assert_allclose([row["loss"] for row in content["history"]], expected.history["loss"])
 
 
 @needs_torch
@@ -98,12 +98,12 @@ def test_json_of_what_was_not_measured_is_null(run, folder, tmp_path):
     np.savez("only.npz", train=np.arange(600))
     part = fp.VertexPartition(np.arange(600) % 2, k=2)
     given = {"features": "g.bin.features.npy", "labels": "g.bin.labels.npy", "splits": "only.npz"}
-    part.save("unvalidated", edges="g.bin", **given)
+    part.save("unvalidated", graph="g.bin", **given)
     code, out, _ = run("full", "unvalidated", *QUICK, "--json")
     assert code == 0
     content = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert content["epochs"][0]["val_accuracy"] is None
-    assert content["totals"]["test_accuracy"] is None
+    assert content["history"][0]["val_accuracy"] is None
+    assert content["summary"]["test_accuracy"] is None
 
 
 @needs_torch
@@ -111,12 +111,12 @@ def test_resume_goes_on_where_the_checkpoint_ends(run):
     code, out, _ = run("full", "parts", *QUICK, "-o", "run")
     assert code == 0
     assert out.endswith("\nsaved to run\n")
-    assert {"best.pt", "checkpoint.pt", "metrics.parquet"} <= set(os.listdir("run"))
-    assert pl.read_parquet("run/metrics.parquet")["epoch"].to_list() == [0, 1, 2]
+    assert {"best.pt", "checkpoint.pt", "history.parquet"} <= set(os.listdir("run"))
+    assert pl.read_parquet("run/history.parquet")["epoch"].to_list() == [0, 1, 2]
     code, out, _ = run("full", "parts", *QUICK, "-o", "run", "--resume", "-q")
     assert code == 0
     assert "saved" not in out
-    assert pl.read_parquet("run/metrics.parquet")["epoch"].to_list() == [0, 1, 2]
+    assert pl.read_parquet("run/history.parquet")["epoch"].to_list() == [0, 1, 2]
     said = refused(run, 2, "full", "parts", *QUICK, "--lr", "0.5", "-o", "run", "--resume")
     assert "run/checkpoint.pt is of another method, graph or options" in said
 
@@ -128,9 +128,9 @@ def test_sdt_and_its_own_options(run):
     code, out, err = run("sdt", "parts", *QUICK, *own, "-o", "run", "--json")
     assert (code, err) == (0, "")
     content = json.loads(out)
-    totals = content["totals"]
-    assert [row["epoch"] for row in content["epochs"]] == [1, 2]
-    assert (totals["parts"], totals["workers"], totals["sizing"]["parts_by_rule"]) == (1, 1, 1)
+    summary = content["summary"]
+    assert [row["epoch"] for row in content["history"]] == [1, 2]
+    assert (summary["parts"], summary["workers"], summary["sizing"]["parts_by_rule"]) == (1, 1, 1)
     assert {"parts-1", "best.pt"} <= set(os.listdir("run"))
     code, out, err = run("sdt", "parts", *QUICK, *own, "-o", "run", "--resume")
     assert (code, err) == (0, "")
@@ -216,11 +216,11 @@ def refused(run, code, *arguments):
         (["distdgl", "--average", "weights"], "distdgl also takes .*--trainers-per-part, --samplers"),
         (
             ["distgnn", "--workers", "2"],
-            "unknown argument '--workers'; distgnn also takes .*--mode, --aggregation",
+            "unknown argument '--workers'; distgnn also takes .*--delay, --exchange, --aggregation",
         ),
         (["distgnn", "--batch-size", "10"], "unknown argument '--batch-size'"),
-        (["distgnn", "--mode", "cd-x"], "mode: unknown value 'cd-x'"),
-        (["distgnn"], "src: parts is a vertex partition; this method trains over parts of the edges"),
+        (["distgnn", "--delay", "cd-5"], "--delay: 'cd-5' is not a number"),
+        (["distgnn"], "source: parts is a vertex partition; this method trains over parts of the edges"),
         (["full", "surplus"], "unknown argument 'surplus'"),
         (["full", "--epochs", "many"], "--epochs: 'many' is not a number"),
         (["full", "--epochs", "0"], "epochs: 0 is not between 1 and"),
@@ -229,7 +229,7 @@ def refused(run, code, *arguments):
         (["full", "--model", "perceptron"], "model: unknown value 'perceptron'; valid are 'graphsage'"),
         (["full", "--model", "absent.py:Model"], "model: absent.py:Model: "),
         (["full", "--layers", "3", "--fanouts", "5,5"], "fanouts: 2 numbers for 3 layers"),
-        (["full", "--resume"], "resume: there is no output= to resume from"),
+        (["full", "--resume"], "resume: there is no out= to resume from"),
         (["sdt", "--parts", "auto"], "give memory_per_worker"),
         (["sdt", "--average", "median"], "average: unknown value 'median'"),
         (["sdt", "--workers", "0"], "workers: 0"),
@@ -287,16 +287,16 @@ def test_compare_refuses(run, words, code, text):
 @needs_torch
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    ("src", "text"),
+    ("source", "text"),
     [
         ("absent", "absent: No such file or directory"),
         ("g.bin", "g.bin"),
-        ("bare", r"src: bare holds no edges, no features, no labels, no splits; save the partition with"),
+        ("bare", r"source: bare holds no graph, no features, no labels, no splits; save the partition with"),
     ],
 )
-def test_what_cannot_be_trained_on_is_refused(run, method, src, text):
+def test_what_cannot_be_trained_on_is_refused(run, method, source, text):
     fp.VertexPartition(np.arange(600) % 2, k=2).save("bare")
-    code, out, err = run(method, src, *QUICK)
+    code, out, err = run(method, source, *QUICK)
     assert code in (1, 2)
     assert (out, err.count("\n")) == ("", 1)
     assert re.search(text, err)

@@ -19,7 +19,7 @@ from strategies import edge_lists, raw
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
 """Two triangles joined by one edge, and a loop."""
 
-ALWAYS = ["kind", "algorithm", "k", "n", "m", "loops", "cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf",
+ALWAYS = ["of", "algorithm", "k", "n", "m", "loops", "cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf",
           "replica_balance", "seconds", "edges_per_s", "bytes_per_vertex", "error"]  # fmt: skip
 
 
@@ -32,21 +32,21 @@ def alternating(edges, k):
 
 
 def rows(comparison):
-    return comparison.table.rows(named=True)
+    return comparison.summary.rows(named=True)
 
 
 @settings(max_examples=25)
 @given(graph=edge_lists(), k=st.integers(1, 5), data=st.data())
 def test_a_row_is_the_evaluation_of_the_partition(graph, k, data):
     n, edges = graph
-    edges = fp.open_edges(edges, num_vertices=n)
+    edges = fp.open_graph(edges, num_vertices=n)
     some = st.integers(0, k - 1)
     vertex = fp.VertexPartition(data.draw(st.lists(some, min_size=n, max_size=n)), k)
     edge = fp.EdgePartition(data.draw(st.lists(some, min_size=len(graph[1]), max_size=len(graph[1]))), k)
     compared = fp.compare(edges, k, [("v", vertex), ("e", edge)])
-    assert compared.table.columns == ALWAYS
+    assert compared.summary.columns == ALWAYS
     for row, part in zip(rows(compared), (vertex, edge), strict=True):
-        expected = fp.evaluate(edges, part).totals.row(0, named=True)
+        expected = fp.evaluate(edges, part).summary.row(0, named=True)
         assert {name: row[name] for name in expected if name != "algorithm"} == {
             name: value for name, value in expected.items() if name != "algorithm"
         }
@@ -60,40 +60,43 @@ def test_each_algorithm_runs_at_each_k_in_the_order_named():
     assert [(row["algorithm"], row["k"]) for row in rows(done)] == [
         ("spring:passes=2", 3), ("halves", 3), ("edges", 3), ("spring:passes=2", 2), ("halves", 2), ("edges", 2),
     ]  # fmt: skip
-    assert [row["kind"] for row in rows(done)] == ["vertex", "vertex", "edge"] * 2
+    assert [row["of"] for row in rows(done)] == ["vertices", "vertices", "edges"] * 2
     assert all(row["seconds"] > 0 and row["bytes_per_vertex"] >= 0 for row in rows(done))
     for row in rows(done):
         assert row["edges_per_s"] == round(8 / row["seconds"])
 
 
-def test_by_default_all_built_in_ones_in_both_kinds_compete():
+def test_by_default_all_built_in_ones_in_both_forms_compete():
     entered = [row["algorithm"] for row in rows(fp.compare(EDGES, 2, peers=False))]
     assert {name.partition(":")[0] for name in entered} == set(PARTITIONERS)
-    assert {"sigma:mode=edge", "random:mode=edge", "two_phase:scoring=hdrf"} < set(entered)
+    assert {"sigma:of=edges", "random:of=edges", "two_phase:scoring=hdrf"} < set(entered)
     assert len(entered) == len(set(entered))
 
 
-def test_a_mode_is_a_competitor_of_its_own(monkeypatch):
-    def both(edges, k, *, mode="vertex", seed=0, threads=None):
+def test_a_partitioner_of_edges_is_a_competitor_of_its_own(monkeypatch):
+    def both(edges, k, *, of="vertices", seed=0, threads=None):
         assert (seed, threads) == (7, 1)
-        return {"vertex": halves, "edge": alternating}[mode](edges, k)
+        return {"vertices": halves, "edges": alternating}[of](edges, k)
 
     monkeypatch.setitem(PARTITIONERS, "both", both)
-    monkeypatch.setitem(VARIANTS, "both", ({"mode": "edge"},))
+    monkeypatch.setitem(VARIANTS, "both", ({"of": "edges"},))
     done = fp.compare(EDGES, 2, peers=False, seed=7, threads=1)
-    kinds = {row["algorithm"]: row["kind"] for row in rows(done)}
-    assert (kinds["both"], kinds["both:mode=edge"]) == ("vertex", "edge")
-    done = fp.compare(EDGES, 2, [("both", {"mode": "edge"})], seed=7, threads=1)
-    assert [(row["algorithm"], row["kind"]) for row in rows(done)] == [("both:mode=edge", "edge")]
+    items = {row["algorithm"]: row["of"] for row in rows(done)}
+    assert (items["both"], items["both:of=edges"]) == ("vertices", "edges")
+    done = fp.compare(EDGES, 2, [("both", {"of": "edges"})], seed=7, threads=1)
+    assert [(row["algorithm"], row["of"]) for row in rows(done)] == [("both:of=edges", "edges")]
 
 
 def test_parameters_reach_the_algorithm():
-    edges = fp.open_edges(np.random.default_rng(0).integers(0, 300, (2000, 2), dtype=np.uint32))
+    edges = fp.open_graph(np.random.default_rng(0).integers(0, 300, (2000, 2), dtype=np.uint32))
     done = fp.compare(edges, 4, ["spring:balance=1.5:batch=1", ("spring", {"strict": False, "passes": 3})])
     parts = [fp.spring(edges, 4, balance=1.5, batch=1), fp.spring(edges, 4, strict=False, passes=3)]
-    expected = [fp.evaluate(edges, part).totals["cut_ratio"][0] for part in parts]
-    assert done.table["cut_ratio"].to_list() == expected
-    assert done.table["algorithm"].to_list() == ["spring:balance=1.5:batch=1", "spring:strict=False:passes=3"]
+    expected = [fp.evaluate(edges, part).summary["cut_ratio"][0] for part in parts]
+    assert done.summary["cut_ratio"].to_list() == expected
+    assert done.summary["algorithm"].to_list() == [
+        "spring:balance=1.5:batch=1",
+        "spring:strict=False:passes=3",
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:chunk:UserWarning")
@@ -102,21 +105,21 @@ def test_a_parameter_may_be_a_share_or_a_number(chunk):
     edges = np.random.default_rng(0).integers(0, 300, (2000, 2), dtype=np.uint32)
     done = fp.compare(edges, 4, [f"grem:chunk={chunk}"])
     assert (
-        done.table["cut_ratio"][0]
-        == fp.evaluate(edges, fp.grem(edges, 4, chunk=chunk)).totals["cut_ratio"][0]
+        done.summary["cut_ratio"][0]
+        == fp.evaluate(edges, fp.grem(edges, 4, chunk=chunk)).summary["cut_ratio"][0]
     )
-    assert done.table["algorithm"][0] == f"grem:chunk={chunk}"
+    assert done.summary["algorithm"][0] == f"grem:chunk={chunk}"
 
 
 def test_labels_and_splits_are_measured_on_vertex_partitions():
     labels, splits = [0, 0, 0, 1, 1, 1], {"train": [0, 1], "test": [5]}
     done = fp.compare(EDGES, 2, [halves, alternating], labels=labels, splits=splits)
-    expected = fp.evaluate(EDGES, halves(fp.open_edges(EDGES), 2), labels, splits).totals
+    expected = fp.evaluate(EDGES, halves(fp.open_graph(EDGES), 2), labels, splits).summary
     vertex, edge = rows(done)
     for name in ("train_balance", "test_balance", "label_skew"):
         assert vertex[name] == expected[name][0]
         assert edge[name] is None
-    assert "val_balance" not in done.table.columns
+    assert "val_balance" not in done.summary.columns
 
 
 def test_a_finished_partition_is_measured_at_its_own_k():
@@ -128,9 +131,9 @@ def test_a_finished_partition_is_measured_at_its_own_k():
 
 def test_edge_partitions_have_the_halo_of_their_home_parts():
     done = fp.compare(EDGES, 2, [alternating, halves])
-    homes = fp.home_parts(EDGES, alternating(fp.open_edges(EDGES), 2))
-    assert rows(done)[0]["halo_rf"] == fp.evaluate(EDGES, homes).totals["halo_rf"][0]
-    assert rows(done)[1]["halo_rf"] == fp.evaluate(EDGES, [0, 0, 0, 1, 1, 1]).totals["halo_rf"][0]
+    homes = fp.home_parts(EDGES, alternating(fp.open_graph(EDGES), 2))
+    assert rows(done)[0]["halo_rf"] == fp.evaluate(EDGES, homes).summary["halo_rf"][0]
+    assert rows(done)[1]["halo_rf"] == fp.evaluate(EDGES, [0, 0, 0, 1, 1, 1]).summary["halo_rf"][0]
 
 
 def refuses(edges, k):
@@ -157,7 +160,7 @@ def test_who_fails_gets_a_row_with_the_reason():
         "KeyError: 'absent'",
         None,
         "the partition belongs to another graph: it has 2 records, the graph has 8 (trailing isolated vertices? then "
-        "open the edges with num_vertices=)",
+        "open the graph with num_vertices=)",
         "it returned a partition of 10 parts; asked for were 9",
         "balance: 0.5 is not a ratio of at least 1, as 1.05 for 5 % above the mean",
     ]
@@ -170,7 +173,7 @@ def test_who_fails_gets_a_row_with_the_reason():
         "loops",
         "error",
     }
-    assert rows(done)[5]["kind"] == "vertex"
+    assert rows(done)[5]["of"] == "vertices"
     assert "refuses, k = 9: no room at all" in str(done)
 
 
@@ -244,15 +247,13 @@ def test_saved_as_json_and_loaded(compared, tmp_path):
     compared.save(tmp_path / "c.json")
     loaded = fp.Comparison.load(tmp_path / "c.json")
     assert loaded.graph == compared.graph
-    assert loaded.table.equals(compared.table)
+    assert loaded.summary.equals(compared.summary)
     assert str(loaded) == str(compared)
     for ours, theirs in zip(compared.outcomes, loaded.outcomes, strict=True):
-        kept = [
-            ours.row["kind"] is not None and ours.row["k"] <= most for most in (LISTED_PARTS, MATRIX_PARTS)
-        ]
+        kept = [ours.row["of"] is not None and ours.row["k"] <= most for most in (LISTED_PARTS, MATRIX_PARTS)]
         assert [theirs.parts is not None, theirs.matrix is not None] == [
             kept[0],
-            kept[1] and ours.row["kind"] == "vertex",
+            kept[1] and ours.row["of"] == "vertices",
         ]
         if theirs.parts is not None:
             assert theirs.parts.rows() == ours.parts.rows()
@@ -264,7 +265,7 @@ def test_saved_as_json_and_loaded(compared, tmp_path):
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
 def test_saved_as_parquet_is_the_table(compared, tmp_path):
     compared.save(tmp_path / "c.parquet")
-    assert pl.read_parquet(tmp_path / "c.parquet").equals(compared.table)
+    assert pl.read_parquet(tmp_path / "c.parquet").equals(compared.summary)
     with pytest.raises(
         fp.ParameterError, match=r"unknown suffix '.csv' .*; use .json, .parquet, .html, .svg, .png or"
     ):
@@ -274,14 +275,14 @@ def test_saved_as_parquet_is_the_table(compared, tmp_path):
 
 DAMAGE = {
     "no comparison": lambda content: content.pop("fastpart_comparison"),
-    "of the future": lambda content: content.update(fastpart_comparison=2),
+    "of the future": lambda content: content.update(fastpart_comparison=3),
     "no graph": lambda content: content.pop("graph"),
     "n is text": lambda content: content["graph"].update(n="9"),
     "rows is a number": lambda content: content.update(rows=3),
     "a row is a list": lambda content: content["rows"].append([]),
     "k is text": lambda content: content["rows"][0].update(k="<b>"),
     "k is huge": lambda content: content["rows"][0].update(k=2**40),
-    "kind is foreign": lambda content: content["rows"][0].update(kind="both"),
+    "of is foreign": lambda content: content["rows"][0].update(of="both"),
     "the algorithm is a number": lambda content: content["rows"][0].update(algorithm=1),
     "seconds is text": lambda content: content["rows"][0].update(seconds="fast"),
     "cut is a list": lambda content: content["rows"][0].update(cut_ratio=[1]),
@@ -329,7 +330,7 @@ def run(tmp_path, monkeypatch, capsys):
     """Run a command in a folder with a graph and its sidecar."""
     monkeypatch.chdir(tmp_path)
     raw(tmp_path / "g.bin", EDGES)
-    sidecar = {"fastpart": 1, "dtype": "u32", "n": 6, "m": 8, "kind": "undirected"}
+    sidecar = {"fastpart": 1, "dtype": "u32", "n": 6, "m": 8, "directedness": "undirected"}
     (tmp_path / "g.bin.json").write_text(json.dumps(sidecar))
 
     def run(*arguments):

@@ -73,7 +73,7 @@ def test_what_numpy_writes_is_read(tmp_path_factory, graph, separator, newline):
     folder = tmp_path_factory.mktemp("text")
     np.savetxt(folder / "g.txt", edges, fmt="%d", delimiter=separator, newline=newline, header="u v")
     converted = fp.convert(folder / "g.txt", folder / "g.bin")
-    assert converted.identify() == fp.open_edges(edges).identify()
+    assert converted.identify() == fp.open_graph(edges).identify()
 
 
 def test_kind_of_input_is_told_by_the_bytes_not_the_name(tmp_path):
@@ -158,12 +158,19 @@ def test_damaged_gzip_is_refused(tmp_path):
 
 
 def test_sidecar_says_everything(tmp_path):
-    _, edges = convert(tmp_path, PLAIN, kind="symmetric", num_vertices=9)
-    assert (edges.num_vertices, edges.kind, edges.notes) == (9, "symmetric", ())
+    _, edges = convert(tmp_path, PLAIN, directedness="symmetric", num_vertices=9)
+    assert (edges.num_vertices, edges.directedness, edges.notes) == (9, "symmetric", ())
     assert names(tmp_path) == ["g.txt", "out.bin", "out.bin.json"]
     sidecar = json.loads((tmp_path / "out.bin.json").read_text())
-    checksum = fp.open_edges(np.array(RECORDS)).identify()[1]
-    expected = {"fastpart": 1, "dtype": "u32", "n": 9, "m": 4, "kind": "symmetric", "checksum": checksum}
+    checksum = fp.open_graph(np.array(RECORDS)).identify()[1]
+    expected = {
+        "fastpart": 1,
+        "dtype": "u32",
+        "n": 9,
+        "m": 4,
+        "directedness": "symmetric",
+        "checksum": checksum,
+    }
     assert sidecar == expected
 
 
@@ -207,7 +214,7 @@ def test_the_map_leads_back(tmp_path_factory, records):
 def test_relabelling_mends_ids_that_are_too_large(tmp_path):
     edges = raw(tmp_path / "g.bin", [[0, 2**32 - 2], [7, 0]])
     with pytest.raises(fp.GraphFormatError, match="convert --relabel"):
-        fp.open_edges(edges)
+        fp.open_graph(edges)
     assert fp.convert(edges, tmp_path / "dense.bin", relabel=True).num_vertices == 3
 
 
@@ -238,10 +245,10 @@ def test_swapped_input(tmp_path, dtype, given):
 def test_npy_input_of_either_layout(tmp_path):
     np.save(tmp_path / "g.npy", np.array(RECORDS).T)
     fp.convert(tmp_path / "g.npy", tmp_path / "g.bin")
-    assert fp.open_edges(tmp_path / "g.bin").identify() == fp.open_edges(np.array(RECORDS)).identify()
+    assert fp.open_graph(tmp_path / "g.bin").identify() == fp.open_graph(np.array(RECORDS)).identify()
     np.save(tmp_path / "two.npy", np.array([[0, 1], [0, 2]]))
     square = fp.convert(tmp_path / "two.npy", tmp_path / "g.bin", layout="edge_index")
-    assert square.identify() == fp.open_edges(np.array([[0, 0], [1, 2]])).identify()
+    assert square.identify() == fp.open_graph(np.array([[0, 0], [1, 2]])).identify()
 
 
 @pytest.mark.parametrize(
@@ -262,9 +269,9 @@ def test_npy_input_of_either_layout(tmp_path):
         (
             "g.txt",
             PLAIN,
-            {"kind": "mixed"},
+            {"directedness": "mixed"},
             fp.ParameterError,
-            "kind: unknown value 'mixed'; valid are 'undirected'",
+            "directedness: unknown value 'mixed'; valid are 'undirected'",
         ),
         ("g.txt", PLAIN, {"dtype": "f32"}, fp.ParameterError, "dtype: unknown value 'f32'; valid are 'u32'"),
         ("g.txt", PLAIN, {"num_vertices": -1}, fp.ParameterError, "num_vertices: -1"),

@@ -46,7 +46,7 @@ def test_loops_and_repeated_pairs_are_dropped_with_notes(tmp_path, caplog):
     assert "1 loops are dropped" in caplog.messages
     assert "2 records are dropped that repeat a pair" in caplog.messages
     assert names(tmp_path) == ["g.bin", "out.bin", "out.bin.json"]
-    assert edges.identify() == fp.open_edges(np.array([[0, 1], [1, 2], [2, 0]])).identify()
+    assert edges.identify() == fp.open_graph(np.array([[0, 1], [1, 2], [2, 0]])).identify()
 
 
 @settings(max_examples=40)
@@ -81,19 +81,21 @@ def test_seeds_differ_and_none_is_0(tmp_path):
 
 
 def test_the_sidecar_of_the_source_is_used(tmp_path):
-    first = fp.convert(raw(tmp_path / "g.bin", RECORDS), tmp_path / "h.bin", num_vertices=9, kind="symmetric")
-    assert (first.num_vertices, first.kind) == (9, "symmetric")
+    first = fp.convert(
+        raw(tmp_path / "g.bin", RECORDS), tmp_path / "h.bin", num_vertices=9, directedness="symmetric"
+    )
+    assert (first.num_vertices, first.directedness) == (9, "symmetric")
     again = fp.convert(tmp_path / "h.bin", tmp_path / "i.bin", shuffle=True)
-    assert (again.num_vertices, again.kind) == (9, "symmetric")
+    assert (again.num_vertices, again.directedness) == (9, "symmetric")
     once = fp.convert(tmp_path / "h.bin", tmp_path / "i.bin", dedup=True)
-    assert (once.num_vertices, once.kind, once.num_edges) == (9, "undirected", 4)
-    said = fp.convert(tmp_path / "h.bin", tmp_path / "i.bin", num_vertices=20, kind="directed")
-    assert (said.num_vertices, said.kind) == (20, "directed")
+    assert (once.num_vertices, once.directedness, once.num_edges) == (9, "undirected", 4)
+    said = fp.convert(tmp_path / "h.bin", tmp_path / "i.bin", num_vertices=20, directedness="directed")
+    assert (said.num_vertices, said.directedness) == (20, "directed")
     assert fp.convert(tmp_path / "h.bin", tmp_path / "i.bin", relabel=True).num_vertices == 4
     with pytest.raises(
-        fp.ParameterError, match="kind: 'directed', but dedup keeps one record of both directions"
+        fp.ParameterError, match="directedness: 'directed', but dedup keeps one record of both directions"
     ):
-        fp.convert(tmp_path / "h.bin", tmp_path / "i.bin", dedup=True, kind="directed")
+        fp.convert(tmp_path / "h.bin", tmp_path / "i.bin", dedup=True, directedness="directed")
 
 
 # METIS.

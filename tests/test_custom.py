@@ -24,12 +24,12 @@ def test_the_function_sees_the_stream_in_order(graph, k, block, passes):
         return records.sum(axis=1) % k
 
     made = fp.custom(
-        fp.open_edges(edges, num_vertices=n), k, partitioner, mode="edge", block=block, passes=passes
+        fp.open_graph(edges, num_vertices=n), k, partitioner, of="edges", block=block, passes=passes
     )
     assert seen == edges.tolist() * passes
     assert made.assignment.tolist() == (edges.sum(axis=1) % k).tolist()
     assert made.algorithm == "partitioner"
-    assert fp.evaluate(fp.open_edges(edges, num_vertices=n), made).totals["k"].item() == k
+    assert fp.evaluate(fp.open_graph(edges, num_vertices=n), made).summary["k"].item() == k
 
 
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
@@ -37,7 +37,7 @@ def test_the_function_sees_the_stream_in_order(graph, k, block, passes):
 def test_vertices_never_named_level_the_parts(graph, k):
     n, edges = graph
     made = fp.custom(
-        fp.open_edges(edges, num_vertices=n), k, lambda records: (records[:, 0], records[:, 0] % k)
+        fp.open_graph(edges, num_vertices=n), k, lambda records: (records[:, 0], records[:, 0] % k)
     )
     named = set(edges[:, 0].tolist())
     loads = [sum(v % k == part for v in named) for part in range(k)]
@@ -58,31 +58,31 @@ def test_a_vertex_named_again_moves():
 
 def test_an_array_knows_its_graph(tmp_path):
     made = fp.custom(RING, 2, [0, 0, 0, 1, 1, 1], balance=1.0, name="mine")
-    assert (made.algorithm, made.cap, made.checksum) == ("mine", 3, fp.open_edges(RING).identify()[1])
-    made.save(tmp_path / "parts", edges=RING)
-    assert fp.load(tmp_path / "parts", edges=RING).algorithm == "mine"
+    assert (made.algorithm, made.cap, made.checksum) == ("mine", 3, fp.open_graph(RING).identify()[1])
+    made.save(tmp_path / "parts", graph=RING)
+    assert fp.open_partition(tmp_path / "parts", graph=RING).algorithm == "mine"
     with pytest.raises(fp.GraphFormatError, match="another graph"):
         fp.evaluate(RING[:, ::-1].copy(), made)
 
 
 @pytest.mark.parametrize(
-    ("answer", "mode", "error", "match"),
+    ("answer", "of", "error", "match"),
     [
-        (lambda r: r[:, 0], "edge", fp.ParameterError, r"record 2 got part 2, outside 0\.\.1"),
-        (lambda r: r[1:, 0] % 2, "edge", fp.ParameterError, "5 parts for the 6 records from record 0 on"),
-        (lambda r: r / 2, "edge", TypeError, "float64 of shape"),
-        (lambda r: None, "edge", TypeError, "object"),
-        (lambda r: r[:, 0], "vertex", TypeError, r"expected a pair \(vertices, parts\), or None"),
-        (lambda r: (r[:, 0] + 1, r[:, 0] % 2), "vertex", fp.ParameterError, r"a vertex outside 0\.\.5"),
-        (lambda r: (r[:, 0], -r[:, 0].astype(int)), "vertex", fp.ParameterError, "vertex 1 got part -1"),
-        (lambda r: (r[:, 0], [0]), "vertex", fp.ParameterError, "6 vertices with 1 parts"),
-        ([0, 1], "vertex", fp.ParameterError, "2 parts for 6 items; give one per vertex"),
-        ([0, 1, 2, 0, 0, 0], "edge", fp.ParameterError, "record 2 has part 2"),
+        (lambda r: r[:, 0], "edges", fp.ParameterError, r"record 2 got part 2, outside 0\.\.1"),
+        (lambda r: r[1:, 0] % 2, "edges", fp.ParameterError, "5 parts for the 6 records from record 0 on"),
+        (lambda r: r / 2, "edges", TypeError, "float64 of shape"),
+        (lambda r: None, "edges", TypeError, "object"),
+        (lambda r: r[:, 0], "vertices", TypeError, r"expected a pair \(vertices, parts\), or None"),
+        (lambda r: (r[:, 0] + 1, r[:, 0] % 2), "vertices", fp.ParameterError, r"a vertex outside 0\.\.5"),
+        (lambda r: (r[:, 0], -r[:, 0].astype(int)), "vertices", fp.ParameterError, "vertex 1 got part -1"),
+        (lambda r: (r[:, 0], [0]), "vertices", fp.ParameterError, "6 vertices with 1 parts"),
+        ([0, 1], "vertices", fp.ParameterError, "2 parts for 6 items; give one per vertex"),
+        ([0, 1, 2, 0, 0, 0], "edges", fp.ParameterError, "record 2 has part 2"),
     ],
 )
-def test_answers_are_checked(answer, mode, error, match):
+def test_answers_are_checked(answer, of, error, match):
     with pytest.raises(error, match=match):
-        fp.custom(RING, 2, answer, mode=mode)
+        fp.custom(RING, 2, answer, of=of)
 
 
 def test_a_cap_that_is_broken_is_named():
@@ -107,4 +107,4 @@ def test_a_file_that_changes_is_noticed(tmp_path):
         return records[:, 0] % 2
 
     with pytest.raises(fp.EdgeFileChangedError):
-        fp.custom(fp.open_edges(file), 2, meddling, mode="edge", block=2)
+        fp.custom(fp.open_graph(file), 2, meddling, of="edges", block=2)

@@ -69,9 +69,9 @@ def identities(edges, n, sources):
     records = edges.tolist()
     loops = sum(u == v for u, v in records)
     degrees = oracles.degrees(n, records)
-    expected = fp.open_edges(edges, num_vertices=n).identify()
+    expected = fp.open_graph(edges, num_vertices=n).identify()
     for name, source, options in sources:
-        opened = fp.open_edges(source, num_vertices=n, **options)
+        opened = fp.open_graph(source, num_vertices=n, **options)
         assert (opened.num_vertices, opened.num_edges) == (n, len(edges)), name
         assert opened.identify() == expected, name
         assert expected[0] == loops
@@ -97,7 +97,7 @@ def test_file_forms_give_the_same_partition(tmp_path):
     edges = np.random.default_rng(4).integers(0, 60, (300, 2), dtype=np.uint32)
     expected = fp.spring(edges, k=4, batch=1).assignment
     for name, source, options in [*files(edges, tmp_path), *arrays(edges)]:
-        opened = fp.open_edges(source, num_vertices=60, **options)
+        opened = fp.open_graph(source, num_vertices=60, **options)
         assert (fp.spring(opened, k=4, batch=1).assignment == expected).all(), name
 
 
@@ -105,11 +105,11 @@ def test_files_of_more_than_one_block_agree_with_arrays(tmp_path):
     edges = np.random.default_rng(5).integers(0, 5000, (150_000, 2), dtype=np.uint32)
     np.save(tmp_path / "rows.npy", edges)
     np.save(tmp_path / "columns.npy", edges.T.astype(">i8"))
-    identity = fp.open_edges(edges).identify()
+    identity = fp.open_graph(edges).identify()
     for io in ("mmap", "read"):
-        assert fp.open_edges(raw(tmp_path / "g.bin", edges), io=io).identify() == identity
-        assert fp.open_edges(tmp_path / "rows.npy", io=io).identify() == identity
-        assert fp.open_edges(tmp_path / "columns.npy", io=io).identify() == identity
+        assert fp.open_graph(raw(tmp_path / "g.bin", edges), io=io).identify() == identity
+        assert fp.open_graph(tmp_path / "rows.npy", io=io).identify() == identity
+        assert fp.open_graph(tmp_path / "columns.npy", io=io).identify() == identity
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
@@ -121,36 +121,36 @@ def test_torch_edge_index_agrees(dtype):
     rows = torch.tensor(edges, dtype=torch.int64)
     identities(edges.astype(np.uint32), 9, [("rows", rows, {"layout": "rows"}), ("transposed", rows.T, {})])
     square = torch.tensor([[0, 1], [2, 3]])
-    assert fp.open_edges(square).degrees().tolist() == [1, 1, 1, 1]
-    assert fp.open_edges(square).identify() == fp.open_edges(np.array([[0, 2], [1, 3]])).identify()
+    assert fp.open_graph(square).degrees().tolist() == [1, 1, 1, 1]
+    assert fp.open_graph(square).identify() == fp.open_graph(np.array([[0, 2], [1, 3]])).identify()
 
 
 def test_a_square_array_is_read_by_rows_unless_told():
     square = np.array([[0, 1], [0, 2]])
-    assert fp.open_edges(square).degrees().tolist() == [2, 1, 1]
-    assert fp.open_edges(square, layout="edge_index").degrees().tolist() == [0, 1, 1]
+    assert fp.open_graph(square).degrees().tolist() == [2, 1, 1]
+    assert fp.open_graph(square, layout="edge_index").degrees().tolist() == [0, 1, 1]
     wide = np.array([[0, 1, 2], [1, 2, 0]])
-    assert fp.open_edges(wide).num_edges == 3
+    assert fp.open_graph(wide).num_edges == 3
 
 
 def test_an_array_is_kept_alive():
-    edges = fp.open_edges(np.repeat(TRIANGLE, 10_000, axis=0).astype(np.int64))
+    edges = fp.open_graph(np.repeat(TRIANGLE, 10_000, axis=0).astype(np.int64))
     gc.collect()
     np.ones(60_000, np.int64)  # would be where the array was
     assert edges.degrees().tolist() == [20_000] * 3
 
 
 def test_edges_describe_themselves(graph):
-    edges = fp.open_edges(graph, kind="directed")
-    assert (edges.kind, edges.path, edges.dtype) == ("directed", graph, "u32")
-    assert repr(edges) == f"<Edges {str(graph)!r}: n=3, m=3, directed>"
-    assert fp.open_edges(edges) is edges
-    array = fp.open_edges(TRIANGLE)
-    assert (array.kind, array.path, array.dtype, array.notes) == ("undirected", None, None, ())
+    edges = fp.open_graph(graph, directedness="directed")
+    assert (edges.directedness, edges.path, edges.dtype) == ("directed", graph, "u32")
+    assert repr(edges) == f"<Graph {str(graph)!r}: n=3, m=3, directed>"
+    assert fp.open_graph(edges) is edges
+    array = fp.open_graph(TRIANGLE)
+    assert (array.directedness, array.path, array.dtype, array.notes) == ("undirected", None, None, ())
 
 
 def test_degrees_are_read_only():
-    degrees = fp.open_edges(TRIANGLE).degrees()
+    degrees = fp.open_graph(TRIANGLE).degrees()
     assert degrees.dtype == np.uint32
     with pytest.raises(ValueError, match="read-only"):
         degrees[0] = 7
@@ -163,10 +163,10 @@ def test_more_than_2_to_the_32_records(tmp_path):
     m = 2**32 + 1
     with open(tmp_path / "g.bin", "wb") as file:
         file.truncate(8 * m)
-    edges = fp.open_edges(tmp_path / "g.bin", dtype="u32", io="read")
+    edges = fp.open_graph(tmp_path / "g.bin", dtype="u32", io="read")
     assert (edges.num_vertices, edges.num_edges) == (1, m)
     part = fp.spring(edges, k=1)
-    assert (part.m, part.loops, part.assignment.tolist()) == (m, m, [0])
+    assert (part.num_edges, part.loops, part.assignment.tolist()) == (m, m, [0])
 
 
 # The number of vertices.
@@ -174,7 +174,7 @@ def test_more_than_2_to_the_32_records(tmp_path):
 
 def test_without_a_word_n_is_the_largest_id_plus_1_with_a_note(graph, caplog):
     with caplog.at_level(logging.INFO, "fastpart"):
-        edges = fp.open_edges(graph)
+        edges = fp.open_graph(graph)
     assert edges.num_vertices == 3
     assert len(edges.notes) == 1
     assert "n = 3, the largest id + 1; isolated vertices behind it are unknown" in edges.notes[0]
@@ -184,15 +184,15 @@ def test_without_a_word_n_is_the_largest_id_plus_1_with_a_note(graph, caplog):
 @pytest.mark.parametrize("source", ["file", "array"])
 def test_num_vertices_adds_isolated_vertices_and_bounds_ids(graph, source):
     source = graph if source == "file" else TRIANGLE
-    edges = fp.open_edges(source, num_vertices=5)
+    edges = fp.open_graph(source, num_vertices=5)
     assert edges.notes == ()
     assert edges.degrees().tolist() == [2, 2, 2, 0, 0]
     with pytest.raises(
         fp.GraphFormatError, match=r"record 1 holds the id 2, outside 0\.\.2; pass num_vertices=3"
     ):
-        fp.open_edges(source, num_vertices=2).degrees()
+        fp.open_graph(source, num_vertices=2).degrees()
     with pytest.raises(fp.GraphFormatError, match=r"record 0 holds the id 0, outside 0\.\.0"):
-        fp.open_edges(source, num_vertices=0).degrees()
+        fp.open_graph(source, num_vertices=0).degrees()
 
 
 @pytest.mark.parametrize("name", ["num_vertices", "max_vertices"])
@@ -208,7 +208,7 @@ def test_num_vertices_adds_isolated_vertices_and_bounds_ids(graph, source):
 )
 def test_numbers_of_vertices_that_are_refused(name, value, error):
     with pytest.raises(error, match=f"{name}: "):
-        fp.open_edges(TRIANGLE, **{name: value})
+        fp.open_graph(TRIANGLE, **{name: value})
 
 
 # 11
@@ -218,10 +218,10 @@ def test_huge_ids_are_refused_before_allocation(tmp_path, source):
     source = raw(tmp_path / "g.bin", records) if source == "file" else records
     said = r"max id 4294967294 implies 4294967295 vertices and 137\.4 GB of state"
     with pytest.raises(fp.GraphFormatError, match=rf"{said}.*--relabel.*max_vertices=4294967295"):
-        fp.open_edges(source)
+        fp.open_graph(source)
     with pytest.raises(fp.GraphFormatError, match=rf"{said}; max_vertices is 9; raise it"):
-        fp.open_edges(source, max_vertices=9)
-    edges = fp.open_edges(source, max_vertices=2**32 - 1)
+        fp.open_graph(source, max_vertices=9)
+    edges = fp.open_graph(source, max_vertices=2**32 - 1)
     assert edges.num_vertices == 2**32 - 1
     with pytest.raises(
         fp.MemoryBudgetError, match=r"spring on 4294967295 vertices.* needs 137\.4 GB.*1\.1 GB"
@@ -237,15 +237,15 @@ def test_the_largest_u32_is_no_id(tmp_path):
     with pytest.raises(
         fp.GraphFormatError, match=r"record 0 holds the id 4294967295.*up to 2\^32 - 2; relabel"
     ):
-        fp.open_edges(path)
+        fp.open_graph(path)
 
 
 def test_max_vertices_admits_and_refuses():
-    assert fp.open_edges(TRIANGLE, max_vertices=3).num_vertices == 3
+    assert fp.open_graph(TRIANGLE, max_vertices=3).num_vertices == 3
     with pytest.raises(
         fp.GraphFormatError, match=r"max id 2 implies 3 vertices.*max_vertices is 2; raise it"
     ):
-        fp.open_edges(TRIANGLE, max_vertices=2)
+        fp.open_graph(TRIANGLE, max_vertices=2)
 
 
 # Arrays.
@@ -259,15 +259,15 @@ def test_max_vertices_admits_and_refuses():
 def test_arrays_of_other_types_are_refused(dtype, order):
     array = np.zeros((3, 2), dtype=dtype, order=order)
     with pytest.raises(TypeError, match=r"edges of dtype .*ids are uint32, int32, uint64 or int64.*astype"):
-        fp.open_edges(array)
+        fp.open_graph(array)
 
 
 # 27
 @pytest.mark.parametrize("shape", [(), (6,), (3, 3), (1, 3, 2), (0, 0), (2, 3, 2)])
 @pytest.mark.parametrize("layout", [None, "rows", "edge_index"])
 def test_arrays_of_other_shapes_are_refused(shape, layout):
-    with pytest.raises(TypeError, match=r"edges: an array of shape .*edges have shape \("):
-        fp.open_edges(np.zeros(shape, np.uint32), layout=layout)
+    with pytest.raises(TypeError, match=r"graph: an array of shape .*edges have shape \("):
+        fp.open_graph(np.zeros(shape, np.uint32), layout=layout)
 
 
 # 27
@@ -287,16 +287,16 @@ def test_arrays_of_other_shapes_are_refused(shape, layout):
 )
 def test_objects_that_hold_no_edges_are_refused(source, text):
     with pytest.raises(TypeError, match=text):
-        fp.open_edges(source)
+        fp.open_graph(source)
 
 
 def test_dtype_is_for_files():
     with pytest.raises(fp.ParameterError, match="dtype: is for raw files"):
-        fp.open_edges(TRIANGLE, dtype="u32")
+        fp.open_graph(TRIANGLE, dtype="u32")
 
 
 @pytest.mark.parametrize("layout", ["rows", "edge_index"])
 def test_broadcast_arrays_are_read_as_they_look(layout):
     rows = np.broadcast_to(np.array([3, 1], np.int64), (5, 2))
-    edges = fp.open_edges(rows if layout == "rows" else rows.T, layout=layout)
+    edges = fp.open_graph(rows if layout == "rows" else rows.T, layout=layout)
     assert edges.degrees().tolist() == [0, 5, 0, 5]

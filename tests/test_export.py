@@ -72,7 +72,7 @@ def test_text_moves_with_its_links(tmp_path, parts):
 def test_edge_partitions_are_refused(tmp_path, system):
     fp.EdgePartition([0, 1, 0], k=2).save(tmp_path / "part.npy")
     with pytest.raises(
-        fp.ParameterError, match=r"src: .*part\.npy is an edge partition, and (DGL|PyG) wants"
+        fp.ParameterError, match=r"source: .*part\.npy is an edge partition, and (DGL|PyG) wants"
     ):
         export(system, tmp_path / "part.npy", tmp_path / "out")
     assert names(tmp_path) == ["part.npy"]
@@ -87,7 +87,7 @@ def test_partitions_without_halo_are_refused(tmp_path, system):
         export(system, folder, tmp_path / "out")
     for name in ("bare", "part.npy"):
         fp.VertexPartition([0, 1], k=2).save(tmp_path / name)
-        with pytest.raises(fp.ParameterError, match=rf"{name} holds no edges; .*part\.save\(DIR, edges="):
+        with pytest.raises(fp.ParameterError, match=rf"{name} holds no edges; .*p\.save\(DIR, graph="):
             export(system, tmp_path / name, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -96,7 +96,7 @@ def test_partitions_without_halo_are_refused(tmp_path, system):
 def test_missing_sources_are_named(tmp_path, system):
     with pytest.raises(FileNotFoundError, match="absent"):
         export(system, tmp_path / "absent", tmp_path / "out")
-    with pytest.raises(TypeError, match="src: expected a path"):
+    with pytest.raises(TypeError, match="source: expected a path"):
         export(system, None, tmp_path / "out")
 
 
@@ -151,7 +151,7 @@ def test_text_is_replaced(tmp_path, parts):
 def test_the_input_is_never_the_output(tmp_path, parts, system, target):
     (tmp_path / "link").symlink_to("parts")
     before = names(parts)
-    with pytest.raises(fp.ParameterError, match=r"dst: .* is the input, or around it, or in it"):
+    with pytest.raises(fp.ParameterError, match=r"out: .* is the input, or around it, or in it"):
         export(system, parts, tmp_path / target)
     assert names(parts) == before
 
@@ -210,9 +210,9 @@ def test_the_verb(tmp_path, parts, capsys):
         (["text", "parts", "out", "--graph-name", "g"], 2, "--graph-name: belongs to `export dgl`"),
         (["dgl", "parts", "out", "--graph-name", "a/b"], 2, "graph_name: 'a/b'; use up to"),
         (["xml", "parts", "out"], 2, "invalid choice: 'xml'"),
-        (["text", "parts"], 2, "required: DST"),
+        (["text", "parts"], 2, "required: OUT"),
         (["text", "parts", "out", "more"], 2, "unknown argument 'more'"),
-        (["text", "parts", "parts"], 2, "dst: parts is the input"),
+        (["text", "parts", "parts"], 2, "out: parts is the input"),
         (["text", "absent", "out"], 1, "absent: No such file"),
         (["text", "parts", "absent/out"], 1, "absent: the folder of the output does not exist"),
         (["dgl", "parts", "out", "--memory-limit", "100"], 1, "the budget is 100"),

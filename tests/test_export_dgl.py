@@ -123,7 +123,7 @@ def test_a_real_graph(tmp_path, datasets):
     part = fp.spring(edges, k=4)
     part.save(
         tmp_path / "parts",
-        edges=edges,
+        graph=edges,
         labels=datasets / "cora.labels.npy",
         splits=datasets / "cora.split.npz",
     )
@@ -182,7 +182,7 @@ def test_unmodified_dgl_samples_from_it(tmp_path):
 def test_features_keep_their_type(tmp_path, dtype):
     rows = np.array([[0, 1], [1, 1]]).astype(dtype)
     part = fp.VertexPartition([1, 0], k=2)
-    part.save(tmp_path / "parts", edges=np.array([[0, 1]]), features=rows)
+    part.save(tmp_path / "parts", graph=np.array([[0, 1]]), features=rows)
     config = fp.export.dgl(tmp_path / "parts", tmp_path / "dgl")
     found = partition.load_partition_feats(str(config), 1)[0]["_N/feat"]
     assert found.dtype == getattr(torch, "uint8" if dtype == "bool" else dtype)
@@ -191,7 +191,7 @@ def test_features_keep_their_type(tmp_path, dtype):
 
 def test_types_that_torch_lacks_are_refused(tmp_path):
     part = fp.VertexPartition([0, 0], k=1)
-    part.save(tmp_path / "parts", edges=np.array([[0, 1]]), features=np.zeros((2, 1), np.uint16))
+    part.save(tmp_path / "parts", graph=np.array([[0, 1]]), features=np.zeros((2, 1), np.uint16))
     for function in (fp.export.dgl, fp.export.pyg):
         with pytest.raises(fp.ParameterError, match=r"features of .*parts are uint16, which torch .*float32"):
             function(tmp_path / "parts", tmp_path / "out")
@@ -273,7 +273,7 @@ def test_names_of_any_kind(tmp_path):
     odd = tmp_path / "a b\n%é"
     check(fp.export.dgl(tmp_path / "parts", odd), triangles())
     latin = os.fsencode(tmp_path) + b"/\xff"
-    with pytest.raises(fp.ParameterError, match=r"dst: .* is not UTF-8, and DGL opens no such path"):
+    with pytest.raises(fp.ParameterError, match=r"out: .* is not UTF-8, and DGL opens no such path"):
         fp.export.dgl(tmp_path / "parts", latin)
     assert {path.name for path in tmp_path.iterdir()} == {"parts", odd.name}
 

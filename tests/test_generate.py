@@ -20,19 +20,24 @@ def records(path):
 
 def test_rmat_writes_edges_and_a_sidecar(tmp_path):
     edges = rmat(tmp_path / "g.bin", n=1000, m=5000)
-    assert (edges.num_vertices, edges.num_edges, edges.kind, edges.notes) == (1000, 5000, "undirected", ())
+    assert (edges.num_vertices, edges.num_edges, edges.directedness, edges.notes) == (
+        1000,
+        5000,
+        "undirected",
+        (),
+    )
     assert sorted(everything(tmp_path)) == ["g.bin", "g.bin.json"]
     array = records(tmp_path / "g.bin")
     assert array.shape == (5000, 2)
     assert array.max() < 1000
-    checksum = fp.open_edges(array).identify()[1]
+    checksum = fp.open_graph(array).identify()[1]
     sidecar = json.loads((tmp_path / "g.bin.json").read_text())
     expected = {
         "fastpart": 1,
         "dtype": "u32",
         "n": 1000,
         "m": 5000,
-        "kind": "undirected",
+        "directedness": "undirected",
         "checksum": checksum,
     }
     assert sidecar == expected
@@ -58,7 +63,7 @@ def test_grid_has_the_degrees_of_one(tmp_path):
     assert (edges.num_vertices, edges.num_edges) == (1200, 30 * 39 + 40 * 29)
     assert np.bincount(edges.degrees()).tolist() == [0, 0, 4, 2 * 28 + 2 * 38, 28 * 38]
     halves = np.arange(1200) // 600
-    assert fp.evaluate(edges, halves).totals["cut_ratio"][0] == 40 / edges.num_edges
+    assert fp.evaluate(edges, halves).summary["cut_ratio"][0] == 40 / edges.num_edges
     for rows, columns in [(0, 0), (0, 7), (7, 0), (1, 1)]:
         small = grid(tmp_path / "small.bin", rows=rows, columns=columns)
         assert (small.num_vertices, small.num_edges) == (rows * columns, 0)
@@ -97,7 +102,7 @@ def test_planted_writes_labels_splits_and_features_beside(tmp_path):
         assert [len(split[name]) / 600 for name in split] == pytest.approx([0.6, 0.2, 0.2], abs=0.06)
     # What lies beside is what evaluate takes.
     beside = {"labels": tmp_path / "g.bin.labels.npy", "splits": tmp_path / "g.bin.split.npz"}
-    totals = fp.evaluate(edges, fp.VertexPartition(labels, 5), **beside).totals
+    totals = fp.evaluate(edges, fp.VertexPartition(labels, 5), **beside).summary
     assert totals["label_skew"][0] == pytest.approx(0.8)
     assert totals["train_balance"][0] < 1.3
 
@@ -112,9 +117,9 @@ def test_planted_communities_cut_few_edges(tmp_path):
     edges = planted(tmp_path / "g.bin", n=2000, m=40_000, classes=4, seed=5)
     labels = np.load(tmp_path / "g.bin.labels.npy")
     # Four of five records stay inside; of the others a quarter does by chance.
-    true = fp.evaluate(edges, labels).totals["cut_ratio"][0]
+    true = fp.evaluate(edges, labels).summary["cut_ratio"][0]
     assert true == pytest.approx(0.2 * 3 / 4, abs=0.01)
-    shuffled = fp.evaluate(edges, np.random.default_rng(0).permutation(labels)).totals["cut_ratio"][0]
+    shuffled = fp.evaluate(edges, np.random.default_rng(0).permutation(labels)).summary["cut_ratio"][0]
     assert shuffled == pytest.approx(3 / 4, abs=0.02)
     assert fp.info(edges)["degrees"]["max"] > 4 * 40
 

@@ -38,7 +38,7 @@ pytestmark = [
 def test_as_defined_but_for_what_is_done_in_memory(graph, k, chunk, passes, rule, balance, seed):
     n, edges = graph
     options = {"refine": rule != "frozen", "faithful": rule == "faithful", "order": "file"}
-    opened = fp.open_edges(edges, num_vertices=n)
+    opened = fp.open_graph(edges, num_vertices=n)
     made = fp.grem(opened, k, chunk=chunk, passes=passes, balance=balance, seed=seed, **options)
     assert made.assignment.tolist() == oracle(n, edges, k, chunk, passes, rule, balance, seed)
 
@@ -55,7 +55,7 @@ def test_as_defined_but_for_what_is_done_in_memory(graph, k, chunk, passes, rule
 )
 def test_caps_hold_and_threads_change_nothing(graph, k, chunk, balance, refine, order, seed):
     n, edges = graph
-    opened = fp.open_edges(edges, num_vertices=n)
+    opened = fp.open_graph(edges, num_vertices=n)
     options = {"chunk": chunk, "balance": balance, "refine": refine, "order": order, "seed": seed}
     made = fp.grem(opened, k, threads=1, **options)
     assert made.cap == math.ceil(min(balance, k) * n / k)
@@ -70,7 +70,7 @@ def test_caps_hold_and_threads_change_nothing(graph, k, chunk, balance, refine, 
 @given(edge_lists(max_n=40, max_m=120), st.integers(1, 24), st.sampled_from([0.01, 0.1, 1.0, 7]))
 def test_faithful_places_every_vertex(graph, k, chunk):
     n, edges = graph
-    made = fp.grem(fp.open_edges(edges, num_vertices=n), k, chunk=chunk, faithful=True)
+    made = fp.grem(fp.open_graph(edges, num_vertices=n), k, chunk=chunk, faithful=True)
     assert made.cap is None
     assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
 
@@ -80,8 +80,8 @@ def test_same_whatever_the_threads_and_the_input(rmat, tmp_path):
     n, expected = rmat.num_vertices, fp.grem(rmat, 7, threads=1)
     for edges in (
         rmat,
-        fp.open_edges(rmat.path, num_vertices=n, io="read"),
-        fp.open_edges(records, num_vertices=n),
+        fp.open_graph(rmat.path, num_vertices=n, io="read"),
+        fp.open_graph(records, num_vertices=n),
     ):
         for threads in (1, 2, 8):
             made = fp.grem(edges, 7, threads=threads, tmp_dir=tmp_path)
@@ -107,11 +107,11 @@ def test_memory_never_chooses_the_chunk(rmat):
 
 def _graph(shared_data, name):
     meta = json.loads((shared_data / name / "meta.json").read_text())
-    return fp.open_edges(shared_data / name / "edges.npy", num_vertices=meta["n"])
+    return fp.open_graph(shared_data / name / "edges.npy", num_vertices=meta["n"])
 
 
 def _cut(edges, part):
-    return float(fp.evaluate(edges, part).totals["cut_ratio"][0])
+    return float(fp.evaluate(edges, part).summary["cut_ratio"][0])
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_expected_cut_is_equation_1(graph, chunk, refine, data):
         low, part = int(draws), draws - int(draws)
         wrong = (1 - part) * _wrong(k, k0, low) + (part * _wrong(k, k0, low + 1) if part else 0)
         expected += (k - k0) * (1 - wrong) + k0 * wrong
-    found = fp.expected_cut(fp.open_edges(edges, num_vertices=n), side, chunk, refine=refine)
+    found = fp.expected_cut(fp.open_graph(edges, num_vertices=n), side, chunk, refine=refine)
     assert found == pytest.approx(expected / max(1, 2 * len(plain)))
 
 

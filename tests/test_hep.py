@@ -13,7 +13,7 @@ STAR = np.array([[0, v] for v in range(1, 2001)] + [[v, v + 1] for v in range(1,
 
 def test_parameters_are_kept_and_every_record_has_one_part():
     part = fp.hep(STAR, 8, tau=3)
-    assert (part.kind, part.parameters) == ("edge", {"k": 8, "balance": 1.05, "tau": 3.0, "seed": 0})
+    assert (part.of, part.parameters) == ("edges", {"k": 8, "balance": 1.05, "tau": 3.0, "seed": 0})
     assert part.cap == -(-105 * len(STAR) // 800)
     assert (np.bincount(part.assignment, minlength=8) == part.loads).all()
     assert part.loads.max() <= part.cap

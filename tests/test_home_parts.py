@@ -28,12 +28,12 @@ def test_as_defined(graph, k, threads, data):
     n, edges = graph
     few = st.integers(0, min(k, 4) - 1) | st.integers(max(k - 2, 0), k - 1)
     parts = data.draw(st.lists(few, min_size=len(edges), max_size=len(edges)))
-    opened = fp.open_edges(edges, num_vertices=n)
+    opened = fp.open_graph(edges, num_vertices=n)
     made = fp.home_parts(opened, fp.EdgePartition(parts, k), threads=threads)
     assert made.assignment.tolist() == oracle(n, edges.tolist(), parts, k)
     assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
     assert (made.k, made.cap, made.algorithm) == (k, None, "user+home")
-    assert (made.n, made.m, made.checksum) == (n, len(edges), opened.identify()[1])
+    assert (made.num_vertices, made.num_edges, made.checksum) == (n, len(edges), opened.identify()[1])
 
 
 @pytest.mark.parametrize("k", [2, 32, 300, 70_000])
@@ -61,11 +61,11 @@ def test_halos_of_edge_partitions(datasets, tmp_path):
     by_vertex = fp.home_parts(edges, by_record)
     assert by_vertex.algorithm == "two_phase+home"
     assert by_vertex.parameters == by_record.parameters
-    totals = fp.evaluate(edges, by_vertex).totals
-    random = fp.evaluate(edges, fp.random(edges, 4)).totals
+    totals = fp.evaluate(edges, by_vertex).summary
+    random = fp.evaluate(edges, fp.random(edges, 4)).summary
     assert 1 <= totals["halo_rf"][0] < random["halo_rf"][0]
-    by_vertex.save(tmp_path / "parts", edges=edges)
-    loaded = fp.load(tmp_path / "parts", edges=edges)
+    by_vertex.save(tmp_path / "parts", graph=edges)
+    loaded = fp.open_partition(tmp_path / "parts", graph=edges)
     assert loaded.algorithm == "two_phase+home"
     assert np.array_equal(loaded.assignment, by_vertex.assignment)
     halo = sum(part.num_halo for part in loaded.parts)
@@ -82,4 +82,4 @@ def test_refusals():
         fp.home_parts(edges, fp.dbh(edges[::-1].copy(), 2))
     many = np.array([[v, v + 1] for v in range(1000)])
     with pytest.raises(fp.MemoryBudgetError, match="home parts of 1001 vertices"):
-        fp.home_parts(many, fp.random(many, 2, mode="edge"), memory_limit=10_000)
+        fp.home_parts(many, fp.random(many, 2, of="edges"), memory_limit=10_000)

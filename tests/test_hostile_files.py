@@ -38,7 +38,7 @@ def save(part, folder, name, **options):
 def test_hostile_arrays(tmp_path, array, text):
     np.save(tmp_path / "part.npy", array, allow_pickle=True)
     with pytest.raises(fp.GraphFormatError, match=rf"part\.npy: .*({text})"):
-        fp.load(tmp_path / "part.npy")
+        fp.open_partition(tmp_path / "part.npy")
 
 
 # 45
@@ -60,11 +60,11 @@ def test_headers_that_claim_too_much(tmp_path):
     ):
         path.write_bytes(content)
         with pytest.raises(fp.GraphFormatError, match=r"part\.npy: not a \.npy array of parts \(.+\)"):
-            fp.load(path)
+            fp.open_partition(path)
     np.savez(tmp_path / "archive", part=np.zeros(3))
     (tmp_path / "archive.npz").rename(path)
     with pytest.raises(fp.GraphFormatError, match="magic"):
-        fp.load(path)
+        fp.open_partition(path)
 
 
 # 45
@@ -86,7 +86,7 @@ def test_headers_that_claim_too_much(tmp_path):
 def test_hostile_text(tmp_path, text, named):
     (tmp_path / "part.txt").write_bytes(text)
     with pytest.raises(fp.GraphFormatError, match=rf"part\.txt: .*({named})"):
-        fp.load(tmp_path / "part.txt")
+        fp.open_partition(tmp_path / "part.txt")
 
 
 # 45
@@ -104,25 +104,25 @@ def test_hostile_text(tmp_path, text, named):
 def test_hostile_parquet(tmp_path, frame, text):
     frame.write_parquet(tmp_path / "part.parquet")
     with pytest.raises(fp.GraphFormatError, match=rf"part\.parquet: .*({text})"):
-        fp.load(tmp_path / "part.parquet")
+        fp.open_partition(tmp_path / "part.parquet")
 
 
 # 45
 @pytest.mark.parametrize(
-    "metadata", ["", "{", "[]", "3", "[" * 100_000, '{"schema": 2}', '{"schema": 1, "kind": "vertex"}']
+    "metadata", ["", "{", "[]", "3", "[" * 100_000, '{"schema": 2}', '{"schema": 1, "of": "vertices"}']
 )
 def test_hostile_metadata_of_parquet(tmp_path, metadata):
     pl.DataFrame({"part": [0, 1]}).write_parquet(tmp_path / "part.parquet", metadata={"fastpart": metadata})
     with pytest.raises(
         fp.GraphFormatError, match=r"part\.parquet: (not JSON|expected a JSON object|schema 2|k: )"
     ):
-        fp.load(tmp_path / "part.parquet")
+        fp.open_partition(tmp_path / "part.parquet")
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A partition directory of two triangles."""
-    return save(fp.spring(EDGES, k=2), tmp_path, "parts", edges=EDGES)
+    return save(fp.spring(EDGES, k=2), tmp_path, "parts", graph=EDGES)
 
 
 def change(folder, **fields):
@@ -137,10 +137,10 @@ def change(folder, **fields):
         ({"schema": 2}, r"schema 2; this fastpart \(.*\) reads schema 1"),
         ({"schema": None}, "schema None"),
         ({"schema": "1"}, "schema '1'"),
-        ({"kind": "hyper"}, "kind: unknown value 'hyper'; valid are 'vertex', 'edge'"),
-        ({"kind": ["vertex"]}, "kind: expected a string, got list"),
-        ({"kind": None}, "kind: expected a string"),
-        ({"kind": "edge"}, "assignment: 6 records, but the manifest says 8"),
+        ({"of": "hyper"}, "of: unknown value 'hyper'; valid are 'vertices', 'edges'"),
+        ({"of": ["vertices"]}, "of: expected a string, got list"),
+        ({"of": None}, "of: expected a string"),
+        ({"of": "edges"}, "assignment: 6 records, but the manifest says 8"),
         ({"k": 1}, r"assignment: vertex \d has part 1, outside 0\.\.0"),
         ({"k": 0}, "k: 0 is not between"),
         ({"k": 10**30}, "k: 10+ is not between"),
@@ -161,7 +161,7 @@ def change(folder, **fields):
 def test_hostile_manifests(folder, fields, text):
     change(folder, **fields)
     with pytest.raises(fp.GraphFormatError, match=rf"parts: {text}"):
-        fp.load(folder)
+        fp.open_partition(folder)
 
 
 # 45
@@ -173,7 +173,7 @@ def test_manifests_that_are_no_json_object(folder, content):
     with pytest.raises(
         fp.GraphFormatError, match=r"manifest\.json: (not JSON \(.+\)|expected a JSON object)"
     ):
-        fp.load(folder)
+        fp.open_partition(folder)
 
 
 # 45
@@ -185,7 +185,7 @@ def test_unknown_fields_and_files_are_tolerated_and_paths_not_followed(folder):
         input={"path": "/etc/passwd", "bytes": -1},
     )
     (folder / "more.npy").write_bytes(b"?")
-    part = fp.load(folder, edges=EDGES)
+    part = fp.open_partition(folder, graph=EDGES)
     assert (part.algorithm, part.assignment.tolist()) == ("spring", fp.spring(EDGES, k=2).assignment.tolist())
 
 
@@ -193,18 +193,18 @@ def test_unknown_fields_and_files_are_tolerated_and_paths_not_followed(folder):
 def test_a_manifest_with_another_checksum_is_refused(folder):
     change(folder, checksum="0" * 32)
     with pytest.raises(fp.GraphFormatError, match=r"another graph: its checksum is 0{32}"):
-        fp.load(folder, edges=EDGES)
+        fp.open_partition(folder, graph=EDGES)
 
 
 def test_incomplete_directories(folder):
     (folder / "assignment.npy").unlink()
     with pytest.raises(FileNotFoundError, match=r"assignment\.npy"):
-        fp.load(folder)
+        fp.open_partition(folder)
     (folder / "manifest.json").unlink()
     with pytest.raises(
         fp.GraphFormatError, match=r"parts: no manifest\.json in it; not a partition directory"
     ):
-        fp.load(folder)
+        fp.open_partition(folder)
 
 
 # 2, 45
@@ -213,7 +213,7 @@ def test_incomplete_directories(folder):
 def test_a_fifo_is_refused_without_blocking(tmp_path, name):
     os.mkfifo(tmp_path / name)
     with pytest.raises(fp.GraphFormatError, match=rf"{name}: not a regular file"):
-        fp.load(tmp_path / name)
+        fp.open_partition(tmp_path / name)
     with pytest.raises(fp.GraphFormatError, match=rf"{name}: not a regular file"):
         fp.evaluate(EDGES, [0] * 6, labels=tmp_path / name)
 
@@ -227,7 +227,7 @@ def test_a_fifo_in_a_directory_is_refused_without_blocking(folder, name, text):
     (folder / name).unlink()
     os.mkfifo(folder / name)
     with pytest.raises(fp.GraphFormatError, match=text):
-        fp.load(folder)
+        fp.open_partition(folder)
 
 
 # Fuzz: damaged files raise what is documented, and nothing else.
@@ -273,8 +273,8 @@ def damage(path, call, rounds=200):
 @pytest.mark.parametrize("name", ["part.npy", "part.txt", "part/manifest.json", "part/assignment.npy"])
 def test_fuzzed_partitions(tmp_path, name):
     part = fp.spring(fp.generate.rmat(tmp_path / "g.bin", n=300, m=900), k=7)
-    out = save(part, tmp_path, name.split("/")[0], edges=tmp_path / "g.bin")
-    refused, _ = damage(tmp_path / name, lambda: fp.load(out, edges=tmp_path / "g.bin"))
+    out = save(part, tmp_path, name.split("/")[0], graph=tmp_path / "g.bin")
+    refused, _ = damage(tmp_path / name, lambda: fp.open_partition(out, graph=tmp_path / "g.bin"))
     assert refused
 
 
@@ -287,7 +287,7 @@ def test_truncated_parquet(tmp_path):
         with pytest.raises(
             fp.GraphFormatError, match=r"part\.parquet: no Parquet file with a column 'part' \(.+\)"
         ):
-            fp.load(path)
+            fp.open_partition(path)
 
 
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
@@ -355,8 +355,8 @@ def test_labels_and_splits_without_memory_for_them_are_not_called_damaged(tmp_pa
 
 def test_a_part_without_memory_for_it_is_not_called_damaged(tmp_path, monkeypatch):
     graph = np.array([[0, 1], [1, 2]], np.uint32)
-    fp.VertexPartition([0, 0, 1], 2).save(tmp_path / "parts", edges=graph)
-    part = fp.load(tmp_path / "parts").parts[0]
+    fp.VertexPartition([0, 0, 1], 2).save(tmp_path / "parts", graph=graph)
+    part = fp.open_partition(tmp_path / "parts").parts[0]
 
     def refused(*_, **__):
         raise MemoryError("no room")

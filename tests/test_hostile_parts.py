@@ -27,7 +27,7 @@ def look(part, name):
 
 def everything(part):
     """Ask for all that a part has."""
-    kind = "vertex" if isinstance(part, fp.parts.VertexPart) else "edge"
+    kind = "vertex" if isinstance(part, fp.parts.VertexPartData) else "edge"
     part.in_edges()
     return [look(part, name) for name in ARRAYS[kind].split()]
 
@@ -43,14 +43,14 @@ def folder(request, tmp_path):
     )
     part.save(
         tmp_path / "parts",
-        edges=EDGES,
+        graph=EDGES,
         features=np.eye(6, dtype=np.float32),
         labels=np.arange(6),
         splits={"train": [0, 4]},
         edge_features=np.arange(9.0),
         **({"halo_features": True} if vertex else {}),
     )
-    everything(fp.load(tmp_path / "parts").parts[0])
+    everything(fp.open_partition(tmp_path / "parts").parts[0])
     return tmp_path / "parts"
 
 
@@ -60,8 +60,8 @@ def names(folder):
 
 def refuse(folder, name, text):
     with pytest.raises(fp.GraphFormatError, match=rf"part-00000/{name}\.npy: {text}"):
-        everything(fp.load(folder).parts[0])
-    everything(fp.load(folder).parts[1])
+        everything(fp.open_partition(folder).parts[0])
+    everything(fp.open_partition(folder).parts[1])
 
 
 def change(file, **fields):
@@ -116,7 +116,7 @@ def test_damaged_arrays(folder):
         refuse(folder, name, "missing; the partition directory is not complete")
         os.mkfifo(file)
         with pytest.raises(fp.GraphFormatError, match=rf"{name}\.npy: not a regular file"):
-            everything(fp.load(folder).parts[0])
+            everything(fp.open_partition(folder).parts[0])
         file.unlink()
         file.write_bytes(before)
 
@@ -166,7 +166,7 @@ def test_lists_for_peers_of_another_content(folder, name):
 def test_hostile_sizes(folder, fields, text):
     change(folder / "part-00000" / "part.json", **fields)
     with pytest.raises(fp.GraphFormatError, match=rf"part-00000/part\.json: {text}"):
-        fp.load(folder).parts[0]
+        fp.open_partition(folder).parts[0]
 
 
 VERTEX_SIZES = [
@@ -185,7 +185,7 @@ EDGE_SIZES = [{"num_roots": 0}, {"num_send": 9}, {"num_roots": "absent"}]
 def test_hostile_sizes_of_one_kind(folder, fields):
     change(folder / "part-00000" / "part.json", **fields)
     with pytest.raises(fp.GraphFormatError, match=r"part-00000/part\.json: "):
-        fp.load(folder).parts[0]
+        fp.open_partition(folder).parts[0]
 
 
 # 45
@@ -194,10 +194,10 @@ def test_hostile_text_of_sizes(folder):
     for text in ("", "{", "[]", "3", "[" * 100_000, "\x00"):
         file.write_text(text)
         with pytest.raises(fp.GraphFormatError, match=r"part\.json: (not JSON|expected a JSON object)"):
-            fp.load(folder).parts[0]
+            fp.open_partition(folder).parts[0]
     file.unlink()
     with pytest.raises(fp.GraphFormatError, match=r"part\.json: missing"):
-        fp.load(folder).parts[0]
+        fp.open_partition(folder).parts[0]
 
 
 # 45
@@ -221,15 +221,15 @@ def test_hostile_text_of_sizes(folder):
 def test_hostile_descriptions(folder, stated):
     change(folder / "manifest.json", features=stated)
     with pytest.raises(fp.GraphFormatError, match=r"manifest\.json: features: "):
-        _ = fp.load(folder).parts[0].features
+        _ = fp.open_partition(folder).parts[0].features
     change(folder / "manifest.json", features={"dtype": "float64", "shape": [6]})
     with pytest.raises(
         fp.GraphFormatError, match=r"features\.npy: float32 of shape .*; expected float64 of shape"
     ):
-        _ = fp.load(folder).parts[0].features
+        _ = fp.open_partition(folder).parts[0].features
     change(folder / "manifest.json", splits=3)
     with pytest.raises(fp.GraphFormatError, match=r"manifest\.json: splits: "):
-        _ = fp.load(folder).parts[0].train
+        _ = fp.open_partition(folder).parts[0].train
 
 
 # 45
@@ -241,7 +241,7 @@ def test_links_that_lead_out(folder, tmp_path):
     with pytest.raises(
         fp.GraphFormatError, match=r"part-00000/part\.json: leads out of the partition directory"
     ):
-        fp.load(folder).parts[0]
+        fp.open_partition(folder).parts[0]
     first.unlink()
     shutil.move(tmp_path / "first", first)
     for name in names(folder):
@@ -255,19 +255,19 @@ def test_links_that_lead_out(folder, tmp_path):
     (tmp_path / "alias").symlink_to(folder)
     (first / "degree.npy").rename(first / "moved.npy")
     (first / "degree.npy").symlink_to("moved.npy")
-    everything(fp.load(tmp_path / "alias").parts[0])
+    everything(fp.open_partition(tmp_path / "alias").parts[0])
 
 
 # 45
 def test_names_in_the_manifest_are_not_followed(folder, tmp_path):
     change(folder / "manifest.json", splits=["train", "../../secret"], parts=["/etc"], more={"path": "../.."})
-    for part in fp.load(folder).parts:
+    for part in fp.open_partition(folder).parts:
         everything(part)
 
 
 def test_a_directory_that_lacks_a_part(folder):
     shutil.rmtree(folder / "part-00001")
-    parts = fp.load(folder).parts
+    parts = fp.open_partition(folder).parts
     everything(parts[0])
     with pytest.raises(fp.GraphFormatError, match=r"part-00001/part\.json: missing"):
         parts[1]

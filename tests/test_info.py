@@ -17,21 +17,21 @@ from strategies import edge_lists, raw
 @given(edge_lists(12, 40))
 def test_facts_equal_the_definitions(graph):
     n, edges = graph
-    opened = fp.open_edges(edges, num_vertices=n, kind="directed")
+    opened = fp.open_graph(edges, num_vertices=n, directedness="directed")
     degrees = oracles.degrees(n, edges.tolist())
     facts = fp.info(opened)
     assert list(facts) == [
         "n",
         "m",
         "loops",
-        "kind",
+        "directedness",
         "isolated",
         "mean_degree",
         "degrees",
         "checksum",
         "memory",
     ]
-    assert (facts["n"], facts["m"], facts["kind"]) == (n, len(edges), "directed")
+    assert (facts["n"], facts["m"], facts["directedness"]) == (n, len(edges), "directed")
     assert facts["loops"] == (edges[:, 0] == edges[:, 1]).sum()
     assert facts["isolated"] == degrees.count(0)
     assert facts["mean_degree"] == pytest.approx(sum(degrees) / n if n else 0, abs=5e-4)

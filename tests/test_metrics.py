@@ -22,12 +22,12 @@ PATH = np.array([[0, 1], [1, 2], [2, 3]], dtype=np.uint32)
 @given(edge_lists(12, 50).flatmap(lambda graph: st.tuples(st.just(graph), assignments(graph[0]))))
 def test_measures_of_vertex_partitions_equal_the_oracles(drawn):
     (n, edges), (parts, k) = drawn
-    evaluation = fp.evaluate(fp.open_edges(edges, num_vertices=n), fp.VertexPartition(parts, k))
+    evaluation = fp.evaluate(fp.open_graph(edges, num_vertices=n), fp.VertexPartition(parts, k))
     records = edges.tolist()
     matrix = oracles.cut_matrix(records, parts, k)
-    totals = evaluation.totals.row(0, named=True)
-    assert totals == {
-        "kind": "vertex",
+    summary = evaluation.summary.row(0, named=True)
+    assert summary == {
+        "of": "vertices",
         "algorithm": "user",
         "k": k,
         "n": n,
@@ -56,10 +56,10 @@ def test_measures_of_vertex_partitions_equal_the_oracles(drawn):
 @given(edge_lists(12, 50).flatmap(lambda graph: st.tuples(st.just(graph), assignments(len(graph[1])))))
 def test_measures_of_edge_partitions_equal_the_oracles(drawn):
     (n, edges), (parts, k) = drawn
-    evaluation = fp.evaluate(fp.open_edges(edges, num_vertices=n), fp.EdgePartition(parts, k))
+    evaluation = fp.evaluate(fp.open_graph(edges, num_vertices=n), fp.EdgePartition(parts, k))
     records = edges.tolist()
-    assert evaluation.totals.row(0, named=True) == {
-        "kind": "edge",
+    assert evaluation.summary.row(0, named=True) == {
+        "of": "edges",
         "algorithm": "user",
         "k": k,
         "n": n,
@@ -92,17 +92,17 @@ def labelled_partitions(draw):
 @given(labelled_partitions())
 def test_split_balances_and_label_skew_equal_the_oracles(drawn):
     n, parts, k, labels, splits = drawn
-    edges = fp.open_edges(np.zeros((0, 2), np.uint32), num_vertices=n)
+    edges = fp.open_graph(np.zeros((0, 2), np.uint32), num_vertices=n)
     evaluation = fp.evaluate(edges, fp.VertexPartition(parts, k), np.array(labels, np.int64), splits)
-    totals = evaluation.totals.row(0, named=True)
+    summary = evaluation.summary.row(0, named=True)
     for name, ids in splits.items():
-        assert totals[f"{name}_balance"] == pytest.approx(oracles.split_balance(ids, parts, k))
+        assert summary[f"{name}_balance"] == pytest.approx(oracles.split_balance(ids, parts, k))
         assert evaluation.parts[name].to_list() == [sum(parts[v] == i for v in ids) for i in range(k)]
     skews = oracles.label_skews(labels, parts, k)
     assert evaluation.parts["label_skew"].to_list() == [
         None if skew is None else pytest.approx(skew) for skew in skews
     ]
-    assert totals["label_skew"] == pytest.approx(max((s for s in skews if s is not None), default=0.0))
+    assert summary["label_skew"] == pytest.approx(max((s for s in skews if s is not None), default=0.0))
 
 
 # 30: what a partitioner makes covers the vertices, and its loads are the measured ones.
@@ -110,7 +110,7 @@ def test_split_balances_and_label_skew_equal_the_oracles(drawn):
 @given(edge_lists(40, 120), configs())
 def test_every_vertex_has_one_part_and_loads_and_caps_are_true(graph, config):
     n, edges = graph
-    opened = fp.open_edges(edges, num_vertices=n)
+    opened = fp.open_graph(edges, num_vertices=n)
     part = fp.spring(opened, **config)
     assert part.assignment.dtype == np.int32
     assert part.assignment.shape == (n,)
@@ -152,7 +152,7 @@ def test_the_bound_holds_on_any_shape_in_any_order(shape, order, k):
         edges = np.random.default_rng(0).permutation(edges)
     elif order == "by target":
         edges = edges[np.lexsort(edges.T)]
-    opened = fp.open_edges(edges, num_vertices=n)
+    opened = fp.open_graph(edges, num_vertices=n)
     for balance in (1.0, 1.05):
         part = fp.spring(opened, k=k, balance=balance)
         assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
@@ -162,32 +162,32 @@ def test_the_bound_holds_on_any_shape_in_any_order(shape, order, k):
 # 16
 def test_100_000_components_stay_whole():
     pairs = np.arange(200_000, dtype=np.uint32).reshape(-1, 2)
-    totals = fp.evaluate(pairs, fp.spring(pairs, k=8)).totals.row(0, named=True)
-    assert totals["vertex_balance"] <= 1.05
-    assert totals["cut_ratio"] < 1e-3
+    summary = fp.evaluate(pairs, fp.spring(pairs, k=8)).summary.row(0, named=True)
+    assert summary["vertex_balance"] <= 1.05
+    assert summary["cut_ratio"] < 1e-3
 
 
 # 5
 def test_empty_graph_has_cut_0_and_factors_1():
     empty = np.zeros((0, 2), np.uint32)
-    totals = fp.evaluate(empty, fp.VertexPartition([], 3), [], {"train": []}).totals.row(0, named=True)
+    summary = fp.evaluate(empty, fp.VertexPartition([], 3), [], {"train": []}).summary.row(0, named=True)
     expected = {"n": 0, "m": 0, "loops": 0, "cut_ratio": 0.0, "label_skew": 0.0}
     expected |= dict.fromkeys(("vertex_balance", "edge_balance", "halo_rf", "train_balance"), 1.0)
-    assert {name: totals[name] for name in expected} == expected
-    totals = fp.evaluate(empty, fp.EdgePartition([], 3)).totals.row(0, named=True)
-    assert [totals[name] for name in ("rf", "edge_balance", "replica_balance")] == [1.0, 1.0, 1.0]
+    assert {name: summary[name] for name in expected} == expected
+    summary = fp.evaluate(empty, fp.EdgePartition([], 3)).summary.row(0, named=True)
+    assert [summary[name] for name in ("rf", "edge_balance", "replica_balance")] == [1.0, 1.0, 1.0]
 
 
 # 8
 def test_loops_are_counted_and_never_cut():
     loops = np.array([[v, v] for v in range(6)] * 2, np.uint32)
     evaluation = fp.evaluate(loops, [0, 0, 1, 1, 2, 2])
-    totals = evaluation.totals.row(0, named=True)
-    assert (totals["m"], totals["loops"], totals["cut_ratio"], totals["halo_rf"]) == (12, 12, 0.0, 1.0)
-    assert totals["edge_balance"] == 1.0
+    summary = evaluation.summary.row(0, named=True)
+    assert (summary["m"], summary["loops"], summary["cut_ratio"], summary["halo_rf"]) == (12, 12, 0.0, 1.0)
+    assert summary["edge_balance"] == 1.0
     assert evaluation.parts["volume"].sum() == evaluation.parts["edges_internal"].sum() == 0
     # Replicas count them: a loop is a record like any other in an edge partition.
-    edge = fp.evaluate(loops, fp.EdgePartition([0] * 6 + [1] * 6, 2)).totals.row(0, named=True)
+    edge = fp.evaluate(loops, fp.EdgePartition([0] * 6 + [1] * 6, 2)).summary.row(0, named=True)
     assert (edge["loops"], edge["rf"]) == (12, 2.0)
 
 
@@ -195,7 +195,7 @@ def test_halos_of_many_parts_are_counted_in_several_passes():
     star = np.array([[0, v] for v in range(1, 200)], np.uint32)
     evaluation = fp.evaluate(star, np.arange(200))
     assert evaluation.parts["halo"].to_list() == [199] + [1] * 199
-    assert evaluation.totals["halo_rf"][0] == (200 + 2 * 199) / 200
+    assert evaluation.summary["halo_rf"][0] == (200 + 2 * 199) / 200
 
 
 def test_cut_matrix_of_more_than_4096_parts_is_a_sparse_frame():
@@ -214,20 +214,20 @@ def test_columns_and_their_order():
     assert " ".join(vertex.parts.columns) == (
         "part vertices edges_internal edges_cut volume halo load cap train val test label_skew"
     )
-    assert " ".join(vertex.totals.columns) == (
-        "kind algorithm k n m loops cut_ratio vertex_balance edge_balance halo_rf "
+    assert " ".join(vertex.summary.columns) == (
+        "of algorithm k n m loops cut_ratio vertex_balance edge_balance halo_rf "
         "train_balance val_balance test_balance label_skew"
     )
     edge = fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2))
     assert " ".join(edge.parts.columns) == "part edges replicas load cap"
-    assert " ".join(edge.totals.columns) == "kind algorithm k n m loops rf edge_balance replica_balance"
+    assert " ".join(edge.summary.columns) == "of algorithm k n m loops rf edge_balance replica_balance"
 
 
 def test_json_holds_the_same_names_and_null_for_the_undefined():
     part = fp.spring(PATH, k=2)
     evaluation = fp.evaluate(PATH, fp.VertexPartition([0, 0, 0, 0], 2), [0, 1, 0, 1])
     content = json.loads(evaluation.to_json())
-    assert content["totals"] == evaluation.totals.row(0, named=True)
+    assert content["summary"] == evaluation.summary.row(0, named=True)
     assert content["parts"] == evaluation.parts.rows(named=True)
     assert [row["label_skew"] for row in content["parts"]] == [0.0, None]
     assert json.loads(fp.evaluate(PATH, part).to_json())["parts"][0]["cap"] == part.cap
@@ -245,7 +245,7 @@ def test_text_shows_totals_and_shortens_many_parts():
 
 @pytest.mark.parametrize("part", [[0, 0, 1, 1], (0, 0, 1, 1), np.array([0, 0, 1, 1], np.uint8)])
 def test_a_plain_array_is_a_vertex_partition(part):
-    assert fp.evaluate(PATH, part).totals.row(0, named=True)["k"] == 2
+    assert fp.evaluate(PATH, part).summary.row(0, named=True)["k"] == 2
 
 
 @pytest.mark.parametrize(
@@ -267,9 +267,9 @@ def test_arrays_that_are_no_partition_are_refused(part, error, text):
 def test_partition_of_another_graph_is_refused():
     part = fp.spring(PATH, k=2)
     with pytest.raises(fp.GraphFormatError, match=r"another graph: its n is 4, the graph's is 6"):
-        fp.evaluate(fp.open_edges(PATH, num_vertices=6), part)
+        fp.evaluate(fp.open_graph(PATH, num_vertices=6), part)
     with pytest.raises(fp.GraphFormatError, match=r"another graph: its m is 3, the graph's is 2"):
-        fp.evaluate(fp.open_edges(PATH[:2], num_vertices=4), part)
+        fp.evaluate(fp.open_graph(PATH[:2], num_vertices=4), part)
     with pytest.raises(fp.GraphFormatError, match="another graph: its checksum is"):
         fp.evaluate(PATH[:, ::-1], part)
     with pytest.raises(fp.GraphFormatError, match=r"it has 3 vertices, the graph has 4 .*num_vertices="):
@@ -282,7 +282,7 @@ def test_partition_of_another_graph_is_refused():
 
 
 def skew(labels):
-    return fp.evaluate(PATH, [0, 0, 1, 1], labels).totals["label_skew"][0]
+    return fp.evaluate(PATH, [0, 0, 1, 1], labels).summary["label_skew"][0]
 
 
 @pytest.mark.parametrize(
@@ -358,10 +358,10 @@ def test_label_files_that_are_refused(tmp_path):
 
 
 def balances(splits, **options):
-    totals = fp.evaluate(PATH, [0, 0, 1, 1], splits=splits, **options).totals.row(0, named=True)
+    summary = fp.evaluate(PATH, [0, 0, 1, 1], splits=splits, **options).summary.row(0, named=True)
     return {
-        name.removesuffix("_balance"): totals[name]
-        for name in totals
+        name.removesuffix("_balance"): summary[name]
+        for name in summary
         if name[:-8] in ("train", "val", "test")
     }
 
@@ -429,8 +429,8 @@ def test_the_number_of_threads_changes_no_measure():
     random = np.random.default_rng(0)
     edges = random.integers(0, 3000, (20_000, 2))
     part = random.integers(0, 70, 3000)
-    first = fp.evaluate(fp.open_edges(edges, num_vertices=3000), part, threads=1)
-    third = fp.evaluate(fp.open_edges(edges, num_vertices=3000), part, threads=3)
+    first = fp.evaluate(fp.open_graph(edges, num_vertices=3000), part, threads=1)
+    third = fp.evaluate(fp.open_graph(edges, num_vertices=3000), part, threads=3)
     assert first.to_json() == third.to_json()
     assert (first.cut_matrix == third.cut_matrix).all()
 
@@ -454,7 +454,7 @@ def test_draw_refusals(tmp_path):
         fp.draw({}, tmp_path / "parts.gif")
     with pytest.raises(fp.ParameterError, match=r"'many' is of 4097 parts .* up to 4,096"):
         fp.draw({"many": fp.evaluate(PATH, fp.VertexPartition([0] * 4, 4097))}, tmp_path / "parts.svg")
-    with pytest.raises(fp.ParameterError, match="'records' is of 2 parts of kind 'edge'"):
+    with pytest.raises(fp.ParameterError, match="'records' is of 2 parts of edges"):
         fp.draw({"records": fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2))}, tmp_path / "parts.svg")
     assert list(tmp_path.iterdir()) == []
 

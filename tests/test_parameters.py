@@ -81,7 +81,7 @@ def test_balance_1_is_exactly_the_ceiling_of_the_mean(graph, k):
     n, edges = graph
     if k > n:
         return
-    part = fp.spring(fp.open_edges(edges, num_vertices=n), k=k, balance=1)
+    part = fp.spring(fp.open_graph(edges, num_vertices=n), k=k, balance=1)
     assert part.cap == -(-n // k)
     assert part.loads.max() <= part.cap
 
@@ -117,9 +117,9 @@ def test_no_seed_is_seed_0():
 
 def running(**options):
     """Call everything that takes threads, memory_limit and progress."""
-    opened = fp.open_edges(EDGES)
+    opened = fp.open_graph(EDGES)
     part = fp.VertexPartition(np.zeros(40, int), 1)
-    yield lambda: fp.open_edges(EDGES, **options)
+    yield lambda: fp.open_graph(EDGES, **options)
     yield lambda: fp.spring(opened, 3, **options)
     yield lambda: opened.degrees(**options)
     yield lambda: fp.evaluate(opened, part, **options)
@@ -153,7 +153,7 @@ def test_any_number_of_threads_gives_the_same(threads):
 @given(edge_lists(30, 200), st.sampled_from([1, 2, 3, 16, 200, 10**9]), st.integers(1, 5))
 def test_a_batch_gives_the_same_for_any_number_of_threads(graph, batch, k):
     n, edges = graph
-    opened = fp.open_edges(edges, num_vertices=max(n, k))
+    opened = fp.open_graph(edges, num_vertices=max(n, k))
     one = fp.spring(opened, k=k, batch=batch, threads=1)
     for threads in (2, 3):
         assert same(fp.spring(opened, k=k, batch=batch, threads=threads), one)
@@ -204,10 +204,10 @@ def test_strict_is_a_bool(strict):
     "function",
     [
         fp.spring,
-        fp.open_edges,
+        fp.open_graph,
         fp.evaluate,
         fp.info,
-        fp.load,
+        fp.open_partition,
         fp.convert,
         fp.generate.rmat,
         fp.generate.planted,
@@ -311,13 +311,13 @@ def test_an_exception_of_progress_is_raised():
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.int64, np.uint64, ">u4", np.uint8])
 def test_right_degrees_change_nothing(dtype):
-    degrees = fp.open_edges(EDGES).degrees().astype(dtype)
+    degrees = fp.open_graph(EDGES).degrees().astype(dtype)
     assert same(spring(degrees=degrees), spring())
     assert same(spring(degrees=np.repeat(degrees, 2)[::2]), spring())
 
 
 def test_wrong_degrees_are_refused():
-    degrees = fp.open_edges(EDGES).degrees().astype(np.int64)
+    degrees = fp.open_graph(EDGES).degrees().astype(np.int64)
     with pytest.raises(fp.ParameterError, match="degrees: 39 degrees for 40 vertices"):
         spring(degrees=degrees[1:])
     with pytest.raises(fp.ParameterError, match=r"degrees: they sum to \d+, the records have \d+ ends"):
@@ -334,7 +334,7 @@ def test_wrong_degrees_are_refused():
 @settings(max_examples=30)
 @given(st.randoms(use_true_random=False), st.integers(1, 9))
 def test_degrees_of_other_vertices_break_nothing(random, k):
-    degrees = fp.open_edges(EDGES).degrees().tolist()
+    degrees = fp.open_graph(EDGES).degrees().tolist()
     random.shuffle(degrees)
     degrees[0], degrees[1] = degrees[0] + degrees[1], 0
     part = spring(k=k, degrees=np.array(degrees))

@@ -16,7 +16,7 @@ import oracles
 from strategies import edge_lists, raw
 
 ROOT = Path(__file__).parents[1]
-KINDS = ["undirected", "symmetric", "directed"]
+DIRECTEDNESS = ["undirected", "symmetric", "directed"]
 DTYPES = ["float32", "float64", "float16", "uint8", "int64", "bool", "complex64"]
 
 
@@ -24,7 +24,7 @@ DTYPES = ["float32", "float64", "float16", "uint8", "int64", "bool", "complex64"
 def cases(draw, items):
     """Return (edges, records, parts, k) of one graph, with a part for each of its "vertices" or "records"."""
     n, records = draw(edge_lists(12, 40))
-    edges = fp.open_edges(records, num_vertices=n, kind=draw(st.sampled_from(KINDS)))
+    edges = fp.open_graph(records, num_vertices=n, directedness=draw(st.sampled_from(DIRECTEDNESS)))
     size = n if items == "vertices" else len(records)
     k = draw(st.integers(1, 6) | st.just(17))
     parts = draw(st.lists(st.integers(0, k - 1), min_size=size, max_size=size))
@@ -40,7 +40,7 @@ def rows(seed, count, dtype="float32", shape=(3,)):
 def saved(part, tmp_path_factory, **options):
     folder = tmp_path_factory.mktemp("parts") / "parts"
     part.save(folder, **options)
-    return fp.load(folder, edges=options["edges"])
+    return fp.open_partition(folder, graph=options["graph"])
 
 
 def ids(array):
@@ -70,8 +70,8 @@ def in_rows(part):
 @given(case=cases("vertices"), hops=st.integers(0, 2))
 def test_vertex_parts_are_the_graph(tmp_path_factory, case, hops):
     edges, records, assignment, k = case
-    n, kind = edges.num_vertices, edges.kind
-    loaded = saved(fp.VertexPartition(assignment, k), tmp_path_factory, edges=edges, halo_hops=hops)
+    n, kind = edges.num_vertices, edges.directedness
+    loaded = saved(fp.VertexPartition(assignment, k), tmp_path_factory, graph=edges, halo_hops=hops)
     expected = oracles.in_edges(n, records, kind)
     assert len(loaded.parts) == k
     stored = []
@@ -117,7 +117,7 @@ def test_rows_of_vertex_parts(tmp_path_factory, case, hops, dtype, shape):
     loaded = saved(
         fp.VertexPartition(assignment, k),
         tmp_path_factory,
-        edges=edges,
+        graph=edges,
         features=features,
         edge_features=of_edges,
         labels=labels,
@@ -143,8 +143,8 @@ def test_rows_of_vertex_parts(tmp_path_factory, case, hops, dtype, shape):
 @given(case=cases("records"))
 def test_edge_parts_are_the_graph(tmp_path_factory, case):
     edges, records, assignment, k = case
-    n, m, kind = edges.num_vertices, edges.num_edges, edges.kind
-    loaded = saved(fp.EdgePartition(assignment, k), tmp_path_factory, edges=edges)
+    n, m, kind = edges.num_vertices, edges.num_edges, edges.directedness
+    loaded = saved(fp.EdgePartition(assignment, k), tmp_path_factory, graph=edges)
     parts = list(loaded.parts)
     expected = oracles.in_edges(n, records, kind)
     root = oracles.roots(n, records, assignment, k)
@@ -174,7 +174,7 @@ def test_edge_parts_are_the_graph(tmp_path_factory, case):
 @given(case=cases("records"))
 def test_partial_degrees_sent_up_and_down_are_the_degrees(tmp_path_factory, case):
     edges, _, assignment, k = case
-    parts = saved(fp.EdgePartition(assignment, k), tmp_path_factory, edges=edges).parts
+    parts = saved(fp.EdgePartition(assignment, k), tmp_path_factory, graph=edges).parts
     partial = [np.diff(part.indptr) for part in parts]
     total = [sums.copy() for sums in partial]
     for i, part in enumerate(parts):
@@ -197,7 +197,7 @@ def test_rows_of_edge_parts(tmp_path_factory, case, dtype):
         "edge_features": rows(3, m, dtype),
     }
     splits = {name: rows(seed, n, "int64", ()) > 0 for seed, name in enumerate(("train", "val", "test"))}
-    loaded = saved(fp.EdgePartition(assignment, k), tmp_path_factory, edges=edges, splits=splits, **given)
+    loaded = saved(fp.EdgePartition(assignment, k), tmp_path_factory, graph=edges, splits=splits, **given)
     for part in loaded.parts:
         np.testing.assert_array_equal(part.features, given["features"][part.vertices], strict=True)
         np.testing.assert_array_equal(part.labels, given["labels"][part.vertices], strict=True)
@@ -215,7 +215,7 @@ def whole(datasets, name, folder):
     with gzip.open(datasets / f"{name}.txt.gz", "rt") as file:
         records = np.loadtxt(file, dtype=np.int64)
     labels = np.load(datasets / f"{name}.labels.npy")
-    return fp.open_edges(raw(folder / f"{name}.bin", records), num_vertices=len(labels)), records, labels
+    return fp.open_graph(raw(folder / f"{name}.bin", records), num_vertices=len(labels)), records, labels
 
 
 @pytest.mark.parametrize("name", ["cora", "amazon-computers"])
@@ -225,9 +225,9 @@ def test_real_graph_with_halos(datasets, tmp_path, name, hops):
     part = fp.spring(edges, k=8)
     features = rows(0, len(labels), shape=(33,))
     part.save(
-        tmp_path / "parts", edges=edges, features=features, labels=labels, halo_hops=hops, halo_features=True
+        tmp_path / "parts", graph=edges, features=features, labels=labels, halo_hops=hops, halo_features=True
     )
-    loaded = fp.load(tmp_path / "parts", edges=edges)
+    loaded = fp.open_partition(tmp_path / "parts", graph=edges)
     found = []
     for part in loaded.parts:
         sources, destinations, edge_ids = part.in_edges()
@@ -266,7 +266,7 @@ def test_threads_write_the_same_bytes(datasets, tmp_path):
     }
     for kind, make in makers.items():
         for threads in (1, 2, 3):
-            make().save(tmp_path / f"{kind}-{threads}", edges=edges, threads=threads, **options)
+            make().save(tmp_path / f"{kind}-{threads}", graph=edges, threads=threads, **options)
         one = tmp_path / f"{kind}-1"
         for file in (path.relative_to(one) for path in one.rglob("*.*")):
             assert (one / file).is_dir() or all(
@@ -284,7 +284,7 @@ def test_files_and_manifest(tmp_path):
     part = fp.VertexPartition([0, 0, 1, 1], 3)
     part.save(
         tmp_path / "parts",
-        edges=SQUARE,
+        graph=SQUARE,
         features=np.ones((4, 2), np.float32),
         labels=[0, 1, 0, 1],
         splits={"train": [0], "val": [1, 2]},
@@ -298,10 +298,10 @@ def test_files_and_manifest(tmp_path):
     for name in names[3:]:
         files = [f"{array}.npy" for array in arrays.split()] + ["part.json"]
         assert sorted(os.listdir(tmp_path / "parts" / name)) == sorted(files)
-    manifest = fp.load(tmp_path / "parts").manifest
+    manifest = fp.open_partition(tmp_path / "parts").manifest
     assert manifest == json.loads((tmp_path / "parts" / "manifest.json").read_text())
     stated = {
-        "edges": "undirected",
+        "directedness": "undirected",
         "halo_hops": 2,
         "num_directed_edges": 9,
         "features": {"dtype": "float32", "shape": [2]},
@@ -318,12 +318,12 @@ def test_files_and_manifest(tmp_path):
 
 
 def test_parts_are_a_sequence_of_read_only_maps(tmp_path):
-    fp.VertexPartition([0, 0, 1, 1], 3).save(tmp_path / "parts", edges=SQUARE)
-    parts = fp.load(tmp_path / "parts").parts
+    fp.VertexPartition([0, 0, 1, 1], 3).save(tmp_path / "parts", graph=SQUARE)
+    parts = fp.open_partition(tmp_path / "parts").parts
     assert [part.index for part in parts] == [0, 1, 2]
     assert [part.index for part in parts[::-2]] == [2, 0]
     assert parts[-1].index == 2
-    assert repr(parts[0]) == "<VertexPart 0: 2 inner and 2 halo vertices, 4 in-edges>"
+    assert repr(parts[0]) == "<VertexPartData 0: 2 inner and 2 halo vertices, 4 in-edges>"
     with pytest.raises(IndexError):
         parts[3]
     for name in ("vertices", "indptr", "indices", "edge_ids", "degree"):
@@ -332,35 +332,35 @@ def test_parts_are_a_sequence_of_read_only_maps(tmp_path):
 
 
 def test_rows_that_are_not_here(tmp_path):
-    fp.VertexPartition([0, 0, 1, 1], 2).save(tmp_path / "parts", edges=SQUARE)
-    part = fp.load(tmp_path / "parts").parts[0]
+    fp.VertexPartition([0, 0, 1, 1], 2).save(tmp_path / "parts", graph=SQUARE)
+    part = fp.open_partition(tmp_path / "parts").parts[0]
     for v in (2, 4, 2**40):
         with pytest.raises(fp.ParameterError, match=f"v: the in-edges of vertex {v} are not in part 0"):
             part.in_neighbours(v)
     with pytest.raises(fp.ParameterError, match=r"v: 2 is not between 0 and 1"):
         part.in_neighbours(2, local=True)
-    fp.EdgePartition([0, 0, 1, 1, 1], 2).save(tmp_path / "parts", edges=SQUARE)
+    fp.EdgePartition([0, 0, 1, 1, 1], 2).save(tmp_path / "parts", graph=SQUARE)
     with pytest.raises(fp.ParameterError, match=r"peer: 2 is not between 0 and 1"):
-        fp.load(tmp_path / "parts").parts[0].send(2)
+        fp.open_partition(tmp_path / "parts").parts[0].send(2)
 
 
 def test_partitions_without_parts_say_how_to_get_them(tmp_path):
     part = fp.VertexPartition([0, 1], 2)
     with pytest.raises(
-        fp.FastpartError, match="parts: in memory; save the partition in a directory with edges="
+        fp.FastpartError, match="parts: in memory; save the partition in a directory with graph="
     ):
         _ = part.parts
     part.save(tmp_path / "parts")
-    with pytest.raises(fp.FastpartError, match=r"parts: .*parts: saved without edges=; save"):
-        _ = fp.load(tmp_path / "parts").parts
+    with pytest.raises(fp.FastpartError, match=r"parts: .*parts: saved without graph=; save"):
+        _ = fp.open_partition(tmp_path / "parts").parts
 
 
 @pytest.mark.parametrize("edges", [np.zeros((0, 2), np.uint32), SQUARE])
 def test_an_empty_graph_and_k_above_n(tmp_path, edges):
     n = 0 if len(edges) == 0 else 4
     part = fp.VertexPartition(np.arange(n), 300)
-    part.save(tmp_path / "parts", edges=edges, features=np.zeros((n, 5)))
-    parts = fp.load(tmp_path / "parts").parts
+    part.save(tmp_path / "parts", graph=edges, features=np.zeros((n, 5)))
+    parts = fp.open_partition(tmp_path / "parts").parts
     assert [part.num_inner for part in parts] == [1] * n + [0] * (300 - n)
     assert parts[299].indptr.tolist() == [0]
     assert parts[299].features.shape == (0, 5)
@@ -370,7 +370,7 @@ def test_an_empty_graph_and_k_above_n(tmp_path, edges):
 @pytest.mark.parametrize("kind", ["vertex", "edge"])
 def test_reading_without_fastpart_as_documented(tmp_path, monkeypatch, kind):
     part = fp.VertexPartition([0, 0, 1, 1], 3) if kind == "vertex" else fp.EdgePartition([0, 2, 2, 0, 0], 3)
-    part.save(tmp_path / "parts", edges=SQUARE, features=np.eye(4), labels=[0, 1, 2, 3])
+    part.save(tmp_path / "parts", graph=SQUARE, features=np.eye(4), labels=[0, 1, 2, 3])
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "partition-directory.md").read_text()
     with_numpy, with_fastpart = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
@@ -378,7 +378,7 @@ def test_reading_without_fastpart_as_documented(tmp_path, monkeypatch, kind):
     found = []
     collect = "\n    found.append((inner, halo, sources, destinations, array['edge_ids'], records))"
     exec(with_numpy.rstrip() + collect, {"found": found})
-    parts = fp.load("parts").parts
+    parts = fp.open_partition("parts").parts
     for part, (inner, halo, sources, destinations, edge_ids, records) in zip(parts, found, strict=True):
         assert inner.tolist() == part.vertices[: part.num_inner].tolist()
         assert halo.tolist() == part.vertices[part.num_inner :].tolist()

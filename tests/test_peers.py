@@ -71,11 +71,11 @@ def test_the_simple_graph_of_large_ids():
 def test_a_peer_gets_the_task_and_its_answer_is_measured(monkeypatch, tmp_path):
     fake(monkeypatch, f"assert (task['seed'], task['threads'], task['given']) == (5, 1, {{}}), task;{ANSWER}")
     done = fp.compare(GRAPH, [2, 3], ["fake"], seed=5, threads=1, tmp_dir=tmp_path)
-    for row, k in zip(done.table.rows(named=True), (2, 3), strict=True):
+    for row, k in zip(done.summary.rows(named=True), (2, 3), strict=True):
         assert row["error"] is None
-        assert (row["algorithm"], row["kind"], row["k"], row["seconds"]) == ("fake", "vertex", k, 0.5)
+        assert (row["algorithm"], row["of"], row["k"], row["seconds"]) == ("fake", "vertices", k, 0.5)
         assert row["bytes_per_vertex"] == 100
-        assert row["cut_ratio"] == fp.evaluate(GRAPH, np.arange(6) % k).totals["cut_ratio"][0]
+        assert row["cut_ratio"] == fp.evaluate(GRAPH, np.arange(6) % k).summary["cut_ratio"][0]
     assert os.listdir(tmp_path) == []
 
 
@@ -98,7 +98,7 @@ def test_a_bad_peer_costs_its_row_only(monkeypatch, tmp_path, name):
     code, reason = BAD[name]
     fake(monkeypatch, code)
     done = fp.compare(GRAPH, 2, ["fake", "spring"], tmp_dir=tmp_path)
-    first, second = done.table["error"]
+    first, second = done.summary["error"]
     assert reason in first
     assert second is None
     assert os.listdir(tmp_path) == []
@@ -133,7 +133,7 @@ def runs(pid):
 def test_a_peer_that_eats_memory_is_killed(monkeypatch):
     fake(monkeypatch, "hoard = [np.ones(1 << 20) for _ in range(40)]; time.sleep(1000)")
     done = fp.compare(GRAPH, 2, ["fake"], memory_limit="200M")
-    assert done.table["error"][0] == "fake took more than 209.7 MB of memory; raise memory_limit"
+    assert done.summary["error"][0] == "fake took more than 209.7 MB of memory; raise memory_limit"
     assert children() == []
 
 
@@ -142,15 +142,17 @@ def test_a_graph_that_cannot_be_made_is_tried_once(monkeypatch):
     with Bench(run_options(memory_limit=1), 0, 600.0) as bench:
         for _ in range(2):
             with pytest.raises(fp.MemoryBudgetError, match="the graph for peers took more than"):
-                bench.run(PEERS["fake"], "fake", fp.open_edges(GRAPH), 2, {})
+                bench.run(PEERS["fake"], "fake", fp.open_graph(GRAPH), 2, {})
             monkeypatch.setattr("fastpart.comparing.peers.bench.run_limited", None)
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(PEERS, "fake", Peer("fake", "no_such_package.inside"))
     done = fp.compare(GRAPH, 2, ["fake"])
-    assert done.table["error"][0] == "no_such_package.inside is not installed: pip install 'fastpart[peers]'"
-    assert "fake" not in fp.compare(GRAPH, 2).table["algorithm"]
+    assert (
+        done.summary["error"][0] == "no_such_package.inside is not installed: pip install 'fastpart[peers]'"
+    )
+    assert "fake" not in fp.compare(GRAPH, 2).summary["algorithm"]
 
 
 def test_installed_peers_join_the_default_list_or_any(monkeypatch):
@@ -158,7 +160,7 @@ def test_installed_peers_join_the_default_list_or_any(monkeypatch):
     fake(monkeypatch, ANSWER)
     for algorithms, peers, joined in [(None, None, True), (None, False, False), (["spring"], None, False),
                                       (["spring"], True, True), (["fake"], True, True)]:  # fmt: skip
-        names = fp.compare(GRAPH, 2, algorithms, peers=peers).table["algorithm"].to_list()
+        names = fp.compare(GRAPH, 2, algorithms, peers=peers).summary["algorithm"].to_list()
         assert names.count("fake") == joined
 
 
@@ -195,7 +197,7 @@ def test_real_peers_on_a_real_graph(datasets, tmp_path, name, module):
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"needs {module}")
     edges = fp.convert(datasets / "amazon-computers.txt.gz", tmp_path / "g.bin", num_vertices=13752)
-    (row,) = fp.compare(edges, 8, [name], threads=1).table.rows(named=True)
+    (row,) = fp.compare(edges, 8, [name], threads=1).summary.rows(named=True)
     assert row["error"] is None
     assert row["cut_ratio"] < (0.40 if "2" in name else 0.26)
     assert row["vertex_balance"] <= 1.04
@@ -214,7 +216,7 @@ def test_real_peers_see_parallel_records_as_weight():
         many = np.concatenate([blocks + 4 * i for i in range(20)])
         ring = np.array([[4 * i, (4 * i + 4) % 80] for i in range(20)], np.uint32)
         done = fp.compare(np.concatenate([many, ring]), 2, names)
-        for row in done.table.rows(named=True):
+        for row in done.summary.rows(named=True):
             assert row["error"] is None
             assert row["cut_ratio"] < 0.02, row
 
@@ -222,5 +224,5 @@ def test_real_peers_see_parallel_records_as_weight():
 def test_an_unknown_number_of_constraints_is_refused():
     pytest.importorskip("pymetis")
     done = fp.compare(GRAPH, 2, ["metis:constraints=3"])
-    assert done.table["error"][0].endswith("constraints is 1 or 2, not 3")
+    assert done.summary["error"][0].endswith("constraints is 1 or 2, not 3")
     assert json.loads(done.to_json())["rows"][0]["error"] is not None

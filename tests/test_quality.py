@@ -16,7 +16,7 @@ MEASURED = {"cora": (1.55, 1.69, 1.97), "amazon-computers": (3.22, 5.09, 11.05)}
 
 
 def halo_rf(edges, part):
-    return fp.evaluate(edges, part).totals["halo_rf"][0]
+    return fp.evaluate(edges, part).summary["halo_rf"][0]
 
 
 def assert_as_measured(name, edges):
@@ -36,7 +36,7 @@ def real_graphs(shared_data):
     graphs = {}
     for meta in sorted(shared_data.glob("*/meta.json")):
         n = json.loads(meta.read_text())["n"]
-        graphs[meta.parent.name] = fp.open_edges(meta.with_name("edges.npy"), num_vertices=n)
+        graphs[meta.parent.name] = fp.open_graph(meta.with_name("edges.npy"), num_vertices=n)
     return graphs
 
 
@@ -69,10 +69,10 @@ def test_cap_is_never_exceeded(real_graphs, options):
 def beats_chance(edges, k):
     """Return whether SPRING is better than the best of some random partitions of equal sizes, by each measure."""
     n = edges.num_vertices
-    found = fp.evaluate(edges, fp.spring(edges, k)).totals
+    found = fp.evaluate(edges, fp.spring(edges, k)).summary
     for seed in range(5):
         parts = np.random.default_rng(seed).permutation(n) % k
-        random = fp.evaluate(edges, fp.VertexPartition(parts, k)).totals
+        random = fp.evaluate(edges, fp.VertexPartition(parts, k)).summary
         if not (
             found["cut_ratio"][0] < random["cut_ratio"][0] and found["halo_rf"][0] < random["halo_rf"][0]
         ):

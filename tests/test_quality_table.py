@@ -135,7 +135,7 @@ def test_it_measures_what_the_partitioners_make(quality, datasets, tmp_path, mon
         (spring, fp.spring(edges, 3, balance=1.03, seed=1)),
         (multilevel, fp.multilevel(edges, 3, balance=1.03, volume_balance=1.1, seed=1)),
     ]:
-        totals = fp.evaluate(edges, part).totals.row(0, named=True)
+        totals = fp.evaluate(edges, part).summary.row(0, named=True)
         shared = ("cut_ratio", "halo_rf", "vertex_balance", "edge_balance")
         assert [made[name] for name in shared] == [totals[name] for name in shared]
         assert made["seconds"] > 0

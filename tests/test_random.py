@@ -13,10 +13,10 @@ from strategies import edge_lists
 @given(edge_lists(loops=False), st.integers(1, 20), st.integers(0, 2**64 - 1), st.integers(1, 3))
 def test_sizes_differ_by_at_most_one(graph, k, seed, threads):
     n, edges = graph
-    opened = fp.open_edges(edges, num_vertices=n)
-    for mode, items in (("vertex", n), ("edge", len(edges))):
-        made = fp.random(opened, k, mode=mode, seed=seed, threads=threads)
-        assert made.kind == mode
+    opened = fp.open_graph(edges, num_vertices=n)
+    for of, items in (("vertices", n), ("edges", len(edges))):
+        made = fp.random(opened, k, of=of, seed=seed, threads=threads)
+        assert made.of == of
         assert len(made) == items
         assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
         assert made.loads.max() - made.loads.min() <= 1
@@ -27,7 +27,7 @@ def test_sizes_differ_by_at_most_one(graph, k, seed, threads):
 @given(edge_lists(), st.integers(1, 20))
 def test_loops_go_where_their_vertex_is(graph, k):
     n, edges = graph
-    made = fp.random(fp.open_edges(edges, num_vertices=n), k, mode="edge")
+    made = fp.random(fp.open_graph(edges, num_vertices=n), k, of="edges")
     loads = [0] * k
     holds = [set() for _ in range(n)]
     for (u, v), part in zip(edges, made.assignment, strict=True):
@@ -49,17 +49,17 @@ def test_loops_go_where_their_vertex_is(graph, k):
 @given(st.integers(0, 2**64 - 1), st.integers(1, 9))
 def test_a_hash_is_a_function_of_the_id(seed, k):
     few, many = (
-        fp.hash(fp.open_edges(np.array([[0, 1]]), num_vertices=n), k, seed=seed).assignment for n in (10, 50)
+        fp.hash(fp.open_graph(np.array([[0, 1]]), num_vertices=n), k, seed=seed).assignment for n in (10, 50)
     )
     assert many[:10].tolist() == few.tolist()
 
 
 def test_seeds_make_orders():
     edges = np.array([[v, v + 1] for v in range(200)])
-    for mode in ("vertex", "edge"):
-        one, other = (fp.random(edges, 4, mode=mode, seed=seed).assignment for seed in (1, 2))
+    for of in ("vertices", "edges"):
+        one, other = (fp.random(edges, 4, of=of, seed=seed).assignment for seed in (1, 2))
         assert not np.array_equal(one, other)
-        assert np.array_equal(one, fp.random(edges, 4, mode=mode, seed=1).assignment)
+        assert np.array_equal(one, fp.random(edges, 4, of=of, seed=1).assignment)
 
 
 def test_parts_in_a_file(tmp_path):
@@ -67,9 +67,9 @@ def test_parts_in_a_file(tmp_path):
     for k in (4, 300, 40_000):
         out = tmp_path / f"{k}.npy"
         with pytest.warns(fp.CapacityWarning) if k > len(edges) else _nothing():
-            in_memory = fp.random(edges, k, mode="edge")
+            in_memory = fp.random(edges, k, of="edges")
         with pytest.warns(fp.CapacityWarning) if k > len(edges) else _nothing():
-            mapped = fp.random(edges, k, mode="edge", out=out)
+            mapped = fp.random(edges, k, of="edges", out=out)
         assert isinstance(mapped.assignment, np.memmap)
         assert mapped.assignment.dtype == in_memory.assignment.dtype
         assert np.array_equal(mapped.assignment, in_memory.assignment)
@@ -80,18 +80,18 @@ def test_parts_in_a_file(tmp_path):
 def test_memory_that_does_not_suffice_names_the_way_out(tmp_path):
     edges = np.array([[v, v + 1] for v in range(5000)])
     with pytest.raises(fp.MemoryBudgetError, match="out="):
-        fp.random(edges, 4, mode="edge", memory_limit=4000)
-    assert len(fp.random(edges, 4, mode="edge", memory_limit=4000, out=tmp_path / "parts.npy")) == 5000
+        fp.random(edges, 4, of="edges", memory_limit=4000)
+    assert len(fp.random(edges, 4, of="edges", memory_limit=4000, out=tmp_path / "parts.npy")) == 5000
 
 
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"mode": "records"}, "mode: unknown value 'records'; valid are 'vertex', 'edge'"),
-        ({"mode": "edge", "balance_on": [1, 1]}, "balance_on"),
-        ({"out": "parts.npy"}, 'out: it belongs to mode="edge"'),
+        ({"of": "records"}, "of: unknown value 'records'; valid are 'vertices', 'edges'"),
+        ({"of": "edges", "balance_on": [1, 1]}, "balance_on"),
+        ({"out": "parts.npy"}, 'out: it belongs to of="edges"'),
         (
-            {"mode": "edge", "out": "parts.txt"},
+            {"of": "edges", "out": "parts.txt"},
             r"out: parts.txt; the parts of the records go to a \.npy file",
         ),
     ],

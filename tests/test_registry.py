@@ -10,7 +10,7 @@ import pytest
 
 import fastpart as fp
 from fastpart import _core
-from fastpart.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, documents, kind_of
+from fastpart.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, documents, items_of
 
 GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 3]])
 
@@ -44,10 +44,10 @@ def test_defaults_stand_in_the_parameters_of_the_result(name):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # chunks of so small a graph are thin
             part = PARTITIONERS[name](GRAPH, 2, **variant)
-        assert part.kind == kind_of(name, variant)
+        assert part.of == items_of(name, variant)
         assert part.parameters["k"] == 2
         for field in ALGORITHMS[name].fields:
-            belongs = field.only in (None, part.kind) and field.kind != "degrees"
+            belongs = field.only in (None, part.of) and field.kind != "degrees"
             assert (field.name in part.parameters) == belongs
             if belongs and field.default is not None and field.name not in variant:
                 assert part.parameters[field.name] == field.default
@@ -61,10 +61,10 @@ def test_a_call_with_the_parameters_of_a_result_gives_the_same():
 
 
 @pytest.mark.parametrize(
-    ("name", "given"), [("sigma", {"bands": 3}), ("random", {"balance_on": [1] * 6, "mode": "edge"})]
+    ("name", "given"), [("sigma", {"bands": 3}), ("random", {"balance_on": [1] * 6, "of": "edges"})]
 )
 def test_parameters_of_the_other_mode_are_refused(name, given):
-    with pytest.raises(fp.ParameterError, match=f"{next(iter(given))}: it belongs to mode="):
+    with pytest.raises(fp.ParameterError, match=f"{next(iter(given))}: it belongs to of="):
         PARTITIONERS[name](GRAPH, 2, **given)
 
 

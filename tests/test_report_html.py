@@ -93,7 +93,7 @@ def test_the_page_needs_nothing_else_and_runs_nothing(compared, tmp_path):
 def test_the_page_holds_every_measure(compared, tmp_path):
     compared.report(tmp_path / "r.html")
     texts = Page((tmp_path / "r.html").read_text()).texts
-    for row in compared.table.rows(named=True):
+    for row in compared.summary.rows(named=True):
         for name in ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf", "replica_balance"):
             if row[name] is not None:
                 assert f"{row[name]:.4f}" in texts
@@ -116,7 +116,7 @@ def test_the_best_of_each_k_is_stressed(tmp_path):
 @pytest.mark.parametrize(("n", "m", "k"), [(0, 0, 1), (1, 0, 1), (4, 0, 3), (2, 1, 2), (3, 5, 5)])
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
 def test_a_report_of_next_to_nothing(tmp_path, n, m, k):
-    edges = fp.open_edges(np.zeros((m, 2), np.uint32), num_vertices=n)
+    edges = fp.open_graph(np.zeros((m, 2), np.uint32), num_vertices=n)
     done = fp.compare(edges, k, ["spring", alternating, refuses], peers=False)
     for name in ("r.html", "r.svg"):
         done.report(tmp_path / name)
@@ -146,7 +146,7 @@ def test_the_plots_as_svg_and_png(compared, tmp_path):
 
 def many(algorithms, numbers):
     """Return a comparison as large as they get."""
-    edges = fp.open_edges(GRAPH)
+    edges = fp.open_graph(GRAPH)
     random = np.random.default_rng(1)
     named = [
         (f"algorithm {i} with a name", lambda edges, k: random.integers(0, k, edges.num_vertices))
@@ -228,10 +228,10 @@ def run(tmp_path, monkeypatch, capsys):
     """Run a command in a folder with a graph, its sidecar and two partitions."""
     monkeypatch.chdir(tmp_path)
     raw(tmp_path / "g.bin", GRAPH)
-    sidecar = {"fastpart": 1, "dtype": "u32", "n": 90, "m": 400, "kind": "undirected"}
+    sidecar = {"fastpart": 1, "dtype": "u32", "n": 90, "m": 400, "directedness": "undirected"}
     (tmp_path / "g.bin.json").write_text(json.dumps(sidecar))
     fp.spring("g.bin", 3).save("part.npy")
-    fp.spring("g.bin", 4).save("parts", edges="g.bin")
+    fp.spring("g.bin", 4).save("parts", graph="g.bin")
 
     def run(*arguments):
         code = main([str(argument) for argument in arguments])
@@ -256,7 +256,7 @@ def test_a_report_of_partitions(run):
     texts = Page(read("r.html")).texts
     assert {"part.npy", "parts"} <= set(texts)
     for part in (fp.spring("g.bin", 3), fp.spring("g.bin", 4)):
-        assert f"{fp.evaluate('g.bin', part).totals['cut_ratio'][0]:.4f}" in texts
+        assert f"{fp.evaluate('g.bin', part).summary['cut_ratio'][0]:.4f}" in texts
 
 
 @pytest.mark.parametrize(

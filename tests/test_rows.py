@@ -79,12 +79,14 @@ def files(folder):
 @pytest.mark.parametrize("name", CONTAINERS)
 @pytest.mark.parametrize("chunk", [None, 1, 24])
 def test_containers_give_the_same_bytes(tmp_path, monkeypatch, name, chunk):
-    PART.save(tmp_path / "expected", edges=EDGES, features=ROWS, halo_features=True)
+    PART.save(tmp_path / "expected", graph=EDGES, features=ROWS, halo_features=True)
     if chunk is not None:
         monkeypatch.setattr(rows, "CHUNK_BYTES", chunk)
-    PART.save(tmp_path / "parts", edges=EDGES, features=CONTAINERS[name](tmp_path), halo_features=True)
+    PART.save(tmp_path / "parts", graph=EDGES, features=CONTAINERS[name](tmp_path), halo_features=True)
     assert files(tmp_path / "parts") == files(tmp_path / "expected")
-    np.testing.assert_array_equal(fp.load(tmp_path / "parts").parts[0].features, ROWS[[0, 1, 5]], strict=True)
+    np.testing.assert_array_equal(
+        fp.open_partition(tmp_path / "parts").parts[0].features, ROWS[[0, 1, 5]], strict=True
+    )
 
 
 @settings(max_examples=50)
@@ -148,7 +150,7 @@ def refused(tmp_path):
     def save(error, match, out="parts", part=PART, **options):
         before = sorted(os.listdir(tmp_path))
         with pytest.raises(error, match=match):
-            part.save(f"{tmp_path}/{out}", **{"edges": EDGES, **options})
+            part.save(f"{tmp_path}/{out}", **{"graph": EDGES, **options})
         assert sorted(os.listdir(tmp_path)) == before
 
     return save
@@ -157,16 +159,16 @@ def refused(tmp_path):
 @pytest.mark.parametrize("name", ["features", "labels"])
 @pytest.mark.parametrize("count", [0, 5, 7])
 def test_rows_must_be_one_per_vertex(refused, name, count):
-    expected = f"{name}: {count} rows for 6 vertices; .*open the edges with num_vertices={count}"
+    expected = f"{name}: {count} rows for 6 vertices; .*open the graph with num_vertices={count}"
     refused(fp.ParameterError, expected, **{name: np.zeros(count, int)})
 
 
 @pytest.mark.parametrize("name", [".npy", ".npz", ".parquet", "torch"])
 def test_rows_of_containers_must_be_one_per_vertex(refused, tmp_path, name):
     features = CONTAINERS[name](tmp_path)
-    edges = fp.open_edges(EDGES, num_vertices=7)
+    edges = fp.open_graph(EDGES, num_vertices=7)
     part = fp.VertexPartition([0] * 7, 1)
-    refused(fp.ParameterError, "features: 6 rows for 7 vertices", features=features, edges=edges, part=part)
+    refused(fp.ParameterError, "features: 6 rows for 7 vertices", features=features, graph=edges, part=part)
 
 
 def test_edge_features_must_be_one_per_record(refused):
@@ -258,7 +260,7 @@ def test_damaged_npz(refused, tmp_path, change, error, text):
 def test_what_a_sparse_matrix_stores_must_fit(refused, tmp_path):
     n = 500_000
     features = sparse(tmp_path, scipy.sparse.csr_array((n, 4)))
-    given = {"features": features, "edges": fp.open_edges(EDGES, num_vertices=n), "threads": 1}
+    given = {"features": features, "graph": fp.open_graph(EDGES, num_vertices=n), "threads": 1}
     text = (
         r"features: what .*x\.npz stores needs 2\.0 MB of memory, the budget is 1\.0 MB; raise memory_limit"
     )
@@ -323,7 +325,7 @@ def test_what_belongs_to_a_directory(refused, name):
             out,
             **given,
         )
-    refused(fp.ParameterError, f"{name}: parts are written only with edges=", edges=None, **given)
+    refused(fp.ParameterError, f"{name}: parts are written only with graph=", graph=None, **given)
 
 
 def test_edge_partitions_have_no_halo(refused):
@@ -332,15 +334,15 @@ def test_edge_partitions_have_no_halo(refused):
         refused(fp.ParameterError, "halo_.*: the parts of an edge partition have no halo", part=part, **halo)
 
 
-@pytest.mark.parametrize("name", ["features", "labels", "splits", "edge_features", "edges"])
+@pytest.mark.parametrize("name", ["features", "labels", "splits", "edge_features", "graph"])
 @pytest.mark.parametrize("as_memmap", [False, True])
 def test_inputs_within_the_directory_that_is_replaced_are_kept(refused, tmp_path, name, as_memmap):
-    PART.save(tmp_path / "parts", edges=EDGES)
+    PART.save(tmp_path / "parts", graph=EDGES)
     mine = tmp_path / "parts" / "mine.npy"
-    np.save(mine, EDGES if name == "edges" else np.zeros(6, int))
+    np.save(mine, EDGES if name == "graph" else np.zeros(6, int))
     (tmp_path / "link").symlink_to(tmp_path / "parts")
     given = {name: tmp_path / "link" / "mine.npy"}
-    if as_memmap and name != "edges":
+    if as_memmap and name != "graph":
         given = {name: np.load(mine, mmap_mode="r")}
     refused(fp.ParameterError, f"({name}|out): .*(would be deleted)", **given)
     assert mine.exists()
@@ -362,7 +364,7 @@ def test_command(tmp_path, capsys):
         f"--edge-features {tmp_path}/e.npy --halo-hops 2 --halo-features"
     )
     assert main(f"{partition} {contents} -o {tmp_path}/parts".split()) == 0
-    loaded = fp.load(tmp_path / "parts", edges=graph)
+    loaded = fp.open_partition(tmp_path / "parts", graph=graph)
     assert loaded.manifest["halo_hops"] == 2
     for part in loaded.parts:
         np.testing.assert_array_equal(part.features, ROWS[part.inner])
@@ -382,4 +384,4 @@ def test_command(tmp_path, capsys):
         assert main([*partition.split(), *arguments.split()]) == 2
         assert text in capsys.readouterr().err
     assert main(f"{partition} --labels {tmp_path}/labels.npy -o {tmp_path}/new.npy --json".split()) == 0
-    assert "label_skew" in json.loads(capsys.readouterr().out)["totals"]
+    assert "label_skew" in json.loads(capsys.readouterr().out)["summary"]

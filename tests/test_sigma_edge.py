@@ -21,7 +21,7 @@ TO_REACH = {4: 1.60, 8: 1.95, 32: 2.80}
 @given(edge_lists(max_n=20), st.sampled_from([1, 2, 3, 8, 33, 65, 255, 256]), st.sampled_from([1, 1.1, 3]))
 def test_every_record_has_a_part_within_the_cap(graph, k, balance):
     n, edges = graph
-    part = fp.sigma(fp.open_edges(edges, num_vertices=n), k, mode="edge", balance=balance)
+    part = fp.sigma(fp.open_graph(edges, num_vertices=n), k, of="edges", balance=balance)
     assert len(part) == len(edges)
     assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
     assert part.loads.max() <= part.cap == math.ceil(min(balance, k) * len(edges) / k)
@@ -31,11 +31,11 @@ def test_every_record_has_a_part_within_the_cap(graph, k, balance):
 def test_threads_io_and_out_change_nothing(tmp_path, k):
     edges = np.random.default_rng(1).integers(0, 3000, (60_000, 2), dtype=np.uint32)
     file = raw(tmp_path / "g.bin", edges)
-    expected = fp.sigma(edges, k, mode="edge", threads=1).assignment
+    expected = fp.sigma(edges, k, of="edges", threads=1).assignment
     for io in ("mmap", "read"):
-        opened = fp.open_edges(file, io=io)
-        assert np.array_equal(fp.sigma(opened, k, mode="edge", threads=2).assignment, expected)
-    mapped = fp.sigma(file, k, mode="edge", out=tmp_path / "parts.npy")
+        opened = fp.open_graph(file, io=io)
+        assert np.array_equal(fp.sigma(opened, k, of="edges", threads=2).assignment, expected)
+    mapped = fp.sigma(file, k, of="edges", out=tmp_path / "parts.npy")
     assert np.array_equal(mapped.assignment, expected)
     assert np.array_equal(np.load(tmp_path / "parts.npy"), expected)
 
@@ -45,7 +45,7 @@ def test_bands_are_fewer_replicas_than_the_order_of_the_file(real_graphs):
         edges = real_graphs[name]
         for k in PARTS:
             bands, file = (
-                fp.evaluate(edges, fp.sigma(edges, k, mode="edge", bands=bands)).totals["rf"][0]
+                fp.evaluate(edges, fp.sigma(edges, k, of="edges", bands=bands)).summary["rf"][0]
                 for bands in (8, 1)
             )
             assert bands < 0.98 * file, f"{name}, k={k}"
@@ -54,18 +54,18 @@ def test_bands_are_fewer_replicas_than_the_order_of_the_file(real_graphs):
 def test_parameters_belong_to_a_mode():
     edges = np.array([[0, 1], [1, 2]])
     for options in ({"bands": 4}, {"balance_weight": 2}):
-        with pytest.raises(fp.ParameterError, match=r"mode=.edge."):
+        with pytest.raises(fp.ParameterError, match=r"of=.edges."):
             fp.sigma(edges, 2, **options)
-        assert len(fp.sigma(edges, 2, mode="edge", **options)) == 2
+        assert len(fp.sigma(edges, 2, of="edges", **options)) == 2
     for bands in (0, 65):
         with pytest.raises(fp.ParameterError, match=r"^bands:"):
-            fp.sigma(edges, 2, mode="edge", bands=bands)
+            fp.sigma(edges, 2, of="edges", bands=bands)
 
 
 def test_clusters_stay_whole():
     cliques = np.array([[8 * c + u, 8 * c + v] for c in range(4) for u in range(8) for v in range(u)])
     bridges = np.array([[0, 8], [8, 16], [16, 24]])
-    part = fp.sigma(np.concatenate([bridges, cliques]), k=4, mode="edge")
+    part = fp.sigma(np.concatenate([bridges, cliques]), k=4, of="edges")
     owners = part.assignment[3:].reshape(4, 28)
     assert (owners == owners[:, :1]).all()
     assert len(set(owners[:, 0])) == 4
@@ -77,15 +77,15 @@ def real_graphs(shared_data):
     graphs = {}
     for meta in sorted(shared_data.glob("*/meta.json")):
         n = json.loads(meta.read_text())["n"]
-        graphs[meta.parent.name] = fp.open_edges(meta.with_name("edges.npy"), num_vertices=n)
+        graphs[meta.parent.name] = fp.open_graph(meta.with_name("edges.npy"), num_vertices=n)
     return graphs
 
 
 @pytest.mark.parametrize("k", PARTS)
 def test_the_figures_are_reached(real_graphs, k):
     edges = real_graphs["amazon-computers"]
-    part = fp.sigma(edges, k, mode="edge")
-    found = fp.evaluate(edges, part).totals
+    part = fp.sigma(edges, k, of="edges")
+    found = fp.evaluate(edges, part).summary
     assert found["rf"][0] <= TO_REACH[k]
     assert found["replica_balance"][0] <= 1.25
     assert part.loads.max() <= part.cap
@@ -99,7 +99,7 @@ def test_it_beats_the_streams_without_clusters(real_graphs):
             continue
         for k in PARTS:
             sigma, hdrf, greedy = (
-                fp.evaluate(edges, part).totals["rf"][0]
-                for part in (fp.sigma(edges, k, mode="edge"), fp.hdrf(edges, k), fp.greedy(edges, k))
+                fp.evaluate(edges, part).summary["rf"][0]
+                for part in (fp.sigma(edges, k, of="edges"), fp.hdrf(edges, k), fp.greedy(edges, k))
             )
             assert sigma < min(hdrf, greedy), f"{name}, k={k}"

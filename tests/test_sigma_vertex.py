@@ -247,7 +247,7 @@ def test_the_whole_rule_equals_the_oracle(graph, options, batch, strict):
     n, edges = graph
     oracle = Oracle(n, edges, **options)
     expected, cap = oracle.run(batch or 1, strict)
-    part = fp.sigma(fp.open_edges(edges, num_vertices=n), batch=batch, strict=strict, **options)
+    part = fp.sigma(fp.open_graph(edges, num_vertices=n), batch=batch, strict=strict, **options)
     assert part.assignment.tolist() == expected
     assert part.volume_cap == cap
     volumes = [oracle.load(i)[1] for i in range(part.k)]
@@ -256,7 +256,7 @@ def test_the_whole_rule_equals_the_oracle(graph, options, batch, strict):
 
 def check(edges, n, part, balance=1.03, volume_balance=1.10):
     """Assert what holds for every result; return the nominal cap on volume."""
-    degrees = fp.open_edges(edges, num_vertices=n).degrees().astype(np.int64)
+    degrees = fp.open_graph(edges, num_vertices=n).degrees().astype(np.int64)
     k, volume = part.k, int(degrees.sum()) + n
     assert len(part) == n
     assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
@@ -295,7 +295,7 @@ def clique(n):
     ids=["empty", "isolated", "star", "clique", "clique and isolated", "bipartite", "hub", "pairs"],
 )
 def test_caps_of_shapes(n, edges, k, objective):
-    opened = fp.open_edges(edges, num_vertices=n)
+    opened = fp.open_graph(edges, num_vertices=n)
     parts = [fp.sigma(opened, k, objective=objective, threads=threads) for threads in (1, 3)]
     nominal = check(edges, n, parts[0])
     np.testing.assert_array_equal(parts[0].assignment, parts[1].assignment)
@@ -307,7 +307,7 @@ def test_caps_of_shapes(n, edges, k, objective):
 @given(edge_lists(40, 150), OPTIONS, st.sampled_from([None, 1, 7]))
 def test_caps_and_threads(graph, options, batch):
     n, edges = graph
-    opened = fp.open_edges(edges, num_vertices=n)
+    opened = fp.open_graph(edges, num_vertices=n)
     parts = [fp.sigma(opened, batch=batch, threads=threads, **options) for threads in (1, 2, 5)]
     check(edges, n, parts[0], options["balance"], options["volume_balance"])
     for part in parts[1:]:
@@ -326,9 +326,9 @@ def test_threads_and_containers_of_a_large_graph(large, objective):
     expected = fp.sigma(large, 8, objective=objective, threads=1)
     array = np.fromfile(large.path, np.uint32).reshape(-1, 2)
     others = [
-        fp.open_edges(large.path, io="read"),
-        fp.open_edges(array.astype(np.int64), num_vertices=1 << 16),
-        fp.open_edges(array[np.random.default_rng(0).permutation(len(array))], num_vertices=1 << 16),
+        fp.open_graph(large.path, io="read"),
+        fp.open_graph(array.astype(np.int64), num_vertices=1 << 16),
+        fp.open_graph(array[np.random.default_rng(0).permutation(len(array))], num_vertices=1 << 16),
     ]
     for edges in others:
         for threads in (2, 3):
@@ -341,8 +341,8 @@ def test_a_symmetric_file_is_the_same_graph():
     edges = np.random.default_rng(0).integers(0, 60, (300, 2), dtype=np.uint32)
     edges = edges[edges[:, 0] != edges[:, 1]]
     both = np.concatenate([edges, edges[:, ::-1]])
-    once = fp.sigma(fp.open_edges(edges, num_vertices=60), 4)
-    twice = fp.sigma(fp.open_edges(both, num_vertices=60, kind="symmetric"), 4)
+    once = fp.sigma(fp.open_graph(edges, num_vertices=60), 4)
+    twice = fp.sigma(fp.open_graph(both, num_vertices=60, directedness="symmetric"), 4)
     assert once.assignment.tolist() == twice.assignment.tolist()
     assert once.volume_cap == twice.volume_cap
 
@@ -362,20 +362,20 @@ def test_a_cap_that_cannot_be_is_raised_with_a_warning_or_refused():
 
 
 def test_measures_and_files_have_both_caps(tmp_path):
-    edges = fp.open_edges(clique(30), num_vertices=30)
+    edges = fp.open_graph(clique(30), num_vertices=30)
     part = fp.sigma(edges, 3)
     evaluation = fp.evaluate(edges, part)
     assert evaluation.parts["volume_load"].to_list() == part.volume_loads.tolist()
     assert evaluation.parts["volume_cap"].to_list() == [part.volume_cap] * 3
-    assert evaluation.totals["volume_balance"][0] == part.volume_loads.max() / (900 / 3)
-    part.save(tmp_path / "out", edges=edges)
-    loaded = fp.load(tmp_path / "out")
+    assert evaluation.summary["volume_balance"][0] == part.volume_loads.max() / (900 / 3)
+    part.save(tmp_path / "out", graph=edges)
+    loaded = fp.open_partition(tmp_path / "out")
     assert loaded.volume_cap == part.volume_cap
     assert loaded.volume_loads.tolist() == part.volume_loads.tolist()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest | {"volume_loads": [1, 2]}))
     with pytest.raises(fp.GraphFormatError, match="volume_loads: expected a list of 3 integers"):
-        fp.load(tmp_path / "out")
+        fp.open_partition(tmp_path / "out")
 
 
 def test_without_repair_there_are_no_caps():
@@ -388,7 +388,7 @@ def test_without_repair_there_are_no_caps():
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"mode": "both"}, fp.ParameterError, "mode: unknown value 'both'"),
+        ({"of": "both"}, fp.ParameterError, "of: unknown value 'both'"),
         ({"objective": "speed"}, fp.ParameterError, "objective: unknown value"),
         ({"balance": 0.9}, fp.ParameterError, "balance"),
         ({"volume_balance": math.inf}, fp.ParameterError, "volume_balance"),
@@ -398,8 +398,8 @@ def test_without_repair_there_are_no_caps():
         ({"batch": 0}, fp.ParameterError, "batch"),
         ({"strict": 1}, TypeError, "strict"),
         ({"on_infeasible": "ignore"}, fp.ParameterError, "on_infeasible"),
-        ({"out": "x.npy"}, fp.ParameterError, 'out: it belongs to mode="edge"'),
-        ({"mode": "edge", "tau": 1.0}, fp.ParameterError, 'tau: it belongs to mode="vertex"'),
+        ({"out": "x.npy"}, fp.ParameterError, 'out: it belongs to of="edges"'),
+        ({"of": "edges", "tau": 1.0}, fp.ParameterError, 'tau: it belongs to of="vertices"'),
         ({"tmp_dir": "/nowhere/at/all"}, fp.ParameterError, "tmp_dir"),
     ],
     ids=str,
@@ -414,7 +414,7 @@ def test_the_command_line(tmp_path, capsys):
     arguments = ["--algorithm", "sigma", "--objective", "cut", "--volume-balance", "1.2", "--json", "-q"]
     assert main(["partition", str(tmp_path / "g.bin"), "-k", "3", *arguments]) == 0
     content = json.loads(capsys.readouterr().out)
-    assert content["totals"]["algorithm"] == "sigma"
+    assert content["summary"]["algorithm"] == "sigma"
     assert {row["volume_cap"] for row in content["parts"]} == {360}
 
 
@@ -424,7 +424,7 @@ PARTS = (4, 8, 32)
 
 
 def cut(edges, part):
-    return fp.evaluate(edges, part).totals["cut_ratio"][0]
+    return fp.evaluate(edges, part).summary["cut_ratio"][0]
 
 
 @pytest.mark.parametrize(("k", "most"), [(4, 0.45), (8, 0.53), (32, 0.67)])
@@ -442,7 +442,7 @@ def real_graphs(shared_data):
     graphs = {}
     for meta in sorted(shared_data.glob("*/meta.json")):
         n = json.loads(meta.read_text())["n"]
-        graphs[meta.parent.name] = fp.open_edges(meta.with_name("edges.npy"), num_vertices=n)
+        graphs[meta.parent.name] = fp.open_graph(meta.with_name("edges.npy"), num_vertices=n)
     return graphs
 
 

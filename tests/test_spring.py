@@ -124,7 +124,7 @@ def assign(n, members, cluster, k, cap):
 
 
 def spring(n, edges, k, **options):
-    return fp.spring(fp.open_edges(edges, num_vertices=n), k, **options).assignment.tolist()
+    return fp.spring(fp.open_graph(edges, num_vertices=n), k, **options).assignment.tolist()
 
 
 OPTIONS = st.fixed_dictionaries(
@@ -186,7 +186,7 @@ def test_default_batches_of_a_large_graph_equal_the_oracle(tmp_path):
 )
 def test_strict_cap_is_kept(graph, k, balance, batch):
     n, edges = graph
-    part = fp.spring(fp.open_edges(edges, num_vertices=n), k, balance=balance, batch=batch)
+    part = fp.spring(fp.open_graph(edges, num_vertices=n), k, balance=balance, batch=batch)
     assert part.cap == math.ceil(min(balance, k) * n / k)
     assert np.bincount(part.assignment, minlength=k).max() <= part.cap
     assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
@@ -231,7 +231,7 @@ def test_loops_change_nothing():
 
 def test_degrees_that_are_known_need_no_counting(skewed):
     n, edges = skewed
-    opened = fp.open_edges(edges, num_vertices=n)
+    opened = fp.open_graph(edges, num_vertices=n)
     degrees = opened.degrees()
     part = fp.spring(opened, 8, degrees=degrees)
     assert part.assignment.tolist() == spring(n, edges, 8)

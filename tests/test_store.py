@@ -51,8 +51,8 @@ def partitions(draw):
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_is_saved_is_loaded(tmp_path_factory, part, name):
     folder = tmp_path_factory.mktemp("save")
-    told = {} if name.startswith("part.p") or "." not in name else {"k": part.k, "kind": part.kind}
-    loaded = fp.load(save(part, folder, name), **told)
+    told = {} if name.startswith("part.p") or "." not in name else {"k": part.k, "of": part.of}
+    loaded = fp.open_partition(save(part, folder, name), **told)
     assert equal(loaded, part)
     with pytest.raises(ValueError, match="read-only"):
         loaded.assignment[:] = 0
@@ -64,11 +64,11 @@ def test_what_is_saved_is_loaded(tmp_path_factory, part, name):
 @pytest.mark.parametrize("name", ["part.parquet", "part"])
 def test_identity_and_parameters_are_loaded(tmp_path_factory, graph, k, name):
     n, edges = graph
-    opened = fp.open_edges(edges, num_vertices=max(n, k))
+    opened = fp.open_graph(edges, num_vertices=max(n, k))
     part = fp.spring(opened, k=k, balance=1.2, seed=2**64 - 1)
-    loaded = fp.load(save(part, tmp_path_factory.mktemp("save"), name, edges=opened), edges=opened)
+    loaded = fp.open_partition(save(part, tmp_path_factory.mktemp("save"), name, graph=opened), graph=opened)
     assert equal(loaded, part)
-    for field in ("algorithm", "parameters", "cap", "n", "m", "loops", "checksum"):
+    for field in ("algorithm", "parameters", "cap", "num_vertices", "num_edges", "loops", "checksum"):
         assert getattr(loaded, field) == getattr(part, field)
 
 
@@ -81,7 +81,7 @@ def test_files_are_what_other_tools_read(tmp_path, kind):
     frame = pl.read_parquet(save(part, tmp_path, "part.parquet"))
     assert frame.to_dict(as_series=False) == {"part": [2, 0, 1, 0]}
     stored = json.loads(pl.read_parquet_metadata(tmp_path / "part.parquet")["fastpart"])
-    assert (stored["schema"], stored["kind"], stored["k"]) == (1, part.kind, 3)
+    assert (stored["schema"], stored["of"], stored["k"]) == (1, part.of, 3)
 
 
 def test_files_of_other_tools_are_read(tmp_path):
@@ -89,12 +89,12 @@ def test_files_of_other_tools_are_read(tmp_path):
     (tmp_path / "a.txt").write_text("0\n3\n1")
     pl.DataFrame({"part": [0, 3, 1], "more": ["a", "b", "c"]}).write_parquet(tmp_path / "a.parquet")
     for name in ("a.npy", "a.txt", "a.parquet"):
-        part = fp.load(tmp_path / name)
-        assert (part.kind, part.k, part.assignment.tolist()) == ("vertex", 4, [0, 3, 1])
-        assert fp.load(tmp_path / name, k=9, kind="edge").k == 9
+        part = fp.open_partition(tmp_path / name)
+        assert (part.of, part.k, part.assignment.tolist()) == ("vertices", 4, [0, 3, 1])
+        assert fp.open_partition(tmp_path / name, k=9, of="edges").k == 9
     # Edge partitions are told by their types.
-    assert fp.load(save(fp.EdgePartition([0, 1], 2), tmp_path, "b.npy")).kind == "edge"
-    assert fp.load(save(fp.EdgePartition([0, 1], 300), tmp_path, "c.npy")).kind == "edge"
+    assert fp.open_partition(save(fp.EdgePartition([0, 1], 2), tmp_path, "b.npy")).of == "edges"
+    assert fp.open_partition(save(fp.EdgePartition([0, 1], 300), tmp_path, "c.npy")).of == "edges"
 
 
 # The partition directory.
@@ -104,7 +104,7 @@ def test_directory_holds_manifest_assignment_and_measures(tmp_path):
     graph = raw(tmp_path / "g.bin", EDGES)
     part = fp.spring(graph, k=2, passes=2)
     splits = {"train": [0, 3], "val": [1], "test": [2]}
-    folder = save(part, tmp_path, "parts/", edges=graph, labels=[0, 0, 0, 1, 1, 1], splits=splits)
+    folder = save(part, tmp_path, "parts/", graph=graph, labels=[0, 0, 0, 1, 1, 1], splits=splits)
     parts = ["part-00000", "part-00001"]
     assert names(folder) == ["assignment.npy", "manifest.json", "metrics.parquet", *parts]
     assert np.load(folder / "assignment.npy").tolist() == part.assignment.tolist()
@@ -113,7 +113,7 @@ def test_directory_holds_manifest_assignment_and_measures(tmp_path):
     assert json.loads((folder / "manifest.json").read_text()) == {
         "schema": 1,
         "fastpart": fp.__version__,
-        "kind": "vertex",
+        "of": "vertices",
         "algorithm": "spring",
         "parameters": {
             "k": 2,
@@ -130,14 +130,14 @@ def test_directory_holds_manifest_assignment_and_measures(tmp_path):
         "n": 6,
         "m": 8,
         "loops": 1,
-        "checksum": fp.open_edges(EDGES).identify()[1],
-        "edges": "undirected",
+        "checksum": fp.open_graph(EDGES).identify()[1],
+        "directedness": "undirected",
         "num_directed_edges": 15,
         "halo_hops": 1,
         "labels": {"dtype": "int64", "shape": []},
         "splits": ["train", "val", "test"],
         "input": {"path": str(graph), "bytes": 64},
-        "metrics": evaluation.totals.row(0, named=True),
+        "summary": evaluation.summary.row(0, named=True),
     }
 
 
@@ -146,16 +146,16 @@ def test_directory_without_edges_has_no_measures(tmp_path):
     assert names(folder) == ["assignment.npy", "manifest.json"]
     manifest = json.loads((folder / "manifest.json").read_text())
     assert (manifest["algorithm"], manifest["n"], manifest["checksum"]) == ("user", None, None)
-    assert "metrics" not in manifest
+    assert "summary" not in manifest
 
 
 # 46: saving with edges binds a user's own array to the graph.
 @pytest.mark.parametrize("part", [fp.VertexPartition([0] * 6, 1), fp.EdgePartition([0] * 8, 1)])
 def test_a_directory_saved_with_edges_belongs_to_them(tmp_path, part):
-    folder = save(part, tmp_path, "parts", edges=EDGES)
-    assert fp.load(folder, edges=EDGES).checksum == fp.open_edges(EDGES).identify()[1]
+    folder = save(part, tmp_path, "parts", graph=EDGES)
+    assert fp.open_partition(folder, graph=EDGES).checksum == fp.open_graph(EDGES).identify()[1]
     with pytest.raises(fp.GraphFormatError, match="its checksum is"):
-        fp.load(folder, edges=EDGES[::-1])
+        fp.open_partition(folder, graph=EDGES[::-1])
 
 
 # Names.
@@ -172,13 +172,13 @@ def test_unknown_suffixes_list_the_valid_ones(tmp_path, name):
     with pytest.raises(
         fp.ParameterError, match=r"source: .* is no partition directory, and not \.npy, \.txt or"
     ):
-        fp.load(tmp_path / name)
+        fp.open_partition(tmp_path / name)
 
 
 def test_a_trailing_slash_makes_any_name_a_directory(tmp_path):
     save(fp.VertexPartition([0, 1], 2), tmp_path, "v1.0/")
     assert (tmp_path / "v1.0" / "manifest.json").is_file()
-    assert fp.load(tmp_path / "v1.0").k == 2
+    assert fp.open_partition(tmp_path / "v1.0").k == 2
 
 
 # 36
@@ -194,7 +194,7 @@ def test_missing_parent(tmp_path, name):
 @pytest.mark.parametrize("name", FORMATS)
 def test_missing_source(tmp_path, name):
     with pytest.raises(FileNotFoundError, match=r"No such file.*part"):
-        fp.load(tmp_path / name)
+        fp.open_partition(tmp_path / name)
 
 
 # 47
@@ -203,7 +203,7 @@ def test_what_an_interrupted_replacement_left_is_named(tmp_path):
     with pytest.raises(
         FileNotFoundError, match=r"left only \.parts\.old-123\.0; rename it to parts to restore"
     ):
-        fp.load(tmp_path / "parts")
+        fp.open_partition(tmp_path / "parts")
 
 
 @pytest.mark.parametrize("out", ["", "a\0b.npy", 3, None])
@@ -217,9 +217,9 @@ def test_what_is_no_path_is_refused(out):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_is_ours_is_replaced(tmp_path, name):
-    save(fp.VertexPartition([0, 0, 0], 1), tmp_path, name, edges=np.array([[0, 2]]))
+    save(fp.VertexPartition([0, 0, 0], 1), tmp_path, name, graph=np.array([[0, 2]]))
     save(fp.VertexPartition([1, 0], 2), tmp_path, name)
-    assert fp.load(tmp_path / name).assignment.tolist() == [1, 0]
+    assert fp.open_partition(tmp_path / name).assignment.tolist() == [1, 0]
     assert names(tmp_path) == [name.strip("/")]
     if "." not in name:
         assert names(tmp_path / name) == ["assignment.npy", "manifest.json"]
@@ -229,7 +229,7 @@ def test_an_empty_directory_is_filled_and_another_one_refused(tmp_path):
     part = fp.VertexPartition([0, 1], 2)
     (tmp_path / "empty").mkdir()
     save(part, tmp_path, "empty")
-    assert fp.load(tmp_path / "empty").k == 2
+    assert fp.open_partition(tmp_path / "empty").k == 2
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
     for name in ("thesis", "thesis/"):
@@ -258,7 +258,7 @@ def test_output_that_is_the_input_is_refused(tmp_path, alias):
         out = tmp_path / "part.npy"
         os.link(tmp_path / "g.npy", out)
     with pytest.raises(fp.ParameterError, match=r"out: .* is the input; choose another name"):
-        fp.spring(tmp_path / "g.npy", k=2).save(out, edges=tmp_path / "g.npy")
+        fp.spring(tmp_path / "g.npy", k=2).save(out, graph=tmp_path / "g.npy")
     assert (tmp_path / "g.npy").read_bytes() == before
 
 
@@ -274,18 +274,18 @@ def test_new_files_have_the_usual_permissions(tmp_path):
 @pytest.mark.parametrize("name", ["part.parquet", "part"])
 def test_a_partition_of_another_graph_is_refused(tmp_path, name):
     path = save(fp.spring(EDGES, k=2), tmp_path, name)
-    assert fp.load(path, edges=EDGES).k == 2
+    assert fp.open_partition(path, graph=EDGES).k == 2
     other = EDGES.copy()
     other[0] = [1, 0]
     for edges, field in [(EDGES[:2], "n"), (np.vstack([EDGES, EDGES]), "m"), (other, "checksum")]:
         with pytest.raises(
             fp.GraphFormatError, match=f"the partition belongs to another graph: its {field} is"
         ):
-            fp.load(path, edges=edges)
+            fp.open_partition(path, graph=edges)
         with pytest.raises(
             fp.GraphFormatError, match=f"the partition belongs to another graph: its {field} is"
         ):
-            fp.spring(EDGES, k=2).save(tmp_path / "other.npy", edges=edges)
+            fp.spring(EDGES, k=2).save(tmp_path / "other.npy", graph=edges)
     assert not (tmp_path / "other.npy").exists()
 
 
@@ -293,24 +293,24 @@ def test_a_partition_of_another_graph_is_refused(tmp_path, name):
 def test_arrays_of_another_length_are_refused(tmp_path, name):
     path = save(fp.spring(EDGES, k=2), tmp_path, name)
     with pytest.raises(fp.GraphFormatError, match="it has 6 vertices, the graph has 3"):
-        fp.load(path, edges=EDGES[:3])
+        fp.open_partition(path, graph=EDGES[:3])
 
 
 def test_k_and_kind_that_contradict_the_file_are_refused(tmp_path):
     path = save(fp.VertexPartition([0, 1, 2], 3), tmp_path, "part")
     with pytest.raises(fp.ParameterError, match=r"k: 2, but .*part holds 3 parts"):
-        fp.load(path, k=2)
+        fp.open_partition(path, k=2)
+    with pytest.raises(fp.ParameterError, match=r"of: 'edges', but .*part holds parts of vertices"):
+        fp.open_partition(path, of="edges")
     with pytest.raises(
-        fp.ParameterError, match=r"kind: 'edge', but .*part holds a partition of kind 'vertex'"
+        fp.ParameterError, match="of: unknown value 'vertexes'; valid are 'vertices', 'edges'"
     ):
-        fp.load(path, kind="edge")
-    with pytest.raises(fp.ParameterError, match="kind: unknown value 'vertexes'; valid are 'vertex', 'edge'"):
-        fp.load(path, kind="vertexes")
+        fp.open_partition(path, of="vertexes")
     np.save(tmp_path / "part.npy", np.array([0, 1, 2]))
     with pytest.raises(
         fp.GraphFormatError, match=r"part\.npy: assignment: vertex 2 has part 2, outside 0\.\.1"
     ):
-        fp.load(tmp_path / "part.npy", k=2)
+        fp.open_partition(tmp_path / "part.npy", k=2)
 
 
 def test_too_little_memory_is_not_called_a_damaged_file(tmp_path, monkeypatch):
@@ -321,7 +321,7 @@ def test_too_little_memory_is_not_called_a_damaged_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np.lib.format, "open_memmap", refused)
     with pytest.raises(MemoryError, match="no room"):
-        fp.load(tmp_path / "part.npy")
+        fp.open_partition(tmp_path / "part.npy")
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float64])
@@ -330,8 +330,8 @@ def test_several_labels_of_a_vertex_come_back(tmp_path, kind, dtype):
     labels = np.random.default_rng(0).integers(0, 2, (6, 3)).astype(dtype)
     np.save(tmp_path / "y.npy", labels)
     part = fp.VertexPartition([0, 1, 0, 1, 1, 0], 3) if kind == "vertex" else fp.EdgePartition([0, 1] * 4, 3)
-    folder = save(part, tmp_path, "parts", edges=EDGES, labels=tmp_path / "y.npy")
+    folder = save(part, tmp_path, "parts", graph=EDGES, labels=tmp_path / "y.npy")
     assert json.loads((folder / "manifest.json").read_text())["labels"] == {"dtype": "uint8", "shape": [3]}
-    for loaded in fp.load(folder).parts:
+    for loaded in fp.open_partition(folder).parts:
         assert loaded.labels.dtype == np.uint8
         assert loaded.labels.tolist() == labels[loaded.vertices[: loaded.num_inner]].tolist()

@@ -33,7 +33,7 @@ def parts(cora):
     """Return Cora in 4 parts of SPRING, with equally many training vertices."""
     folder, edges, content = cora
     mask = np.isin(np.arange(edges.num_vertices), content["splits"]["train"])
-    fp.spring(edges, k=4, balance_on=mask).save(folder / "parts", edges=edges, **content)
+    fp.spring(edges, k=4, balance_on=mask).save(folder / "parts", graph=edges, **content)
     return folder / "parts"
 
 
@@ -41,13 +41,13 @@ def parts(cora):
 def edge_parts(cora):
     """Return the edges of Cora in 4 parts of SIGMA."""
     folder, edges, content = cora
-    fp.sigma(edges, k=4, mode="edge").save(folder / "edges", edges=edges, **content)
+    fp.sigma(edges, k=4, of="edges").save(folder / "edges", graph=edges, **content)
     return folder / "edges"
 
 
 def mean(train, parts, seeds=SEEDS, **given):
     runs = [train(parts, **{**TRAINING, **given}, seed=seed) for seed in range(seeds)]
-    return statistics.fmean(run.totals["test_accuracy"] for run in runs)
+    return statistics.fmean(run.summary["test_accuracy"] for run in runs)
 
 
 @pytest.fixture(scope="module")
@@ -75,11 +75,11 @@ def test_the_distributed_engine_is_as_accurate(parts, centralized):
 def test_full_batches_over_parts_are_those_of_one_process(parts, edge_parts):
     central = fp.train.full(parts, **TRAINING)
     for over_parts in (fp.train.distgnn(edge_parts, **TRAINING), fp.train.sancus(parts, **TRAINING)):
-        np.testing.assert_allclose(over_parts.metrics["loss"], central.metrics["loss"], rtol=0, atol=1e-4)
-        assert abs(over_parts.totals["test_accuracy"] - central.totals["test_accuracy"]) < 0.003
+        np.testing.assert_allclose(over_parts.history["loss"], central.history["loss"], rtol=0, atol=1e-4)
+        assert abs(over_parts.summary["test_accuracy"] - central.summary["test_accuracy"]) < 0.003
 
 
 @pytest.mark.timeout(300)
 def test_late_and_missing_messages_cost_little(parts, edge_parts, centralized):
-    assert abs(mean(fp.train.distgnn, edge_parts, seeds=1, mode="cd-5") - centralized) < POINTS
-    assert abs(mean(fp.train.sancus, parts, seeds=1, rows="boundary", eps_e=4) - centralized) < POINTS
+    assert abs(mean(fp.train.distgnn, edge_parts, seeds=1, delay=5) - centralized) < POINTS
+    assert abs(mean(fp.train.sancus, parts, seeds=1, rows="boundary", period=5) - centralized) < POINTS

@@ -38,9 +38,9 @@ def recorded(monkeypatch):
 
     def recording(name, function):
         @functools.wraps(function)
-        def train(src, **options):
-            manifest = json.loads((src / "manifest.json").read_bytes())
-            made = function(src, **options)
+        def train(source, **options):
+            manifest = json.loads((source / "manifest.json").read_bytes())
+            made = function(source, **options)
             runs.append((name, manifest, options, made))
             return made
 
@@ -48,9 +48,9 @@ def recorded(monkeypatch):
 
     full, sdt = fp.train.full, fp.train.sdt
 
-    def full_batches(src, *, hidden=64, lr=0.01, epochs=100, seed=0, threads=None):
-        trained = full(src, hidden=hidden, lr=lr, epochs=epochs, seed=seed, threads=threads)
-        trained.totals["peak_bytes"] = 1000 + seed
+    def full_batches(source, *, hidden=64, lr=0.01, epochs=100, seed=0, threads=None):
+        trained = full(source, hidden=hidden, lr=lr, epochs=epochs, seed=seed, threads=threads)
+        trained.summary["peak_bytes"] = 1000 + seed
         return trained
 
     methods = {"full": full, "sdt": sdt, "distdgl": full, "distgnn": full_batches, "sancus": full_batches}
@@ -83,16 +83,16 @@ def test_rows_are_those_of_the_single_runs(given, recorded):
         if row["partitioner"] is not None:
             runs = [run for run in runs if run[1]["algorithm"] == row["partitioner"]]
         assert [options["seed"] for _, _, options, _ in runs] == [0, 1]
-        accuracies = [made.totals["test_accuracy"] for *_, made in runs]
+        accuracies = [made.summary["test_accuracy"] for *_, made in runs]
         assert row["test_accuracy"] == statistics.fmean(accuracies)
         assert row["spread"] == max(accuracies) - min(accuracies)
-        assert row["test_f1"] == statistics.fmean(made.totals["test_f1"] for *_, made in runs)
+        assert row["test_f1"] == statistics.fmean(made.summary["test_f1"] for *_, made in runs)
         for name in ("seconds_per_epoch", "remote_bytes", "worker_bytes"):
-            median = statistics.median(made.totals[name] for *_, made in runs)
+            median = statistics.median(made.summary[name] for *_, made in runs)
             assert row[name] == pytest.approx(median, abs=0.5 if name.endswith("bytes") else 0)
         _, manifest, _, _ = runs[0]
         for name in ("cut_ratio", "halo_rf", "label_skew"):
-            expected = None if row["partitioner"] is None else manifest["metrics"][name]
+            expected = None if row["partitioner"] is None else manifest["summary"][name]
             assert row[name] == expected
         assert row["replication_factor"] is row["peak_bytes"] is None
         assert row["k"] == (None if row["partitioner"] is None else 2)
@@ -152,18 +152,18 @@ def test_methods_train_over_the_kind_of_parts_that_they_need(given, recorded):
         given, methods=["distgnn", "sancus", "full"], partitioners=["sigma", "hdrf", "dbh", "random"], seeds=2
     )
     expected = [
-        ("sancus", "sigma", "vertex"),
-        ("distgnn", "sigma", "edge"),
-        ("distgnn", "hdrf", "edge"),
-        ("distgnn", "dbh", "edge"),
-        ("sancus", "random", "vertex"),
-        ("distgnn", "random", "edge"),
+        ("sancus", "sigma", "vertices"),
+        ("distgnn", "sigma", "edges"),
+        ("distgnn", "hdrf", "edges"),
+        ("distgnn", "dbh", "edges"),
+        ("sancus", "random", "vertices"),
+        ("distgnn", "random", "edges"),
     ]
     assert trained_over(recorded)[:6] == expected
     assert table.select("method", "partitioner").rows() == [each[:2] for each in expected] + [("full", None)]
     for row in table.head(6).iter_rows(named=True):
         measured = next(
-            made["metrics"]
+            made["summary"]
             for name, made, *_ in recorded
             if (name, made["algorithm"]) == (row["method"], row["partitioner"])
         )
@@ -177,19 +177,19 @@ def test_methods_train_over_the_kind_of_parts_that_they_need(given, recorded):
 @pytest.mark.parametrize(
     ("methods", "expected"),
     [
-        (["distgnn"], [("distgnn", name, "edge") for name in ("sigma", "hdrf", "dbh", "random")]),
-        (["sancus"], [("sancus", name, "vertex") for name in ("spring", "sigma", "grem", "random")]),
+        (["distgnn"], [("distgnn", name, "edges") for name in ("sigma", "hdrf", "dbh", "random")]),
+        (["sancus"], [("sancus", name, "vertices") for name in ("spring", "sigma", "grem", "random")]),
         (
             ["sdt", "distgnn", "full"],
             [
-                ("sdt", "spring", "vertex"),
-                ("sdt", "sigma", "vertex"),
-                ("distgnn", "sigma", "edge"),
-                ("sdt", "grem", "vertex"),
-                ("sdt", "random", "vertex"),
-                ("distgnn", "random", "edge"),
-                ("distgnn", "hdrf", "edge"),
-                ("distgnn", "dbh", "edge"),
+                ("sdt", "spring", "vertices"),
+                ("sdt", "sigma", "vertices"),
+                ("distgnn", "sigma", "edges"),
+                ("sdt", "grem", "vertices"),
+                ("sdt", "random", "vertices"),
+                ("distgnn", "random", "edges"),
+                ("distgnn", "hdrf", "edges"),
+                ("distgnn", "dbh", "edges"),
             ],
         ),
     ],
@@ -203,12 +203,12 @@ def test_partitioners_that_are_not_named(methods, expected):
 
 def test_partitioners_and_methods_of_both_kinds_pair_up(given, recorded):
     compare(given, methods=["distdgl", "distgnn"], partitioners=["spring", "hdrf"], seeds=1, epochs=1)
-    assert trained_over(recorded) == [("distdgl", "spring", "vertex"), ("distgnn", "hdrf", "edge")]
+    assert trained_over(recorded) == [("distdgl", "spring", "vertices"), ("distgnn", "hdrf", "edges")]
 
 
 def test_full_alone_takes_parts_of_either_kind(given, recorded):
     table = compare(given, methods=["full"], partitioners=["hdrf"], seeds=1)
-    assert trained_over(recorded) == [("full", "hdrf", "edge")]
+    assert trained_over(recorded) == [("full", "hdrf", "edges")]
     assert table["partitioner"].to_list() == [None]
 
 

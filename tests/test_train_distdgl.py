@@ -45,15 +45,15 @@ def cora(datasets, tmp_path_factory):
     def parts(k):
         out = folder / f"{k}"
         if not out.exists():
-            fp.spring(edges, k=k).save(out, edges=edges, features=features, labels=labels, splits=splits)
+            fp.spring(edges, k=k).save(out, graph=edges, features=features, labels=labels, splits=splits)
         return out
 
     return parts
 
 
 def check_rows(trained, epochs):
-    assert trained.metrics["epoch"].to_list() == list(range(epochs))
-    for row in trained.metrics.iter_rows(named=True):
+    assert trained.history["epoch"].to_list() == list(range(epochs))
+    for row in trained.history.iter_rows(named=True):
         parts = sum(row[f"{step}_seconds"] for step in STEPS)
         assert 0 < parts < row["seconds"] * 1.1
         assert 0 <= row["remote_seeds"] <= 1
@@ -64,18 +64,18 @@ def test_two_parts_learn_as_one_graph(cora, tmp_path):
     options = {"epochs": 30, "lr": 0.01, "batch_size": 500, "hidden": 32}
     seen = []
     trained = fp.train.distdgl(
-        cora(2), **options, output=tmp_path / "out", progress=lambda *said: seen.append(said)
+        cora(2), **options, out=tmp_path / "out", progress=lambda *said: seen.append(said)
     )
     check_rows(trained, 30)
     assert [done for phase, done, total in seen if phase == "epoch"] == list(range(1, 31))
-    assert trained.metrics["remote_bytes"].min() > 0
-    assert trained.metrics["loss"][-1] < trained.metrics["loss"][0] / 2
+    assert trained.history["remote_bytes"].min() > 0
+    assert trained.history["loss"][-1] < trained.history["loss"][0] / 2
     full = fp.train.full(cora(2), **options)
-    assert abs(trained.totals["test_accuracy"] - full.totals["test_accuracy"]) < 0.03
+    assert abs(trained.summary["test_accuracy"] - full.summary["test_accuracy"]) < 0.03
     # What the trainers said of the test vertices, each about its own, is what the network says of the whole graph.
-    assert exact(trained, cora(2)) == pytest.approx(trained.totals["test_accuracy"])
-    resumed = fp.train.distdgl(cora(2), **options, output=tmp_path / "out", resume=True)
-    assert resumed.metrics.equals(trained.metrics)
+    assert exact(trained, cora(2)) == pytest.approx(trained.summary["test_accuracy"])
+    resumed = fp.train.distdgl(cora(2), **options, out=tmp_path / "out", resume=True)
+    assert resumed.history.equals(trained.history)
 
 
 def exact(trained, folder):
@@ -131,15 +131,15 @@ def test_parts_without_vertices_training_vertices_or_edges(tmp_path):
     parts = planted(tmp_path / "parts", 4, assignment, train=np.arange(100), isolated=[299])
     trained = fp.train.distdgl(parts, epochs=20)
     check_rows(trained, 20)
-    assert trained.totals["test_accuracy"] > 0.8
-    assert trained.metrics["remote_seeds"].to_list() == [0.75] * 20
+    assert trained.summary["test_accuracy"] > 0.8
+    assert trained.history["remote_seeds"].to_list() == [0.75] * 20
 
 
 def test_fewer_training_vertices_than_trainers(tmp_path):
     config = fp.export.dgl(planted(tmp_path / "parts", 2, train=[3]), tmp_path / "dgl", "tiny")
     trained = fp.train.distdgl(config, epochs=2, trainers_per_part=2, patience=1)
-    assert trained.totals["epochs"] == 2
-    assert trained.metrics["loss"].is_finite().all()
+    assert trained.summary["epochs"] == 2
+    assert trained.history["loss"].is_finite().all()
 
 
 FAULTY = """

@@ -54,13 +54,15 @@ def gradients(network):
     }
 
 
-def shares(dataset, wire, dtype, mode="cd-0", aggregation="torch", layers=2):
+def shares(dataset, wire, dtype, aggregation="torch", layers=2):
     copies = load(dataset, wire.rank)
     copies.features = copies.features.to(dtype)
     cpu = torch.device("cpu")
     tools = Tools(wire, kernel(aggregation, cpu), cpu)
     options = Options(layers=layers)
-    return share_of(copies, dataset.task, dataset.num_train, options, {"mode": mode}, tools)
+    return share_of(
+        copies, dataset.task, dataset.num_train, options, {"delay": 0, "exchange": "always"}, tools
+    )
 
 
 def step_of(share, network):

@@ -27,19 +27,21 @@ def no_processes(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"mode": "cd-x"}, r"mode: unknown value 'cd-x'; valid are 'cd-0' \(exact\), 'cd-R' .* and '0c'"),
-        ({"mode": "cd-1001"}, "mode: unknown value 'cd-1001'"),
-        ({"mode": None}, "mode: unknown value None"),
+        ({"delay": "5"}, "delay: expected an integer, got str"),
+        ({"delay": 1001}, "delay: 1001 is not between 0 and 1000"),
+        ({"delay": -1}, "delay: -1 is not between 0 and 1000"),
+        ({"exchange": "late"}, "exchange: unknown value 'late'; valid are 'always', 'never'"),
+        ({"delay": 5, "exchange": "never"}, 'delay: 5, but exchange="never" sends no messages'),
         ({"aggregation": "numpy"}, "aggregation: unknown value 'numpy'; valid are 'auto', 'dgl', 'torch'"),
-        ({"model": "gat", "mode": "cd-2"}, r"mode: attention .*; use mode='cd-0' or '0c'"),
-        ({"model": "gatv2", "mode": "cd-1"}, r"mode: attention .*; use mode='cd-0' or '0c'"),
+        ({"model": "gat", "delay": 2}, 'delay: attention .*; use delay=0 or exchange="never"'),
+        ({"model": "gatv2", "delay": 1}, 'delay: attention .*; use delay=0 or exchange="never"'),
         ({"model": "clustergcn"}, "model: 'clustergcn' learns from sampled graphs, .*; train it with sdt"),
         ({"model": "graphsaint"}, "model: 'graphsaint' learns from sampled graphs, .*; train it with sdt"),
         ({"model": "perceptron"}, "model: unknown value 'perceptron'; valid are 'graphsage'"),
         ({"epochs": 0}, "epochs: 0 is not between"),
         ({"threads": -1}, "threads: -1"),
-        ({"resume": True}, "resume: there is no output= to resume from"),
-        ({"output": "absent/out"}, "absent"),
+        ({"resume": True}, "resume: there is no out= to resume from"),
+        ({"out": "absent/out"}, "absent"),
     ],
 )
 def test_refusals(parts, given, message):
@@ -128,14 +130,14 @@ def test_a_model_that_no_other_process_finds(parts):
 def test_directories_that_lack_something(tmp_path):
     edges = np.array([[0, 1], [1, 2], [2, 0]], np.uint32)
     given = {
-        "edges": edges,
+        "graph": edges,
         "features": np.ones((3, 2), np.float32),
         "labels": np.arange(3),
         "splits": {"train": [0]},
     }
     for missing in given:
         kept = {name: value for name, value in given.items() if name != missing}
-        if missing == "edges":
+        if missing == "graph":
             kept = {}
         if missing == "labels":
             del kept["splits"]
@@ -160,10 +162,10 @@ def test_directories_that_lack_something(tmp_path):
         (
             3,
             "out",
-            "src: 2 parts for 3 processes; start one for each part, with --nnodes times --nproc-per-node",
+            "source: 2 parts for 3 processes; start one for each part, with --nnodes times --nproc-per-node",
         ),
-        (1, "out", "src: 2 parts for 1 processes; start one for each part"),
-        (2, None, "under torchrun, .* output= is needed: a folder that all of them see"),
+        (1, "out", "source: 2 parts for 1 processes; start one for each part"),
+        (2, None, "under torchrun, .* out= is needed: a folder that all of them see"),
     ],
 )
 def test_refusals_under_torchrun(parts, tmp_path, monkeypatch, processes, output, message):
@@ -171,5 +173,5 @@ def test_refusals_under_torchrun(parts, tmp_path, monkeypatch, processes, output
     monkeypatch.setenv("WORLD_SIZE", str(processes))
     folder = output and tmp_path / output
     with pytest.raises(fp.ParameterError, match=f"^{message}"):
-        fp.train.distgnn(parts, **FEW, output=folder)
+        fp.train.distgnn(parts, **FEW, out=folder)
     assert list(tmp_path.iterdir()) == []

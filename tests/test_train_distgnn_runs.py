@@ -30,9 +30,9 @@ def parts(tmp_path_factory):
 def assert_close(one, other, tolerance=1e-4):
     """Assert that two trainings had the same losses and scores, and came to the same weights."""
     for name in ("loss", "val_f1", "val_accuracy"):
-        np.testing.assert_allclose(one.metrics[name], other.metrics[name], atol=tolerance)
+        np.testing.assert_allclose(one.history[name], other.history[name], atol=tolerance)
     for name in ("best_epoch", "val_f1", "test_f1", "test_accuracy"):
-        np.testing.assert_allclose(one.totals[name], other.totals[name], atol=tolerance, err_msg=name)
+        np.testing.assert_allclose(one.summary[name], other.summary[name], atol=tolerance, err_msg=name)
     assert one.weights.keys() == other.weights.keys()
     for name, weight in one.weights.items():
         torch.testing.assert_close(weight, other.weights[name], atol=tolerance, rtol=0)
@@ -40,7 +40,9 @@ def assert_close(one, other, tolerance=1e-4):
 
 def both(parts, **given):
     """Return what the processes came to, and what one process came to that knows no parts."""
-    options = {name: value for name, value in given.items() if name not in ("mode", "aggregation")}
+    options = {
+        name: value for name, value in given.items() if name not in ("delay", "exchange", "aggregation")
+    }
     return fp.train.distgnn(parts, **given), fp.train.full(parts, **options)
 
 
@@ -56,30 +58,36 @@ def test_training_is_that_of_one_process(tmp_path, model, dropout, aggregation):
     given = {**QUICK, "epochs": 10, "model": model, "dropout": dropout, "aggregation": aggregation}
     trained, full = both(parts, **given)
     assert_close(trained, full)
-    metrics = json.loads((parts / "manifest.json").read_text())["metrics"]
-    expected = {"method": "distgnn", "mode": "cd-0", "parts": 3, "replication_factor": metrics["rf"]}
-    assert expected.items() <= trained.totals.items()
-    assert [row["worker"] for row in trained.totals["per_worker"]] == [0, 1, 2]
-    assert sum(row["roots"] for row in trained.totals["per_worker"]) == metrics["n"]
-    first, *later = trained.metrics["remote_bytes"]  # sums over features are sent once
-    assert trained.totals["remote_bytes"] == round(np.mean(later)) > 0
+    measured = json.loads((parts / "manifest.json").read_text())["summary"]
+    expected = {
+        "method": "distgnn",
+        "delay": 0,
+        "exchange": "always",
+        "parts": 3,
+        "replication_factor": measured["rf"],
+    }
+    assert expected.items() <= trained.summary.items()
+    assert [row["worker"] for row in trained.summary["per_worker"]] == [0, 1, 2]
+    assert sum(row["roots"] for row in trained.summary["per_worker"]) == measured["n"]
+    first, *later = trained.history["remote_bytes"]  # sums over features are sent once
+    assert trained.summary["remote_bytes"] == round(np.mean(later)) > 0
     assert first > max(later) or model == "gat"
-    assert (trained.metrics["worker_bytes"] > 0).all()
-    assert trained.totals["peak_bytes"] > trained.metrics["worker_bytes"].max() / 2
+    assert (trained.history["worker_bytes"] > 0).all()
+    assert trained.summary["peak_bytes"] > trained.history["worker_bytes"].max() / 2
 
 
 def test_several_labels(tmp_path):
     labels = np.random.default_rng(0).integers(0, 2, (300, 5))
     trained, full = both(planted_edges(tmp_path, k=2, labels=labels), **FEW)
     assert_close(trained, full)
-    assert trained.totals["val_f1"] != trained.totals["val_accuracy"]
+    assert trained.summary["val_f1"] != trained.summary["val_accuracy"]
 
 
 def test_one_part(tmp_path):
     trained, full = both(planted_edges(tmp_path, k=1), **FEW)
     assert_close(trained, full, 1e-6)
-    assert (trained.metrics["remote_bytes"] == 0).all()
-    assert trained.output is None
+    assert (trained.history["remote_bytes"] == 0).all()
+    assert trained.out is None
 
 
 def test_parts_that_hold_little(tmp_path):
@@ -97,31 +105,31 @@ def test_parts_that_hold_little(tmp_path):
     folder = edge_parts_of(tmp_path / "parts", 70, edges, assignment, 3, labels=labels, splits=splits)
     trained, full = both(folder, **FEW, dropout=0.2)
     assert_close(trained, full)
-    assert [row["edges"] for row in trained.totals["per_worker"]][2] == 0
+    assert [row["edges"] for row in trained.summary["per_worker"]][2] == 0
 
 
 def test_training_vertices_alone(tmp_path):
     splits = {"train": np.arange(10)}
     trained, full = both(planted_edges(tmp_path, k=2, splits=splits), **{**FEW, "epochs": 2, "patience": 1})
     assert_close(trained, full)
-    assert np.isnan(trained.totals["val_f1"])
-    assert trained.totals["best_epoch"] == 1  # the last one
+    assert np.isnan(trained.summary["val_f1"])
+    assert trained.summary["best_epoch"] == 1  # the last one
 
 
 def test_labels_that_teach_nothing(tmp_path):
     trained, full = both(planted_edges(tmp_path, k=2, labels=np.zeros(300, int)), **FEW)
     assert_close(trained, full)
-    assert (trained.metrics["loss"] == 0).all()
-    assert trained.totals["test_accuracy"] == 1
+    assert (trained.history["loss"] == 0).all()
+    assert trained.summary["test_accuracy"] == 1
 
 
 def test_features_that_are_no_numbers(tmp_path):
     features = np.ones((300, 4), np.float32)
     features[17] = np.nan
     trained, full = both(planted_edges(tmp_path, k=2, features=features), **FEW)
-    assert trained.metrics["loss"].is_nan().all()
-    assert full.metrics["loss"].is_nan().all()
-    assert trained.totals["test_f1"] == full.totals["test_f1"]
+    assert trained.history["loss"].is_nan().all()
+    assert full.history["loss"].is_nan().all()
+    assert trained.summary["test_f1"] == full.summary["test_f1"]
     assert str(trained)
 
 
@@ -136,34 +144,34 @@ def stop_after(epochs):
     return progress
 
 
-@pytest.mark.parametrize("mode", ["cd-0", "cd-2"])
-def test_resuming_is_going_on(parts, tmp_path, mode):
-    given = {**FEW, "mode": mode, "epochs": 8}
+@pytest.mark.parametrize("delay", [0, 2])
+def test_resuming_is_going_on(parts, tmp_path, delay):
+    given = {**FEW, "delay": delay, "epochs": 8}
     with pytest.raises(InterruptedError):
-        fp.train.distgnn(parts, **given, output=tmp_path / "out", progress=stop_after(3))
+        fp.train.distgnn(parts, **given, out=tmp_path / "out", progress=stop_after(3))
     checkpoint = torch.load(tmp_path / "out" / "checkpoint.pt", weights_only=True)
     assert 0 < len(json.loads(checkpoint["rows"])) < 8
-    went_on = fp.train.distgnn(parts, **given, output=tmp_path / "out", resume=True)
-    assert went_on.metrics["epoch"].to_list() == list(range(8))
-    assert went_on.metrics["loss"].is_finite().all()
+    went_on = fp.train.distgnn(parts, **given, out=tmp_path / "out", resume=True)
+    assert went_on.history["epoch"].to_list() == list(range(8))
+    assert went_on.history["loss"].is_finite().all()
     files = {file.name for file in (tmp_path / "out").iterdir()}
-    assert files == {"best.pt", "checkpoint.pt", "metrics.parquet", "metrics.svg"}
-    if mode == "cd-0":
+    assert files == {"best.pt", "checkpoint.pt", "history.parquet", "history.svg"}
+    if delay == 0:
         at_once = fp.train.distgnn(parts, **given)
         for name in ("loss", "val_f1", "val_accuracy", "evaluation_bytes"):
-            assert went_on.metrics[name].to_list() == at_once.metrics[name].to_list()
+            assert went_on.history[name].to_list() == at_once.history[name].to_list()
         assert went_on.weights.keys() == at_once.weights.keys()
         assert all(torch.equal(weight, at_once.weights[name]) for name, weight in went_on.weights.items())
-    others = {"mode": "cd-1"}, {"aggregation": "auto"}, {"lr": 0.5}
+    others = {"delay": 1}, {"aggregation": "auto"}, {"lr": 0.5}
     for other in others:
         with pytest.raises(fp.ParameterError, match=r"checkpoint.pt is of another method, graph or options"):
-            fp.train.distgnn(parts, **{**given, **other}, output=tmp_path / "out", resume=True)
+            fp.train.distgnn(parts, **{**given, **other}, out=tmp_path / "out", resume=True)
 
 
 def test_patience_ends_all_workers(parts):
     trained = fp.train.distgnn(parts, **{**FEW, "epochs": 1000}, patience=3)
-    assert trained.totals["epochs"] == trained.totals["best_epoch"] + 4 < 1000
-    assert (trained.metrics["val_f1"][-4:] <= trained.totals["val_f1"]).all()
+    assert trained.summary["epochs"] == trained.summary["best_epoch"] + 4 < 1000
+    assert (trained.history["val_f1"][-4:] <= trained.summary["val_f1"]).all()
 
 
 # Models of the user, and without DGL.
@@ -230,8 +238,8 @@ warnings.simplefilter("error")
 import fastpart as fp
 parts, model, out = sys.argv[1:]
 given = dict(hidden=8, epochs=3, threads=1)
-trained = fp.train.distgnn(parts, **given, model=model, output=out)
-print(trained.totals["test_f1"])
+trained = fp.train.distgnn(parts, **given, model=model, out=out)
+print(trained.summary["test_f1"])
 trained.network()
 assert str(trained)
 try:
@@ -255,7 +263,7 @@ def test_training_where_there_is_no_dgl(parts, tmp_path, mine):
     )
     assert (done.returncode, done.stderr) == (0, "")
     said, refusal = done.stdout.splitlines()
-    expected = fp.train.full(parts, hidden=8, epochs=3, threads=1, model=mine(MINE)).totals["test_f1"]
+    expected = fp.train.full(parts, hidden=8, epochs=3, threads=1, model=mine(MINE)).summary["test_f1"]
     assert said == str(expected)
     assert refusal == "training needs dgl, which is not installed: pip install 'fastpart[train]'"
 
@@ -279,28 +287,28 @@ WORDS = ("--hidden", "8", "--heads", "2", "--epochs", "5", "--threads", "1", "--
 def late(parts, tmp_path_factory):
     """Return what the command prints as JSON, and the folder that it fills."""
     folder = tmp_path_factory.mktemp("late") / "run"
-    done = command(parts, "-o", folder, "--mode", "cd-2", "--json", *WORDS)
+    done = command(parts, "-o", folder, "--delay", "2", "--json", *WORDS)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout), folder
 
 
 def test_the_command_prints_json(parts, late):
     content, folder = late
-    assert [row["epoch"] for row in content["epochs"]] == list(range(5))
-    assert content["totals"]["mode"] == "cd-2"
-    assert {"best.pt", "checkpoint.pt", "metrics.parquet"} <= set(os.listdir(folder))
+    assert [row["epoch"] for row in content["history"]] == list(range(5))
+    assert content["summary"]["delay"] == 2
+    assert {"best.pt", "checkpoint.pt", "history.parquet"} <= set(os.listdir(folder))
     # There is nothing left to do.
-    trained = fp.train.distgnn(parts, **FEW, mode="cd-2", output=folder, resume=True)
-    assert [row["loss"] for row in content["epochs"]] == trained.metrics["loss"].to_list()
-    assert content["totals"]["test_f1"] == trained.totals["test_f1"]
+    trained = fp.train.distgnn(parts, **FEW, delay=2, out=folder, resume=True)
+    assert [row["loss"] for row in content["history"]] == trained.history["loss"].to_list()
+    assert content["summary"]["test_f1"] == trained.summary["test_f1"]
 
 
 def test_the_command_prints_a_table(parts, tmp_path):
-    done = command(parts, "-o", tmp_path / "run", "--mode", "cd-2", *WORDS)
+    done = command(parts, "-o", tmp_path / "run", "--delay", "2", *WORDS)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split("\n")[0].split()[:4] == ["epoch", "loss", "val_accuracy", "val_f1"]
     assert re.search(r"^method +distgnn$", done.stdout, re.MULTILINE)
-    assert re.search(r"^mode +cd-2$", done.stdout, re.MULTILINE)
+    assert re.search(r"^delay +2$", done.stdout, re.MULTILINE)
     assert re.search(r"^replication_factor +1\.\d{4}$", done.stdout, re.MULTILINE)
     assert done.stdout.endswith(f"saved to {tmp_path / 'run'}\n")
 
@@ -330,12 +338,12 @@ def under_torchrun(*words):
 
 
 def test_workers_that_torchrun_starts(parts, tmp_path, late):
-    done = under_torchrun(parts, "-o", tmp_path / "run", "--mode", "cd-2", "--json", *WORDS)
+    done = under_torchrun(parts, "-o", tmp_path / "run", "--delay", "2", "--json", *WORDS)
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     expected, _ = late
     for name in ("loss", "val_f1", "remote_bytes"):
-        found, others = ([row[name] for row in run["epochs"]] for run in (content, expected))
+        found, others = ([row[name] for row in run["history"]] for run in (content, expected))
         np.testing.assert_allclose(found, others, atol=1e-6)
     for name in ("test_f1", "replication_factor", "parts"):
-        assert content["totals"][name] == expected["totals"][name]
+        assert content["summary"][name] == expected["summary"][name]

@@ -43,14 +43,14 @@ def contents(n, seed=0, several=False):
 
 def both(folder, edges, n, k=3, several=False, kind=None, seed=0):
     """Save the graph as parts of vertices and as parts of edges, some of them empty, and return the directories."""
-    opened = fp.open_edges(np.asarray(edges, np.uint32).reshape(-1, 2), num_vertices=n, kind=kind)
+    opened = fp.open_graph(np.asarray(edges, np.uint32).reshape(-1, 2), num_vertices=n, kind=kind)
     random = np.random.default_rng(seed)
     partitions = {
         "vertex": fp.VertexPartition(random.integers(0, k, n), k=k + 1),
         "edge": fp.EdgePartition(random.integers(0, k, opened.num_edges), k=k + 1),
     }
     for name, partition in partitions.items():
-        partition.save(folder / name, edges=opened, **contents(n, seed, several))
+        partition.save(folder / name, graph=opened, **contents(n, seed, several))
     return folder / "vertex", folder / "edge"
 
 
@@ -96,11 +96,11 @@ def test_full_learns_the_same_over_parts_of_either_kind(tmp_path, graph, several
         fp.train.full(folder, epochs=5, batch_size=size, **QUICK)
         for folder in both(tmp_path, *graph, several=several)
     ]
-    losses, others = (trained.metrics["loss"].to_numpy() for trained in made)
+    losses, others = (trained.history["loss"].to_numpy() for trained in made)
     np.testing.assert_allclose(losses, others, rtol=1e-5)
     assert losses[-1] < losses[0]
     for name in ("val_f1", "test_f1", "test_accuracy"):
-        assert made[0].totals[name] == pytest.approx(made[1].totals[name], abs=1e-5)
+        assert made[0].summary[name] == pytest.approx(made[1].summary[name], abs=1e-5)
 
 
 def test_every_vertex_is_learned_about_where_its_root_is(tmp_path, graph):
@@ -140,7 +140,7 @@ def test_each_kind_is_opened_as_what_it_is(tmp_path, graph):
         fp.ParameterError, match=r"is an edge partition; .* over parts of the vertices: make .*spring"
     ):
         Dataset(edge)
-    with pytest.raises(fp.ParameterError, match=r'is a vertex partition; .*sigma\(\.\.\., mode="edge"\)'):
+    with pytest.raises(fp.ParameterError, match=r'is a vertex partition; .*sigma\(\.\.\., of="edges"\)'):
         EdgeDataset(vertex)
 
 
@@ -151,7 +151,7 @@ def test_incomplete_directories_are_refused(tmp_path, graph, missing):
     if missing == "labels":
         del given["splits"]
     part = fp.EdgePartition(np.zeros(len(edges), int), k=1)
-    part.save(tmp_path / "parts", edges=fp.open_edges(edges.astype(np.uint32), num_vertices=n), **given)
+    part.save(tmp_path / "parts", graph=fp.open_graph(edges.astype(np.uint32), num_vertices=n), **given)
     with pytest.raises(fp.ParameterError, match=f"holds no {missing}.*; save the partition with"):
         EdgeDataset(tmp_path / "parts")
 

@@ -55,26 +55,26 @@ def same(one, other):
 def test_every_model_learns_communities(parts, name, size):
     given = {"epochs": 25, "lr": 0.3 if name == "sgc" else 0.02, "batch_size": size, "fanouts": [5, 5]}
     trained = fp.train.full(parts, model=name, **QUICK, **given)
-    assert trained.totals["test_accuracy"] > 0.85  # 0.25 by chance
-    assert trained.totals["val_f1"] == trained.totals["val_accuracy"] > 0.85
-    losses = trained.metrics["loss"]
+    assert trained.summary["test_accuracy"] > 0.85  # 0.25 by chance
+    assert trained.summary["val_f1"] == trained.summary["val_accuracy"] > 0.85
+    losses = trained.history["loss"]
     assert losses[-1] < losses[0] / 2
-    assert trained.metrics["epoch"].to_list() == list(range(25))
+    assert trained.history["epoch"].to_list() == list(range(25))
 
 
 @pytest.mark.parametrize("name", ["graphsage", "clustergcn", "graphsaint"])
 def test_several_classes_for_each_vertex_are_learned(several, name):
     trained = fp.train.full(several[0], model=name, epochs=40, lr=0.03, **QUICK)
     assert trained.task == Task(8, 6, multilabel=True)
-    assert trained.totals["test_f1"] > 0.9
-    assert 0.6 < trained.totals["test_accuracy"] < trained.totals["test_f1"]
+    assert trained.summary["test_f1"] > 0.9
+    assert 0.6 < trained.summary["test_accuracy"] < trained.summary["test_f1"]
 
 
 def test_several_classes_go_from_labels_to_exports(several, tmp_path):
     folder, rows = several
     assert json.loads((folder / "manifest.json").read_text())["labels"] == {"dtype": "uint8", "shape": [6]}
     config = fp.export.dgl(folder, tmp_path / "dgl")
-    for part in fp.load(folder).parts:
+    for part in fp.open_partition(folder).parts:
         assert part.labels.dtype == np.uint8
         assert (part.labels == rows[part.inner]).all()
         data = dgl.data.utils.load_tensors(str(config.parent / f"part{part.index}" / "node_feat.dgl"))
@@ -98,15 +98,15 @@ def test_unlabelled_vertices_are_neither_learned_nor_counted(tmp_path):
             assert (local.labels[ids] >= 0).all()
     everywhere = sum(len(ids) for ids in dataset.whole().splits.values())
     assert everywhere == (labels >= 0).sum()
-    assert fp.train.full(dataset.path, epochs=3, **QUICK).totals["test_accuracy"] > 0.25
+    assert fp.train.full(dataset.path, epochs=3, **QUICK).summary["test_accuracy"] > 0.25
 
 
 def test_without_validation_vertices_the_last_epoch_is_the_best(tmp_path):
     path = planted(tmp_path, splits={"train": np.arange(300)})
-    trained = fp.train.full(path, epochs=4, output=tmp_path / "out", **QUICK)
-    assert trained.totals["best_epoch"] == 3
-    assert np.isnan(trained.totals["val_f1"])
-    assert (tmp_path / "out" / "metrics.svg").read_text().count("over the training vertices") > 0
+    trained = fp.train.full(path, epochs=4, out=tmp_path / "out", **QUICK)
+    assert trained.summary["best_epoch"] == 3
+    assert np.isnan(trained.summary["val_f1"])
+    assert (tmp_path / "out" / "history.svg").read_text().count("over the training vertices") > 0
 
 
 # Scores.
@@ -194,7 +194,7 @@ def test_any_module_with_a_forward_will_do(parts):
 
     for size in (None, 100):
         trained = fp.train.full(parts, model=Linear, epochs=20, lr=0.1, batch_size=size, **QUICK)
-        assert trained.totals["test_accuracy"] > 0.5
+        assert trained.summary["test_accuracy"] > 0.5
 
 
 def test_a_changed_file_is_read_again(parts, tmp_path):
@@ -243,7 +243,7 @@ def test_models_that_are_refused(parts, tmp_path, monkeypatch, model, text):
         ({"layers": True}, TypeError, "layers: "),
         ({"batch_size": 0}, fp.ParameterError, "batch_size: "),
         ({"model": 7}, TypeError, "model: expected a name or a class, got int"),
-        ({"resume": True}, fp.ParameterError, "resume: there is no output= to resume from"),
+        ({"resume": True}, fp.ParameterError, "resume: there is no out= to resume from"),
         ({"resume": 1}, TypeError, "resume: "),
     ],
 )
@@ -266,14 +266,14 @@ def test_parameters_that_are_refused(parts, given, error, text):
     ],
 )
 def test_directories_that_are_refused(tmp_path, saved, text):
-    with pytest.raises(fp.ParameterError, match=f"src: .*{text}"):
+    with pytest.raises(fp.ParameterError, match=f"source: .*{text}"):
         fp.train.full(planted(tmp_path, **saved), epochs=1, **QUICK)
 
 
 def test_other_sources_that_are_refused(tmp_path):
     fp.VertexPartition([0, 1, 0], 2).save(tmp_path / "bare")
     with pytest.raises(
-        fp.ParameterError, match=r"holds no edges, no features, no labels, no splits; .*edges=\.\.\."
+        fp.ParameterError, match=r"holds no graph, no features, no labels, no splits; .*graph=\.\.\."
     ):
         fp.train.full(tmp_path / "bare")
     with pytest.raises(FileNotFoundError, match="absent"):
@@ -319,21 +319,21 @@ def test_the_seed_says_what_comes_out(parts, name):
 
 
 def test_output_holds_weights_metrics_and_a_plot(parts, tmp_path):
-    trained = fp.train.full(parts, epochs=5, output=tmp_path / "out", **QUICK)
+    trained = fp.train.full(parts, epochs=5, out=tmp_path / "out", **QUICK)
     names = sorted(file.name for file in (tmp_path / "out").iterdir())
-    assert names == ["best.pt", "checkpoint.pt", "metrics.parquet", "metrics.svg"]
-    assert pl.read_parquet(tmp_path / "out" / "metrics.parquet").equals(trained.metrics)
+    assert names == ["best.pt", "checkpoint.pt", "history.parquet", "history.svg"]
+    assert pl.read_parquet(tmp_path / "out" / "history.parquet").equals(trained.history)
     assert same(torch.load(tmp_path / "out" / "best.pt", weights_only=True), trained.weights)
     assert same(load_weights(tmp_path / "out" / "best.pt"), trained.weights)
     torch.load(tmp_path / "out" / "checkpoint.pt", weights_only=True)
-    svg = (tmp_path / "out" / "metrics.svg").read_text()
+    svg = (tmp_path / "out" / "history.svg").read_text()
     assert "loss over the training vertices" in svg
     assert "score over the validation vertices" in svg
     network, whole = trained.network(), Dataset(parts).whole()
     said = network([whole.graph] * 2, whole.features).argmax(1)
     test = whole.splits["test"]
     assert (said[test] == whole.labels[test]).float().mean().item() == pytest.approx(
-        trained.totals["test_accuracy"]
+        trained.summary["test_accuracy"]
     )
     with pytest.raises(fp.ParameterError, match=r"out: unknown suffix '\.gif'; use \.svg, \.png or \.pdf"):
         trained.draw(tmp_path / "a.gif")

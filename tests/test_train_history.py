@@ -71,17 +71,17 @@ class Interrupted(GraphSAGE):
 
 def check_resumed(parts, tmp_path, interrupt, **given):
     """Compare an interrupted training, resumed, with one at a stretch."""
-    at_once = fp.train.full(parts, output=tmp_path / "once", **given)
+    at_once = fp.train.full(parts, out=tmp_path / "once", **given)
     interrupt(tmp_path / "twice")
     checkpoint = load_weights(tmp_path / "twice" / "checkpoint.pt")
     assert '"epoch": 2' in checkpoint["rows"]
     assert '"epoch": 3' not in checkpoint["rows"]
-    resumed = fp.train.full(parts, output=tmp_path / "twice", resume=True, **given)
-    assert timeless(resumed.metrics).equals(timeless(at_once.metrics))
+    resumed = fp.train.full(parts, out=tmp_path / "twice", resume=True, **given)
+    assert timeless(resumed.history).equals(timeless(at_once.history))
     assert equal(resumed.weights, at_once.weights)
     states = [load_weights(tmp_path / name / "checkpoint.pt")["state"] for name in ("once", "twice")]
     assert equal(*states)
-    assert resumed.totals["test_f1"] == at_once.totals["test_f1"]
+    assert resumed.summary["test_f1"] == at_once.summary["test_f1"]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_resumed_training_is_as_if_never_stopped(parts, tmp_path, model, size):
 
     def interrupt(output):
         with pytest.raises(Stop):
-            fp.train.full(parts, output=output, progress=stop_after(3), **given)
+            fp.train.full(parts, out=output, progress=stop_after(3), **given)
 
     check_resumed(parts, tmp_path, interrupt, **given)
 
@@ -104,7 +104,7 @@ def test_an_interrupt_amid_an_epoch_loses_that_epoch_only(parts, tmp_path):
     def interrupt(output):
         Interrupted.steps = 3 * 3 + 2  # of 300 training vertices
         with pytest.raises(KeyboardInterrupt):
-            fp.train.full(parts, output=output, **given)
+            fp.train.full(parts, out=output, **given)
         assert Interrupted.steps == 0
         Interrupted.steps = None
 
@@ -112,42 +112,42 @@ def test_an_interrupt_amid_an_epoch_loses_that_epoch_only(parts, tmp_path):
 
 
 def test_what_is_over_is_not_trained_again(parts, tmp_path):
-    first = fp.train.full(parts, output=tmp_path / "out", **QUICK)
-    again = fp.train.full(parts, output=tmp_path / "out", resume=True, progress=stop_after(6), **QUICK)
-    assert again.metrics.equals(first.metrics)
+    first = fp.train.full(parts, out=tmp_path / "out", **QUICK)
+    again = fp.train.full(parts, out=tmp_path / "out", resume=True, progress=stop_after(6), **QUICK)
+    assert again.history.equals(first.history)
     assert equal(again.weights, first.weights)
-    anew = fp.train.full(parts, output=tmp_path / "out", **QUICK)
-    assert not anew.metrics.equals(first.metrics)  # but in seconds, they are
+    anew = fp.train.full(parts, out=tmp_path / "out", **QUICK)
+    assert not anew.history.equals(first.history)  # but in seconds, they are
 
 
 def test_resume_without_a_checkpoint_begins(parts, tmp_path):
-    assert fp.train.full(parts, output=tmp_path / "out", resume=True, **QUICK).totals["epochs"] == 6
+    assert fp.train.full(parts, out=tmp_path / "out", resume=True, **QUICK).summary["epochs"] == 6
 
 
 @pytest.mark.parametrize(
     "other", [{"hidden": 9}, {"seed": 1}, {"epochs": 7}, {"model": "gcn"}, {"batch_size": 9}]
 )
 def test_other_options_are_not_resumed(parts, tmp_path, other):
-    fp.train.full(parts, output=tmp_path / "out", **QUICK)
+    fp.train.full(parts, out=tmp_path / "out", **QUICK)
     with pytest.raises(
         fp.ParameterError, match=r"resume: .*checkpoint\.pt is of another method, graph or options"
     ):
-        fp.train.full(parts, output=tmp_path / "out", resume=True, **{**QUICK, **other})
+        fp.train.full(parts, out=tmp_path / "out", resume=True, **{**QUICK, **other})
 
 
 def test_other_graphs_are_not_resumed(parts, tmp_path):
-    fp.train.full(parts, output=tmp_path / "out", **QUICK)
+    fp.train.full(parts, out=tmp_path / "out", **QUICK)
     other = planted(tmp_path, m=3999)
     with pytest.raises(fp.ParameterError, match="is of another method, graph or options"):
-        fp.train.full(other, output=tmp_path / "out", resume=True, **QUICK)
+        fp.train.full(other, out=tmp_path / "out", resume=True, **QUICK)
 
 
 def test_outputs_that_are_refused(parts, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(fp.ParameterError, match=r"output: .*file is not a directory"):
-        fp.train.full(parts, output=tmp_path / "file", **QUICK)
+    with pytest.raises(fp.ParameterError, match=r"out: .*file is not a directory"):
+        fp.train.full(parts, out=tmp_path / "file", **QUICK)
     with pytest.raises(FileNotFoundError, match="absent"):
-        fp.train.full(parts, output=tmp_path / "absent" / "out", **QUICK)
+        fp.train.full(parts, out=tmp_path / "absent" / "out", **QUICK)
 
 
 # Hostile checkpoints.
@@ -171,7 +171,7 @@ def saved(content):
     "kind", ["pickle", "torch", "cut", "garbage", "empty", "list", "other", "rows", "state"]
 )
 def test_damaged_and_malicious_checkpoints_are_refused(parts, tmp_path, kind):
-    fp.train.full(parts, output=tmp_path / "out", **QUICK)
+    fp.train.full(parts, out=tmp_path / "out", **QUICK)
     file = tmp_path / "out" / "checkpoint.pt"
     content, whole, trap = load_weights(file), file.read_bytes(), tmp_path / "executed"
     file.write_bytes(
@@ -190,7 +190,7 @@ def test_damaged_and_malicious_checkpoints_are_refused(parts, tmp_path, kind):
     with pytest.raises(
         fp.GraphFormatError, match=r"checkpoint\.pt: (holds no weights|not a checkpoint of fastpart)"
     ):
-        fp.train.full(parts, output=tmp_path / "out", resume=True, **QUICK)
+        fp.train.full(parts, out=tmp_path / "out", resume=True, **QUICK)
     assert not trap.exists()
 
 
@@ -225,14 +225,14 @@ def test_epochs_without_a_score_are_each_the_best():
 
 def test_patience_ends_training(parts):
     trained = fp.train.full(parts, **{**QUICK, "epochs": 50}, lr=1e-12, patience=3, dropout=0)
-    assert trained.totals["epochs"] == 4
-    assert trained.totals["best_epoch"] == 0
+    assert trained.summary["epochs"] == 4
+    assert trained.summary["best_epoch"] == 0
 
 
 def test_weights_of_the_best_epoch_are_returned(parts, tmp_path):
-    trained = fp.train.full(parts, output=tmp_path / "out", **{**QUICK, "epochs": 30}, lr=0.5)
-    scores = trained.metrics["val_f1"].to_list()
-    assert trained.totals["best_epoch"] == int(np.argmax(scores)) < 29
-    assert trained.totals["val_f1"] == max(scores)
+    trained = fp.train.full(parts, out=tmp_path / "out", **{**QUICK, "epochs": 30}, lr=0.5)
+    scores = trained.history["val_f1"].to_list()
+    assert trained.summary["best_epoch"] == int(np.argmax(scores)) < 29
+    assert trained.summary["val_f1"] == max(scores)
     last = load_weights(tmp_path / "out" / "checkpoint.pt")["state"]["network"]
     assert not equal(last, trained.weights)

@@ -98,10 +98,10 @@ def test_the_course_of_a_training(counting, tmp_path, worker, how, rounds):
     assert [("begin", how, {}), *rounds, ("final", 4.0), *end] == CALLS
     ends = [sum(rounds[: i + 1]) for i in range(len(rounds))]
     assert told == [("epoch", done, 5) for done in ends]
-    assert trained.metrics["epoch"].to_list() == [done - 1 for done in ends]
+    assert trained.history["epoch"].to_list() == [done - 1 for done in ends]
     assert (trained.method, trained.weights["weight"].item()) == ("counting", 4.0)
     expected = {"test_accuracy": 0.5, "of the method": ["anything"], "added": 1, "best_epoch": 3}
-    assert expected.items() <= trained.totals.items()
+    assert expected.items() <= trained.summary.items()
 
 
 def test_a_worker_goes_on_from_its_state(counting, tmp_path, monkeypatch):
@@ -116,7 +116,7 @@ def test_a_worker_goes_on_from_its_state(counting, tmp_path, monkeypatch):
         joined(dataset, tmp_path / "out", {}, progress=stop)
     went_on = joined(dataset, tmp_path / "out", {}, resume=True)
     assert CALLS[4:] == [("begin", {}, {"epochs": 3}), 1, 1, ("final", 4.0)]
-    assert went_on.metrics["epoch"].to_list() == list(range(5))
+    assert went_on.history["epoch"].to_list() == list(range(5))
 
 
 def test_a_job_is_the_same_in_another_process():
@@ -134,7 +134,7 @@ def test_gpus_are_used_if_there_is_one_for_each(monkeypatch, gpus, workers, expe
 def test_what_torchrun_leaves_to_say(tmp_path):
     assert group.shared_output(tmp_path / "out") == tmp_path / "out"
     for output, workers in ((None, None), (tmp_path / "out", 2)):
-        with pytest.raises(fp.ParameterError, match=r"--nproc-per-node .* and output= is needed"):
+        with pytest.raises(fp.ParameterError, match=r"--nproc-per-node .* and out= is needed"):
             group.shared_output(output, workers)
 
 

@@ -30,7 +30,7 @@ try:
     trained = fp.train.distdgl(
         config, ip_config=machines, epochs=2000 if kill else 8, seed=5, samplers=int(samplers), progress=progress
     )
-    print(trained.totals["test_accuracy"], trained.metrics["loss"].to_list())
+    print(trained.summary["test_accuracy"], trained.history["loss"].to_list())
 except fp.TrainingError as error:
     print("ended", time.monotonic())
     print(error)

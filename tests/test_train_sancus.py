@@ -257,16 +257,17 @@ def test_messages_go_in_pieces(rows, monkeypatch):
 
 def is_fresh(bound, eps, k):
     """Return the rule of the oracle, from the ages of copies alone."""
-    if bound == "eps_e":
-        return lambda epoch, q, rows, copy: epoch - copy[1] > eps
-    if bound == "eps_a":  # the first copies are taken to be older, all by another number of epochs
+    if bound == "period":
+        return lambda epoch, q, rows, copy: epoch - copy[1] >= eps
+    if bound == "max_age":  # the first copies are taken to be older, all by another number of epochs
         return lambda epoch, q, rows, copy: epoch - (copy[1] or q % (eps + 1) - eps) > eps
     return lambda epoch, q, rows, copy: float((rows - copy[0]).norm()) > eps * float(copy[0].norm())
 
 
 BOUNDS = st.one_of(
-    st.tuples(st.sampled_from(["eps_e", "eps_a"]), st.integers(1, 3)),
-    st.tuples(st.just("eps_h"), st.sampled_from([0.01, 0.1, 0.3, 1.0, 1e9])),
+    st.tuples(st.just("max_age"), st.integers(1, 3)),
+    st.tuples(st.just("period"), st.integers(2, 4)),
+    st.tuples(st.just("max_change"), st.sampled_from([0.01, 0.1, 0.3, 1.0, 1e9])),
 )
 
 
@@ -287,17 +288,18 @@ def test_stale_copies_are_as_in_a_simulation_of_all_workers(name, rows, case, bo
         )
         counts = {"broadcasts": fresh, "skipped": (layers - 1) * sum(read) - fresh}
         assert found[epoch][2] == [counts] * case.k
-        if bound != "eps_h":
-            assert all(age <= eps for graph in graphs[1:] for age in graph.ages.values())
+        if bound != "max_change":
+            oldest = eps - (bound == "period")
+            assert all(age <= oldest for graph in graphs[1:] for age in graph.ages.values())
 
 
-@pytest.mark.parametrize("bound", ["eps_e", "eps_a"])
-@given(k=st.integers(1, 9), eps=st.integers(1, 5), first=st.integers(0, 20))
-def test_copies_never_get_older_than_the_bound(bound, k, eps, first):
+@pytest.mark.parametrize("bound", ["period", "max_age"])
+@given(k=st.integers(1, 9), age=st.integers(1, 5), first=st.integers(0, 20))
+def test_copies_never_get_older_than_the_bound(bound, k, age, first):
     class Wire:
         rank, size = 0, k
 
-    rule = staleness.bound({bound: eps}, Wire())
+    rule = staleness.bound({bound: age + (bound == "period")}, Wire())
     copied = dict.fromkeys(range(k), first)  # as after a resume
     oldest, numbers = 0, []
     for epoch in range(first + 1, first + 30):
@@ -305,11 +307,11 @@ def test_copies_never_get_older_than_the_bound(bound, k, eps, first):
         copied.update((q, epoch) for q in range(k) if due[q])
         oldest = max(oldest, *(epoch - at for at in copied.values()))
         numbers.append(sum(due))
-    assert oldest == eps
-    windows = [sum(numbers[at : at + eps + 1]) for at in range(len(numbers) - eps)]
+    assert oldest == age
+    windows = [sum(numbers[at : at + age + 1]) for at in range(len(numbers) - age)]
     assert set(windows) == {k}
-    if bound == "eps_a":
-        assert max(numbers) <= -(-k // (eps + 1))
+    if bound == "max_age":
+        assert max(numbers) <= -(-k // (age + 1))
 
 
 def test_scores_take_no_copies_and_leave_them_alone():
@@ -323,7 +325,7 @@ def test_scores_take_no_copies_and_leave_them_alone():
             rows = moved(network, 5)(share.exact, share.features)
         logits.append((share.layers[0].vertices, rows))
 
-    how = {"rows": "all", "eps_e": 4}
+    how = {"rows": "all", "period": 5}
     looked = epochs_of(case, network, how, epochs=3, watch=check)
     alone = epochs_of(case, network, how, epochs=3)
     for one, other in zip(looked, alone, strict=True):
@@ -361,8 +363,8 @@ def test_several_products_in_a_layer_have_copies_of_their_own():
     random = np.random.default_rng(2)
     case = Case(30, random.integers(0, 30, (100, 2)), random.integers(0, 3, 30), 3, np.ones(30))
     network = Two().double()
-    rule = is_fresh("eps_e", 2, 3)
-    found = epochs_of(case, network, {"rows": "boundary", "eps_e": 2}, epochs=4)
+    rule = is_fresh("period", 3, 3)
+    found = epochs_of(case, network, {"rows": "boundary", "period": 3}, epochs=4)
 
     class Both:
         """A layer of the oracle for each product."""
@@ -391,7 +393,7 @@ def test_several_products_in_a_layer_have_copies_of_their_own():
 @given(case=cases(), eps=st.integers(0, 2))
 def test_bytes_are_those_counted_by_hand(case, eps):
     network = network_of("graphsage", torch.float32, layers=3)
-    graphs, expected = simulated(case, network, is_fresh("eps_a", eps, case.k))
+    graphs, expected = simulated(case, network, is_fresh("max_age", eps, case.k))
     sent = {}
     for rows in ("all", "boundary"):
         how = {"rows": rows, **staleness.checked(None, eps, None)}

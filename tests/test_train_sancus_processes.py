@@ -22,24 +22,24 @@ def test_losses_are_those_of_full(tmp_path, model, rows):
     path = planted(tmp_path, k=3)
     given = {"model": model, "epochs": 10, "dropout": 0.5, "threads": 1, "seed": 3}
     found, expected = fp.train.sancus(path, rows=rows, **given), fp.train.full(path, **given)
-    np.testing.assert_allclose(found.metrics["loss"], expected.metrics["loss"], rtol=0, atol=1e-4)
-    np.testing.assert_allclose(found.metrics["val_f1"], expected.metrics["val_f1"], atol=0.02)
-    assert found.totals["parts"] == 3
-    assert found.metrics["broadcasts"].to_list() == [3] * 10
-    workers = found.totals["per_worker"]
+    np.testing.assert_allclose(found.history["loss"], expected.history["loss"], rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found.history["val_f1"], expected.history["val_f1"], atol=0.02)
+    assert found.summary["parts"] == 3
+    assert found.history["broadcasts"].to_list() == [3] * 10
+    workers = found.summary["per_worker"]
     assert sum(worker["vertices"] for worker in workers) == 600
     assert sum(worker["edges"] for worker in workers) == 2 * 4000
     # Features are sent once.
-    first, *later = found.metrics["remote_bytes"]
+    first, *later = found.history["remote_bytes"]
     assert first > later[0] == min(later) == max(later)
 
 
-@pytest.mark.parametrize(("bound", "eps"), [("eps_e", 2), ("eps_a", 2), ("eps_h", 0.1)])
+@pytest.mark.parametrize(("bound", "eps"), [("period", 3), ("max_age", 2), ("max_change", 0.1)])
 def test_skipped_broadcasts_save_bytes_and_keep_accuracy(tmp_path, bound, eps):
     path = planted(tmp_path, k=2)
     trained = fp.train.sancus(path, epochs=15, dropout=0.0, threads=1, **{bound: eps})
-    assert trained.totals["test_accuracy"] > 0.8
-    rows = trained.metrics
+    assert trained.summary["test_accuracy"] > 0.8
+    rows = trained.history
     assert rows["broadcasts"][0] == 2
     assert (rows["broadcasts"] + rows["skipped"] == 2).all()
     assert rows["skipped"].sum() > 0
@@ -51,8 +51,8 @@ def test_skipped_broadcasts_save_bytes_and_keep_accuracy(tmp_path, bound, eps):
 
 
 def test_resume_goes_on_where_it_was(tmp_path):
-    path, output = planted(tmp_path, k=2), tmp_path / "run"
-    given = {"threads": 1, "output": output, "rows": "boundary"}
+    path = planted(tmp_path, k=2)
+    given = {"threads": 1, "out": tmp_path / "run", "rows": "boundary"}
     whole = fp.train.sancus(path, epochs=6, threads=1, rows="boundary")
     stopped = 3
 
@@ -63,9 +63,9 @@ def test_resume_goes_on_where_it_was(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fp.train.sancus(path, epochs=6, progress=stop, **given)
     resumed = fp.train.sancus(path, epochs=6, resume=True, **given)
-    np.testing.assert_allclose(resumed.metrics["loss"], whole.metrics["loss"], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(resumed.history["loss"], whole.history["loss"], rtol=0, atol=1e-5)
     with pytest.raises(fp.ParameterError, match="resume"):
-        fp.train.sancus(path, epochs=6, resume=True, eps_e=1, **given)
+        fp.train.sancus(path, epochs=6, resume=True, period=2, **given)
 
 
 def test_attention_is_refused(tmp_path):
@@ -79,21 +79,21 @@ def test_parts_may_be_empty_or_have_nothing_to_train_on(tmp_path, rows):
     parts = np.zeros(600, int)
     parts[test] = 2
     path = planted(tmp_path, k=3, assignment=parts)
-    trained = fp.train.sancus(path, rows=rows, eps_a=1, epochs=8, threads=1)
-    assert [worker["vertices"] for worker in trained.totals["per_worker"]] == [450, 0, 150]
-    assert (trained.metrics["broadcasts"] + trained.metrics["skipped"] == 2).all()
-    assert trained.totals["test_accuracy"] > 0.6
+    trained = fp.train.sancus(path, rows=rows, max_age=1, epochs=8, threads=1)
+    assert [worker["vertices"] for worker in trained.summary["per_worker"]] == [450, 0, 150]
+    assert (trained.history["broadcasts"] + trained.history["skipped"] == 2).all()
+    assert trained.summary["test_accuracy"] > 0.6
 
 
 def test_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     planted(tmp_path, k=2)
     given = ["train", "sancus", "parts", "--epochs", "3", "--threads", "1", "-o", "run", "--json"]
-    own = ["--eps-h", "2", "--rows", "boundary", "--dropout", "0.1"]
+    own = ["--max-change", "2", "--rows", "boundary", "--dropout", "0.1"]
     assert main([*given, *own]) == 0
     content = json.loads(capsys.readouterr().out)
-    assert [row["skipped"] for row in content["epochs"]] == [0, 2, 2]
+    assert [row["skipped"] for row in content["history"]] == [0, 2, 2]
     assert main([*given, *own, "--resume"]) == 0
-    assert json.loads(capsys.readouterr().out)["epochs"] == content["epochs"]
-    assert main([*given, "--eps-e", "1", "--eps-a", "1"]) == 2
-    assert "eps_e and eps_a: more than one bound" in capsys.readouterr().err
+    assert json.loads(capsys.readouterr().out)["history"] == content["history"]
+    assert main([*given, "--period", "2", "--max-age", "1"]) == 2
+    assert "max_age and period: more than one bound" in capsys.readouterr().err

@@ -33,24 +33,24 @@ def test_models_that_cannot_be_trained_so_are_refused_before_anything_starts(nam
 
 
 def bounds(**given):
-    return staleness.checked(**{"eps_e": None, "eps_a": None, "eps_h": None, **given})
+    return staleness.checked(**{"period": None, "max_age": None, "max_change": None, **given})
 
 
 def test_there_is_one_bound():
-    assert bounds() == bounds(eps_e=0) == bounds(eps_a=0) == bounds(eps_h=0.0) == {}
-    assert bounds(eps_e=3) == {"eps_e": 3}
-    assert bounds(eps_h=0.5) == {"eps_h": 0.5}
-    with pytest.raises(fp.ParameterError, match="eps_e and eps_h: more than one bound"):
-        bounds(eps_e=0, eps_h=0.1)
+    assert bounds() == bounds(period=1) == bounds(max_age=0) == bounds(max_change=0.0) == {}
+    assert bounds(period=4) == {"period": 4}
+    assert bounds(max_change=0.5) == {"max_change": 0.5}
+    with pytest.raises(fp.ParameterError, match="max_change and period: more than one bound"):
+        bounds(period=1, max_change=0.1)
 
 
-@pytest.mark.parametrize("name", ["eps_e", "eps_a", "eps_h"])
+@pytest.mark.parametrize("name", ["period", "max_age", "max_change"])
 def test_bounds_below_zero_are_refused(name):
     with pytest.raises(fp.ParameterError, match=f"{name}: -1"):
         bounds(**{name: -1})
     with pytest.raises(TypeError, match=name):
         bounds(**{name: "2"})
-    with pytest.raises(fp.ParameterError if name == "eps_h" else TypeError, match=name):
+    with pytest.raises(fp.ParameterError if name == "max_change" else TypeError, match=name):
         bounds(**{name: float("nan")})
 
 

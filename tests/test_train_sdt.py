@@ -56,12 +56,12 @@ def close(one, other, tolerance=1e-5):
 @pytest.mark.timeout(120)
 def test_one_part_is_centralized_training(two_hops, tmp_path):
     central = fp.train.full(two_hops, **{**EXACT, "dropout": 0.5})
-    alone = fp.train.sdt(two_hops, **{**EXACT, "dropout": 0.5}, parts=1, output=tmp_path / "out")
+    alone = fp.train.sdt(two_hops, **{**EXACT, "dropout": 0.5}, parts=1, out=tmp_path / "out")
     close(alone.weights, central.weights)
-    assert alone.totals["parts"] == alone.totals["workers"] == 1
+    assert alone.summary["parts"] == alone.summary["workers"] == 1
     for name in ("loss", "val_accuracy"):
-        np.testing.assert_allclose(alone.metrics[name], central.metrics[name], atol=1e-5)
-    assert alone.totals["test_f1"] == pytest.approx(central.totals["test_f1"])
+        np.testing.assert_allclose(alone.history[name], central.history[name], atol=1e-5)
+    assert alone.summary["test_f1"] == pytest.approx(central.summary["test_f1"])
 
 
 @pytest.mark.timeout(120)
@@ -70,7 +70,7 @@ def test_gradients_over_complete_halos_are_those_of_the_whole_graph(two_hops, wo
     central = fp.train.full(two_hops, **EXACT)
     parts = fp.train.sdt(two_hops, **EXACT, average="gradients", workers=workers)
     close(parts.weights, central.weights)
-    np.testing.assert_allclose(parts.metrics["loss"], central.metrics["loss"], atol=1e-5)
+    np.testing.assert_allclose(parts.history["loss"], central.history["loss"], atol=1e-5)
 
 
 @pytest.mark.timeout(120)
@@ -78,9 +78,9 @@ def test_several_workers_average_as_one_does(one_hop):
     one = fp.train.sdt(one_hop, **EXACT, workers=1)
     two = fp.train.sdt(one_hop, **EXACT, workers=2)
     close(one.weights, two.weights, 1e-6)
-    assert two.totals["workers"] == 2
-    assert (two.metrics["remote_bytes"] > 0).all()
-    assert (two.metrics["worker_bytes"] > 0).all()
+    assert two.summary["workers"] == 2
+    assert (two.history["remote_bytes"] > 0).all()
+    assert (two.history["worker_bytes"] > 0).all()
 
 
 @pytest.mark.parametrize("moments", [True, False])
@@ -160,7 +160,7 @@ def test_parts_without_work_are_skipped(tmp_path, what):
         splits["test"] = np.flatnonzero(assignment == 1)[1::2]
     parts = planted(tmp_path, k=3, assignment=assignment, splits=splits)
     trained = fp.train.sdt(parts, epochs=10, hidden=16, workers=3, threads=1)
-    assert trained.totals["test_accuracy"] > 0.5
+    assert trained.summary["test_accuracy"] > 0.5
 
 
 @pytest.mark.timeout(120)
@@ -172,10 +172,10 @@ def test_resuming_is_going_on(one_hop, tmp_path):
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        fp.train.sdt(one_hop, **given, output=tmp_path / "out", progress=stop)
-    went_on = fp.train.sdt(one_hop, **given, output=tmp_path / "out", resume=True)
+        fp.train.sdt(one_hop, **given, out=tmp_path / "out", progress=stop)
+    went_on = fp.train.sdt(one_hop, **given, out=tmp_path / "out", resume=True)
     at_once = fp.train.sdt(one_hop, **given)
-    assert went_on.metrics["epoch"].to_list() == list(range(6))
+    assert went_on.history["epoch"].to_list() == list(range(6))
     close(went_on.weights, at_once.weights, 1e-6)
 
 
@@ -200,8 +200,8 @@ def test_workers_that_torchrun_starts(one_hop, tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     alone = fp.train.sdt(one_hop, **EXACT, workers=1)
-    np.testing.assert_allclose([row["loss"] for row in found["epochs"]], alone.metrics["loss"], atol=1e-5)
-    assert found["totals"]["workers"] == 2
+    np.testing.assert_allclose([row["loss"] for row in found["history"]], alone.history["loss"], atol=1e-5)
+    assert found["summary"]["workers"] == 2
 
 
 def test_the_mean_of_one_is_itself():
@@ -247,7 +247,7 @@ def test_sizes_of_new_parts_are_those_of_saved_ones(one_hop, tmp_path):
     ("given", "message"),
     [
         ({"workers": 0}, "workers"),
-        ({"resume": True}, "resume: there is no output= to resume from"),
+        ({"resume": True}, "resume: there is no out= to resume from"),
         ({"average": "all"}, "average: unknown value"),
         ({"average_every": 0}, "average_every"),
         ({"average_every": 101}, "average_every"),

@@ -95,7 +95,7 @@ def oracle(edges, k, scoring, balance, seed):
 def test_as_defined(graph, k, scoring, balance, seed, threads):
     n, edges = graph
     given = {"scoring": scoring, "balance": balance, "seed": seed, "threads": threads}
-    made = fp.two_phase(fp.open_edges(edges, num_vertices=n), k, **given)
+    made = fp.two_phase(fp.open_graph(edges, num_vertices=n), k, **given)
     expected, _, cap = oracle([tuple(edge) for edge in edges.tolist()], k, scoring, balance, seed)
     assert made.assignment.tolist() == expected
     assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
@@ -116,7 +116,7 @@ def test_same_whatever_the_threads_and_the_input(rmat, tmp_path, scoring, k):
 @pytest.mark.parametrize("batch", [1, 1000, 10**9])
 def test_batches_change_little(rmat, scoring, batch):
     default, other = (fp.two_phase(rmat, 8, scoring=scoring, batch=size) for size in (None, batch))
-    rf, rf_other = (fp.evaluate(rmat, part).totals["rf"][0] for part in (default, other))
+    rf, rf_other = (fp.evaluate(rmat, part).summary["rf"][0] for part in (default, other))
     assert rf_other == pytest.approx(rf, rel=0.05)
     again = fp.two_phase(rmat, 8, scoring=scoring, batch=batch, threads=1)
     assert np.array_equal(other.assignment, again.assignment)
@@ -126,7 +126,7 @@ def test_batches_change_little(rmat, scoring, batch):
 @pytest.mark.parametrize("k", [4, 8, 32])
 def test_as_good_as_published(datasets, tmp_path, scoring, k):
     edges = fp.convert(datasets / "amazon-computers.txt.gz", tmp_path / "g.bin")
-    found = fp.evaluate(edges, fp.two_phase(edges, k, scoring=scoring)).totals
+    found = fp.evaluate(edges, fp.two_phase(edges, k, scoring=scoring)).summary
     assert found["rf"][0] <= 1.03 * PUBLISHED[scoring][k]
 
 
@@ -134,11 +134,11 @@ def test_as_good_as_published(datasets, tmp_path, scoring, k):
 def test_caps_and_quality_on_real_graphs(shared_data, scoring):
     """The cap holds, and fewer replicas are made than by chance, on every graph."""
     for meta in sorted(shared_data.glob("*/meta.json")):
-        edges = fp.open_edges(meta.with_name("edges.npy"), num_vertices=json.loads(meta.read_text())["n"])
+        edges = fp.open_graph(meta.with_name("edges.npy"), num_vertices=json.loads(meta.read_text())["n"])
         for k in (4, 32):
-            made, random = fp.two_phase(edges, k, scoring=scoring), fp.random(edges, k, mode="edge")
+            made, random = fp.two_phase(edges, k, scoring=scoring), fp.random(edges, k, of="edges")
             assert made.loads.max() <= made.cap == math.ceil(1.05 * edges.num_edges / k)
-            rf, rf_random = (fp.evaluate(edges, part).totals["rf"][0] for part in (made, random))
+            rf, rf_random = (fp.evaluate(edges, part).summary["rf"][0] for part in (made, random))
             assert rf < rf_random, f"{meta.parent.name}, k={k}"
 
 

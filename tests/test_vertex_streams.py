@@ -53,7 +53,7 @@ def oracle(n, edges, name, k, balance, passes):
 
 
 def check(made, n, k, balance):
-    assert made.kind == "vertex"
+    assert made.of == "vertices"
     assert len(made) == n
     assert made.assignment.dtype == np.int32
     assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
@@ -65,7 +65,7 @@ def check(made, n, k, balance):
 @given(graph=edge_lists(), k=st.integers(1, 16), balance=st.sampled_from([1, 1.03, 1.5, 1e308]))
 def test_scores(name, graph, k, balance):
     n, edges = graph
-    made = ONCE[name](fp.open_edges(edges, num_vertices=n), k, balance=balance)
+    made = ONCE[name](fp.open_graph(edges, num_vertices=n), k, balance=balance)
     check(made, n, k, balance)
     assert made.assignment.tolist() == oracle(n, edges, name, k, balance, 1)
 
@@ -75,11 +75,11 @@ def test_scores(name, graph, k, balance):
 @given(graph=edge_lists(), k=st.integers(1, 9), passes=st.integers(1, 10))
 def test_passes(name, graph, k, passes):
     n, edges = graph
-    made = AGAIN[name](fp.open_edges(edges, num_vertices=n), k, passes=passes)
+    made = AGAIN[name](fp.open_graph(edges, num_vertices=n), k, passes=passes)
     check(made, n, k, DEFAULT_BALANCE[name])
     assert made.assignment.tolist() == oracle(n, edges, name, k, DEFAULT_BALANCE[name], passes)
     if passes == 10:
-        default = AGAIN[name](fp.open_edges(edges, num_vertices=n), k)
+        default = AGAIN[name](fp.open_graph(edges, num_vertices=n), k)
         assert np.array_equal(default.assignment, made.assignment)
 
 
@@ -91,10 +91,10 @@ def test_threads_and_kinds_of_input_change_nothing(tmp_path_factory, name, graph
     path = raw(tmp_path_factory.mktemp("g") / "g.bin", edges)
     both = np.concatenate([edges, edges[:, ::-1]])
     opened = [
-        fp.open_edges(edges, num_vertices=n),
-        fp.open_edges(path, dtype="u32", num_vertices=n, io="mmap"),
-        fp.open_edges(path, dtype="u32", num_vertices=n, io="read"),
-        fp.open_edges(both, num_vertices=n, kind="symmetric"),
+        fp.open_graph(edges, num_vertices=n),
+        fp.open_graph(path, dtype="u32", num_vertices=n, io="mmap"),
+        fp.open_graph(path, dtype="u32", num_vertices=n, io="read"),
+        fp.open_graph(both, num_vertices=n, directedness="symmetric"),
     ]
     one, *others = [ALL[name](g, k, batch=batch, threads=t) for g in opened for t in (1, 2, 3)]
     check(one, n, k, DEFAULT_BALANCE[name])
@@ -109,7 +109,7 @@ def test_both_caps_hold(name, graph, k, data):
     weights = data.draw(
         st.lists(st.sampled_from([0, 0, 1, 1, 7]) | st.integers(0, 1), min_size=n, max_size=n)
     )
-    made = ALL[name](fp.open_edges(edges, num_vertices=n), k, balance_on=np.array(weights, dtype=np.uint32))
+    made = ALL[name](fp.open_graph(edges, num_vertices=n), k, balance_on=np.array(weights, dtype=np.uint32))
     check(made, n, k, DEFAULT_BALANCE[name])
     expected = np.bincount(made.assignment, weights=weights, minlength=k)
     assert made.weight_loads.tolist() == expected.tolist()
@@ -122,7 +122,7 @@ def test_shapes_that_tempt_to_overfill(name):
     clique = np.array([[u, v] for u in range(40) for v in range(u)])
     for edges, n in ((star, 200), (clique, 40), (np.array([[0, 1]]), 500)):
         for k in (2, 7):
-            check(ALL[name](fp.open_edges(edges, num_vertices=n), k, balance=1), n, k, 1)
+            check(ALL[name](fp.open_graph(edges, num_vertices=n), k, balance=1), n, k, 1)
     with pytest.warns(fp.CapacityWarning, match="k=50"):
         assert ALL[name](np.array([[0, 1], [1, 2]]), 50).loads.sum() == 3
 
@@ -155,12 +155,12 @@ def real_graphs(shared_data):
     graphs = {}
     for meta in sorted(shared_data.glob("*/meta.json")):
         n = json.loads(meta.read_text())["n"]
-        graphs[meta.parent.name] = fp.open_edges(meta.with_name("edges.npy"), num_vertices=n)
+        graphs[meta.parent.name] = fp.open_graph(meta.with_name("edges.npy"), num_vertices=n)
     return graphs
 
 
 def cut(edges, part):
-    return fp.evaluate(edges, part).totals["cut_ratio"][0]
+    return fp.evaluate(edges, part).summary["cut_ratio"][0]
 
 
 # Cut ratios for k = 4, 8, 32: of LDG as measured, of Fennel those of the published program.

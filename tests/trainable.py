@@ -15,5 +15,5 @@ def planted(folder: Path, k: int = 4, n: int = 600, m: int = 4000, assignment=No
     splits = {"train": order[: n // 2], "val": order[n // 2 : 3 * n // 4], "test": order[3 * n // 4 :]}
     part = fp.spring(edges, k=k) if assignment is None else fp.VertexPartition(assignment, k=k)
     given = {"features": folder / "g.bin.features.npy", "labels": labels, "splits": splits, **saved}
-    part.save(folder / "parts", edges=edges, **given)
+    part.save(folder / "parts", graph=edges, **given)
     return folder / "parts"

@@ -4,10 +4,10 @@ Examples
 --------
 >>> import numpy as np, fastpart as fp
 >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]], dtype=np.uint32)
->>> part = fp.spring(graph, k=2)
->>> part.loads
+>>> p = fp.spring(graph, k=2)
+>>> p.loads
 array([3, 3])
->>> fp.evaluate(graph, part).totals.columns[-4:]
+>>> fp.evaluate(graph, p).summary.columns[-4:]
 ['cut_ratio', 'vertex_balance', 'edge_balance', 'halo_rf']
 """
 
@@ -19,7 +19,6 @@ from . import export, generate, report, store, train
 from .clustering import cluster
 from .comparing import Comparison, compare
 from .converting import convert
-from .edges import Edges, open_edges
 from .errors import (
     CapacityError,
     CapacityWarning,
@@ -32,6 +31,7 @@ from .errors import (
     TrainingError,
 )
 from .expected import expected_cut
+from .graph import Graph, open_graph
 from .graph_info import info
 from .homes import home_parts
 from .metrics import evaluate
@@ -40,7 +40,7 @@ from .partitioners import *  # noqa: F403
 from .partitioners import PARTITIONERS, custom
 from .report import draw
 from .results import Clustering, Evaluation, upward
-from .store import load
+from .store import open_partition
 
 upward |= {
     "save": store.save,
@@ -56,7 +56,7 @@ __all__ = [
     "Comparison",
     "EdgeFileChangedError",
     "EdgePartition",
-    "Edges",
+    "Graph",
     "Evaluation",
     "FastpartError",
     "GraphFormatError",
@@ -76,8 +76,8 @@ __all__ = [
     "generate",
     "home_parts",
     "info",
-    "load",
-    "open_edges",
+    "open_partition",
+    "open_graph",
     "train",
     *PARTITIONERS,
 ]

@@ -214,7 +214,7 @@ def write_vertex_parts(
     assignment: npt.NDArray[np.int32],
     k: int,
     *,
-    kind: str,
+    directedness: str,
     halo_hops: int,
     into: _Path,
     options: RunOptions,
@@ -226,7 +226,7 @@ def write_edge_parts(
     assignment: npt.NDArray[Any],
     k: int,
     *,
-    kind: str,
+    directedness: str,
     into: _Path,
     options: RunOptions,
 ) -> list[dict[str, Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core, parameters
-from .edges import open_edges
 from .errors import ParameterError
+from .graph import open_graph
 from .parameters import Progress, StrPath, run_options
 from .results import Clustering
 
@@ -14,7 +14,7 @@ METHODS = ("modularity", "hollocou")
 
 
 def cluster(
-    edges: Any,
+    graph: Any,
     method: str = "modularity",
     *,
     max_size: int | None = None,
@@ -35,8 +35,8 @@ def cluster(
 
     Parameters
     ----------
-    edges : path, array or Edges
-        What :func:`open_edges` accepts. An :class:`Edges` keeps the adjacency for the next call.
+    graph : path, array or Graph
+        What :func:`open_graph` accepts. A :class:`Graph` keeps the adjacency for the next call.
     method : {"modularity", "hollocou"}
         How to cluster.
     max_size : int, optional
@@ -75,8 +75,8 @@ def cluster(
 
     Modularity gains are compared exactly; of equal ones, a vertex prefers to stay, then to be alone, then the
     cluster of its lowest neighbour. Loops are left out, parallel records are parallel edges. Vertices without an edge
-    are alone. The degrees of ``kind="symmetric"`` edges, which list each edge twice, are neighbours to "modularity" and
-    records, twice as many, to "hollocou".
+    are alone. A graph with ``directedness="symmetric"`` lists each edge twice: "modularity" takes the number of
+    neighbours for the degree, "hollocou" the number of records, which is twice as many.
 
     Examples
     --------
@@ -96,9 +96,9 @@ def cluster(
         for name, value in {"max_size": max_size, "max_volume": max_volume, "batch": batch}.items()
     }
     options = run_options(threads, memory_limit, progress, tmp_dir)
-    opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
+    opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
     if method == "modularity":
-        symmetric = opened.kind == "symmetric"
+        symmetric = opened.directedness == "symmetric"
         result = _core.cluster_modularity(
             opened._source,
             max_vertices=given["max_size"],

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import parameters
-from .edges import open_edges
 from .errors import ParameterError
+from .graph import open_graph
 from .partition import VertexPartition
 
 _BLOCK = 1 << 16
 
 
 def expected_cut(
-    edges: Any,
+    graph: Any,
     partition: VertexPartition | npt.ArrayLike,
     chunk: float,
     *,
@@ -31,8 +31,8 @@ def expected_cut(
 
     Parameters
     ----------
-    edges : path, array or Edges
-        The graph, as :func:`open_edges` accepts it.
+    graph : path, array or Graph
+        The graph, as :func:`open_graph` accepts it.
     partition : VertexPartition or array, shape (n,)
         A good partition into two parts, such as ``grem(edges, 2, chunk=1.0)``; parts are 0 and 1.
     chunk : float
@@ -68,7 +68,7 @@ def expected_cut(
     0.5
     """
     share = parameters.share("chunk", chunk)
-    opened = open_edges(edges, threads=threads, memory_limit=memory_limit)
+    opened = open_graph(graph, threads=threads, memory_limit=memory_limit)
     side = np.asarray(partition.assignment if isinstance(partition, VertexPartition) else partition)
     if side.shape != (opened.num_vertices,) or (side.size and not 0 <= side.min() <= side.max() <= 1):
         raise ParameterError(

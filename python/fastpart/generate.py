@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, parameters
-from .edges import Edges, Sidecar, open_edges
+from .graph import Graph, Sidecar, open_graph
 from .parameters import Progress, StrPath, run_options
 from .staging import beside, staged
 
@@ -29,7 +29,7 @@ def rmat(
     threads: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
-) -> Edges:
+) -> Graph:
     """Write an R-MAT graph: skewed degrees, as social and web graphs have them.
 
     Parameters
@@ -45,7 +45,7 @@ def rmat(
 
     Returns
     -------
-    Edges
+    Graph
 
     Notes
     -----
@@ -60,10 +60,10 @@ def rmat(
     target = parameters.path("out", out)
     n, m, seed = _sizes(n, m, seed)
     options = run_options(threads, memory_limit, progress)
-    with staged(target) as edges:
-        checksum = _core.generate_rmat(edges, n=n, m=m, seed=seed, options=options)
-        Sidecar("u32", n, m, "undirected", checksum).write(edges)
-    return open_edges(target)
+    with staged(target) as file:
+        checksum = _core.generate_rmat(file, n=n, m=m, seed=seed, options=options)
+        Sidecar("u32", n, m, "undirected", checksum).write(file)
+    return open_graph(target)
 
 
 def ba(
@@ -75,7 +75,7 @@ def ba(
     threads: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
-) -> Edges:
+) -> Graph:
     """Write a Barabási-Albert graph: new vertices attach to old ones by their degrees, which follow a power law.
 
     Parameters
@@ -90,7 +90,7 @@ def ba(
 
     Returns
     -------
-    Edges
+    Graph
 
     Notes
     -----
@@ -107,10 +107,10 @@ def ba(
     target = parameters.path("out", out)
     n, m, seed = _sizes(n, m, seed)
     options = run_options(threads, memory_limit, progress)
-    with staged(target) as edges:
-        checksum = _core.generate_ba(edges, n=n, m=m, seed=seed, options=options)
-        Sidecar("u32", n, m, "undirected", checksum).write(edges)
-    return open_edges(target)
+    with staged(target) as file:
+        checksum = _core.generate_ba(file, n=n, m=m, seed=seed, options=options)
+        Sidecar("u32", n, m, "undirected", checksum).write(file)
+    return open_graph(target)
 
 
 def grid(
@@ -121,7 +121,7 @@ def grid(
     threads: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
-) -> Edges:
+) -> Graph:
     """Write a two-dimensional grid, on which the best cut is known: straight lines.
 
     Parameters
@@ -135,7 +135,7 @@ def grid(
 
     Returns
     -------
-    Edges
+    Graph
 
     Examples
     --------
@@ -148,10 +148,10 @@ def grid(
     rows = parameters.integer("rows", rows, 0, _MOST_VERTICES)
     columns = parameters.integer("columns", columns, 0, _MOST_VERTICES)
     options = run_options(threads, memory_limit, progress)
-    with staged(target) as edges:
-        m, checksum = _core.generate_grid(edges, rows=rows, columns=columns, options=options)
-        Sidecar("u32", rows * columns, m, "undirected", checksum).write(edges)
-    return open_edges(target)
+    with staged(target) as file:
+        m, checksum = _core.generate_grid(file, rows=rows, columns=columns, options=options)
+        Sidecar("u32", rows * columns, m, "undirected", checksum).write(file)
+    return open_graph(target)
 
 
 def planted(
@@ -165,7 +165,7 @@ def planted(
     threads: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
-) -> Edges:
+) -> Graph:
     """Write a graph with communities, and with labels (and features) that a GNN can learn.
 
     Parameters
@@ -185,7 +185,7 @@ def planted(
 
     Returns
     -------
-    Edges
+    Graph
 
     Notes
     -----
@@ -206,15 +206,15 @@ def planted(
     features = parameters.integer("features", features, 0, 2**20)
     options = run_options(threads, memory_limit, progress)
     model = _core.Planted(n=n, m=m, classes=classes, features=features, seed=seed)
-    with staged(target) as edges:
+    with staged(target) as file:
         if features:
-            model.write_features(beside(edges, "features.npy"), options)
-        _write(np.save, beside(edges, "labels.npy"), model.labels(options))
+            model.write_features(beside(file, "features.npy"), options)
+        _write(np.save, beside(file, "labels.npy"), model.labels(options))
         train, val, test = model.split(options)
-        _write(np.savez, beside(edges, "split.npz"), train=train, val=val, test=test)
-        checksum = model.write(edges, options)
-        Sidecar("u32", n, m, "undirected", checksum).write(edges)
-    return open_edges(target)
+        _write(np.savez, beside(file, "split.npz"), train=train, val=val, test=test)
+        checksum = model.write(file, options)
+        Sidecar("u32", n, m, "undirected", checksum).write(file)
+    return open_graph(target)
 
 
 def _sizes(n: int, m: int, seed: int | None) -> tuple[int, int, int]:

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .edges import open_edges
+from .graph import open_graph
 from .parameters import Progress, run_options
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 
 
 def info(
-    edges: Any,
+    graph: Any,
     *,
     threads: int | None = None,
     memory_limit: int | str | None = None,
@@ -24,18 +24,18 @@ def info(
 
     Parameters
     ----------
-    edges : path, array or Edges
-        The graph, as :func:`open_edges` accepts it.
+    graph : path, array or Graph
+        The graph, as :func:`open_graph` accepts it.
     threads, memory_limit, progress
         As in :func:`spring`.
 
     Returns
     -------
     dict
-        ``n``, ``m``, ``loops``, ``kind``, ``isolated`` (vertices without a non-loop record), ``mean_degree``,
+        ``n``, ``m``, ``loops``, ``directedness``, ``isolated`` (vertices without a non-loop record), ``mean_degree``,
         ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by name; for
         k = 64 where it depends on k). What works on the neighbours of the vertices takes ``memory["adjacency"]``
-        beside, built by the first call and kept with the :class:`Edges`; what exceeds half of the limit lies in
+        beside, built by the first call and kept with the :class:`Graph`; what exceeds half of the limit lies in
         temporary files, and is not in this number.
 
     Examples
@@ -46,7 +46,7 @@ def info(
     (1, 2)
     """
     running: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
-    opened = open_edges(edges, **running)
+    opened = open_graph(graph, **running)
     degrees = opened.degrees(**running)
     loops, checksum = opened.identify()
     limits = run_options(threads, memory_limit)
@@ -57,10 +57,10 @@ def info(
         "n": n,
         "m": opened.num_edges,
         "loops": loops,
-        "kind": opened.kind,
+        "directedness": opened.directedness,
         "isolated": int(n - np.count_nonzero(degrees)),
         "mean_degree": round(2 * (opened.num_edges - loops) / n, 3) if n else 0.0,
         "degrees": {name: int(value) for name, value in zip(names, quantiles, strict=True)},
         "checksum": checksum,
-        "memory": _core.memory_estimates(opened._source, opened.kind == "symmetric", limits),
+        "memory": _core.memory_estimates(opened._source, opened.directedness == "symmetric", limits),
     }

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from .edges import open_edges
+from .graph import open_graph
 from .parameters import Progress, run_options
 from .partition import EdgePartition, VertexPartition
 
 
 def home_parts(
-    edges: Any,
+    graph: Any,
     edge_partition: EdgePartition,
     *,
     threads: int | None = None,
@@ -26,7 +26,7 @@ def home_parts(
 
     Parameters
     ----------
-    edges : path, array or Edges
+    graph : path, array or Graph
         The graph that was partitioned.
     edge_partition : EdgePartition
         One part per record.
@@ -63,17 +63,17 @@ def home_parts(
     <VertexPartition: user+home, k=2, 5 vertices, loads 2..3>
     >>> by_vertex.assignment
     array([0, 0, 0, 1, 1], dtype=int32)
-    >>> fp.evaluate(bow_tie, by_vertex).totals["halo_rf"][0]
+    >>> fp.evaluate(bow_tie, by_vertex).summary["halo_rf"][0]
     1.6
     >>> folder = pathlib.Path(tempfile.mkdtemp()) / "parts"
-    >>> by_vertex.save(folder, edges=bow_tie)
-    >>> fp.load(folder).parts[1].vertices
+    >>> by_vertex.save(folder, graph=bow_tie)
+    >>> fp.open_partition(folder).parts[1].vertices
     array([3, 4, 2])
     """
     if not isinstance(edge_partition, EdgePartition):
         raise TypeError(f"edge_partition: expected an EdgePartition, got {type(edge_partition).__name__}")
     options = run_options(threads, memory_limit, progress)
-    opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
+    opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
     edge_partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
     result = _core.home_parts(opened._source, edge_partition.assignment, edge_partition.k, options)
     opened.remember(result.graph.loops, result.graph.checksum)

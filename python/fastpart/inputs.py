@@ -138,7 +138,7 @@ def match_vertices(name: str, rows: int, n: int) -> None:
     """Refuse an array of another length, and name the usual reason."""
     if rows != n:
         raise ParameterError(
-            f"{name}: {rows} rows for {n} vertices; if trailing vertices are isolated, open the edges with "
+            f"{name}: {rows} rows for {n} vertices; if trailing vertices are isolated, open the graph with "
             f"num_vertices={rows}"
         )
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import polars as pl
 
 from . import _core
-from .edges import Edges, open_edges
 from .errors import ParameterError
+from .graph import Graph, open_graph
 from .inputs import labels_of, splits_of
 from .parameters import Progress, RunOptions, run_options
 from .partition import EdgePartition, Partition, VertexPartition
@@ -25,8 +25,8 @@ DENSE_PARTS = 4096
 
 
 def evaluate(
-    edges: Any,
-    part: Partition | npt.ArrayLike,
+    graph: Any,
+    partition: Partition | npt.ArrayLike,
     labels: Any = None,
     splits: Any = None,
     *,
@@ -39,9 +39,9 @@ def evaluate(
 
     Parameters
     ----------
-    edges : path, array or Edges
-        The graph, as :func:`open_edges` accepts it.
-    part : VertexPartition, EdgePartition or array of integers
+    graph : path, array or Graph
+        The graph, as :func:`open_graph` accepts it.
+    partition : VertexPartition, EdgePartition or array of integers
         The partition; an array is one part per vertex, of ``max + 1`` parts.
     labels : array or path of a .npy, optional
         Integer class of each vertex, length n, -1 = unlabelled; or 0 and 1 of shape (n, classes): adds
@@ -57,7 +57,7 @@ def evaluate(
     -------
     Evaluation
         ``.parts``: ``part, vertices, edges_internal, edges_cut, volume, halo, load, cap`` and, if given, ``train, val,
-        test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.totals``: ``kind, algorithm,
+        test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.summary``: ``of, algorithm,
         k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
         replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. Of a partition made with
         ``balance_on``, the first also has ``weight_load, weight_cap``, the second ``weight_balance``; of one with a
@@ -83,80 +83,84 @@ def evaluate(
     --------
     >>> import numpy as np, fastpart as fp
     >>> path_of_four = np.array([[0, 1], [1, 2], [2, 3]])
-    >>> fp.evaluate(path_of_four, [0, 0, 1, 1]).totals["halo_rf"][0]
+    >>> fp.evaluate(path_of_four, [0, 0, 1, 1]).summary["halo_rf"][0]
     1.5
     """
     options = run_options(threads, memory_limit, progress)
-    opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
-    if not isinstance(part, Partition):
-        array = np.asarray(part)
-        part = VertexPartition(array, int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 1)
-    part.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
-    if isinstance(part, EdgePartition):
+    opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
+    if not isinstance(partition, Partition):
+        array = np.asarray(partition)
+        partition = VertexPartition(
+            array, int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 1
+        )
+    partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+    if isinstance(partition, EdgePartition):
         if labels is not None or splits is not None:
             raise ParameterError("labels, splits: belong to vertices; they have no part in an edge partition")
-        return _evaluate_edge(opened, part, options)
+        return _evaluate_edge(opened, partition, options)
     members = {} if splits is None else splits_of(splits, opened.num_vertices, split)
     classes = None if labels is None else labels_of(labels, opened.num_vertices)
-    return _evaluate_vertex(opened, part, classes, members, options)
+    return _evaluate_vertex(opened, partition, classes, members, options)
 
 
 def _evaluate_vertex(
-    edges: Edges,
-    part: Partition,
+    graph: Graph,
+    partition: Partition,
     labels: npt.NDArray[Any] | None,
     splits: dict[str, npt.NDArray[np.int64]],
     options: RunOptions,
 ) -> Evaluation:
-    n, m, k = edges.num_vertices, edges.num_edges, part.k
-    counts = _core.count_vertex_partition(edges._source, part.assignment, k, options)
-    edges.remember(counts.graph.loops, counts.graph.checksum)
-    part.refuse_other_graph(n, m, counts.graph.checksum)
+    n, m, k = graph.num_vertices, graph.num_edges, partition.k
+    counts = _core.count_vertex_partition(graph._source, partition.assignment, k, options)
+    graph.remember(counts.graph.loops, counts.graph.checksum)
+    partition.refuse_other_graph(n, m, counts.graph.checksum)
     parts = pl.DataFrame(
         {
             "part": np.arange(k, dtype=np.int64),
-            "vertices": part.loads,
+            "vertices": partition.loads,
             "edges_internal": counts.internal,
             "edges_cut": counts.cut,
             "volume": counts.volume,
             "halo": counts.halo,
-            "load": part.loads,
-            "cap": pl.Series([part.cap] * k, dtype=pl.Int64),
+            "load": partition.loads,
+            "cap": pl.Series([partition.cap] * k, dtype=pl.Int64),
         }
     )
-    if part.weight_loads is not None:
+    if partition.weight_loads is not None:
         parts = parts.with_columns(
-            pl.Series("weight_load", part.weight_loads),
-            pl.Series("weight_cap", [part.weight_cap] * k, pl.Int64),
+            pl.Series("weight_load", partition.weight_loads),
+            pl.Series("weight_cap", [partition.weight_cap] * k, pl.Int64),
         )
-    if part.volume_loads is not None:
+    if partition.volume_loads is not None:
         parts = parts.with_columns(
-            pl.Series("volume_load", part.volume_loads),
-            pl.Series("volume_cap", [part.volume_cap] * k, pl.Int64),
+            pl.Series("volume_load", partition.volume_loads),
+            pl.Series("volume_cap", [partition.volume_cap] * k, pl.Int64),
         )
     loops = counts.graph.loops
-    totals = _header(part, n, m, loops) | {
+    summary = _header(partition, n, m, loops) | {
         "cut_ratio": _ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
         "vertex_balance": _balance(parts["vertices"], n),
         "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
         "halo_rf": _ratio(n + int(parts["halo"].sum()), n, empty=1.0),
     }
-    if part.weight_loads is not None:
-        totals["weight_balance"] = _balance(parts["weight_load"], int(part.weight_loads.sum()))
-    if part.volume_loads is not None:
-        totals["volume_balance"] = _balance(parts["volume_load"], int(part.volume_loads.sum()))
+    if partition.weight_loads is not None:
+        summary["weight_balance"] = _balance(parts["weight_load"], int(partition.weight_loads.sum()))
+    if partition.volume_loads is not None:
+        summary["volume_balance"] = _balance(parts["volume_load"], int(partition.volume_loads.sum()))
     for name, ids in splits.items():
-        members = pl.Series(name, _core.split_counts(part.assignment, ids, k, options))
+        members = pl.Series(name, _core.split_counts(partition.assignment, ids, k, options))
         parts = parts.with_columns(members)
-        totals[f"{name}_balance"] = _balance(members, len(ids))
+        summary[f"{name}_balance"] = _balance(members, len(ids))
     if labels is not None:
-        skew = without_nan(_label_skew(part.assignment, labels, k, options))
+        skew = without_nan(_label_skew(partition.assignment, labels, k, options))
         parts = parts.with_columns(pl.Series("label_skew", skew, pl.Float64))
-        totals["label_skew"] = max((value for value in skew if value is not None), default=0.0)
+        summary["label_skew"] = max((value for value in skew if value is not None), default=0.0)
     matrix = counts.matrix
     if matrix is None:
-        return Evaluation(parts, pl.DataFrame([totals]), lambda: _sparse_cut_matrix(edges, part, options))
-    return Evaluation(parts, pl.DataFrame([totals]), lambda: matrix)
+        return Evaluation(
+            parts, pl.DataFrame([summary]), lambda: _sparse_cut_matrix(graph, partition, options)
+        )
+    return Evaluation(parts, pl.DataFrame([summary]), lambda: matrix)
 
 
 def _label_skew(
@@ -169,36 +173,45 @@ def _label_skew(
     return skew
 
 
-def _sparse_cut_matrix(edges: Edges, part: Partition, options: RunOptions) -> pl.DataFrame:
-    rows, columns, records = _core.sparse_cut_matrix(edges._source, part.assignment, part.k, options)
+def _sparse_cut_matrix(graph: Graph, partition: Partition, options: RunOptions) -> pl.DataFrame:
+    rows, columns, records = _core.sparse_cut_matrix(
+        graph._source, partition.assignment, partition.k, options
+    )
     return pl.DataFrame({"part": rows, "other": columns, "records": records})
 
 
-def _evaluate_edge(edges: Edges, part: Partition, options: RunOptions) -> Evaluation:
-    n, m, k = edges.num_vertices, edges.num_edges, part.k
-    counts = _core.count_edge_partition(edges._source, part.assignment, k, options)
-    edges.remember(counts.graph.loops, counts.graph.checksum)
-    part.refuse_other_graph(n, m, counts.graph.checksum)
+def _evaluate_edge(graph: Graph, partition: Partition, options: RunOptions) -> Evaluation:
+    n, m, k = graph.num_vertices, graph.num_edges, partition.k
+    counts = _core.count_edge_partition(graph._source, partition.assignment, k, options)
+    graph.remember(counts.graph.loops, counts.graph.checksum)
+    partition.refuse_other_graph(n, m, counts.graph.checksum)
     parts = pl.DataFrame(
         {
             "part": np.arange(k, dtype=np.int64),
-            "edges": part.loads,
+            "edges": partition.loads,
             "replicas": counts.replicas,
-            "load": part.loads,
-            "cap": pl.Series([part.cap] * k, dtype=pl.Int64),
+            "load": partition.loads,
+            "cap": pl.Series([partition.cap] * k, dtype=pl.Int64),
         }
     )
     replicas = int(parts["replicas"].sum())
-    totals = _header(part, n, m, counts.graph.loops) | {
+    summary = _header(partition, n, m, counts.graph.loops) | {
         "rf": _ratio(replicas, counts.touched, empty=1.0),
         "edge_balance": _balance(parts["edges"], m),
         "replica_balance": _balance(parts["replicas"], replicas),
     }
-    return Evaluation(parts, pl.DataFrame([totals]))
+    return Evaluation(parts, pl.DataFrame([summary]))
 
 
-def _header(part: Partition, n: int, m: int, loops: int) -> dict[str, Any]:
-    return {"kind": part.kind, "algorithm": part.algorithm, "k": part.k, "n": n, "m": m, "loops": loops}
+def _header(partition: Partition, n: int, m: int, loops: int) -> dict[str, Any]:
+    return {
+        "of": partition.of,
+        "algorithm": partition.algorithm,
+        "k": partition.k,
+        "n": n,
+        "m": m,
+        "loops": loops,
+    }
 
 
 def _ratio(count: float, total: int, empty: float) -> float:

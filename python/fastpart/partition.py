@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _core, parameters
 from .errors import FastpartError, GraphFormatError, ParameterError
-from .parts import EdgePart, Part, Parts, VertexPart
+from .parts import EdgePartData, PartData, Parts, VertexPartData
 from .results import upward
 
 _BLOCK = 1 << 20
@@ -43,16 +43,16 @@ class Partition:
         Name of the function that made it; "user" for an array of the user's own.
     parameters : dict
         What that function was given, defaults included.
-    n, m, loops, checksum
+    num_vertices, num_edges, loops, checksum
         Identify the graph it belongs to; None where unknown.
     folder, manifest
         The directory it was loaded from, and the content of its ``manifest.json``; None if there is none.
     """
 
-    kind: ClassVar[str]
+    of: ClassVar[str]
     item: ClassVar[str]
     items: ClassVar[str]
-    _part: ClassVar[type[Part]]
+    _part: ClassVar[type[PartData]]
     folder: Path | None = None
     manifest: dict[str, Any] | None = None
 
@@ -67,8 +67,8 @@ class Partition:
         self.cap: int | None = None
         self.algorithm = "user"
         self.parameters: dict[str, Any] = {}
-        self.n: int | None = None
-        self.m: int | None = None
+        self.num_vertices: int | None = None
+        self.num_edges: int | None = None
         self.loops: int | None = None
         self.checksum: str | None = None
 
@@ -81,21 +81,21 @@ class Partition:
         assignment: npt.NDArray[Any],
     ) -> Self:
         """Wrap what the core made, which needs no checks."""
-        made = cls.__new__(cls)
-        made.k = given["k"]
-        made.assignment = assignment
-        made.loads = _frozen(np.array(result.loads, dtype=np.int64))
-        made.cap = result.cap
-        made.algorithm = algorithm
-        made.parameters = dict(given)
-        made.n, made.m = result.graph.n, result.graph.m
-        made.loops, made.checksum = result.graph.loops, result.graph.checksum
+        partition = cls.__new__(cls)
+        partition.k = given["k"]
+        partition.assignment = assignment
+        partition.loads = _frozen(np.array(result.loads, dtype=np.int64))
+        partition.cap = result.cap
+        partition.algorithm = algorithm
+        partition.parameters = dict(given)
+        partition.num_vertices, partition.num_edges = result.graph.n, result.graph.m
+        partition.loops, partition.checksum = result.graph.loops, result.graph.checksum
         for second in ("weight", "volume"):
             loads = getattr(result, f"{second}_loads", None)
             if loads is not None:
-                setattr(made, f"{second}_loads", _frozen(np.array(loads, dtype=np.int64)))
-                setattr(made, f"{second}_cap", getattr(result, f"{second}_cap"))
-        return made
+                setattr(partition, f"{second}_loads", _frozen(np.array(loads, dtype=np.int64)))
+                setattr(partition, f"{second}_cap", getattr(result, f"{second}_cap"))
+        return partition
 
     def _checked(self, array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Return a copy of the array, and the loads; block by block, so that it takes no more memory than the copy."""
@@ -128,7 +128,7 @@ class Partition:
 
     def refuse_other_graph(self, n: int, m: int, checksum: str | None) -> None:
         """Raise :class:`GraphFormatError` unless this partition belongs to the graph described."""
-        mine = {"n": self.n, "m": self.m, "checksum": self.checksum}
+        mine = {"n": self.num_vertices, "m": self.num_edges, "checksum": self.checksum}
         for name, value in {"n": n, "m": m, "checksum": checksum}.items():
             if value is not None and mine[name] is not None and value != mine[name]:
                 raise GraphFormatError(
@@ -138,7 +138,7 @@ class Partition:
         if len(self) != items:
             raise GraphFormatError(
                 f"the partition belongs to another graph: it has {len(self)} {self.items}, the graph has {items} "
-                "(trailing isolated vertices? then open the edges with num_vertices=)"
+                "(trailing isolated vertices? then open the graph with num_vertices=)"
             )
 
     @property
@@ -148,16 +148,16 @@ class Partition:
         Raises
         ------
         FastpartError
-            The partition was not loaded from a directory, or from one that was saved without ``edges=``.
+            The partition was not loaded from a directory, or from one that was saved without ``graph=``.
         """
-        if self.folder is None or self.manifest is None or "edges" not in self.manifest:
+        if self.folder is None or self.manifest is None or "directedness" not in self.manifest:
             where = (
                 "in memory"
                 if self.folder is None
-                else f"{parameters.shown(self.folder)}: saved without edges="
+                else f"{parameters.shown(self.folder)}: saved without graph="
             )
             raise FastpartError(
-                f"parts: {where}; save the partition in a directory with edges=, then load that"
+                f"parts: {where}; save the partition in a directory with graph=, then open that"
             )
         return Parts(self._part, self.folder, self.manifest)
 
@@ -165,7 +165,7 @@ class Partition:
         self,
         out: parameters.StrPath,
         *,
-        edges: Any = None,
+        graph: Any = None,
         features: Any = None,
         labels: Any = None,
         splits: Any = None,
@@ -186,7 +186,7 @@ class Partition:
             (a column ``part``; number of parts and identity of the graph in the metadata), or no suffix or a trailing
             ``/`` for a partition directory. The parent must exist. A file is replaced; a directory only if it is empty
             or holds our ``manifest.json``.
-        edges : path, array or Edges, optional
+        graph : path, array or Graph, optional
             The graph: it is checked that the partition is of it, and a directory gets its parts and measures.
         features : path or array, optional
             One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR; written dense), a Parquet file (its columns of
@@ -227,11 +227,11 @@ class Partition:
         --------
         >>> import numpy as np, fastpart as fp, tempfile, pathlib
         >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
-        >>> part = fp.spring(graph, k=2)
+        >>> p = fp.spring(graph, k=2)
         >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> part.save(folder / "part.npy")
-        >>> part.save(folder / "parts", edges=graph, features=np.eye(6, dtype=np.float32))
-        >>> loaded = fp.load(folder / "parts", edges=graph)
+        >>> p.save(folder / "part.npy")
+        >>> p.save(folder / "parts", graph=graph, features=np.eye(6, dtype=np.float32))
+        >>> loaded = fp.open_partition(folder / "parts", graph=graph)
         >>> loaded
         <VertexPartition: spring, k=2, 6 vertices, loads 3..3>
         >>> loaded.parts[1].features.argmax(axis=1)
@@ -240,7 +240,7 @@ class Partition:
         upward["save"](
             self,
             out,
-            edges=edges,
+            graph=graph,
             features=features,
             labels=labels,
             splits=splits,
@@ -278,10 +278,10 @@ class VertexPartition(Partition):
     array([2, 2])
     """
 
-    kind = "vertex"
+    of = "vertices"
     item = "vertex"
     items = "vertices"
-    _part = VertexPart
+    _part = VertexPartData
 
 
 class EdgePartition(Partition):
@@ -308,10 +308,10 @@ class EdgePartition(Partition):
     array([0, 1, 1], dtype=uint8)
     """
 
-    kind = "edge"
+    of = "edges"
     item = "record"
     items = "records"
-    _part = EdgePart
+    _part = EdgePartData
 
     def _dtype(self) -> npt.DTypeLike:
         return np.uint8 if self.k <= 255 else np.int16 if self.k <= 32_767 else np.int32

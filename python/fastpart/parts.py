@@ -29,7 +29,7 @@ def part_name(index: int) -> str:
     return f"part-{index:05d}"
 
 
-class Part:
+class PartData:
     """What the parts of vertex and edge partitions share.
 
     Every array is mapped read-only on first use, and checked against ``part.json`` and ``manifest.json``; features,
@@ -161,8 +161,8 @@ class Part:
         --------
         >>> import fastpart as fp, numpy as np, tempfile
         >>> folder = tempfile.mkdtemp() + "/parts"
-        >>> fp.VertexPartition([0, 0, 1], k=2).save(folder, edges=np.array([[0, 1], [1, 2]]))
-        >>> part = fp.load(folder).parts[0]
+        >>> fp.VertexPartition([0, 0, 1], k=2).save(folder, graph=np.array([[0, 1], [1, 2]]))
+        >>> part = fp.open_partition(folder).parts[0]
         >>> part.in_edges()
         (array([1, 0, 2]), array([0, 1, 1]), array([2, 0, 3]))
         """
@@ -191,8 +191,8 @@ class Part:
         --------
         >>> import fastpart as fp, numpy as np, tempfile
         >>> folder = tempfile.mkdtemp() + "/parts"
-        >>> fp.VertexPartition([0, 0, 1], k=2).save(folder, edges=np.array([[0, 1], [1, 2]]))
-        >>> fp.load(folder).parts[0].in_neighbours(1)
+        >>> fp.VertexPartition([0, 0, 1], k=2).save(folder, graph=np.array([[0, 1], [1, 2]]))
+        >>> fp.open_partition(folder).parts[0].in_neighbours(1)
         array([0, 2])
         """
         row = parameters.integer("v", v, 0, self.num_rows - 1) if local else self._row(v)
@@ -268,7 +268,7 @@ class Part:
         return ids
 
 
-class VertexPart(Part):
+class VertexPartData(PartData):
     """One part of a vertex partition: its inner vertices, their in-edges, and the halo these come from.
 
     Attributes
@@ -281,10 +281,10 @@ class VertexPart(Part):
     >>> import fastpart as fp, numpy as np, tempfile
     >>> folder = tempfile.mkdtemp() + "/parts"
     >>> path_of_four = np.array([[0, 1], [1, 2], [2, 3]])
-    >>> fp.VertexPartition([0, 0, 1, 1], k=2).save(folder, edges=path_of_four, labels=[5, 6, 7, 8])
-    >>> part = fp.load(folder).parts[1]
+    >>> fp.VertexPartition([0, 0, 1, 1], k=2).save(folder, graph=path_of_four, labels=[5, 6, 7, 8])
+    >>> part = fp.open_partition(folder).parts[1]
     >>> part
-    <VertexPart 1: 2 inner and 1 halo vertices, 3 in-edges>
+    <VertexPartData 1: 2 inner and 1 halo vertices, 3 in-edges>
     >>> part.inner, part.halo, part.halo_parts, part.labels
     (array([2, 3]), array([1]), array([0], dtype=int32), array([7, 8]))
     """
@@ -323,7 +323,7 @@ class VertexPart(Part):
         return self._described("halo_features", self.num_halo)
 
 
-class EdgePart(Part):
+class EdgePartData(PartData):
     """One part of an edge partition: its records, and copies of the vertices they touch, all of them inner.
 
     One copy of each vertex is its root. The others, the leaves, send what they gathered to the root and get the sum
@@ -339,8 +339,8 @@ class EdgePart(Part):
     >>> import fastpart as fp, numpy as np, tempfile
     >>> folder = tempfile.mkdtemp() + "/parts"
     >>> path_of_three = np.array([[0, 1], [1, 2]])
-    >>> fp.EdgePartition([0, 1], k=2).save(folder, edges=path_of_three)
-    >>> first, second = fp.load(folder).parts
+    >>> fp.EdgePartition([0, 1], k=2).save(folder, graph=path_of_three)
+    >>> first, second = fp.open_partition(folder).parts
     >>> first.vertices, second.vertices
     (array([0, 1]), array([1, 2]))
     >>> first.root, first.send(1), second.recv(0)
@@ -387,7 +387,7 @@ class EdgePart(Part):
         return ids[offsets[peer] : offsets[peer + 1]]
 
 
-AnyPart = TypeVar("AnyPart", bound=Part)
+AnyPart = TypeVar("AnyPart", bound=PartData)
 
 
 class Parts(Sequence[AnyPart], Generic[AnyPart]):

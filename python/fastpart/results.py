@@ -28,7 +28,7 @@ class Evaluation:
     ----------
     parts : polars.DataFrame
         One row per part.
-    totals : polars.DataFrame
+    summary : polars.DataFrame
         One row: the measures of the whole partition.
     cut_matrix : numpy.ndarray or polars.DataFrame or None
         Counts of records between parts (vertex partitions): int64 of shape (k, k), symmetric, internal records on the
@@ -39,11 +39,11 @@ class Evaluation:
     def __init__(
         self,
         parts: pl.DataFrame,
-        totals: pl.DataFrame,
+        summary: pl.DataFrame,
         cut_matrix: Callable[[], npt.NDArray[np.int64] | pl.DataFrame | None] = lambda: None,
     ) -> None:
         self.parts = parts
-        self.totals = totals
+        self.summary = summary
         self._count_cut_matrix = cut_matrix
 
     @cached_property
@@ -52,8 +52,8 @@ class Evaluation:
         return self._count_cut_matrix()
 
     def to_json(self) -> str:
-        """Return ``{"totals": {...}, "parts": [...]}``; what is undefined is null."""
-        content = {"totals": self.totals.row(0, named=True), "parts": self.parts.rows(named=True)}
+        """Return ``{"summary": {...}, "parts": [...]}``; what is undefined is null."""
+        content = {"summary": self.summary.row(0, named=True), "parts": self.parts.rows(named=True)}
         return json.dumps(without_nan(content))
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class Clustering:
         "modularity" or "hollocou".
     parameters : dict
         What :func:`fastpart.cluster` was given, defaults included.
-    n, m, loops, checksum
+    num_vertices, num_edges, loops, checksum
         Identify the graph it belongs to.
     """
 
@@ -97,8 +97,8 @@ class Clustering:
             "max_size": given["max_size"],
             "max_volume": result.max_volume,
         }
-        self.n: int = result.graph.n
-        self.m: int = result.graph.m
+        self.num_vertices: int = result.graph.n
+        self.num_edges: int = result.graph.m
         self.loops: int = result.graph.loops
         self.checksum: str = result.graph.checksum
 
@@ -113,8 +113,8 @@ class Clustering:
     def __repr__(self) -> str:
         largest = int(self.sizes.max(initial=0))
         return (
-            f"<Clustering: {self.method}, {self.num_clusters} clusters of {self.n} vertices, largest {largest}, "
-            f"modularity {self.modularity:.4f}>"
+            f"<Clustering: {self.method}, {self.num_clusters} clusters of {self.num_vertices} vertices, "
+            f"largest {largest}, modularity {self.modularity:.4f}>"
         )
 
 

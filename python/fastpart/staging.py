@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from . import _core, parameters
-from .edges import Sidecar
 from .errors import ParameterError
+from .graph import Sidecar
 
 
 @contextmanager

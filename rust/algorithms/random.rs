@@ -190,7 +190,7 @@ describe! {
     /// >>> ring = np.array([[v, (v + 1) % 9] for v in range(9)])
     /// >>> fp.random(ring, k=3).loads
     /// array([3, 3, 3])
-    /// >>> fp.random(ring, k=3, mode="edge").assignment
+    /// >>> fp.random(ring, k=3, of="edges").assignment
     /// array([2, 0, 2, 1, 0, 2, 0, 1, 1], dtype=uint8)
     Random => "random", &[Of::Vertices, Of::Edges];
     /// A second cap for vertices, as in :func:`spring`: each vertex, in random order, goes to the part with the

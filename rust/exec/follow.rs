@@ -3,12 +3,9 @@
 //! **Algorithm.** All threads drop, against the state that the batch before left, the records of a batch that would change
 //! nothing; the others are committed in stream order, by one thread, against the state as it becomes. With a batch of 1
 //! every record meets the state that the one before left: the sequential rule. So the result depends on the size of the
-//! batches, which is a function of the number of records, never on the threads. While one thread commits, the others
-//! read the next batch.
+//! batches, which is a function of the number of records, never on the threads.
 //!
-//! **Memory.** [`memory`]: the records of two batches, and what is left of them.
-
-use std::ops::Range;
+//! **Memory.** The records of the largest batch, twice.
 
 use rayon::prelude::*;
 
@@ -39,13 +36,8 @@ pub trait Follower: Send + Sync {
 }
 
 /// The largest batch that `batch` means for `m` records.
-fn largest_batch(batch: Option<u64>, m: u64) -> u64 {
+pub fn largest_batch(batch: Option<u64>, m: u64) -> u64 {
     batch.unwrap_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }).min(m)
-}
-
-/// Bytes that following `m` records in batches of `batch` takes.
-pub fn memory(batch: Option<u64>, m: u64) -> u64 {
-    4 * size_of::<Record>() as u64 * largest_batch(batch, m)
 }
 
 /// Has `follower` follow `edges`, in batches of `batch` records (`None`: chosen by their number).
@@ -76,68 +68,40 @@ fn in_batches<F: Follower>(
     run: &Run,
 ) -> Result<()> {
     let m = edges.num_edges();
-    // Alone, a thread reads each slice when it filters it, while the cache holds it.
-    let alone = run.threads() == 1;
-    let (mut ahead, mut live) = (Vec::new(), Vec::new());
+    let mut slices: Vec<Slice> = Vec::new();
     let mut size = batch.unwrap_or(FIRST_BATCH).min(m);
-    let mut end = size;
-    cut(0..end, &mut live);
-    read(edges, &mut live)?;
-    while !live.is_empty() {
-        let frozen = &*follower;
-        each(&mut live, |slice| {
-            if alone {
-                slice.read(edges)?;
-            }
-            frozen.filter(&slice.records, &mut slice.survivors);
-            run.advance(slice.records.len() as u64)
-        })?;
+    let mut start = 0;
+    while start < m {
+        let end = m.min(start + size);
+        let count = (end - start).div_ceil(SLICE) as usize;
+        if slices.len() < count {
+            slices.resize_with(count, Slice::default);
+        }
+        let filter = |(index, slice): (usize, &mut Slice)| {
+            let first = start + index as u64 * SLICE;
+            let records = edges.block(first..end.min(first + SLICE), &mut slice.buf)?;
+            follower.filter(records, &mut slice.survivors);
+            run.advance(records.len() as u64)
+        };
+        if count == 1 {
+            filter((0, &mut slices[0]))?;
+        } else {
+            slices[..count].par_iter_mut().enumerate().try_for_each(filter)?;
+        }
+        slices[..count].iter().for_each(|slice| follower.commit(&slice.survivors));
+        start = end;
         if batch.is_none() {
             size = (2 * size).min(LARGEST_BATCH);
         }
-        cut(end..m.min(end + size), &mut ahead);
-        end = m.min(end + size);
-        let commit = || live.iter().for_each(|slice: &Slice| follower.commit(&slice.survivors));
-        // While one thread commits, the others read.
-        let ((), read) = rayon::join(commit, || if alone { Ok(()) } else { read(edges, &mut ahead) });
-        read?;
-        std::mem::swap(&mut ahead, &mut live);
     }
     Ok(())
-}
-
-/// Cuts `range` into slices, in place of what `slices` held.
-fn cut(range: Range<u64>, slices: &mut Vec<Slice>) {
-    slices.resize_with((range.end - range.start).div_ceil(SLICE) as usize, Slice::default);
-    for (slice, start) in slices.iter_mut().zip(range.clone().step_by(SLICE as usize)) {
-        slice.range = start..range.end.min(start + SLICE);
-    }
-}
-
-fn read(edges: &dyn EdgeStream, slices: &mut [Slice]) -> Result<()> {
-    each(slices, |slice| slice.read(edges))
-}
-
-/// Hands each slice to a thread; a single one to this.
-fn each(slices: &mut [Slice], step: impl Fn(&mut Slice) -> Result<()> + Send + Sync) -> Result<()> {
-    match slices {
-        [slice] => step(slice),
-        _ => slices.par_iter_mut().try_for_each(step),
-    }
 }
 
 /// What one thread filters at a time.
 #[derive(Default)]
 struct Slice {
-    range: Range<u64>,
-    records: Vec<Record>,
+    buf: Vec<Record>,
     survivors: Vec<Record>,
-}
-
-impl Slice {
-    fn read(&mut self, edges: &dyn EdgeStream) -> Result<()> {
-        edges.block(self.range.clone(), &mut self.records).map(drop)
-    }
 }
 
 const _: () = assert!(SLICE <= BLOCK);

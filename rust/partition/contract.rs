@@ -82,12 +82,12 @@ impl From<EdgePartition> for Outcome {
 pub trait Described {
     /// Its name everywhere.
     const NAME: &'static str;
-    /// What it gives parts to: one of them, or both, by its parameter `mode`.
+    /// What it gives parts to: one of them, or both, by its parameter `of`.
     const OF: &'static [Of];
     /// Its docs for users, without those of its parameters.
     const DOC: &'static str;
 
-    /// Its parameters but `k`, and but `mode`.
+    /// Its parameters but `k`, and but `of`.
     fn fields() -> Vec<Field>;
 }
 

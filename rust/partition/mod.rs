@@ -97,11 +97,11 @@ pub enum Of {
 }
 
 impl Of {
-    /// The name of the mode in which a partitioner does so.
+    /// The value of the parameter `of` with which a partitioner does so.
     pub fn name(self) -> &'static str {
         match self {
-            Of::Vertices => "vertex",
-            Of::Edges => "edge",
+            Of::Vertices => "vertices",
+            Of::Edges => "edges",
         }
     }
 }

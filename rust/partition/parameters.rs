@@ -64,11 +64,11 @@ pub struct Field {
     pub kind: Kind,
     /// The value that is taken if none is given.
     pub default: Value,
-    /// The only mode it belongs to, if the partitioner has two.
+    /// The only value of `of` it belongs to, if the partitioner has both.
     pub only: Option<Of>,
 }
 
-/// Kind, default and mode of a field; see the functions that make one.
+/// Kind, default and `of` of a field; see the functions that make one.
 pub type Spec = (Kind, Value, Option<Of>);
 
 /// A ratio of at least 1.
@@ -131,7 +131,7 @@ pub fn number_or(default: f64, word: &'static str) -> Spec {
     (Kind::NumberOr(word), Value::Number(default), None)
 }
 
-/// The same for one mode only.
+/// The same for one value of `of` only.
 pub fn only(of: Of, (kind, default, _): Spec) -> Spec {
     (kind, default, Some(of))
 }
@@ -215,13 +215,13 @@ impl Values {
         self.take_per_vertex("balance_on").map(|weights| BalanceOn::new(weights, ratio)).transpose()
     }
 
-    /// Refuses values of the mode that is not asked for, unless they are the defaults.
-    pub fn refuse_other_mode(&self, of: Of, fields: &[Field]) -> Result<()> {
+    /// Refuses values that belong to the other `of` than the one asked for, unless they are the defaults.
+    pub fn refuse_other_of(&self, of: Of, fields: &[Field]) -> Result<()> {
         let foreign = |field: &&Field| field.only.is_some_and(|only| only != of);
         match fields.iter().filter(foreign).find(|field| *self.get(field.name) != field.default) {
             Some(field) => {
-                let mode = field.only.unwrap_or(of).name();
-                Err(Error::parameter(field.name, format!("it belongs to mode=\"{mode}\"")))
+                let of = field.only.unwrap_or(of).name();
+                Err(Error::parameter(field.name, format!("it belongs to of=\"{of}\"")))
             }
             None => Ok(()),
         }

@@ -94,10 +94,10 @@ impl Source {
 
 #[pymethods]
 impl EdgeSource {
-    /// Opens a file; see `fastpart.open_edges`.
+    /// Opens a file; see `fastpart.open_graph`.
     #[staticmethod]
     #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, options))]
-    #[expect(clippy::too_many_arguments, reason = "one per parameter of open_edges")]
+    #[expect(clippy::too_many_arguments, reason = "one per parameter of open_graph")]
     fn open(
         py: Python<'_>,
         path: PathBuf,

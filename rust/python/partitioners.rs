@@ -31,7 +31,7 @@ struct Field {
     words: Vec<&'static str>,
     /// The bounds of an integer.
     range: Option<(u64, u64)>,
-    /// The only mode it belongs to.
+    /// The only value of `of` it belongs to.
     only: Option<&'static str>,
 }
 
@@ -104,7 +104,7 @@ impl Input for Call<'_> {
     }
 }
 
-/// Runs the partitioner called `name`; `of` is "vertex" or "edge".
+/// Runs the partitioner called `name`; `of` is "vertices" or "edges".
 #[pyfunction]
 #[pyo3(signature = (name, edges, values, *, k, of, symmetric, out, options))]
 #[expect(clippy::too_many_arguments, reason = "the whole call")]
@@ -128,7 +128,7 @@ fn partition<'py>(
     for (name, item) in values {
         given.set(&name.extract::<String>()?, from_python(&item)?);
     }
-    given.refuse_other_mode(of, &fields).map_err(|error| raise(py, error))?;
+    given.refuse_other_of(of, &fields).map_err(|error| raise(py, error))?;
     let call = Call { source: edges, symmetric, out };
     result(py, detached(py, &options, |run| (entry.solve)(given, &call, run))?)
 }

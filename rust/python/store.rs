@@ -18,20 +18,20 @@ use crate::parts::{Gather, Kind, PartSizes, Rows};
 
 /// Writes the parts of a vertex partition below `into`; returns what `part.json` says of each.
 #[pyfunction]
-#[pyo3(signature = (edges, assignment, k, *, kind, halo_hops, into, options))]
+#[pyo3(signature = (edges, assignment, k, *, directedness, halo_hops, into, options))]
 #[expect(clippy::too_many_arguments, reason = "one per parameter of save")]
 fn write_vertex_parts<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: PyReadonlyArray1<'py, i32>,
     k: u32,
-    kind: &str,
+    directedness: &str,
     halo_hops: u32,
     into: PathBuf,
     options: Options,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let parts = assignment.as_slice()?;
-    let kind = Kind::named(kind).map_err(|error| raise(py, error))?;
+    let kind = Kind::named(directedness).map_err(|error| raise(py, error))?;
     let sizes = detached(py, &options, |run| {
         parts::write_vertex_parts(edges.stream(), parts, k, kind, halo_hops, &into, run)
     })?;
@@ -41,17 +41,17 @@ fn write_vertex_parts<'py>(
 
 /// Writes the parts of an edge partition below `into`; returns what `part.json` says of each.
 #[pyfunction]
-#[pyo3(signature = (edges, assignment, k, *, kind, into, options))]
+#[pyo3(signature = (edges, assignment, k, *, directedness, into, options))]
 fn write_edge_parts<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: &Bound<'py, PyUntypedArray>,
     k: u32,
-    kind: &str,
+    directedness: &str,
     into: PathBuf,
     options: Options,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let kind = Kind::named(kind).map_err(|error| raise(py, error))?;
+    let kind = Kind::named(directedness).map_err(|error| raise(py, error))?;
     let sizes = with_parts(assignment, EdgePartWriter { py, edges, k, kind, into, options: &options })?;
     let dict = |(part, sizes): (usize, &PartSizes)| {
         let fields = common(py, part, sizes)?;

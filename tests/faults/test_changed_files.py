@@ -62,7 +62,7 @@ CHANGES = pytest.mark.parametrize("change", [lengthen, overwrite, ruin])
 @CHANGES
 @pytest.mark.parametrize("batch", [1, None])
 def test_spring_sees_a_change(victim, io, change, batch):
-    edges = fp.open_edges(victim, io=io)
+    edges = fp.open_graph(victim, io=io)
     progress = Once("clustering", lambda: change(victim))
     with pytest.raises(fp.EdgeFileChangedError, match=r"g\.bin: the file changed .*[Rr]un again"):
         fp.spring(edges, k=4, passes=PASSES, batch=batch, progress=progress)
@@ -79,7 +79,7 @@ def test_spring_sees_a_change(victim, io, change, batch):
 
 @pytest.mark.parametrize("batch", [1, None])
 def test_truncation_is_an_exception_when_read(victim, batch):
-    edges = fp.open_edges(victim, io="read")
+    edges = fp.open_graph(victim, io="read")
     progress = Once("clustering", lambda: shorten(victim))
     with pytest.raises(fp.EdgeFileChangedError, match=r"the file changed .*(its size|it became shorter)"):
         fp.spring(edges, k=4, passes=PASSES, batch=batch, progress=progress)
@@ -117,7 +117,7 @@ def test_replaced_or_deleted_files_are_read_to_their_end(victim, tmp_path, io, v
             other.replace(victim)
 
     progress = Once("clustering", action)
-    part = fp.spring(fp.open_edges(victim, io=io), k=4, passes=20, progress=progress)
+    part = fp.spring(fp.open_graph(victim, io=io), k=4, passes=20, progress=progress)
     assert progress.done
     np.testing.assert_array_equal(part.assignment, expected.assignment)
 
@@ -126,16 +126,16 @@ PART = fp.VertexPartition(np.zeros(9, int), 1)
 
 
 def opened(path, io):
-    return fp.open_edges(path, dtype="u32", num_vertices=9, io=io)
+    return fp.open_graph(path, dtype="u32", num_vertices=9, io=io)
 
 
 # Every other pass over the records: its phase, and what makes it.
 CALLS = {
-    "open": ("scan", lambda path, io, **how: fp.open_edges(path, dtype="u32", io=io, **how)),
+    "open": ("scan", lambda path, io, **how: fp.open_graph(path, dtype="u32", io=io, **how)),
     "info": ("degrees", lambda path, io, **how: fp.info(opened(path, io), **how)),
     "evaluate": ("cut", lambda path, io, **how: fp.evaluate(opened(path, io), PART, **how)),
-    "save": ("checksum", lambda path, io, **how: PART.save("part.npy", edges=opened(path, io), **how)),
-    "save a directory": ("cut", lambda path, io, **how: PART.save("parts", edges=opened(path, io), **how)),
+    "save": ("checksum", lambda path, io, **how: PART.save("part.npy", graph=opened(path, io), **how)),
+    "save a directory": ("cut", lambda path, io, **how: PART.save("parts", graph=opened(path, io), **how)),
     "convert": ("convert", lambda path, io, **how: fp.convert(path, "new.bin", dtype="u32", **how)),
     "relabel": (
         "convert",

@@ -36,30 +36,30 @@ print("works")
 """
 
 CALLS = {
-    "open": ("scan", "fp.open_edges(endless, dtype='u32', progress=progress)"),
-    "info": ("degrees", "fp.info(fp.open_edges(endless, num_vertices=9, dtype='u32'), progress=progress)"),
+    "open": ("scan", "fp.open_graph(endless, dtype='u32', progress=progress)"),
+    "info": ("degrees", "fp.info(fp.open_graph(endless, num_vertices=9, dtype='u32'), progress=progress)"),
     "spring, degrees": (
         "degrees",
-        "fp.spring(fp.open_edges(endless, num_vertices=9, dtype='u32', io='read'), k=4, progress=progress)",
+        "fp.spring(fp.open_graph(endless, num_vertices=9, dtype='u32', io='read'), k=4, progress=progress)",
     ),
     "spring, clustering": ("clustering", "fp.spring(graph, k=4, passes=10_000, progress=progress)"),
     "spring, sequential": ("clustering", "fp.spring(graph, k=4, passes=10_000, batch=1, progress=progress)"),
     "refennel": ("streaming", "fp.refennel(graph, k=4, passes=10_000, progress=progress)"),
     "sigma": ("streaming", "fp.sigma(graph, k=10_000, progress=progress)"),
-    "sigma, edges": ("streaming", "fp.sigma(graph, k=20_000, mode='edge', progress=progress)"),
+    "sigma, edges": ("streaming", "fp.sigma(graph, k=20_000, of='edges', progress=progress)"),
     "hdrf": ("streaming", "fp.hdrf(graph, k=20_000, out=folder / 'parts.npy', progress=progress)"),
     "two_phase": ("streaming", "fp.two_phase(graph, k=20_000, scoring='hdrf', progress=progress)"),
     "dbh": (
         "hashing",
-        "fp.dbh(fp.open_edges(endless, num_vertices=9, dtype='u32'), k=4, progress=progress)",
+        "fp.dbh(fp.open_graph(endless, num_vertices=9, dtype='u32'), k=4, progress=progress)",
     ),
     "random, edges": (
         "random",
-        "fp.random(fp.open_edges(endless, num_vertices=9, dtype='u32'), k=4, mode='edge', progress=progress)",
+        "fp.random(fp.open_graph(endless, num_vertices=9, dtype='u32'), k=4, of='edges', progress=progress)",
     ),
     "evaluate": (
         "cut",
-        "fp.evaluate(fp.open_edges(endless, num_vertices=9, dtype='u32'), np.zeros(9, int), progress=progress)",
+        "fp.evaluate(fp.open_graph(endless, num_vertices=9, dtype='u32'), np.zeros(9, int), progress=progress)",
     ),
     "evaluate, halo": (
         "halo",
@@ -82,19 +82,19 @@ CALLS = {
     "save, directory": (
         "cut",
         "fp.VertexPartition(np.zeros(9, int), 1).save(folder / 'part',"
-        " edges=fp.open_edges(endless, num_vertices=9, dtype='u32'), progress=progress)",
+        " graph=fp.open_graph(endless, num_vertices=9, dtype='u32'), progress=progress)",
     ),
     "save, parts": (
         "parts",
-        "fp.VertexPartition(np.arange(1 << 18) % 3000, 3000).save(folder / 'part', edges=graph, progress=progress)",
+        "fp.VertexPartition(np.arange(1 << 18) % 3000, 3000).save(folder / 'part', graph=graph, progress=progress)",
     ),
     "save, parts of records": (
         "parts",
-        "fp.EdgePartition(np.arange(2_000_000) % 300, 300).save(folder / 'part', edges=graph, progress=progress)",
+        "fp.EdgePartition(np.arange(2_000_000) % 300, 300).save(folder / 'part', graph=graph, progress=progress)",
     ),
     "save, features": (
         "rows",
-        "fp.VertexPartition(np.arange(1 << 18) % 4, 4).save(folder / 'part', edges=graph, progress=progress,"
+        "fp.VertexPartition(np.arange(1 << 18) % 4, 4).save(folder / 'part', graph=graph, progress=progress,"
         " features=np.broadcast_to(np.float32(0), (1 << 18, 100_000)))",
     ),
 }

@@ -13,14 +13,14 @@ import numpy as np, fastpart as fp
 target, kind = Path(sys.argv[1]), sys.argv[2]
 leftover = re.compile(r"\\.%s\\.(tmp|old)-[0-9.]+" % re.escape(target.name))
 n = 3_000
-graph = fp.open_edges(np.arange(2 * n).reshape(-1, 2) % n)
+graph = fp.open_graph(np.arange(2 * n).reshape(-1, 2) % n)
 make = fp.VertexPartition if kind == "vertex" else fp.EdgePartition
 contents = [make((np.arange(n) * factor) % 3, 3) for factor in (1, 7)]
 
 def save(turn):
     contents[turn % 2].save(
         target,
-        edges=graph,
+        graph=graph,
         features=np.full((n, 20), turn % 2, np.float32),
         labels=np.full(n, turn % 2),
         splits={"train": [turn % 2]},
@@ -166,13 +166,13 @@ LIMITED = """
 import re, sys
 import numpy as np, fastpart as fp
 n = 200_000
-graph = fp.open_edges(np.arange(2 * n, dtype=np.uint32).reshape(-1, 2) % n, num_vertices=n)
+graph = fp.open_graph(np.arange(2 * n, dtype=np.uint32).reshape(-1, 2) % n, num_vertices=n)
 make = fp.VertexPartition if sys.argv[2] == "vertex" else fp.EdgePartition
 part = make(np.arange(n) % 3, 3)
 refusals, limit = set(), 1
 while True:
     try:
-        part.save(sys.argv[1], edges=graph, features=np.zeros((n, 50)), memory_limit=limit, threads=1)
+        part.save(sys.argv[1], graph=graph, features=np.zeros((n, 50)), memory_limit=limit, threads=1)
         break
     except fp.MemoryBudgetError as error:
         refusals.add(re.match("(.*) needs .* of memory, the budget is .*; raise memory_limit", str(error))[1])

@@ -12,13 +12,13 @@ target = Path(sys.argv[1])
 leftover = re.compile(r"\\.%s\\.(tmp|old)-[0-9.]+" % re.escape(target.name))
 n = 100_000
 contents = [fp.VertexPartition((np.arange(n) * factor) % 7, 7) for factor in (1, 3)]
-graph = fp.open_edges(np.arange(n).reshape(-1, 2))
+graph = fp.open_graph(np.arange(n).reshape(-1, 2))
 
 def save(turn):
     contents[turn % 2].save(target)
 
 def stored():
-    found = fp.load(target, k=7).assignment
+    found = fp.open_partition(target, k=7).assignment
     whole = [np.array_equal(found, content.assignment) for content in contents]
     assert whole.count(True) == 1, f"a mixture: {found}"
     return whole.index(True)

@@ -11,7 +11,7 @@ LIMITED = """
 import re, sys
 import numpy as np, fastpart as fp
 graph = np.array([[0, 1], [1, 2]], np.uint32)
-edges = fp.open_edges(graph, num_vertices=300_000_000)
+edges = fp.open_graph(graph, num_vertices=300_000_000)
 many = fp.VertexPartition([0, 1, 2], 1 << 20)
 
 def resident():
@@ -30,8 +30,8 @@ assert resident() - before < 16 << 20
 CALLS = {
     "fp.spring(edges, k=4, memory_limit='1G')": ("spring on 300000000 vertices", "9.6 GB", "1.1 GB"),
     "fp.spring(edges, k=4, memory_limit=10**9)": ("spring on 300000000 vertices", "9.6 GB", "1.0 GB"),
-    "edges.degrees(memory_limit='1G', threads=2)": ("degrees", "1.8 GB", "1.1 GB"),
-    "fp.info(edges, memory_limit='1G', threads=2)": ("degrees", "1.8 GB", "1.1 GB"),
+    "edges.degrees(memory_limit='1G', threads=2)": ("degrees", "2.4 GB", "1.1 GB"),
+    "fp.info(edges, memory_limit='1G', threads=2)": ("degrees", "2.4 GB", "1.1 GB"),
     "fp.evaluate(graph, many, memory_limit='1M', threads=1)": ("the cut counts", "33.6 MB", "1.0 MB"),
     "fp.evaluate(graph, [0, 1, 1], [0, 1, 1], memory_limit=1)": ("", "", "1 bytes"),
     "fp.convert(sys.argv[2], sys.argv[3], relabel=True, memory_limit='1M')": ("convert", "", "1.0 MB"),
@@ -56,7 +56,7 @@ SHORT = """
 import re, resource, sys
 import numpy as np, fastpart as fp
 path, folder, headroom, call = sys.argv[1:]
-edges = fp.open_edges(np.array([[0, 1], [1, 2]], np.uint32), num_vertices=20_000_000)
+edges = fp.open_graph(np.array([[0, 1], [1, 2]], np.uint32), num_vertices=20_000_000)
 part = fp.VertexPartition(np.arange(1 << 18) % 4, 4)
 with open("/proc/self/status") as status:
     used = int(re.search(r"VmSize:\\s+(\\d+) kB", status.read())[1]) * 1024
@@ -72,7 +72,7 @@ else:
 SHORT_CALLS = {
     "fp.spring(edges, k=4)": ((1, "cannot start"), (64, "648.4 MB"), (512, "648.4 MB"), (1500, None)),
     "fp.spring(path, k=4)": ((1, "mapping the file"), (1500, None)),
-    "fp.spring(fp.open_edges(path, io='read'), k=4)": ((1, "cannot start"), (8, "spring"), (1500, None)),
+    "fp.spring(fp.open_graph(path, io='read'), k=4)": ((1, "cannot start"), (8, "spring"), (1500, None)),
     "fp.evaluate(path, part)": ((1, "mapping the file"), (1500, None)),
     "fp.convert(path, folder + '/c.bin', relabel=True)": (
         (1, "cannot start"),

@@ -23,10 +23,10 @@ def never(phase, done, total):
 
 # Calls with an output, on a graph that takes seconds to read.
 CALLS = {
-    "part.npy": lambda out, edges: PART.save(out, edges=edges, progress=never),
-    "part.txt": lambda out, edges: PART.save(out, edges=edges, progress=never),
-    "part.parquet": lambda out, edges: PART.save(out, edges=edges, progress=never),
-    "parts": lambda out, edges: PART.save(out, edges=edges, progress=never),
+    "part.npy": lambda out, edges: PART.save(out, graph=edges, progress=never),
+    "part.txt": lambda out, edges: PART.save(out, graph=edges, progress=never),
+    "part.parquet": lambda out, edges: PART.save(out, graph=edges, progress=never),
+    "parts": lambda out, edges: PART.save(out, graph=edges, progress=never),
     "converted.bin": lambda out, edges: fp.convert(edges.path, out, dtype="u32", progress=never),
     "rmat.bin": lambda out, edges: fp.generate.rmat(out, n=1000, m=10**9, progress=never),
     "planted.bin": lambda out, edges: fp.generate.planted(out, n=1000, m=10**9, progress=never),
@@ -36,7 +36,7 @@ NAMES = pytest.mark.parametrize("name", CALLS)
 
 @pytest.fixture
 def edges(endless):
-    return fp.open_edges(endless, dtype="u32", num_vertices=9)
+    return fp.open_graph(endless, dtype="u32", num_vertices=9)
 
 
 @NAMES
@@ -79,9 +79,9 @@ def test_output_that_is_the_input_is_refused_before_any_work(folder, link):
     if link is not None:
         out = folder / "other.npy"
         link(path, out)
-    edges = fp.open_edges(path, num_vertices=9)
+    edges = fp.open_graph(path, num_vertices=9)
     with pytest.raises(fp.ParameterError, match=r"out: .*npy.* is the input"):
-        PART.save(out, edges=edges, progress=never)
+        PART.save(out, graph=edges, progress=never)
     with pytest.raises(fp.ParameterError, match=r"out: .*npy.* is the input"):
         fp.convert(path, out, progress=never)
     assert path.read_bytes() == before
@@ -92,10 +92,10 @@ def test_output_that_is_mapped_is_replaced_beside_it(folder):
     path = folder / "edges.npy"
     records = np.array([[0, 1], [1, 2], [3, 4]], np.uint32)
     np.save(path, records)
-    edges = fp.open_edges(path)
+    edges = fp.open_graph(path)
     before = fp.spring(edges, k=2)
     PART.save(path)  # nothing says that it is also the input
-    np.testing.assert_array_equal(fp.load(path, k=3).assignment, PART.assignment)
+    np.testing.assert_array_equal(fp.open_partition(path, k=3).assignment, PART.assignment)
     np.testing.assert_array_equal(fp.spring(edges, k=2).assignment, before.assignment)
 
 
@@ -103,7 +103,7 @@ AS_NOBODY = """
 import os, sys, fastpart as fp, numpy as np
 graph, folder = sys.argv[1:]
 os.chdir(folder)
-edges = fp.open_edges(graph)
+edges = fp.open_graph(graph)
 if os.geteuid() == 0:  # whom no permission bits bind
     os.setgroups([])
     os.setgid(65534)
@@ -113,8 +113,8 @@ def never(phase, done, total):
     raise AssertionError(f"work was begun: {phase}")
 
 for call in (
-    lambda: fp.VertexPartition(np.zeros(1 << 18, int), 1).save("out/part.npy", edges=edges, progress=never),
-    lambda: fp.VertexPartition(np.zeros(1 << 18, int), 1).save("out/parts", edges=edges, progress=never),
+    lambda: fp.VertexPartition(np.zeros(1 << 18, int), 1).save("out/part.npy", graph=edges, progress=never),
+    lambda: fp.VertexPartition(np.zeros(1 << 18, int), 1).save("out/parts", graph=edges, progress=never),
     lambda: fp.generate.rmat("out/r.bin", n=1000, m=10**9, progress=never),
     lambda: fp.generate.planted("out/p.bin", n=1000, m=10**9, progress=never),
     lambda: fp.convert("edges.txt", "out/c.bin", progress=never),
@@ -200,10 +200,10 @@ for name, write in (saves | writes | formats).items():
         print(error.errno, name in os.fspath(error.filename))
     assert sorted(os.listdir(".")) == before, os.listdir(".")
 for name in saves:
-    assert fp.load(name, k=7).assignment.tolist() == [0, 1, 1]
+    assert fp.open_partition(name, k=7).assignment.tolist() == [0, 1, 1]
 for name in writes:
-    assert (fp.open_edges(name).num_vertices, fp.open_edges(name).num_edges) == (9, 2)
-    fp.open_edges(name).identify()
+    assert (fp.open_graph(name).num_vertices, fp.open_graph(name).num_edges) == (9, 2)
+    fp.open_graph(name).identify()
 assert not any(os.path.getsize(name) for name in formats)
 print("intact")
 """
@@ -249,9 +249,9 @@ def test_interrupted_replacement_says_how_to_restore_the_old_directory(folder):
     with pytest.raises(
         FileNotFoundError, match=r"left only \.parts\.old-123\.0; rename it to parts to restore it"
     ):
-        fp.load(folder / "parts")
+        fp.open_partition(folder / "parts")
     # The next writer does not take it for rubbish.
     OTHER.save(folder / "parts")
     assert sorted(os.listdir(folder)) == [".parts.old-123.0", "parts"]
     (folder / ".parts.old-123.0").rename(folder / "restored")
-    np.testing.assert_array_equal(fp.load(folder / "restored").assignment, PART.assignment)
+    np.testing.assert_array_equal(fp.open_partition(folder / "restored").assignment, PART.assignment)

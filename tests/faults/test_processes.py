@@ -22,10 +22,10 @@ labels = np.arange(1 << 18) % 5
 def work():
     part = fp.spring(graph, k=4, threads=4)
     evaluation = fp.evaluate(graph, part, labels, {"train": [1, 2, 3]})
-    part.save(os.path.join(folder, f"{os.getpid()}.npy"), edges=graph)
+    part.save(os.path.join(folder, f"{os.getpid()}.npy"), graph=graph)
     return part.assignment, str(evaluation)
 
-opened = fp.open_edges(graph)
+opened = fp.open_graph(graph)
 assignment, text = work()
 child = os.fork()
 if child == 0:
@@ -55,11 +55,11 @@ import fastpart as fp
 graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
 part = fp.spring(graph, k=2)
 out = os.path.join(sys.argv[1], "parts")
-part.save(out, edges=graph)
+part.save(out, graph=graph)
 child = os.fork()
 if child == 0:
     try:
-        part.save(out, edges=graph)
+        part.save(out, graph=graph)
     except fp.FastpartError as error:
         print(error, flush=True)
     part.save(out + ".npy")
@@ -176,7 +176,7 @@ def test_two_threads_partition_while_a_third_ticks(graph):
 
 
 def test_arrays_outlive_partition_and_edges(graph):
-    edges = fp.open_edges(graph)
+    edges = fp.open_graph(graph)
     part = fp.spring(edges, k=4)
     assignment, degrees, loads = part.assignment, edges.degrees(), part.loads
     copies = [array.copy() for array in (assignment, degrees, loads)]
@@ -194,7 +194,7 @@ def test_arrays_outlive_partition_and_edges(graph):
 
 def test_arrays_of_edges_may_be_deleted(graph):
     records = np.fromfile(graph, np.uint32).reshape(-1, 2)
-    edges = fp.open_edges(records)
+    edges = fp.open_graph(records)
     expected = fp.spring(graph, k=4).assignment
     del records
     gc.collect()
@@ -203,14 +203,14 @@ def test_arrays_of_edges_may_be_deleted(graph):
 
 @pytest.mark.parametrize("name", ["assignment", "loads", "degrees"])
 def test_results_are_read_only(graph, name):
-    edges = fp.open_edges(graph)
+    edges = fp.open_graph(graph)
     array = edges.degrees() if name == "degrees" else getattr(fp.spring(edges, k=4), name)
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
 
 
 def test_arrays_of_the_core_stay_read_only(graph):
-    edges = fp.open_edges(graph)
+    edges = fp.open_graph(graph)
     for array in (fp.spring(edges, k=4).assignment, edges.degrees()):
         with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
             array.flags.writeable = True

@@ -19,7 +19,7 @@ class CustomError(Exception):
 @pytest.mark.parametrize("phase", ["degrees", "clustering"])
 def test_what_it_raises_cancels_the_run(graph, endless, error, phase):
     edges = (
-        fp.open_edges(endless, dtype="u32", num_vertices=9) if phase == "degrees" else fp.open_edges(graph)
+        fp.open_graph(endless, dtype="u32", num_vertices=9) if phase == "degrees" else fp.open_graph(graph)
     )
     raised = []
 
@@ -77,7 +77,7 @@ def test_what_it_raises_in_the_end_leaves_files_that_belong_together(folder, nam
     with pytest.raises(CustomError):
         OVERWRITE[name](out, progress)
     sidecar = json.loads((folder / "g.bin.json").read_text())
-    assert fp.open_edges(out, num_vertices=sidecar["n"]).identify()[1] == sidecar["checksum"]
+    assert fp.open_graph(out, num_vertices=sidecar["n"]).identify()[1] == sidecar["checksum"]
 
 
 def test_it_is_told_the_truth_in_the_end(graph):

@@ -28,7 +28,7 @@ def parts(tmp_path_factory):
     features, labels = random.standard_normal((300, 8), np.float32), random.integers(0, 3, 300)
     splits = {"train": np.arange(150), "val": np.arange(150, 225), "test": np.arange(225, 300)}
     folder = tmp_path_factory.mktemp("parts") / "parts"
-    fp.hdrf(edges, k=2).save(folder, edges=edges, features=features, labels=labels, splits=splits)
+    fp.hdrf(edges, k=2).save(folder, graph=edges, features=features, labels=labels, splits=splits)
     return folder
 
 
@@ -56,13 +56,13 @@ def killing(number, at=3):
 
 
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize("mode", ["cd-0", "cd-5", "0c"])
-def test_a_death_ends_all(parts, mode):
+@pytest.mark.parametrize("given", [{"delay": 0}, {"delay": 5}, {"exchange": "never"}])
+def test_a_death_ends_all(parts, given):
     progress, times = killing(signal.SIGKILL)
     with pytest.raises(
         fp.TrainingError, match=r"^worker 1 was killed by SIGKILL \(if nobody killed it, memory ran out"
     ):
-        fp.train.distgnn(parts, **GIVEN, mode=mode, progress=progress)
+        fp.train.distgnn(parts, **GIVEN, **given, progress=progress)
     assert time.monotonic() - times[0] < SECONDS
 
 
@@ -139,7 +139,7 @@ def progress(phase, done, total):
     if done == 3:
         print(os.getpid(), flush=True)
         print("ready", flush=True)
-given = dict(hidden=8, threads=1, aggregation="torch", mode=sys.argv[4], output=sys.argv[3])
+given = dict(hidden=8, threads=1, aggregation="torch", delay=int(sys.argv[4]), out=sys.argv[3])
 try:
     fp.train.distgnn(sys.argv[1], epochs=100_000, progress=progress, **given)
 except KeyboardInterrupt:
@@ -147,20 +147,20 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize(("number", "mode"), [(signal.SIGINT, "cd-5"), (signal.SIGKILL, "cd-0")])
-def test_the_end_of_the_process_of_the_user(parts, tmp_path, number, mode):
+@pytest.mark.parametrize(("number", "delay"), [(signal.SIGINT, 5), (signal.SIGKILL, 0)])
+def test_the_end_of_the_process_of_the_user(parts, tmp_path, number, delay):
     from fastpart.train.traces import remove_stale
 
     out, tmp = tmp_path / "out", tmp_path / "tmp"
     tmp.mkdir()
     at = SignalAt(number, "ready")
-    outcome = run_child(TRAIN, parts, tmp, out, mode, signal_at=at, may_die_of=[signal.SIGKILL], timeout=120)
+    outcome = run_child(TRAIN, parts, tmp, out, delay, signal_at=at, may_die_of=[signal.SIGKILL], timeout=120)
     me = int(outcome.out.split()[0])
     assert outcome.ended - outcome.signalled < SECONDS
     assert gone(*sessions_of(tmp), seconds=SECONDS)
     if number == signal.SIGINT:
         assert (outcome.rc, outcome.out.split()[-1]) == (0, "interrupted"), outcome.err
-        assert {"best.pt", "checkpoint.pt", "metrics.parquet"} <= set(os.listdir(out))
+        assert {"best.pt", "checkpoint.pt", "history.parquet"} <= set(os.listdir(out))
     else:
         before, tempfile.tempdir = tempfile.tempdir, str(tmp)
         try:

@@ -24,7 +24,7 @@ def progress(phase, done, total):
         print("ready", flush=True)
 
 parts, output = sys.argv[1:]
-given = dict(model=Mine, hidden=8, threads=1, batch_size=50, output=output)
+given = dict(model=Mine, hidden=8, threads=1, batch_size=50, out=output)
 try:
     fp.train.full(parts, epochs=100_000, progress=progress, **given)
 except KeyboardInterrupt:
@@ -45,7 +45,7 @@ def parts(tmp_path):
     edges = fp.generate.planted(tmp_path / "g.bin", n=2000, m=20_000, classes=4, features=16)
     beside = {name: tmp_path / f"g.bin.{name}.npy" for name in ("features", "labels")}
     split = dict(np.load(tmp_path / "g.bin.split.npz"))
-    fp.random(edges, k=2).save(tmp_path / "parts", edges=edges, splits=split, **beside)
+    fp.random(edges, k=2).save(tmp_path / "parts", graph=edges, splits=split, **beside)
     return tmp_path / "parts"
 
 
@@ -57,4 +57,4 @@ def test_ctrl_c_ends_training_with_a_checkpoint(parts, tmp_path):
     assert float(caught.split()[1]) - outcome.signalled < 2
     assert int(went_on.rpartition(" ")[2]) >= 3
     names = {file.name for file in (tmp_path / "out").iterdir()}
-    assert names == {"best.pt", "checkpoint.pt", "metrics.parquet"}
+    assert names == {"best.pt", "checkpoint.pt", "history.parquet"}

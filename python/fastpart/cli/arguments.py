@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..edges import KINDS, LAYOUTS
 from ..errors import ParameterError
+from ..graph import DIRECTEDNESS, LAYOUTS
 
 
 class Parser(argparse.ArgumentParser):
@@ -64,7 +64,9 @@ def add_input(verb: Parser) -> None:
     group.add_argument(
         "--num-vertices", type=count, metavar="N", help="n (default: the sidecar's, or max id + 1)"
     )
-    group.add_argument("--kind", choices=KINDS, help="what a record means for training (default: undirected)")
+    group.add_argument(
+        "--directedness", choices=DIRECTEDNESS, help="what a record means for training (default: undirected)"
+    )
     group.add_argument("--io", choices=("mmap", "read"), default="mmap", help="'read' never maps the file")
     group.add_argument("--layout", choices=LAYOUTS, help="which axis of a .npy counts the records")
     group.add_argument("--max-vertices", type=count, metavar="N", help="the largest n to accept from the ids")

@@ -24,23 +24,23 @@ def cluster(options: argparse.Namespace, rest: list[str]) -> None:
     names = ("method", "max_size", "max_volume", "batch")
     given = {name: getattr(options, name) for name in names}
     with progress_bar(options) as running:
-        edges = open_input(options, running)
+        graph = open_input(options, running)
         if target is not None:
-            store.refuse_unwritable(target, form, edges)
+            store.refuse_unwritable(target, form, graph)
         start = time.perf_counter()
-        found = find_clusters(edges, **given, **running)
+        clustering = find_clusters(graph, **given, **running)
         seconds = time.perf_counter() - start
         if target is not None:
-            _core.write_npy(target, found.assignment, run_options(**running))
+            _core.write_npy(target, clustering.assignment, run_options(**running))
     facts = {
-        "method": found.method,
-        "n": found.n,
-        "m": found.m,
-        "clusters": found.num_clusters,
-        "largest": int(found.sizes.max(initial=0)),
-        "largest_volume": int(found.volumes.max(initial=0)),
-        **found.caps,
-        "modularity": found.modularity,
+        "method": clustering.method,
+        "n": clustering.num_vertices,
+        "m": clustering.num_edges,
+        "clusters": clustering.num_clusters,
+        "largest": int(clustering.sizes.max(initial=0)),
+        "largest_volume": int(clustering.volumes.max(initial=0)),
+        **clustering.caps,
+        "modularity": clustering.modularity,
         "seconds": seconds,
     }
     if options.json:

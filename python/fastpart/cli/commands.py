@@ -13,19 +13,19 @@ from typing import Any
 from .. import generate as generators
 from .. import store
 from ..converting import convert as convert_file
-from ..edges import Edges, Sidecar, open_edges
 from ..errors import ParameterError
+from ..graph import Graph, Sidecar, open_graph
 from ..graph_info import info as graph_info
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
 from ..parameters import from_text, run_options, shown
-from ..partitioners import PARTITIONERS, kind_of
+from ..partitioners import PARTITIONERS, items_of
 from .progress import progress_bar
 
 Options = argparse.Namespace
 
 _COMMON = (
-    "edges", "k", "balance", "balance_on", "balance_on_ratio", "seed", "degrees", "out", "threads", "memory_limit",
+    "graph", "k", "balance", "balance_on", "balance_on_ratio", "seed", "degrees", "out", "threads", "memory_limit",
     "progress",
 )  # fmt: skip
 
@@ -70,10 +70,10 @@ def convert(options: Options, rest: list[str]) -> None:
             dtype=options.dtype,
             layout=options.layout,
             num_vertices=options.num_vertices,
-            kind=options.kind,
+            directedness=options.directedness,
             **running,
         )
-    facts = {"n": converted.num_vertices, "m": converted.num_edges, "kind": converted.kind}
+    facts = {"n": converted.num_vertices, "m": converted.num_edges, "directedness": converted.directedness}
     _print_sidecar(options, Path(options.out), {**facts, "loops": converted.identify()[0]})
 
 
@@ -102,28 +102,28 @@ def partition(options: Options, rest: list[str]) -> None:
     given = function_parameters(function, rest) | _named_parameters(function, options)
     target, form = store.output(options.out) if options.out else (None, "")
     extras = _extras(options, form)
-    kind = kind_of(options.algorithm, given)
-    extras.check(target, form, kind, edges=True)
+    of = items_of(options.algorithm, given)
+    extras.check(target, form, of, graph=True)
     with progress_bar(options) as running:
-        edges = open_input(options, running)
+        graph = open_input(options, running)
         if target is not None:
-            store.refuse_unwritable(target, form, edges)
+            store.refuse_unwritable(target, form, graph)
         if "balance_on" in given:
-            given["balance_on"] = weights_of(options.balance_on, edges.num_vertices)
+            given["balance_on"] = weights_of(options.balance_on, graph.num_vertices)
         run = run_options(**running)
-        contents = extras.open(edges, run.memory_limit) if form == "directory" else None
-        in_place = target is not None and form == "npy" and kind == "edge"
+        contents = extras.open(graph, run.memory_limit) if form == "directory" else None
+        in_place = target is not None and form == "npy" and of == "edges"
         if in_place:  # the parts never need to be in memory
             given["out"] = target
         start = time.perf_counter()
-        part = function(edges, options.k, seed=options.seed, **given, **running)
+        result = function(graph, options.k, seed=options.seed, **given, **running)
         seconds = time.perf_counter() - start
-        evaluation = measure(edges, part, options.labels, options.splits, split=options.split, **running)
+        evaluation = measure(graph, result, options.labels, options.splits, split=options.split, **running)
         if target is not None and not in_place:
-            store.write(part, target, form, run, evaluation, edges, contents)
+            store.write(result, target, form, run, evaluation, graph, contents)
     print(evaluation.to_json() if options.json else evaluation)
     if not (options.json or options.quiet):
-        pace = f", {edges.num_edges / seconds / 1e6:.1f} M edges/s" if edges.num_edges else ""
+        pace = f", {graph.num_edges / seconds / 1e6:.1f} M edges/s" if graph.num_edges else ""
         print(f"\n{options.algorithm}: {seconds:.2f} s{pace}")
         if target is not None:
             print(f"saved to {shown(target)}")
@@ -157,19 +157,19 @@ def evaluate(options: Options, rest: list[str]) -> None:
     """``fastpart evaluate``."""
     _refuse_rest(rest)
     with progress_bar(options) as running:
-        edges = open_input(options, running)
-        part = store.load(options.partition, edges, k=options.k, kind=options.part_kind, **running)
-        evaluation = measure(edges, part, options.labels, options.splits, split=options.split, **running)
+        graph = open_input(options, running)
+        result = store.open_partition(options.partition, graph, k=options.k, of=options.of, **running)
+        evaluation = measure(graph, result, options.labels, options.splits, split=options.split, **running)
     print(evaluation.to_json() if options.json else evaluation)
 
 
-def open_input(options: Options, running: dict[str, Any]) -> Edges:
+def open_input(options: Options, running: dict[str, Any]) -> Graph:
     """Open the edges that a command line names."""
-    return open_edges(
+    return open_graph(
         options.file,
         dtype=options.dtype,
         num_vertices=options.num_vertices,
-        kind=options.kind,
+        directedness=options.directedness,
         io=options.io,
         layout=options.layout,
         max_vertices=options.max_vertices,
@@ -184,7 +184,7 @@ def _print_sidecar(options: Options, out: Path, more: dict[str, Any]) -> None:
         print(json.dumps(facts))
     elif not options.quiet:
         beside = f"; sidecar {shown(Sidecar.beside(out).name)}" if sidecar else ""
-        print(f"{shown(out)}: n = {facts['n']:,}, m = {facts['m']:,}, {facts['kind']}{beside}")
+        print(f"{shown(out)}: n = {facts['n']:,}, m = {facts['m']:,}, {facts['directedness']}{beside}")
 
 
 def _refuse_rest(rest: list[str]) -> None:

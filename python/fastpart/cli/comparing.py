@@ -25,11 +25,11 @@ def compare(options: Options, rest: list[str]) -> None:
         raise ParameterError(f"unknown argument {rest[0]!r}")
     target = output_file(options.out, FILES) if options.out else None
     with progress_bar(options) as running:
-        edges = open_input(options, running)
+        graph = open_input(options, running)
         if target is not None:
-            store.refuse_unwritable(target, "file", edges)
+            store.refuse_unwritable(target, "file", graph)
         comparison = run_comparison(
-            edges,
+            graph,
             _numbers(options.k),
             None if options.algorithms is None else [name.strip() for name in options.algorithms.split(",")],
             labels=options.labels,
@@ -73,14 +73,17 @@ def report(options: Options, rest: list[str]) -> None:
 def _compare_saved(options: Options, target: Path) -> Comparison:
     """Measure partitions that are in files, named as their files are."""
     with progress_bar(options) as running:
-        edges = open_input(options, running)
-        store.refuse_unwritable(target, "file", edges)
+        graph = open_input(options, running)
+        store.refuse_unwritable(target, "file", graph)
         named = [
-            (shown(name.rstrip("/")), store.load(name, edges, k=options.k, kind=options.part_kind, **running))
+            (
+                shown(name.rstrip("/")),
+                store.open_partition(name, graph, k=options.k, of=options.of, **running),
+            )
             for name in options.partitions
         ]
         return run_comparison(
-            edges, [], named, labels=options.labels, splits=options.splits, split=options.split, **running
+            graph, [], named, labels=options.labels, splits=options.splits, split=options.split, **running
         )
 
 

@@ -21,8 +21,8 @@ def export(options: argparse.Namespace, rest: list[str]) -> None:
     if named and options.format != "dgl":
         raise ParameterError("--graph-name: belongs to `export dgl`")
     with progress_bar(options) as running:
-        made = getattr(exports, options.format)(options.src, options.dst, **named, **running)
+        written = getattr(exports, options.format)(options.source, options.out, **named, **running)
     if options.json:
-        print(json.dumps({"format": options.format, "out": str(made)}))
+        print(json.dumps({"format": options.format, "out": str(written)}))
     elif not options.quiet:
-        print(f"saved to {shown(made)}")
+        print(f"saved to {shown(written)}")

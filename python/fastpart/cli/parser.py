@@ -10,7 +10,7 @@ from .. import generate as generators
 from ..clustering import METHODS
 from ..comparing.peers import PEERS
 from ..converting import FORMATS
-from ..edges import KINDS, LAYOUTS
+from ..graph import DIRECTEDNESS, LAYOUTS
 from ..partitioners import PARTITIONERS
 from . import clustering, commands, comparing, exporting
 from .arguments import Parser, add_input, add_verb, count
@@ -127,7 +127,9 @@ def _add_convert(verbs: Any) -> None:
         help="n, if there are isolated vertices behind the largest id",
     )
     verb.add_argument(
-        "--kind", choices=KINDS, help="for the sidecar (default: as IN's sidecar says, or undirected)"
+        "--directedness",
+        choices=DIRECTEDNESS,
+        help="for the sidecar (default: as IN's sidecar says, or undirected)",
     )
 
 
@@ -211,9 +213,7 @@ def _add_evaluate(verbs: Any) -> None:
     add_input(verb)
     verb.add_argument("partition", metavar="PARTITION", help=".npy, .txt, .parquet or a partition directory")
     verb.add_argument("-k", type=int, help="number of parts, for .npy and .txt (default: largest part + 1)")
-    verb.add_argument(
-        "--part-kind", choices=("vertex", "edge"), help="for .npy and .txt (default: by the array)"
-    )
+    verb.add_argument("--of", choices=("vertices", "edges"), help="for .npy and .txt (default: by the array)")
     _add_measures(verb)
 
 
@@ -295,9 +295,7 @@ def _add_report(verbs: Any) -> None:
         help="of FILE; without any, FILE is a comparison, as .json",
     )
     verb.add_argument("-k", type=int, help="number of parts, for .npy and .txt (default: largest part + 1)")
-    verb.add_argument(
-        "--part-kind", choices=("vertex", "edge"), help="for .npy and .txt (default: by the array)"
-    )
+    verb.add_argument("--of", choices=("vertices", "edges"), help="for .npy and .txt (default: by the array)")
     verb.add_argument(
         "-o",
         dest="out",
@@ -322,6 +320,8 @@ def _add_export(verbs: Any) -> None:
         choices=exporting.FORMATS,
         help="DGL's partitions; PyG's partitions; or text for DGL's dispatch pipeline",
     )
-    verb.add_argument("src", metavar="SRC", help="a partition directory of vertices, saved with its edges")
-    verb.add_argument("dst", metavar="DST", help="the directory to write, or an earlier export to replace")
+    verb.add_argument(
+        "source", metavar="SOURCE", help="a partition directory of vertices, saved with its edges"
+    )
+    verb.add_argument("out", metavar="OUT", help="the directory to write, or an earlier export to replace")
     verb.add_argument("--graph-name", metavar="NAME", help="dgl: name of the graph (default: graph)")

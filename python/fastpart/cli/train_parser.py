@@ -18,7 +18,7 @@ SUMMARIES = {
 _OWN_OPTIONS = {
     "distdgl": " --trainers-per-part 2",
     "sdt": " --workers 2 --average-every 5",
-    "distgnn": " --mode cd-5",
+    "distgnn": " --delay 5",
     "sancus": " --rows boundary",
 }
 """In the example of a method."""
@@ -49,10 +49,12 @@ def _add_method(methods: Any, name: str, summary: str) -> None:
         f"fastpart train {name} parts/ --model gcn --hidden 32 --epochs 200 --patience 20{more} -o run/",
     )
     method.set_defaults(method=name)
-    method.add_argument("src", metavar="PARTS", help="a partition directory with features, labels and splits")
+    method.add_argument(
+        "source", metavar="PARTS", help="a partition directory with features, labels and splits"
+    )
     method.add_argument("--seed", type=count, default=0, help="default 0")
     method.add_argument(
-        "-o", dest="out", metavar="DIR", help="folder for the checkpoint, the best weights and the metrics"
+        "-o", dest="out", metavar="DIR", help="folder for the checkpoint, the best weights and the history"
     )
     method.add_argument("--resume", action="store_true", help="go on from the checkpoint in DIR")
 
@@ -86,7 +88,9 @@ def _add_train_compare(methods: Any) -> None:
         metavar="NAME,...",
         help="of vertices, for distgnn of edges (default: spring,sigma,grem,random; for distgnn sigma,hdrf,dbh,random)",
     )
-    compare.add_argument("--seeds", type=int, default=3, help="trainings of each kind (default 3)")
+    compare.add_argument(
+        "--seeds", type=int, default=3, help="trainings of each method and partitioner (default 3)"
+    )
     compare.add_argument(
         "-o",
         dest="out",

@@ -23,7 +23,7 @@ from .progress import progress_bar
 if TYPE_CHECKING:
     import polars as pl
 
-_OWN = frozenset({"src", "output", "resume", "seed", "threads", "progress"})
+_OWN = frozenset({"source", "out", "resume", "seed", "threads", "progress"})
 """Parameters of the methods that have options of their own."""
 
 
@@ -35,12 +35,12 @@ def train_over(options: Options, rest: list[str]) -> None:
     with progress_bar(options) as running:
         del running["memory_limit"]
         trained = function(
-            options.src, output=options.out, resume=options.resume, seed=options.seed, **given, **running
+            options.source, out=options.out, resume=options.resume, seed=options.seed, **given, **running
         )
     if os.environ.get("RANK", "0") != "0":  # torchrun started several of us
         return
     if options.json:
-        print(_json({"totals": trained.totals, "epochs": trained.metrics.rows(named=True)}))
+        print(_json({"summary": trained.summary, "history": trained.history.rows(named=True)}))
         return
     print(trained)
     if options.out and not options.quiet:
@@ -53,10 +53,10 @@ def compare(options: Options, rest: list[str]) -> None:
     given = function_parameters(TrainingOptions, rest, _OWN, "compare")
     target = output_file(options.out, (".parquet", *PICTURES)) if options.out else None
     with progress_bar(options) as running:
-        edges = open_input(options, running)
+        graph = open_input(options, running)
         del running["memory_limit"]
         compared = train.compare(
-            edges,
+            graph,
             options.k,
             features=options.features,
             labels=options.labels,

@@ -16,7 +16,7 @@ from ..errors import ParameterError
 from ..forks import before_polars_threads
 from ..parameters import StrPath, shown
 from ..results import upward
-from .outcomes import SCHEMA, Outcome, table_of
+from .outcomes import SCHEMA, Outcome, summary_of
 from .saved import load
 
 
@@ -36,9 +36,9 @@ class Comparison:
     outcomes: tuple[Outcome, ...]
 
     @property
-    def table(self) -> pl.DataFrame:
+    def summary(self) -> pl.DataFrame:
         """One row per algorithm and number of parts."""
-        return table_of(self.outcomes)
+        return summary_of(self.outcomes)
 
     def __str__(self) -> str:
         return str(upward["comparison_text"](self))
@@ -48,7 +48,7 @@ class Comparison:
     def to_json(self, *, parts: bool = True) -> str:
         """Return the table as JSON, and unless ``parts=False`` all that a report shows of the parts."""
         rows = []
-        for row, outcome in zip(self.table.rows(named=True), self.outcomes, strict=True):
+        for row, outcome in zip(self.summary.rows(named=True), self.outcomes, strict=True):
             if parts and outcome.parts is not None:
                 row["parts"] = outcome.parts.to_dict(as_series=False)
             if parts and outcome.matrix is not None:
@@ -78,7 +78,7 @@ class Comparison:
         elif target.suffix == ".parquet":
             before_polars_threads(f"out: {shown(target)}")
             buffer = io.BytesIO()
-            self.table.write_parquet(buffer)
+            self.summary.write_parquet(buffer)
             _core.write_file(target, buffer.getvalue())
         else:
             self.report(target)

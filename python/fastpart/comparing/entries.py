@@ -10,15 +10,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..edges import Edges
 from ..errors import ParameterError
+from ..graph import Graph
 from ..parameters import from_text, shown
 from ..partition import EdgePartition, Partition, VertexPartition
-from ..partitioners import PARTITIONERS, VARIANTS, kind_of
+from ..partitioners import PARTITIONERS, VARIANTS, items_of
 from .memory import peak
 from .peers import PEERS, Bench, Peer
 
-SHARED = ("edges", "k", "seed", "threads", "memory_limit", "progress", "tmp_dir")
+SHARED = ("graph", "k", "seed", "threads", "memory_limit", "progress", "tmp_dir")
 """Parameters that every algorithm gets from the comparison, if it takes them."""
 
 
@@ -26,7 +26,7 @@ SHARED = ("edges", "k", "seed", "threads", "memory_limit", "progress", "tmp_dir"
 class Made:
     """A partition, and what it took to make it; None where nobody measured."""
 
-    part: Partition
+    partition: Partition
     seconds: float | None = None
     memory: int | None = None
 
@@ -39,14 +39,14 @@ class Entry(Protocol):
         """Name in tables."""
 
     @property
-    def kind(self) -> str | None:
-        """Kind of its partitions, if that is known before they are made."""
+    def of(self) -> str | None:
+        """What its partitions give parts to, vertices or edges, if that is known before they are made."""
 
     @property
     def only_k(self) -> int | None:
         """The one number of parts it has, if it is finished."""
 
-    def make(self, edges: Edges, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
+    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
         """Return a partition into k parts."""
 
 
@@ -60,24 +60,24 @@ class Partitioner:
     only_k: int | None = None
 
     @property
-    def kind(self) -> str | None:
+    def of(self) -> str | None:
         """Known of the built-in ones."""
         return next(
-            (kind_of(name, self.given) for name, known in PARTITIONERS.items() if known is self.function),
+            (items_of(name, self.given) for name, known in PARTITIONERS.items() if known is self.function),
             None,
         )
 
-    def make(self, edges: Edges, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
+    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
         """Run the function from a fresh start: what earlier ones kept for reuse is forgotten."""
         known = _parameters_of(self.function)
         passed = {name: value for name, value in shared.items() if name in known}
-        edges._source.forget_csr()
+        graph._source.forget_csr()
         with peak() as taken:
             start = time.perf_counter()
-            made = self.function(edges, k, **passed, **self.given)
+            made = self.function(graph, k, **passed, **self.given)
             seconds = time.perf_counter() - start
-        edges._source.forget_csr()
-        return Made(_as_partition(made, edges, k), seconds, taken.growth)
+        graph._source.forget_csr()
+        return Made(_as_partition(made, graph, k), seconds, taken.growth)
 
 
 @dataclass(frozen=True)
@@ -85,21 +85,21 @@ class Finished:
     """A partition that somebody made before."""
 
     label: str
-    part: Partition
+    partition: Partition
 
     @property
-    def kind(self) -> str:
+    def of(self) -> str:
         """Of the partition."""
-        return self.part.kind
+        return self.partition.of
 
     @property
     def only_k(self) -> int:
         """Of the partition."""
-        return self.part.k
+        return self.partition.k
 
-    def make(self, edges: Edges, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
+    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
         """Return it."""
-        return Made(self.part)
+        return Made(self.partition)
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ class PeerEntry:
     label: str
     peer: Peer
     given: Mapping[str, Any] = field(default_factory=dict)
-    kind: str = "vertex"
+    of: str = "vertices"
     only_k: int | None = None
 
-    def make(self, edges: Edges, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
+    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
         """Run it within the limits of the bench."""
-        parts, seconds, memory = bench.run(self.peer, self.label, edges, k, self.given)
+        parts, seconds, memory = bench.run(self.peer, self.label, graph, k, self.given)
         return Made(VertexPartition(parts, k), seconds, memory)
 
 
@@ -145,7 +145,7 @@ def _built_in() -> list[Entry]:
         for name, function in PARTITIONERS.items()
         for given in ({}, *VARIANTS.get(name, ()))
     ]
-    return sorted(entries, key=lambda entry: entry.kind != "vertex")
+    return sorted(entries, key=lambda entry: entry.of != "vertices")
 
 
 def _installed_peers() -> list[Entry]:
@@ -165,8 +165,8 @@ def _entry(algorithm: Any) -> Entry:
             return _named(name, [pair.partition("=")[::2] for pair in pairs])
         case (str() as name, Mapping() as given):
             return _named(name, list(given.items()))
-        case (str() as label, Partition() as part) if label:
-            return Finished(plain(label), part)
+        case (str() as label, Partition() as partition) if label:
+            return Finished(plain(label), partition)
         case (str() as label, function) if label and callable(function):
             return Partitioner(plain(label), function)
         case Partition():
@@ -175,7 +175,7 @@ def _entry(algorithm: Any) -> Entry:
             return Partitioner(getattr(algorithm, "__name__", type(algorithm).__name__), algorithm)
     raise TypeError(
         "algorithms: an element is the name of an algorithm, (name, {parameter: value}), a partition, a "
-        f"callable(edges, k), or (label, one of these two); got {type(algorithm).__name__}"
+        f"callable(graph, k), or (label, one of these two); got {type(algorithm).__name__}"
     )
 
 
@@ -220,12 +220,12 @@ def _parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramet
         return {}
 
 
-def _as_partition(made: Any, edges: Edges, k: int) -> Partition:
+def _as_partition(made: Any, graph: Graph, k: int) -> Partition:
     """Wrap what a function returned: an array as long as the vertices, or as the records."""
     if isinstance(made, Partition):
         if made.k != k:
             raise ParameterError(f"it returned a partition of {made.k} parts; asked for were {k}")
         return made
     array = np.asarray(made)
-    kind = VertexPartition if len(array) == edges.num_vertices else EdgePartition
-    return kind(array, k)
+    cls = VertexPartition if len(array) == graph.num_vertices else EdgePartition
+    return cls(array, k)

@@ -16,18 +16,20 @@ MATRIX_PARTS = 64
 LISTED_PARTS = 1024
 """Up to this many parts the measures of each part are kept."""
 
-SCHEMA = 1
+SCHEMA = 2
+
+TITLES = {"vertices": "vertex partitions", "edges": "edge partitions"}
 
 MEASURES = {
-    "vertex": ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf"),
-    "edge": ("rf", "edge_balance", "replica_balance", "halo_rf"),
+    "vertices": ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf"),
+    "edges": ("rf", "edge_balance", "replica_balance", "halo_rf"),
 }
-"""What is measured of partitions of each kind, whatever else is given; less is better."""
+"""What is measured of partitions of vertices and of edges, whatever else is given; less is better."""
 
 COST = ("seconds", "edges_per_s", "bytes_per_vertex")
 
 COLUMNS: dict[str, type[pl.DataType]] = {
-    "kind": pl.String,
+    "of": pl.String,
     "algorithm": pl.String,
     "k": pl.Int64,
     "n": pl.Int64,
@@ -65,7 +67,7 @@ class Outcome:
     matrix: npt.NDArray[np.int64] | None = None
 
 
-def table_of(outcomes: Iterable[Outcome]) -> pl.DataFrame:
+def summary_of(outcomes: Iterable[Outcome]) -> pl.DataFrame:
     """Return one row per outcome."""
     rows = [outcome.row for outcome in outcomes]
     schema: dict[str, type[pl.DataType]] = {

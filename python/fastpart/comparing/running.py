@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from .. import _core, parameters
-from ..edges import Edges, open_edges
 from ..errors import EdgeFileChangedError, FastpartError
+from ..graph import Graph, open_graph
 from ..homes import home_parts
 from ..inputs import labels_of, splits_of
 from ..metrics import evaluate
@@ -26,7 +26,7 @@ from .peers import Bench
 
 
 def compare(
-    edges: Any,
+    graph: Any,
     k: int | Iterable[int],
     algorithms: Iterable[Any] | None = None,
     *,
@@ -45,17 +45,17 @@ def compare(
 
     Parameters
     ----------
-    edges : path, array or Edges
-        The graph, as :func:`open_edges` accepts it.
+    graph : path, array or Graph
+        The graph, as :func:`open_graph` accepts it.
     k : int or several
         Numbers of parts.
     algorithms : list, optional
         Each element is the name of a built-in partitioner or of a peer (``metis``, ``kaminpar``); a name with
         parameters, as ``"spring:passes=2"`` or ``("spring", {"passes": 2})``; a partition, which is measured as it is,
-        at its own k; a ``callable(edges, k)`` that returns a partition or an array (one part per vertex, or per
+        at its own k; a ``callable(graph, k)`` that returns a partition or an array (one part per vertex, or per
         record); or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``,
         ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in ones,
-        their variants (``mode``, ``scoring``), and the peers that are installed.
+        their variants (``of``, ``scoring``), and the peers that are installed.
     labels, splits, split
         As in :func:`evaluate`; they are measured on vertex partitions.
     seed : int, optional
@@ -72,8 +72,8 @@ def compare(
     Returns
     -------
     Comparison
-        ``.table`` has one row per algorithm and k: ``kind, algorithm, k, n, m, loops``, then the measures of
-        :func:`evaluate` (those of the other kind are null; ``halo_rf`` of an edge partition is that of the home parts
+        ``.summary`` has one row per algorithm and k: ``of, algorithm, k, n, m, loops``, then the measures of
+        :func:`evaluate` (those of the others are null; ``halo_rf`` of an edge partition is that of the home parts
         made from it), ``seconds, edges_per_s, bytes_per_vertex`` and ``error``: why there is no partition, else null.
 
     Raises
@@ -99,9 +99,9 @@ def compare(
     --------
     >>> import numpy as np, fastpart as fp
     >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
-    >>> def halves(edges, k):
-    ...     return np.arange(edges.num_vertices) * k // edges.num_vertices
-    >>> fp.compare(graph, 2, ["spring", halves]).table["algorithm", "cut_ratio", "halo_rf"].rows()
+    >>> def halves(graph, k):
+    ...     return np.arange(graph.num_vertices) * k // graph.num_vertices
+    >>> fp.compare(graph, 2, ["spring", halves]).summary["algorithm", "cut_ratio", "halo_rf"].rows()
     [('spring', 0.0, 1.0), ('halves', 0.0, 1.0)]
     """
     wanted = [parameters.parts(one) for one in ([k] if not isinstance(k, Iterable) else k)]
@@ -110,14 +110,14 @@ def compare(
     limit = parameters.positive("time_limit", time_limit)
     seed = parameters.seed(seed)
     running: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
-    opened = open_edges(edges, **running)
+    opened = open_graph(graph, **running)
     n = opened.num_vertices
     measured = {
         "labels": None if labels is None else labels_of(labels, n),
         "splits": None if splits is None else splits_of(splits, n, split),
     }
     loops, checksum = opened.identify(options)  # which also brings the file into the page cache
-    graph = {
+    facts = {
         "name": shown(Path(opened.path).name) if opened.path else "graph",
         "n": n,
         "m": opened.num_edges,
@@ -130,11 +130,11 @@ def compare(
             _competed(entry, parts, opened, options, bench, measured)
             for entry, parts in _runs(entries, wanted)
         ]
-    return Comparison(graph, tuple(outcomes))
+    return Comparison(facts, tuple(outcomes))
 
 
 def _competed(
-    entry: Entry, k: int, edges: Edges, options: RunOptions, bench: Bench, measured: Mapping[str, Any]
+    entry: Entry, k: int, graph: Graph, options: RunOptions, bench: Bench, measured: Mapping[str, Any]
 ) -> Outcome:
     """Run and measure one competitor; whatever it raises becomes the reason why there is no partition."""
     told = None if options.progress is None else _Telling(options.progress, f"{entry.label}, k={k}")
@@ -145,17 +145,15 @@ def _competed(
     }
     bench.options = replace(options, progress=told)
     try:
-        made = entry.make(edges, k, running | {"seed": bench.seed, "tmp_dir": options.tmp_dir}, bench)
-        more = {} if isinstance(made.part, EdgePartition) else measured
-        evaluation = evaluate(edges, made.part, **more, **running)
-        return _outcome(entry.label, made, evaluation, _home_halo(edges, made, running))
+        made = entry.make(graph, k, running | {"seed": bench.seed, "tmp_dir": options.tmp_dir}, bench)
+        more = {} if isinstance(made.partition, EdgePartition) else measured
+        evaluation = evaluate(graph, made.partition, **more, **running)
+        return _outcome(entry.label, made, evaluation, _home_halo(graph, made, running))
     except Exception as error:  # of whatever the user, or another package, calls a partitioner
         if isinstance(error, EdgeFileChangedError) or (told is not None and error is told.raised):
             raise
-        sizes = {"n": edges.num_vertices, "m": edges.num_edges, "loops": edges.identify(options)[0]}
-        return Outcome(
-            {"kind": entry.kind, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)}
-        )
+        sizes = {"n": graph.num_vertices, "m": graph.num_edges, "loops": graph.identify(options)[0]}
+        return Outcome({"of": entry.of, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)})
 
 
 def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
@@ -170,16 +168,16 @@ def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
     ]
 
 
-def _home_halo(edges: Edges, made: Made, run: Mapping[str, Any]) -> float | None:
+def _home_halo(graph: Graph, made: Made, run: Mapping[str, Any]) -> float | None:
     """Return the halo replication factor of the home parts of an edge partition."""
-    if not isinstance(made.part, EdgePartition):
+    if not isinstance(made.partition, EdgePartition):
         return None
-    homes = home_parts(edges, made.part, **run)
-    return float(evaluate(edges, homes, **run).totals["halo_rf"][0])
+    homes = home_parts(graph, made.partition, **run)
+    return float(evaluate(graph, homes, **run).summary["halo_rf"][0])
 
 
 def _outcome(label: str, made: Made, evaluation: Evaluation, home_halo: float | None) -> Outcome:
-    row = evaluation.totals.row(0, named=True) | {"algorithm": label}
+    row = evaluation.summary.row(0, named=True) | {"algorithm": label}
     if home_halo is not None:
         row["halo_rf"] = home_halo
     row["seconds"] = made.seconds

@@ -14,13 +14,13 @@ import polars as pl
 from .. import parameters
 from ..errors import FastpartError, GraphFormatError
 from ..parameters import StrPath, shown
-from .outcomes import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, Outcome, table_of
+from .outcomes import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, Outcome, summary_of
 
 COUNTS = {
-    "vertex": ("vertices", "volume", "halo", "load"),
-    "edge": ("edges", "replicas", "load"),
+    "vertices": ("vertices", "volume", "halo", "load"),
+    "edges": ("edges", "replicas", "load"),
 }
-"""What the parts of each kind must state."""
+"""What the parts must state."""
 
 
 def load(file: StrPath) -> tuple[dict[str, Any], tuple[Outcome, ...]]:
@@ -32,7 +32,7 @@ def load(file: StrPath) -> tuple[dict[str, Any], tuple[Outcome, ...]]:
         if content["fastpart_comparison"] != SCHEMA:
             raise FastpartError(f"schema {content['fastpart_comparison']!r}, not {SCHEMA}")
         graph, outcomes = _graph(content["graph"]), tuple(map(_outcome, content["rows"]))
-        table_of(outcomes)  # which checks the types
+        summary_of(outcomes)  # which checks the types
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         raise _foreign(path, error) from None
     except pl.exceptions.PolarsError as error:
@@ -54,17 +54,17 @@ def _graph(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outcome(content: dict[str, Any]) -> Outcome:
-    error, kind = content["error"], content["kind"]
-    row: dict[str, Any] = {"kind": kind, "algorithm": _text("algorithm", content["algorithm"])}
+    error, of = content["error"], content["of"]
+    row: dict[str, Any] = {"of": of, "algorithm": _text("algorithm", content["algorithm"])}
     row["k"] = parameters.parts(content["k"])
     for name, dtype in {**COLUMNS, **dict.fromkeys(OPTIONAL, pl.Float64), **LAST}.items():
-        if name not in ("kind", "algorithm", "k", "error") and content.get(name) is not None:
+        if name not in ("of", "algorithm", "k", "error") and content.get(name) is not None:
             row[name] = (_count if dtype == pl.Int64 else _measure)(name, content[name])
     if error is not None:
         return Outcome(row | {"error": _text("error", error)})
-    if kind not in MEASURES or any(name not in row for name in MEASURES[kind][:3]):
-        raise FastpartError(f"a partition of the kind {kind!r} without its measures")
-    parts = None if "parts" not in content else _parts(content["parts"], row["k"], COUNTS[kind])
+    if of not in MEASURES or any(name not in row for name in MEASURES[of][:3]):
+        raise FastpartError(f"a partition of {of!r} without its measures")
+    parts = None if "parts" not in content else _parts(content["parts"], row["k"], COUNTS[of])
     matrix = None if "matrix" not in content else _matrix(content["matrix"], row["k"])
     return Outcome(row, parts, matrix)
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .. import _core, parameters
-from ..edges import KINDS, LAYOUTS, Edges, Sidecar, id_type, open_edges
 from ..errors import ParameterError
+from ..graph import DIRECTEDNESS, LAYOUTS, Graph, Sidecar, id_type, open_graph
 from ..notes import log
 from ..parameters import Progress, RunOptions, StrPath, choice, run_options
 from ..staging import beside, staged
@@ -44,11 +44,11 @@ def convert(
     dtype: str | None = None,
     layout: str | None = None,
     num_vertices: int | None = None,
-    kind: str | None = None,
+    directedness: str | None = None,
     threads: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
-) -> Edges:
+) -> Graph:
     r"""Turn an edge list of any format into raw u32 edges with a sidecar, or these into another format.
 
     Parameters
@@ -85,14 +85,14 @@ def convert(
         Which axis of a ``.npy`` counts the records.
     num_vertices : int, optional
         n, if there are isolated vertices behind the largest id. Default: what the source or its sidecar says.
-    kind : {"undirected", "symmetric", "directed"}, optional
-        Goes into the sidecar; see :func:`open_edges`. Default: what the source's sidecar says, or "undirected".
+    directedness : {"undirected", "symmetric", "directed"}, optional
+        Goes into the sidecar; see :func:`open_graph`. Default: what the source's sidecar says, or "undirected".
     threads, memory_limit, progress
         As in :func:`spring`.
 
     Returns
     -------
-    Edges
+    Graph
         The output, open. If it is in another format than raw, the same records in a file without a name, which lasts
         as long as this object.
 
@@ -121,8 +121,8 @@ def convert(
     2
     """
     origin, target = parameters.path("source", source), parameters.path("out", out)
-    if kind is not None:
-        choice("kind", kind, KINDS)
+    if directedness is not None:
+        choice("directedness", directedness, DIRECTEDNESS)
     if layout is not None:
         choice("layout", layout, LAYOUTS)
     if format is not None:
@@ -131,19 +131,19 @@ def convert(
         num_vertices = parameters.integer("num_vertices", num_vertices, 0, 2**32 - 1)
         if relabel:
             raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
-    if parameters.flag("dedup", dedup) and kind not in (None, "undirected"):
+    if parameters.flag("dedup", dedup) and directedness not in (None, "undirected"):
         raise ParameterError(
-            f"kind: {kind!r}, but dedup keeps one record of both directions; the output is 'undirected'"
+            f"directedness: {directedness!r}, but dedup keeps one record of both directions; the output is 'undirected'"
         )
     seed, dtype = parameters.seed(seed), id_type(dtype)
     options = run_options(threads, memory_limit, progress)
     _refuse_input(origin, target)
-    said = Sidecar.of(origin) if format is None and not swap else None
-    if said is not None:
-        dtype = dtype or said.dtype
-        num_vertices = said.n if num_vertices is None and not relabel else num_vertices
-        kind = kind or said.kind
-    kind = "undirected" if kind is None or dedup else kind
+    sidecar = Sidecar.of(origin) if format is None and not swap else None
+    if sidecar is not None:
+        dtype = dtype or sidecar.dtype
+        num_vertices = sidecar.n if num_vertices is None and not relabel else num_vertices
+        directedness = directedness or sidecar.directedness
+    directedness = "undirected" if directedness is None or dedup else directedness
     wanted = _OUTPUTS.get(target.suffix, "raw")
     with staged(target) as file:
         raw = file if wanted == "raw" else beside(file, "raw")
@@ -164,10 +164,12 @@ def convert(
             )
         notes = list(converted.notes)
         if wanted == "raw":
-            Sidecar("u32", converted.graph.n, converted.graph.m, kind, converted.graph.checksum).write(file)
+            Sidecar(
+                "u32", converted.graph.n, converted.graph.m, directedness, converted.graph.checksum
+            ).write(file)
         else:
-            edges = open_edges(raw, dtype="u32", num_vertices=converted.graph.n, kind=kind)
-            notes += _write(edges, raw, file, wanted, options)
+            graph = open_graph(raw, dtype="u32", num_vertices=converted.graph.n, directedness=directedness)
+            notes += _write(graph, raw, file, wanted, options)
     for note in notes:
         log.info("%s", note)
     ids = beside(target, "ids.npy")
@@ -176,9 +178,9 @@ def convert(
             "%s is left from an earlier conversion and does not belong to the new file", parameters.shown(ids)
         )
     if wanted == "raw":
-        edges = open_edges(target)
-    edges.remember(converted.graph.loops, converted.graph.checksum)
-    return edges
+        graph = open_graph(target)
+    graph.remember(converted.graph.loops, converted.graph.checksum)
+    return graph
 
 
 @contextmanager
@@ -205,15 +207,15 @@ def _refuse_input(origin: Path, target: Path) -> None:
             raise ParameterError(f"out: {parameters.shown(written)} is the input; name another file")
 
 
-def _write(edges: Edges, raw: Path, target: Path, format: str, options: RunOptions) -> list[str]:
+def _write(graph: Graph, raw: Path, target: Path, format: str, options: RunOptions) -> list[str]:
     """Write the edges, which lie in the file ``raw``, and take its name; return notes."""
     notes = []
     if format == "parquet":
-        parquet.write(raw, edges.num_edges, target, options)
+        parquet.write(raw, graph.num_edges, target, options)
     else:
-        notes = _core.write_edges(edges._source, target, format=format, options=options)
+        notes = _core.write_edges(graph._source, target, format=format, options=options)
     raw.unlink()
-    edges.path = None
+    graph.path = None
     if beside(raw, "ids.npy").exists():
         beside(raw, "ids.npy").rename(beside(target, "ids.npy"))
     return notes

@@ -17,8 +17,8 @@ from .. import _core, parameters
 from ..errors import GraphFormatError, ParameterError
 from ..parameters import Progress, StrPath, shown
 from ..partition import VertexPartition
-from ..parts import VertexPart
-from ..store import load
+from ..parts import VertexPartData
+from ..store import open_partition
 
 Array = npt.NDArray[Any]
 
@@ -28,12 +28,12 @@ MASKS = ("train", "val", "test")
 class Source:
     """The partition to export: of vertices, and with all in-edges of them if ``halo`` says so."""
 
-    def __init__(self, src: StrPath, system: str, halo: bool = True) -> None:
-        self.path = parameters.path("src", src)
-        partition = load(self.path)
+    def __init__(self, source: StrPath, system: str, halo: bool = True) -> None:
+        self.path = parameters.path("source", source)
+        partition = open_partition(self.path)
         if not isinstance(partition, VertexPartition):
             raise ParameterError(
-                f"src: {shown(self.path)} is an edge partition, and {system} wants one part for each vertex; make a "
+                f"source: {shown(self.path)} is an edge partition, and {system} wants one part for each vertex; make a "
                 "partition of the vertices, as with spring"
             )
         self.partition = partition
@@ -42,17 +42,17 @@ class Source:
             self._refuse_without_halo(system)
 
     def _refuse_without_halo(self, system: str) -> None:
-        if "edges" not in self.manifest:
+        if "directedness" not in self.manifest:
             raise ParameterError(
-                f"src: {shown(self.path)} holds no edges; save the partition with part.save(DIR, edges=...)"
+                f"source: {shown(self.path)} holds no edges; save the partition with p.save(DIR, graph=...)"
             )
         if self.manifest.get("halo_hops") not in (1, 2):
             raise ParameterError(
-                f"src: {shown(self.path)} was saved with halo_hops={self.manifest.get('halo_hops')}; {system} wants "
+                f"source: {shown(self.path)} was saved with halo_hops={self.manifest.get('halo_hops')}; {system} wants "
                 "the edges between parts, too: save it with halo_hops=1"
             )
 
-    def parts(self) -> Iterator[VertexPart]:
+    def parts(self) -> Iterator[VertexPartData]:
         """Open one part after the other, each checked against the assignment."""
         for part in self.partition.parts:
             inner = part.inner
@@ -77,20 +77,20 @@ class Source:
                 torch.from_numpy(np.empty(0, dtype))
             except TypeError:
                 raise ParameterError(
-                    f"src: {name} of {shown(self.path)} are {dtype}, which torch {torch.__version__} does not have; "
+                    f"source: {name} of {shown(self.path)} are {dtype}, which torch {torch.__version__} does not have; "
                     "save them as float32 or int64"
                 ) from None
 
 
-def in_edges(part: VertexPart) -> int:
+def in_edges(part: VertexPartData) -> int:
     """Return the number of in-edges of the inner vertices, which come before those of the halo."""
     return int(part.indptr[part.num_inner])
 
 
 @contextmanager
-def directory(dst: StrPath, source: Source, marker: str) -> Iterator[tuple[Path, Path]]:
+def directory(out: StrPath, source: Source, marker: str) -> Iterator[tuple[Path, Path]]:
     """Give the target, and the directory to fill that becomes the target; ``marker`` tells our earlier exports."""
-    target = parameters.path("dst", dst)
+    target = parameters.path("out", out)
     if not target.parent.is_dir():
         raise FileNotFoundError(
             errno.ENOENT, "the folder of the output does not exist; make it first", str(target.parent)
@@ -99,7 +99,7 @@ def directory(dst: StrPath, source: Source, marker: str) -> Iterator[tuple[Path,
         given, wanted = source.path.resolve(), target.resolve()
         if given.is_relative_to(wanted) or wanted.is_relative_to(given):
             raise ParameterError(
-                f"dst: {shown(target)} is the input, or around it, or in it; choose another name"
+                f"out: {shown(target)} is the input, or around it, or in it; choose another name"
             )
         if not (target.is_dir() and (_is_ours(target / marker) or not any(target.iterdir()))):
             raise FileExistsError(

@@ -17,7 +17,7 @@ import numpy as np
 from .. import _core
 from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
 from ..parameters import Progress, RunOptions, StrPath, run_options, shown
-from ..parts import VertexPart, part_name
+from ..parts import VertexPartData, part_name
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 
 _NODES, _EDGES = "_N", "_N:_E:_N"
@@ -32,8 +32,8 @@ _HALO_BYTES = 5 * 8
 
 
 def dgl(
-    src: StrPath,
-    dst: StrPath,
+    source: StrPath,
+    out: StrPath,
     graph_name: str = "graph",
     *,
     threads: int | None = None,
@@ -48,9 +48,9 @@ def dgl(
 
     Parameters
     ----------
-    src : path
-        A partition directory of vertices, saved with ``edges=`` and ``halo_hops=1`` (of 2, the second hop is left out).
-    dst : path
+    source : path
+        A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (of 2, the second hop is left out).
+    out : path
         The directory to write; its parent must exist. An earlier export of this ``graph_name`` is replaced; any other
         directory must be empty.
     graph_name : str
@@ -89,7 +89,7 @@ def dgl(
     >>> import numpy as np, fastpart as fp, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
-    >>> fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", edges=graph)
+    >>> fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", graph=graph)
     >>> config = fp.export.dgl(f"{folder}/parts", f"{folder}/dgl")
     >>> np.load(config.parent / "orig_nids.npy")
     array([1, 3, 4, 0, 2, 5])
@@ -100,14 +100,14 @@ def dgl(
     """
     _refuse_name(graph_name)
     options = run_options(threads, memory_limit, progress)
-    source = Source(src, "DGL")
-    edge_counts = [in_edges(part) for part in source.parts()]
-    _refuse_large(source, edge_counts, options.memory_limit)
+    stored = Source(source, "DGL")
+    edge_counts = [in_edges(part) for part in stored.parts()]
+    _refuse_large(stored, edge_counts, options.memory_limit)
     config = f"{graph_name}.json"
-    with directory(dst, source, config) as (target, inside):
+    with directory(out, stored, config) as (target, inside):
         _refuse_encoding(target)
-        writer = _Writer(source, inside, edge_counts, options)
-        writer.write(source.parts())
+        writer = _Writer(stored, inside, edge_counts, options)
+        writer.write(stored.parts())
         write_json(inside / config, writer.config(graph_name))
     return target / config
 
@@ -138,7 +138,7 @@ def _refuse_encoding(target: Path) -> None:
     try:
         str(target.absolute()).encode()
     except UnicodeEncodeError:
-        raise ParameterError(f"dst: {shown(target)} is not UTF-8, and DGL opens no such path") from None
+        raise ParameterError(f"out: {shown(target)} is not UTF-8, and DGL opens no such path") from None
 
 
 def _libraries() -> tuple[Any, Any]:
@@ -174,7 +174,7 @@ class _Writer:
             _append(orig_nids, part.inner)
         self._orig_nids: Array = np.load(orig_nids, mmap_mode="r")
 
-    def write(self, parts: Iterable[VertexPart]) -> None:
+    def write(self, parts: Iterable[VertexPartData]) -> None:
         """Write all parts, one after the other; a second thread writes what is not the graph."""
         with ThreadPoolExecutor(1) as second:
             for part in parts:
@@ -188,7 +188,7 @@ class _Writer:
                 data.result()
                 self._counter.advance(part.num_inner + edges)
 
-    def _save_data(self, folder: Path, part: VertexPart, edges: int) -> None:
+    def _save_data(self, folder: Path, part: VertexPartData, edges: int) -> None:
         _append(self._orig_eids, part.edge_ids[:edges])
         of_nodes = {"feat": part.features, "label": part.labels}
         of_nodes |= {f"{name}_mask": getattr(part, name) for name in MASKS}
@@ -205,7 +205,7 @@ class _Writer:
         size = sum(array.nbytes for array in arrays.values())
         self._save(file, self._dgl.data.utils.save_tensors, empty, tensors, size)
 
-    def _save_graph(self, file: Path, part: VertexPart, edges: int) -> None:
+    def _save_graph(self, file: Path, part: VertexPartData, edges: int) -> None:
         """Save the in-edges of the inner vertices: rows and edges are in DGL's order already."""
         nodes, owners = self._new_ids(part)
         indices = part.indices[:edges].astype(np.int64)
@@ -218,7 +218,7 @@ class _Writer:
         size = _GRAPH_VERTEX_BYTES * len(nodes) + _GRAPH_EDGE_BYTES * edges
         self._save(file, partial(self._dgl.save_graphs, formats=["csc"]), [empty], [graph], size)
 
-    def _graph(self, part: VertexPart, indptr: Array, indices: Array, nodes: Array, owners: Array) -> Any:
+    def _graph(self, part: VertexPartData, indptr: Array, indices: Array, nodes: Array, owners: Array) -> Any:
         torch = self._torch
         csc = (torch.from_numpy(indptr), torch.from_numpy(indices), torch.empty(0, dtype=torch.int64))
         graph = self._dgl.graph(("csc", csc), num_nodes=len(nodes))
@@ -230,7 +230,7 @@ class _Writer:
         graph.edata["inner_edge"] = torch.ones(len(indices), dtype=torch.uint8)
         return graph
 
-    def _new_ids(self, part: VertexPart) -> tuple[Array, Array]:
+    def _new_ids(self, part: VertexPartData) -> tuple[Array, Array]:
         """Return the new ids of the inner vertices and their neighbours, and the parts that own them."""
         inner, halo = part.num_inner, part.halo[: part.halo_sizes[0]]
         if len(halo) and not 0 <= halo.min() <= halo.max() < len(self._partition):
@@ -246,7 +246,7 @@ class _Writer:
             ids[those] = first + np.searchsorted(self._orig_nids[first:end], part.vertices[those])
         return ids, owners
 
-    def _name(self, part: VertexPart) -> str:
+    def _name(self, part: VertexPartData) -> str:
         return shown((self._partition.folder or Path()) / part_name(part.index))
 
     def _save(self, file: Path, save: Callable[[str, Any], object], empty: Any, full: Any, size: int) -> None:

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from .. import _core
 from ..parameters import Progress, StrPath, run_options
-from ..parts import VertexPart
+from ..parts import VertexPartData
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 
 
 def pyg(
-    src: StrPath,
-    dst: StrPath,
+    source: StrPath,
+    out: StrPath,
     *,
     threads: int | None = None,
     memory_limit: int | str | None = None,
@@ -32,9 +32,9 @@ def pyg(
 
     Parameters
     ----------
-    src : path
-        A partition directory of vertices, saved with ``edges=`` and ``halo_hops=1`` (of 2, the second hop is left out).
-    dst : path
+    source : path
+        A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (of 2, the second hop is left out).
+    out : path
         The directory to write; its parent must exist. An earlier export is replaced; any other directory must be empty.
     threads, memory_limit
         As in :func:`fastpart.spring`; one thread and the memory of the largest part are used.
@@ -70,17 +70,17 @@ def pyg(
     >>> import numpy as np, fastpart as fp, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
-    >>> fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", edges=graph)
+    >>> fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", graph=graph)
     >>> root = fp.export.pyg(f"{folder}/parts", f"{folder}/pyg")
     >>> from torch_geometric.distributed import LocalGraphStore
     >>> LocalGraphStore.from_partition(str(root), 0).node_pb
     tensor([1, 0, 1, 0, 0, 1])
     """
     options = run_options(threads, memory_limit, progress)
-    source = Source(src, "PyG")
-    with directory(dst, source, "META.json") as (target, inside):
-        writer = _Writer(source, inside, options.progress)
-        for part in source.parts():
+    stored = Source(source, "PyG")
+    with directory(out, stored, "META.json") as (target, inside):
+        writer = _Writer(stored, inside, options.progress)
+        for part in stored.parts():
             writer.write(part)
         writer.finish()
     return target
@@ -98,7 +98,7 @@ class _Writer:
         source.refuse_foreign_types(torch)
         self._partition, self._inside = source.partition, inside
         n, m = len(source.partition), source.manifest["m"]
-        self._edge_map = self._scratch(2 * m if source.manifest["edges"] == "undirected" else m)
+        self._edge_map = self._scratch(2 * m if source.manifest["directedness"] == "undirected" else m)
         self._labels: Array | None = None
         if "labels" in source.manifest:
             labels = source.partition.parts[0].labels
@@ -119,7 +119,7 @@ class _Writer:
             raise OSError(error.errno, error.strerror, str(self._inside)) from None
         return np.empty(shape, dtype)
 
-    def write(self, part: VertexPart) -> None:
+    def write(self, part: VertexPartData) -> None:
         """Write one part."""
         folder = self._inside / f"part_{part.index}"
         folder.mkdir()
@@ -148,7 +148,7 @@ class _Writer:
         self._save_splits(part)
         self._counter.advance(part.num_inner)
 
-    def _save_splits(self, part: VertexPart) -> None:
+    def _save_splits(self, part: VertexPartData) -> None:
         for name in MASKS:
             mask = getattr(part, name)
             if mask is not None:

@@ -10,8 +10,8 @@ from .common import Source, directory, write_json
 
 
 def text(
-    src: StrPath,
-    dst: StrPath,
+    source: StrPath,
+    out: StrPath,
     *,
     threads: int | None = None,
     memory_limit: int | str | None = None,
@@ -21,9 +21,9 @@ def text(
 
     Parameters
     ----------
-    src : path
+    source : path
         A partition of vertices: a directory, or any file that :func:`fastpart.load` reads.
-    dst : path
+    out : path
         The directory to write; its parent must exist. An earlier export is replaced; any other directory must be empty.
     threads, memory_limit, progress
         As in :func:`fastpart.spring`.
@@ -58,9 +58,9 @@ def text(
     '1\n0\n1\n'
     """
     options = run_options(threads, memory_limit, progress)
-    source = Source(src, "DGL", halo=False)
-    partition = source.partition
-    with directory(dst, source, "part_meta.json") as (target, inside):
+    stored = Source(source, "DGL", halo=False)
+    partition = stored.partition
+    with directory(out, stored, "part_meta.json") as (target, inside):
         _core.write_lines(inside / "assignment.txt", partition.assignment, options)
         (inside / "_N.txt").symlink_to("assignment.txt")
         meta = {

@@ -10,18 +10,18 @@ from .builtin import ALGORITHMS, PARTITIONERS
 from .builtin import __all__ as _BUILTIN
 from .custom import custom
 
-__all__ = ["ALGORITHMS", "PARTITIONERS", "VARIANTS", "custom", "kind_of", *_BUILTIN]
+__all__ = ["ALGORITHMS", "PARTITIONERS", "VARIANTS", "custom", "items_of", *_BUILTIN]
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     name: tuple(
-        dict([variant]) for variant in [*([("mode", "edge")] if len(known.of) > 1 else []), *known.variants]
+        dict([variant]) for variant in [*([("of", "edges")] if len(known.of) > 1 else []), *known.variants]
     )
     for name, known in ALGORITHMS.items()
 }
 """Parameters with which a partitioner is another algorithm, for comparisons of all."""
 
 
-def kind_of(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return what the partitioner gives parts to when called with these parameters: "vertex" or "edge"."""
-    of = ALGORITHMS[name].of if name in ALGORITHMS else ["vertex", "edge"]
-    return str(parameters.get("mode", of[0])) if len(of) > 1 else of[0]
+def items_of(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return what the partitioner gives parts to when called with these parameters: "vertices" or "edges"."""
+    of = ALGORITHMS[name].of if name in ALGORITHMS else ["vertices", "edges"]
+    return str(parameters.get("of", of[0])) if len(of) > 1 else of[0]

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _core, parameters
-from ..edges import open_edges
 from ..errors import ParameterError
+from ..graph import open_graph
 from ..partition import Partition
 from .common import edge_partition, vertex_partition
 from .documents import document, signature
@@ -50,22 +50,22 @@ def _checked(field: _core.Field, value: Any) -> Any:
 def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     """Check the arguments of a call, run the core, and wrap what it made."""
     k = parameters.parts(arguments["k"])
-    of = parameters.choice("mode", arguments.get("mode", algorithm.of[0]), tuple(algorithm.of))
+    of = parameters.choice("of", arguments.get("of", algorithm.of[0]), tuple(algorithm.of))
     values = {field.name: _checked(field, arguments[field.name]) for field in algorithm.fields}
     infeasible = parameters.choice("on_infeasible", arguments.get("on_infeasible", "warn"), ("warn", "error"))
     out = arguments.get("out")
     running = {name: arguments[name] for name in ("threads", "memory_limit", "progress")}
     options = parameters.run_options(**running, tmp_dir=arguments["tmp_dir"])
-    opened = open_edges(arguments["edges"], **running)
-    if of == "vertex" and out is not None:
-        raise ParameterError('out: it belongs to mode="edge"; save a vertex partition with .save(...)')
-    mode = {"mode": of} if len(algorithm.of) > 1 else {}
-    kept = {
+    opened = open_graph(arguments["graph"], **running)
+    if of == "vertices" and out is not None:
+        raise ParameterError('out: it belongs to of="edges"; save a vertex partition with .save(...)')
+    both = {"of": of} if len(algorithm.of) > 1 else {}
+    recorded = {
         field.name: values[field.name]
         for field in algorithm.fields
         if field.kind != "degrees" and field.only in (None, of)
     }
-    given = {"k": k, **mode, **kept}
+    given = {"k": k, **both, **recorded}
 
     def call(file: Any = None) -> Any:
         return _core.partition(
@@ -74,12 +74,12 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
             values,
             k=k,
             of=of,
-            symmetric=opened.kind == "symmetric",
+            symmetric=opened.directedness == "symmetric",
             out=file,
             options=options,
         )
 
-    if of == "edge":
+    if of == "edges":
         return edge_partition(algorithm.name, given, opened, out, call)
     return vertex_partition(algorithm.name, given, call(), opened, infeasible)
 

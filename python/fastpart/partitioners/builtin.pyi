@@ -31,7 +31,7 @@ ALGORITHMS: dict[str, _core.Algorithm]
 PARTITIONERS: dict[str, Callable[..., Partition]]
 
 def spring(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     balance: float = 1.05,
@@ -49,10 +49,10 @@ def spring(
     progress: Progress | None = None,
 ) -> VertexPartition: ...
 def sigma(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
-    mode: str = "vertex",
+    of: str = "vertices",
     objective: str = "multi",
     balance: float | None = None,
     volume_balance: float = 1.1,
@@ -71,7 +71,7 @@ def sigma(
     progress: Progress | None = None,
 ) -> VertexPartition | EdgePartition: ...
 def grem(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     chunk: float | int = 0.1,
@@ -88,7 +88,7 @@ def grem(
     progress: Progress | None = None,
 ) -> VertexPartition: ...
 def multilevel(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     balance: float = 1.03,
@@ -103,10 +103,10 @@ def multilevel(
     progress: Progress | None = None,
 ) -> VertexPartition: ...
 def random(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
-    mode: str = "vertex",
+    of: str = "vertices",
     balance_on: npt.ArrayLike | None = None,
     balance_on_ratio: float = 1.05,
     seed: int | None = 0,
@@ -118,7 +118,7 @@ def random(
     progress: Progress | None = None,
 ) -> VertexPartition | EdgePartition: ...
 def hash(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     seed: int | None = 0,
@@ -129,7 +129,7 @@ def hash(
     progress: Progress | None = None,
 ) -> VertexPartition: ...
 def ldg(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     balance: float = 1.03,
@@ -144,7 +144,7 @@ def ldg(
     progress: Progress | None = None,
 ) -> VertexPartition: ...
 def fennel(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     balance: float = 1.1,
@@ -159,7 +159,7 @@ def fennel(
     progress: Progress | None = None,
 ) -> VertexPartition: ...
 def reldg(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     balance: float = 1.03,
@@ -175,7 +175,7 @@ def reldg(
     progress: Progress | None = None,
 ) -> VertexPartition: ...
 def refennel(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     balance: float = 1.1,
@@ -191,7 +191,7 @@ def refennel(
     progress: Progress | None = None,
 ) -> VertexPartition: ...
 def dbh(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     seed: int | None = 0,
@@ -202,7 +202,7 @@ def dbh(
     progress: Progress | None = None,
 ) -> EdgePartition: ...
 def two_phase(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     scoring: str = "linear",
@@ -216,7 +216,7 @@ def two_phase(
     progress: Progress | None = None,
 ) -> EdgePartition: ...
 def greedy(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     balance: float = 1.1,
@@ -228,7 +228,7 @@ def greedy(
     progress: Progress | None = None,
 ) -> EdgePartition: ...
 def hdrf(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     balance: float = 1.1,
@@ -241,7 +241,7 @@ def hdrf(
     progress: Progress | None = None,
 ) -> EdgePartition: ...
 def hep(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     balance: float = 1.05,

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import _core, parameters
-from ..edges import Edges
 from ..errors import CapacityError, CapacityWarning, ParameterError, warn
+from ..graph import Graph
 from ..partition import EdgePartition, Partition, VertexPartition
 
 AnyPartition = TypeVar("AnyPartition", VertexPartition, EdgePartition)
@@ -22,7 +22,7 @@ def vertex_partition(
     algorithm: str,
     given: Mapping[str, Any],
     result: _core.VertexResult,
-    edges: Edges,
+    graph: Graph,
     on_infeasible: str = "warn",
 ) -> VertexPartition:
     """Wrap a vertex partition of the core; ``given`` are the parameters, checked."""
@@ -30,7 +30,7 @@ def vertex_partition(
     if weights is not None:
         total = int(weights.sum(dtype=np.uint64))
         given = {**given, "balance_on": f"array of {len(weights)} weights, sum {total}"}
-    made = _wrapped(VertexPartition, algorithm, given, result, result.assignment, edges)
+    partition = _wrapped(VertexPartition, algorithm, given, result, result.assignment, graph)
     if result.dealt:
         _infeasible(
             "the caps left some vertex no room, so all vertices were dealt by weight alone, whatever their edges; "
@@ -44,33 +44,33 @@ def vertex_partition(
             f"raised to {result.volume_cap}",
             on_infeasible,
         )
-    return made
+    return partition
 
 
 def edge_partition(
     algorithm: str,
     given: Mapping[str, Any],
-    edges: Edges,
+    graph: Graph,
     out: parameters.StrPath | None,
-    partition: Callable[[Path | None], _core.EdgeResult],
+    call: Callable[[Path | None], _core.EdgeResult],
 ) -> EdgePartition:
-    """Call ``partition`` with the file for the parts, if ``out`` names one, and wrap the edge partition it makes."""
+    """Use ``call`` with the file for the parts, if ``out`` names one, and wrap the edge partition it makes."""
     if out is None:
-        result = partition(None)
+        result = call(None)
         assignment = result.assignment
     else:
-        target = _npy(out, edges)
+        target = _npy(out, graph)
         folder = _core.AtomicDir(target.with_name(f"{target.name}.staged"), "")
         try:
             file = Path(folder.path) / target.name
-            result = partition(file)
+            result = call(file)
             with file.open("rb") as written:
                 os.fsync(written.fileno())
             os.replace(file, target)
         finally:
             folder.discard()
         assignment = np.load(target, mmap_mode="r", allow_pickle=False)
-    return _wrapped(EdgePartition, algorithm, given, result, assignment, edges)
+    return _wrapped(EdgePartition, algorithm, given, result, assignment, graph)
 
 
 def _wrapped(
@@ -79,18 +79,18 @@ def _wrapped(
     given: Mapping[str, Any],
     result: _core.VertexResult | _core.EdgeResult,
     assignment: Any,
-    edges: Edges,
+    graph: Graph,
 ) -> AnyPartition:
     """Wrap a result with the parameters as its maker chose them, and say what users should know."""
-    made = type_._made(algorithm, {**given, **result.chosen}, result, assignment)
-    edges.remember(result.graph.loops, result.graph.checksum)
+    partition = type_._made(algorithm, {**given, **result.chosen}, result, assignment)
+    graph.remember(result.graph.loops, result.graph.checksum)
     for warning in result.warnings:
         warn(warning, UserWarning)
-    _warn_of_empty_parts(made)
-    return made
+    _warn_of_empty_parts(partition)
+    return partition
 
 
-def _npy(out: parameters.StrPath, edges: Edges) -> Path:
+def _npy(out: parameters.StrPath, graph: Graph) -> Path:
     """Return where the parts go, unless it cannot be."""
     target = parameters.path("out", out)
     if target.suffix != ".npy":
@@ -100,14 +100,17 @@ def _npy(out: parameters.StrPath, edges: Edges) -> Path:
     if target.exists():
         if not target.is_file():
             raise ParameterError(f"out: {parameters.shown(target)} is no regular file; choose another name")
-        if edges.path is not None and target.samefile(edges.path):
+        if graph.path is not None and target.samefile(graph.path):
             raise ParameterError(f"out: {parameters.shown(target)} is the input; choose another name")
     return Path(os.path.realpath(target))
 
 
-def _warn_of_empty_parts(made: Partition) -> None:
-    if made.k > len(made) > 0:
-        text = f"k={made.k} parts for {len(made)} {made.items}: {made.k - len(made)} or more parts are empty"
+def _warn_of_empty_parts(partition: Partition) -> None:
+    if partition.k > len(partition) > 0:
+        empty = partition.k - len(partition)
+        text = (
+            f"k={partition.k} parts for {len(partition)} {partition.items}: {empty} or more parts are empty"
+        )
         warn(text, CapacityWarning)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import parameters
-from ..edges import Edges, open_edges
 from ..errors import CapacityError, CapacityWarning, ParameterError
+from ..graph import Graph, open_graph
 from ..parameters import Progress, run_options
 from ..partition import EdgePartition, Partition, VertexPartition
 
@@ -23,11 +23,11 @@ _DEFERRED = np.iinfo(np.int32).max
 
 
 def custom(
-    edges: Any,
+    graph: Any,
     k: int,
     partitioner: BlockPartitioner | npt.ArrayLike,
     *,
-    mode: str = "vertex",
+    of: str = "vertices",
     balance: float | None = None,
     passes: int = 1,
     block: int = 65_536,
@@ -44,16 +44,16 @@ def custom(
 
     Parameters
     ----------
-    edges : path, array or Edges
-        What :func:`open_edges` accepts.
+    graph : path, array or Graph
+        What :func:`open_graph` accepts.
     k : int
         Number of parts, 1 to 2**20.
     partitioner : callable or array of integers
         Called with the records of each block, a uint32 array of shape (b, 2), in stream order; all ids are below n.
-        For ``mode="edge"`` it returns the parts of these b records. For ``mode="vertex"`` it returns a pair of arrays,
+        For ``of="edges"`` it returns the parts of these b records. For ``of="vertices"`` it returns a pair of arrays,
         vertices and their parts, or None; a vertex named again moves, and vertices never named go, in id order, to the
         parts with the fewest vertices. An array is the whole assignment.
-    mode : {"vertex", "edge"}
+    of : {"vertices", "edges"}
         What gets parts.
     balance : float, optional
         A ratio >= 1: a part with more than ``ceil(balance * n / k)`` vertices (``m`` records) is refused. By default
@@ -70,7 +70,7 @@ def custom(
     Returns
     -------
     VertexPartition or EdgePartition
-        By ``mode``.
+        By ``of``.
 
     Raises
     ------
@@ -89,69 +89,69 @@ def custom(
     >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
     >>> def by_source(records):
     ...     return records[:, 0] // 3
-    >>> part = fp.custom(ring, 2, by_source, mode="edge")
-    >>> part.assignment
+    >>> p = fp.custom(ring, 2, by_source, of="edges")
+    >>> p.assignment
     array([0, 0, 0, 1, 1, 1], dtype=uint8)
-    >>> fp.evaluate(ring, part).totals["rf"].item()
+    >>> fp.evaluate(ring, p).summary["rf"].item()
     1.3333333333333333
     >>> fp.custom(ring, 2, lambda records: (records[:, 0], records[:, 0] // 3)).assignment
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     k = parameters.parts(k)
-    parameters.choice("mode", mode, ("vertex", "edge"))
+    parameters.choice("of", of, ("vertices", "edges"))
     passes = parameters.integer("passes", passes, 1, 2**31)
     block = parameters.integer("block", block, 1, 2**31)
     ratio = None if balance is None else parameters.ratio("balance", balance)
     options = run_options(threads, memory_limit, progress)
-    opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
-    items = opened.num_edges if mode == "edge" else opened.num_vertices
+    opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
+    items = opened.num_edges if of == "edges" else opened.num_vertices
     if callable(partitioner):
         blocks = _blocks(opened, passes, block, progress)
-        partition = _of_records if mode == "edge" else _of_vertices
-        array = partition(opened, k, partitioner, blocks)
+        answers = _of_records if of == "edges" else _of_vertices
+        array = answers(opened, k, partitioner, blocks)
         default = getattr(partitioner, "__name__", type(partitioner).__name__)
     else:
         array, default = np.asarray(partitioner), "user"
         if len(array) != items:
-            what = "record" if mode == "edge" else "vertex"
+            what = "record" if of == "edges" else "vertex"
             raise ParameterError(f"partitioner: {len(array)} parts for {items} items; give one per {what}")
-    made: Partition = EdgePartition(array, k) if mode == "edge" else VertexPartition(array, k)
+    partition: Partition = EdgePartition(array, k) if of == "edges" else VertexPartition(array, k)
     if ratio is not None:
-        made.cap = int(np.ceil(min(ratio, k) * items / k))
-        largest = int(made.loads.argmax())
-        if made.loads[largest] > made.cap:
+        partition.cap = int(np.ceil(min(ratio, k) * items / k))
+        largest = int(partition.loads.argmax())
+        if partition.loads[largest] > partition.cap:
             raise CapacityError(
-                f"balance: part {largest} has {made.loads[largest]} {made.items}, more than {made.cap}; "
+                f"balance: part {largest} has {partition.loads[largest]} {partition.items}, more than {partition.cap}; "
                 "raise balance, or have the partitioner keep it"
             )
-    made.algorithm = str(default if name is None else name)
-    made.parameters = {"k": k, "mode": mode, "balance": ratio, "passes": passes, "block": block}
-    made.n, made.m = opened.num_vertices, opened.num_edges
-    made.loops, made.checksum = opened.identify(options)
+    partition.algorithm = str(default if name is None else name)
+    partition.parameters = {"k": k, "of": of, "balance": ratio, "passes": passes, "block": block}
+    partition.num_vertices, partition.num_edges = opened.num_vertices, opened.num_edges
+    partition.loops, partition.checksum = opened.identify(options)
     if k > items > 0:
-        message = f"k={k} parts for {items} {made.items}: {k - items} or more parts are empty"
+        message = f"k={k} parts for {items} {partition.items}: {k - items} or more parts are empty"
         warnings.warn(message, CapacityWarning, stacklevel=2)
-    return made  # type: ignore[return-value]
+    return partition  # type: ignore[return-value]
 
 
 def _blocks(
-    edges: Edges, passes: int, block: int, progress: Progress | None
+    graph: Graph, passes: int, block: int, progress: Progress | None
 ) -> Iterator[tuple[int, npt.NDArray[np.uint32]]]:
     """Yield the number of the first record and the records of each block, pass after pass."""
-    m = edges.num_edges
+    m = graph.num_edges
     for number in range(passes):
-        edges.check_unchanged()
+        graph.check_unchanged()
         for first in range(0, m, block):
-            yield first, edges._source.block(first, min(first + block, m))
+            yield first, graph._source.block(first, min(first + block, m))
             if progress is not None:
                 progress("custom", number * m + min(first + block, m), passes * m)
-    edges.check_unchanged()
+    graph.check_unchanged()
 
 
 def _of_records(
-    edges: Edges, k: int, partitioner: BlockPartitioner, blocks: Iterator[tuple[int, npt.NDArray[np.uint32]]]
+    graph: Graph, k: int, partitioner: BlockPartitioner, blocks: Iterator[tuple[int, npt.NDArray[np.uint32]]]
 ) -> npt.NDArray[Any]:
-    parts = np.zeros(edges.num_edges, dtype=np.int32)
+    parts = np.zeros(graph.num_edges, dtype=np.int32)
     for first, records in blocks:
         given = _integers("the parts of the records", partitioner(records))
         if len(given) != len(records):
@@ -164,9 +164,9 @@ def _of_records(
 
 
 def _of_vertices(
-    edges: Edges, k: int, partitioner: BlockPartitioner, blocks: Iterator[tuple[int, npt.NDArray[np.uint32]]]
+    graph: Graph, k: int, partitioner: BlockPartitioner, blocks: Iterator[tuple[int, npt.NDArray[np.uint32]]]
 ) -> npt.NDArray[Any]:
-    parts = np.full(edges.num_vertices, _DEFERRED, dtype=np.int32)
+    parts = np.full(graph.num_vertices, _DEFERRED, dtype=np.int32)
     for first, records in blocks:
         answer = partitioner(records)
         if answer is None:

@@ -70,15 +70,15 @@ def signature(algorithm: _core.Algorithm) -> Signature:
     """Return the signature of its function; annotations are text."""
     named: list[tuple[str, str, Any]] = []
     if len(algorithm.of) > 1:
-        named.append(("mode", "str", algorithm.of[0]))
+        named.append(("of", "str", algorithm.of[0]))
     named += [(field.name, _annotation(field), field.default) for field in algorithm.fields]
-    if "vertex" in algorithm.of:
+    if "vertices" in algorithm.of:
         named.append(("on_infeasible", "str", "warn"))
-    if "edge" in algorithm.of:
+    if "edges" in algorithm.of:
         named.append(("out", "StrPath | None", None))
     named += [(name, annotation, None) for name, annotation, *_ in _RUNNING]
     first = [
-        Parameter("edges", Parameter.POSITIONAL_OR_KEYWORD, annotation="Any"),
+        Parameter("graph", Parameter.POSITIONAL_OR_KEYWORD, annotation="Any"),
         Parameter("k", Parameter.POSITIONAL_OR_KEYWORD, annotation="int"),
     ]
     rest = [
@@ -89,7 +89,7 @@ def signature(algorithm: _core.Algorithm) -> Signature:
 
 
 def _result(algorithm: _core.Algorithm) -> str:
-    return " | ".join({"vertex": "VertexPartition", "edge": "EdgePartition"}[of] for of in algorithm.of)
+    return " | ".join({"vertices": "VertexPartition", "edges": "EdgePartition"}[of] for of in algorithm.of)
 
 
 def document(algorithm: _core.Algorithm) -> str:
@@ -99,27 +99,26 @@ def document(algorithm: _core.Algorithm) -> str:
     head, rest = (text[: found.start()], text[found.start() :]) if found else (text, "")
     both = len(algorithm.of) > 1
     lines = [head.rstrip(), "", "Parameters", "----------"]
-    lines += _entry("edges", "path, array or Edges", "What :func:`open_edges` accepts.")
+    lines += _entry("graph", "path, array or Graph", "What :func:`open_graph` accepts.")
     lines += _entry(
         "k",
         "int",
         "Number of parts, 1 to 2**20. More parts than there are items leave parts empty, with a warning.",
     )
     if both:
-        lines += _entry("mode", '{"vertex", "edge"}', "What gets parts: vertices, or edge records.")
+        lines += _entry("of", '{"vertices", "edges"}', "What gets parts: vertices, or edge records.")
     for field in algorithm.fields:
-        mode = f"{(field.only or '').capitalize()} mode: " if both and field.only else ""
+        only = f'\nOnly with ``of="{field.only}"``.' if both and field.only else ""
         doc = "\n".join(line.strip() for line in field.doc.strip().splitlines())
-        plain = doc.removeprefix(mode)
-        lines += _entry(field.name, _documented(field), mode + plain)
-    if "vertex" in algorithm.of:
+        lines += _entry(field.name, _documented(field), doc + only)
+    if "vertices" in algorithm.of:
         lines += _entry(
             "on_infeasible",
             '{"warn", "error"}',
             "What happens where a cap cannot be kept: it is raised as little as was found, with a\n"
             ":class:`CapacityWarning`, or a :class:`CapacityError` is raised.",
         )
-    if "edge" in algorithm.of:
+    if "edges" in algorithm.of:
         lines += _entry(
             "out",
             "path of a .npy, optional",
@@ -135,11 +134,11 @@ def document(algorithm: _core.Algorithm) -> str:
 
 def _returns(algorithm: _core.Algorithm) -> list[str]:
     lines = []
-    if "vertex" in algorithm.of:
+    if "vertices" in algorithm.of:
         lines.append(
             "Of vertices: ``assignment`` (int32, shape (n,), read-only, not copied), ``loads`` and ``cap``."
         )
-    if "edge" in algorithm.of:
+    if "edges" in algorithm.of:
         lines.append(
             "Of records: ``assignment`` (uint8, int16 or int32 by k, shape (m,), read-only), ``loads`` and ``cap``."
         )

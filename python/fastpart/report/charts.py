@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..comparing import Comparison
-from ..comparing.outcomes import MEASURES, Outcome
+from ..comparing.outcomes import MEASURES, TITLES, Outcome
 from .labels import Box, labelled
 from .shapes import SERIES, SIZE, Dot, Line, Picture, Plot, Rect, Text, number, text_width, ticks
 
@@ -32,10 +32,10 @@ WORDS = {
 }
 
 STRIPS: dict[str, tuple[tuple[str, str, bool], ...]] = {
-    "vertex": (("vertices", "vertices", True), ("volume", "volume", False), ("halo", "halo", False)),
-    "edge": (("edges", "records", True), ("replicas", "replicas", False)),
+    "vertices": (("vertices", "vertices", True), ("volume", "volume", False), ("halo", "halo", False)),
+    "edges": (("edges", "records", True), ("replicas", "replicas", False)),
 }
-"""By kind: column of the parts, its name, and whether it is what the cap bounds."""
+"""Column of the parts, its name, and whether it is what the cap bounds."""
 
 _PALE, _DEEP = np.array([244.0, 247.0, 250.0]), np.array([16.0, 58.0, 110.0])
 
@@ -43,26 +43,26 @@ _PALE, _DEEP = np.array([244.0, 247.0, 250.0]), np.array([16.0, 58.0, 110.0])
 def charts_of(comparison: Comparison) -> list[tuple[str, list[Plot]]]:
     """Return the plots by heading, as far as there is something to plot."""
     groups = []
-    for kind in MEASURES:
+    for of in MEASURES:
         made = [
             outcome
             for outcome in comparison.outcomes
-            if outcome.row["kind"] == kind and outcome.row.get("error") is None
+            if outcome.row["of"] == of and outcome.row.get("error") is None
         ]
         numbers = sorted({outcome.row["k"] for outcome in made})
         by_k = [[outcome for outcome in made if outcome.row["k"] == k] for k in numbers]
         groups += [
-            (f"Measures of {kind} partitions", list(_measures(kind, made, numbers))),
-            (f"Quality and time of {kind} partitions", list(_scatters(kind, by_k))),
-            (f"Parts of {kind} partitions", list(_strips(kind, by_k, comparison.graph["n"]))),
-            (f"Records between the parts of {kind} partitions", list(_matrices(by_k))),
+            (f"Measures of {TITLES[of]}", list(_measures(of, made, numbers))),
+            (f"Quality and time of {TITLES[of]}", list(_scatters(of, by_k))),
+            (f"Parts of {TITLES[of]}", list(_strips(of, by_k, comparison.graph["n"]))),
+            (f"Records between the parts of {TITLES[of]}", list(_matrices(by_k))),
         ]
     return [(heading, plots) for heading, plots in groups if plots]
 
 
-def _measures(kind: str, made: Sequence[Outcome], numbers: Sequence[int]) -> Iterable[Plot]:
+def _measures(of: str, made: Sequence[Outcome], numbers: Sequence[int]) -> Iterable[Plot]:
     """Plot each measure as one bar per algorithm and number of parts."""
-    for measure in MEASURES[kind]:
+    for measure in MEASURES[of]:
         values = {
             (outcome.row["algorithm"], outcome.row["k"]): outcome.row[measure]
             for outcome in made
@@ -99,9 +99,9 @@ def bars(
     return plot
 
 
-def _scatters(kind: str, by_k: Iterable[Sequence[Outcome]]) -> Iterable[Plot]:
+def _scatters(of: str, by_k: Iterable[Sequence[Outcome]]) -> Iterable[Plot]:
     """Plot cut (or replication factor) against seconds, one plot per number of parts."""
-    measure = MEASURES[kind][0]
+    measure = MEASURES[of][0]
     for outcomes in by_k:
         points = [
             (outcome.row["seconds"], outcome.row[measure], outcome.row["algorithm"])
@@ -143,7 +143,7 @@ def _scatter(title: str, measure: str, points: Sequence[tuple[float, float, str]
     return plot
 
 
-def _strips(kind: str, by_k: Iterable[Sequence[Outcome]], n: int) -> Iterable[Plot]:
+def _strips(of: str, by_k: Iterable[Sequence[Outcome]], n: int) -> Iterable[Plot]:
     """Plot what each part holds, relative to the mean, as one stroke per part; and the cap."""
     for outcomes in by_k:
         listed = [outcome for outcome in outcomes if outcome.parts is not None]
@@ -155,7 +155,7 @@ def _strips(kind: str, by_k: Iterable[Sequence[Outcome]], n: int) -> Iterable[Pl
         names = [outcome.row["algorithm"] for outcome in listed]
         for i, name in enumerate(names):
             plot.add(Text(_left(names) - 8, 24 + HEAD + (i + 0.5) * STRIP + SIZE / 3, _short(name), "end"))
-        panels = STRIPS[kind]
+        panels = STRIPS[of]
         width = (WIDTH - _left(names)) / len(panels)
         for i, (column, words, capped) in enumerate(panels):
             left = _left(names) + i * width

@@ -21,22 +21,22 @@ COLOURS = ("series3", "series5")
 Points = Sequence[tuple[float, float]]
 
 
-def curves_of(metrics: pl.DataFrame, best_epoch: int) -> list[Plot]:
+def curves_of(history: pl.DataFrame, best_epoch: int) -> list[Plot]:
     """Return the plots of a table of epochs, as far as it has what to plot."""
-    accuracy, f1 = _points(metrics, "val_accuracy"), _points(metrics, "val_f1")
+    accuracy, f1 = _points(history, "val_accuracy"), _points(history, "val_f1")
     scores = {"accuracy": accuracy, "micro-F1": f1} if accuracy != f1 else {"accuracy": accuracy}
     plots = {
-        "loss over the training vertices": {"loss": _points(metrics, "loss")},
+        "loss over the training vertices": {"loss": _points(history, "loss")},
         "score over the validation vertices": scores,
     }
     return [_plot(title, series, best_epoch) for title, series in plots.items() if any(series.values())]
 
 
-def _points(metrics: pl.DataFrame, column: str) -> Points:
+def _points(history: pl.DataFrame, column: str) -> Points:
     """Return the finite values of a column by epoch, thinned; the last one stays."""
-    step = math.ceil(len(metrics) / MOST_POINTS) or 1
-    chosen = metrics[::-1][::step][::-1]
-    rows = chosen.select("epoch", column).rows() if column in metrics.columns else []
+    step = math.ceil(len(history) / MOST_POINTS) or 1
+    chosen = history[::-1][::step][::-1]
+    rows = chosen.select("epoch", column).rows() if column in history.columns else []
     return [(epoch, value) for epoch, value in rows if value is not None and math.isfinite(value)]
 
 

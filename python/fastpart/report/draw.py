@@ -39,10 +39,10 @@ def draw(evaluations: dict[str, Evaluation], out: StrPath) -> None:
     if target.suffix not in (".png", ".svg", ".pdf"):
         raise ParameterError(f"out: unknown suffix {target.suffix!r}; use .png, .svg or .pdf")
     for title, evaluation in evaluations.items():
-        kind, k = evaluation.totals.select("kind", "k").row(0)
-        if kind != "vertex" or k > DENSE_PARTS:
+        of, k = evaluation.summary.select("of", "k").row(0)
+        if of != "vertices" or k > DENSE_PARTS:
             raise ParameterError(
-                f"evaluations: {title!r} is of {k} parts of kind {kind!r}; drawn are vertex partitions of up to "
+                f"evaluations: {title!r} is of {k} parts of {of}; drawn are vertex partitions of up to "
                 f"{DENSE_PARTS:,} parts"
             )
     figure = new_figure(figsize=(11, 3.4 * max(1, len(evaluations))), layout="constrained")
@@ -54,7 +54,7 @@ def draw(evaluations: dict[str, Evaluation], out: StrPath) -> None:
 
 
 def _draw_loads(axis: Any, title: str, evaluation: Evaluation) -> None:
-    parts, totals = evaluation.parts, evaluation.totals.row(0, named=True)
+    parts, summary = evaluation.parts, evaluation.summary.row(0, named=True)
     place = np.arange(len(parts))
     axis.bar(place, parts["vertices"], 0.85, label="vertices", color="#3b6ea5")
     axis.bar(place, parts["halo"], 0.85, bottom=parts["vertices"], label="halo", color="#b8cfe5")
@@ -63,8 +63,8 @@ def _draw_loads(axis: Any, title: str, evaluation: Evaluation) -> None:
         axis.axhline(cap, color="#c0392b", linewidth=1, linestyle="--", label=f"cap {cap}")
     axis.set(xlabel="part", ylabel="vertices", xmargin=0.01)
     axis.set_title(
-        f"{title}: cut {totals['cut_ratio']:.3f}, halo replication {totals['halo_rf']:.2f}, "
-        f"edge balance {totals['edge_balance']:.2f}",
+        f"{title}: cut {summary['cut_ratio']:.3f}, halo replication {summary['halo_rf']:.2f}, "
+        f"edge balance {summary['edge_balance']:.2f}",
         fontsize=10,
     )
     axis.legend(fontsize=8, loc="lower right")

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from ..comparing import Comparison
-from ..comparing.outcomes import MEASURES
+from ..comparing.outcomes import MEASURES, TITLES
 from .charts import charts_of
 from .shapes import DARK, LIGHT
 from .svg import FONT, inline, style_sheet
@@ -72,14 +72,14 @@ def page_of(title: str, body: str) -> str:
 
 
 def _tables(comparison: Comparison) -> str:
-    rows = comparison.table.rows(named=True)
+    rows = comparison.summary.rows(named=True)
     text, told = "", set()
-    for kind in MEASURES:
-        made = [row for row in rows if row["kind"] == kind and row["error"] is None]
+    for of in MEASURES:
+        made = [row for row in rows if row["of"] == of and row["error"] is None]
         if made:
-            names = columns_of(kind, made)
+            names = columns_of(of, made)
             told |= set(names)
-            text += f"<h2>{kind.capitalize()} partitions</h2>\n{_table(names, made)}"
+            text += f"<h2>{TITLES[of].capitalize()}</h2>\n{_table(names, made)}"
     meaning = "".join(f"<dt>{name}</dt><dd>{words}</dd>" for name, words in _MEANING.items() if name in told)
     return f"{text}<p>Bold: the best of each number of parts.</p><dl>{meaning}</dl>\n" if text else ""
 
@@ -122,7 +122,7 @@ def cell(name: str, value: Any) -> str:
 
 
 def _refused(comparison: Comparison) -> str:
-    rows = [row for row in comparison.table.rows(named=True) if row["error"] is not None]
+    rows = [row for row in comparison.summary.rows(named=True) if row["error"] is not None]
     if not rows:
         return ""
     body = "".join(

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from ..comparing import Comparison
-from ..comparing.outcomes import COST, MEASURES
+from ..comparing.outcomes import COST, MEASURES, TITLES
 from ..results import Evaluation
 
 MOST_ROWS = 40
@@ -36,28 +36,28 @@ def _cell(value: Any) -> str:
 
 
 def evaluation_text(evaluation: Evaluation) -> str:
-    """Return the totals, then one row per part."""
+    """Return the summary, then one row per part."""
     parts = evaluation.parts
     if len(parts) <= MOST_ROWS:
-        return f"{table(evaluation.totals)}\n\n{table(parts)}"
+        return f"{table(evaluation.summary)}\n\n{table(parts)}"
     shown = parts.head(MOST_ROWS // 2).vstack(parts.tail(MOST_ROWS // 2))
     lines = table(shown).split("\n")
     lines.insert(1 + MOST_ROWS // 2, f"... {len(parts) - MOST_ROWS} more parts ...")
-    return f"{table(evaluation.totals)}\n\n" + "\n".join(lines)
+    return f"{table(evaluation.summary)}\n\n" + "\n".join(lines)
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return the graph, one table per kind with the columns that say something, and what was refused."""
-    graph, whole = comparison.graph, comparison.table
+    """Return the graph, a table of vertex partitions and one of edge partitions, and what was refused."""
+    graph, whole = comparison.graph, comparison.summary
     lines = [f"{graph['name']}: n = {graph['n']:,}, m = {graph['m']:,}, {graph['loops']:,} loops"]
     rows = whole.rows(named=True)
-    for kind in MEASURES:
-        made = [row for row in rows if row["kind"] == kind and row["error"] is None]
+    for of in MEASURES:
+        made = [row for row in rows if row["of"] == of and row["error"] is None]
         if made:
-            names = columns_of(kind, made)
+            names = columns_of(of, made)
             lines += [
                 "",
-                f"{kind} partitions",
+                TITLES[of],
                 table(pl.DataFrame(made, infer_schema_length=None).select(names)),
             ]
     refused = [
@@ -66,9 +66,9 @@ def comparison_text(comparison: Comparison) -> str:
     return "\n".join([*lines, *([""] if refused else []), *refused])
 
 
-def columns_of(kind: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Return the columns that say something of rows of one kind."""
+def columns_of(of: str, rows: list[dict[str, Any]]) -> list[str]:
+    """Return the columns that say something of rows of one."""
     rest = [name for name in rows[0] if name.endswith("_balance") or name == "label_skew"]
-    measures = [*MEASURES[kind], *(name for name in rest if name not in MEASURES[kind])]
+    measures = [*MEASURES[of], *(name for name in rest if name not in MEASURES[of])]
     told = [name for name in (*measures, *COST) if any(row[name] is not None for row in rows)]
     return ["algorithm", "k", *told]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import parameters
-from ..edges import Edges
 from ..errors import ParameterError
+from ..graph import Graph
 from ..inputs import labels_of, match_vertices, splits_of
 from ..parameters import shown
 from ..rows import Rows, rows_of
@@ -44,8 +44,8 @@ class Extras:
     halo_hops: int = 1
     halo_features: bool = False
 
-    def check(self, target: Path | None, form: str, kind: str, *, edges: bool) -> None:
-        """Refuse what contradicts itself, the output, its format or the kind of the partition."""
+    def check(self, target: Path | None, form: str, of: str, *, graph: bool) -> None:
+        """Refuse what contradicts itself, the output, its format or what has parts."""
         if parameters.integer("halo_hops", self.halo_hops, 0, 2**31) not in HALO_HOPS:
             raise ParameterError(f"halo_hops: {self.halo_hops}; valid are 0, 1, 2")
         parameters.flag("halo_features", self.halo_features)
@@ -54,9 +54,9 @@ class Extras:
                 raise ParameterError(
                     f"{name}: belongs to a partition directory; name an output without a suffix, or with a trailing /"
                 )
-            if not edges:
-                raise ParameterError(f"{name}: parts are written only with edges=")
-            if name.startswith("halo_") and kind == "edge":
+            if not graph:
+                raise ParameterError(f"{name}: parts are written only with graph=")
+            if name.startswith("halo_") and of == "edges":
                 raise ParameterError(f"{name}: the parts of an edge partition have no halo")
         if self.halo_features and self.features is None:
             raise ParameterError("halo_features: there are no features; give features=")
@@ -85,9 +85,9 @@ class Extras:
                         "move it, or choose another output"
                     )
 
-    def open(self, edges: Edges, memory_limit: int | None) -> Contents:
+    def open(self, graph: Graph, memory_limit: int | None) -> Contents:
         """Open all files, and refuse those that do not fit the graph."""
-        n, m = edges.num_vertices, edges.num_edges
+        n, m = graph.num_vertices, graph.num_edges
         features = edge_features = None
         if self.features is not None:
             features = rows_of("features", self.features, memory_limit)

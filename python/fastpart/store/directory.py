@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..edges import Edges
 from ..forks import before_polars_threads
+from ..graph import Graph
 from ..parameters import RunOptions
 from ..partition import EdgePartition, Partition
 from ..parts import MANIFEST, PART, SCHEMA, part_name
@@ -24,85 +24,87 @@ from .contents import Contents
 Sizes = dict[str, Any]
 
 
-def identity(part: Partition) -> dict[str, Any]:
+def identity(partition: Partition) -> dict[str, Any]:
     """Return what tells which partition this is, and of which graph."""
     stored = {
-        "kind": part.kind,
-        "algorithm": part.algorithm,
-        "parameters": part.parameters,
-        "k": part.k,
-        "cap": part.cap,
-        "n": part.n,
-        "m": part.m,
-        "loops": part.loops,
-        "checksum": part.checksum,
+        "of": partition.of,
+        "algorithm": partition.algorithm,
+        "parameters": partition.parameters,
+        "k": partition.k,
+        "cap": partition.cap,
+        "n": partition.num_vertices,
+        "m": partition.num_edges,
+        "loops": partition.loops,
+        "checksum": partition.checksum,
     }
     for second in ("weight", "volume"):
-        loads = getattr(part, f"{second}_loads")
+        loads = getattr(partition, f"{second}_loads")
         if loads is not None:
-            stored |= {f"{second}_cap": getattr(part, f"{second}_cap"), f"{second}_loads": loads.tolist()}
+            stored |= {
+                f"{second}_cap": getattr(partition, f"{second}_cap"),
+                f"{second}_loads": loads.tolist(),
+            }
     return stored
 
 
 def write_directory(
     target: Path,
-    part: Partition,
+    partition: Partition,
     options: RunOptions,
     evaluation: Evaluation | None,
-    edges: Edges | None,
+    graph: Graph | None,
     contents: Contents | None,
 ) -> None:
     """Write the directory under a temporary name, and give it its name when it is whole."""
-    manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": _core.__version__, **identity(part)}
+    manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": _core.__version__, **identity(partition)}
     directory = _core.AtomicDir(target, MANIFEST)
     try:
         inside = Path(directory.path)
-        _core.write_npy(inside / "assignment.npy", part.assignment, options)
-        if edges is not None and evaluation is not None and contents is not None:
-            manifest |= _describe(edges, evaluation, options)
-            manifest |= _write_parts(inside, part, edges, contents, options)
+        _core.write_npy(inside / "assignment.npy", partition.assignment, options)
+        if graph is not None and evaluation is not None and contents is not None:
+            manifest |= _describe(graph, evaluation, options)
+            manifest |= _write_parts(inside, partition, graph, contents, options)
             buffer = io.BytesIO()
             before_polars_threads("metrics.parquet")
             evaluation.parts.write_parquet(buffer)
             _put(inside / "metrics.parquet", buffer.getvalue())
-            edges.check_unchanged()
+            graph.check_unchanged()
         _put(inside / MANIFEST, _json(manifest, indent=1))
         directory.commit()
     finally:
         directory.discard()
 
 
-def _describe(edges: Edges, evaluation: Evaluation, options: RunOptions) -> dict[str, Any]:
-    n, m = edges.num_vertices, edges.num_edges
-    loops, checksum = edges.identify(options)
+def _describe(graph: Graph, evaluation: Evaluation, options: RunOptions) -> dict[str, Any]:
+    n, m = graph.num_vertices, graph.num_edges
+    loops, checksum = graph.identify(options)
     described = {
         "n": n,
         "m": m,
         "loops": loops,
         "checksum": checksum,
-        "edges": edges.kind,
-        "num_directed_edges": 2 * m - loops if edges.kind == "undirected" else m,
-        "metrics": evaluation.totals.row(0, named=True),
+        "directedness": graph.directedness,
+        "num_directed_edges": 2 * m - loops if graph.directedness == "undirected" else m,
+        "summary": evaluation.summary.row(0, named=True),
     }
-    if edges.path is not None:
-        name = os.fsencode(edges.path).decode(errors="replace")
-        described["input"] = {"path": name, "bytes": edges.path.stat().st_size}
+    if graph.path is not None:
+        name = os.fsencode(graph.path).decode(errors="replace")
+        described["input"] = {"path": name, "bytes": graph.path.stat().st_size}
     return described
 
 
 def _write_parts(
-    inside: Path, part: Partition, edges: Edges, contents: Contents, options: RunOptions
+    inside: Path, partition: Partition, graph: Graph, contents: Contents, options: RunOptions
 ) -> dict[str, Any]:
     """Write the folders of the parts; return what the manifest says of them."""
     described: dict[str, Any] = {}
-    source, assignment, k = edges._source, part.assignment, part.k
-    if isinstance(part, EdgePartition):
-        sizes = _core.write_edge_parts(source, assignment, k, kind=edges.kind, into=inside, options=options)
+    given = (graph._source, partition.assignment, partition.k)
+    how: dict[str, Any] = {"directedness": graph.directedness, "into": inside, "options": options}
+    if isinstance(partition, EdgePartition):
+        sizes = _core.write_edge_parts(*given, **how)
     else:
         described["halo_hops"] = contents.halo_hops
-        sizes = _core.write_vertex_parts(
-            source, assignment, k, kind=edges.kind, halo_hops=contents.halo_hops, into=inside, options=options
-        )
+        sizes = _core.write_vertex_parts(*given, halo_hops=contents.halo_hops, **how)
     for index, size in enumerate(sizes):
         _put(inside / part_name(index) / PART, _json(size))
     for name, ids, span, rows in _arrays(contents):

@@ -13,23 +13,23 @@ import numpy.typing as npt
 import polars as pl
 
 from .. import _core, parameters
-from ..edges import open_edges
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..forks import before_polars_threads
+from ..graph import open_graph
 from ..parameters import Progress, StrPath, run_options, shown
 from ..parsing import damaged
 from ..partition import EdgePartition, Partition, VertexPartition
 from ..parts import MANIFEST, SCHEMA
 
-_CLASSES: dict[str, type[Partition]] = {"vertex": VertexPartition, "edge": EdgePartition}
+_CLASSES: dict[str, type[Partition]] = {"vertices": VertexPartition, "edges": EdgePartition}
 
 
-def load(
+def open_partition(
     source: StrPath,
-    edges: Any = None,
+    graph: Any = None,
     *,
     k: int | None = None,
-    kind: str | None = None,
+    of: str | None = None,
     threads: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
@@ -40,20 +40,20 @@ def load(
     ----------
     source : path
         A file, by suffix, or a partition directory.
-    edges : path, array or Edges, optional
+    graph : path, array or Graph, optional
         The graph: a partition of another one is refused.
     k : int, optional
         Number of parts, for ``.npy`` and ``.txt``, which do not store it. Default: the largest part + 1.
-    kind : {"vertex", "edge"}, optional
-        For ``.npy`` and ``.txt``. Default "vertex"; "edge" if the array holds uint8 or int16, as edge partitions do.
+    of : {"vertices", "edges"}, optional
+        For ``.npy`` and ``.txt``. Default "vertices"; "edges" if the array holds uint8 or int16, as edge partitions do.
     threads, memory_limit, progress
         As in :func:`fastpart.spring`.
 
     Returns
     -------
     VertexPartition or EdgePartition
-        Of a directory saved with ``edges=``, its ``parts`` are there, too: see :class:`fastpart.parts.VertexPart` and
-        :class:`fastpart.parts.EdgePart`.
+        A directory that was saved with ``graph=`` also gives ``parts``: see :class:`fastpart.parts.VertexPartData` and
+        :class:`fastpart.parts.EdgePartData`.
 
     Raises
     ------
@@ -72,34 +72,34 @@ def load(
     See :meth:`Partition.save`.
     """
     file = parameters.path("source", source)
-    if kind is not None:
-        parameters.choice("kind", kind, _CLASSES)
+    if of is not None:
+        parameters.choice("of", of, _CLASSES)
     if k is not None:
         k = parameters.parts(k)
     if file.is_dir():
-        part = _read_directory(file)
+        partition = _read_directory(file)
     elif not parameters.regular(file).exists():
         _refuse_missing(file)
     elif file.suffix == ".parquet":
-        part = _read_parquet(file, k, kind)
+        partition = _read_parquet(file, k, of)
     elif file.suffix == ".npy":
-        part = _wrap(file, _read_npy(file), k, kind)
+        partition = _wrap(file, _read_npy(file), k, of)
     elif file.suffix == ".txt":
-        part = _wrap(file, _read_lines(file), k, kind)
+        partition = _wrap(file, _read_lines(file), k, of)
     else:
         raise ParameterError(
             f"source: {shown(file)} is no partition directory, and not .npy, .txt or .parquet"
         )
-    if k is not None and part.k != k:
-        raise ParameterError(f"k: {k}, but {shown(file)} holds {part.k} parts")
-    if kind is not None and part.kind != kind:
-        raise ParameterError(f"kind: {kind!r}, but {shown(file)} holds a partition of kind {part.kind!r}")
-    if edges is not None:
+    if k is not None and partition.k != k:
+        raise ParameterError(f"k: {k}, but {shown(file)} holds {partition.k} parts")
+    if of is not None and partition.of != of:
+        raise ParameterError(f"of: {of!r}, but {shown(file)} holds parts of {partition.of}")
+    if graph is not None:
         options = run_options(threads, memory_limit, progress)
-        opened = open_edges(edges, threads=threads, memory_limit=memory_limit, progress=progress)
-        checksum = opened.identify(options)[1] if part.checksum is not None else None
-        part.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
-    return part
+        opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
+        checksum = opened.identify(options)[1] if partition.checksum is not None else None
+        partition.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
+    return partition
 
 
 def _refuse_missing(file: Path) -> NoReturn:
@@ -134,14 +134,14 @@ def _read_lines(file: Path) -> npt.NDArray[Any]:
     return frame["part"].to_numpy()
 
 
-def _read_parquet(file: Path, k: int | None, kind: str | None) -> Partition:
+def _read_parquet(file: Path, k: int | None, of: str | None) -> Partition:
     with damaged(file, "no Parquet file with a column 'part'"), file.open("rb") as opened:
         before_polars_threads(f"source: {shown(file)}")
         metadata = pl.read_parquet_metadata(opened).get("fastpart")
         opened.seek(0)
         array = pl.read_parquet(opened, columns=["part"])["part"].to_numpy()
     if metadata is None:
-        return _wrap(file, array, k, kind)
+        return _wrap(file, array, k, of)
     return _restore(file, array, _json(file, metadata))
 
 
@@ -150,9 +150,9 @@ def _read_directory(folder: Path) -> Partition:
     if not manifest_file.is_file():
         raise GraphFormatError(f"{shown(folder)}: no {MANIFEST} in it; not a partition directory")
     manifest = _json(manifest_file, manifest_file.read_bytes())
-    part = _restore(folder, _read_npy(parameters.regular(folder / "assignment.npy")), manifest)
-    part.folder, part.manifest = folder, manifest
-    return part
+    partition = _restore(folder, _read_npy(parameters.regular(folder / "assignment.npy")), manifest)
+    partition.folder, partition.manifest = folder, manifest
+    return partition
 
 
 def _json(file: Path, text: str | bytes) -> dict[str, Any]:
@@ -171,25 +171,28 @@ def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> P
             f"this fastpart ({_core.__version__}) reads schema {SCHEMA}"
         )
     try:
-        cls = _CLASSES[parameters.choice("kind", stored.get("kind"), _CLASSES)]
-        part = cls(array, parameters.parts(stored.get("k")))
+        cls = _CLASSES[parameters.choice("of", stored.get("of"), _CLASSES)]
+        partition = cls(array, parameters.parts(stored.get("k")))
         for name in ("n", "m", "loops", "cap", "weight_cap", "volume_cap"):
             if (value := stored.get(name)) is not None:
-                setattr(part, name, parameters.integer(name, value, 0, 2**63))
-        for name, kind in (("algorithm", str), ("parameters", dict), ("checksum", str)):
+                attribute = {"n": "num_vertices", "m": "num_edges"}.get(name, name)
+                setattr(partition, attribute, parameters.integer(name, value, 0, 2**63))
+        for name, type_ in (("algorithm", str), ("parameters", dict), ("checksum", str)):
             if (value := stored.get(name)) is not None:
-                if not isinstance(value, kind):
-                    raise TypeError(f"{name}: expected {kind.__name__}, got {type(value).__name__}")
-                setattr(part, name, value)
+                if not isinstance(value, type_):
+                    raise TypeError(f"{name}: expected {type_.__name__}, got {type(value).__name__}")
+                setattr(partition, name, value)
         for name in ("weight_loads", "volume_loads"):
             if (loads := stored.get(name)) is not None:
-                setattr(part, name, _loads(name, loads, part.k))
-        items = part.n if cls is VertexPartition else part.m
-        if items is not None and items != len(part):
-            raise ParameterError(f"assignment: {len(part)} {part.items}, but the manifest says {items}")
+                setattr(partition, name, _loads(name, loads, partition.k))
+        items = partition.num_vertices if cls is VertexPartition else partition.num_edges
+        if items is not None and items != len(partition):
+            raise ParameterError(
+                f"assignment: {len(partition)} {partition.items}, but the manifest says {items}"
+            )
     except (FastpartError, TypeError) as error:
         raise GraphFormatError(f"{shown(origin)}: {error}") from None
-    return part
+    return partition
 
 
 def _loads(name: str, loads: Any, k: int) -> npt.NDArray[np.int64]:
@@ -200,12 +203,12 @@ def _loads(name: str, loads: Any, k: int) -> npt.NDArray[np.int64]:
     return array
 
 
-def _wrap(file: Path, array: npt.NDArray[Any], k: int | None, kind: str | None) -> Partition:
-    if kind is None:
-        kind = "edge" if array.dtype in (np.uint8, np.int16) else "vertex"
+def _wrap(file: Path, array: npt.NDArray[Any], k: int | None, of: str | None) -> Partition:
+    if of is None:
+        of = "edges" if array.dtype in (np.uint8, np.int16) else "vertices"
     try:
         if k is None:
             k = int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 1
-        return _CLASSES[kind](array, k)
+        return _CLASSES[of](array, k)
     except (FastpartError, TypeError) as error:
         raise GraphFormatError(f"{shown(file)}: {error}") from None

@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 
 from .. import _core, parameters
-from ..edges import Edges, open_edges
 from ..errors import ParameterError
 from ..forks import before_polars_threads
+from ..graph import Graph, open_graph
 from ..metrics import evaluate
 from ..parameters import Progress, RunOptions, StrPath, run_options, shown
 from ..partition import EdgePartition, Partition
@@ -27,10 +27,10 @@ FORMATS = {".npy": "npy", ".txt": "txt", ".parquet": "parquet", "": "directory"}
 
 
 def save(
-    part: Partition,
+    partition: Partition,
     out: StrPath,
     *,
-    edges: Any = None,
+    graph: Any = None,
     features: Any = None,
     labels: Any = None,
     splits: Any = None,
@@ -45,44 +45,44 @@ def save(
     """Write a partition, as :meth:`fastpart.partition.Partition.save` documents."""
     target, form = output(out)
     extras = Extras(features, labels, splits, split, edge_features, halo_hops, halo_features)
-    extras.check(target, form, part.kind, edges=edges is not None)
+    extras.check(target, form, partition.of, graph=graph is not None)
     options = run_options(threads, memory_limit, progress)
     running: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
-    opened = None if edges is None else open_edges(edges, **running)
+    opened = None if graph is None else open_graph(graph, **running)
     refuse_unwritable(target, form, opened)
     if opened is None or form != "directory":
         if opened is not None:
-            part.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(options)[1])
-        write(part, target, form, options)
+            partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(options)[1])
+        write(partition, target, form, options)
         return
-    part.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+    partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
     contents = extras.open(opened, options.memory_limit)
-    if isinstance(part, EdgePartition):  # measures of vertices do not apply to it
-        evaluation = evaluate(opened, part, **running)
+    if isinstance(partition, EdgePartition):  # measures of vertices do not apply to it
+        evaluation = evaluate(opened, partition, **running)
     else:
-        evaluation = evaluate(opened, part, labels, splits, split=split, **running)
-    write(part, target, form, options, evaluation, opened, contents)
+        evaluation = evaluate(opened, partition, labels, splits, split=split, **running)
+    write(partition, target, form, options, evaluation, opened, contents)
 
 
 def write(
-    part: Partition,
+    partition: Partition,
     target: Path,
     form: str,
     options: RunOptions,
     evaluation: Evaluation | None = None,
-    edges: Edges | None = None,
+    graph: Graph | None = None,
     contents: Contents | None = None,
 ) -> None:
     """Write a partition whose measures are known to a target that :func:`output` accepted."""
     match form:
         case "npy":
-            _core.write_npy(target, part.assignment, options)
+            _core.write_npy(target, partition.assignment, options)
         case "txt":
-            _core.write_lines(target, part.assignment, options)
+            _core.write_lines(target, partition.assignment, options)
         case "parquet":
-            _write_parquet(target, part)
+            _write_parquet(target, partition)
         case _:
-            write_directory(target, part, options, evaluation, edges, contents)
+            write_directory(target, partition, options, evaluation, graph, contents)
 
 
 def output(out: object) -> tuple[Path, str]:
@@ -102,12 +102,12 @@ def output(out: object) -> tuple[Path, str]:
     return target, FORMATS[suffix]
 
 
-def refuse_unwritable(target: Path, form: str, edges: Edges | None) -> None:
+def refuse_unwritable(target: Path, form: str, graph: Graph | None) -> None:
     """Refuse, before any work, an output that is the input, would delete it, or cannot be written."""
-    if edges is not None and edges.path is not None and target.exists():
-        if target.samefile(edges.path):
+    if graph is not None and graph.path is not None and target.exists():
+        if target.samefile(graph.path):
             raise ParameterError(f"out: {shown(target)} is the input; choose another name")
-        if edges.path.resolve().is_relative_to(target.resolve()):
+        if graph.path.resolve().is_relative_to(target.resolve()):
             raise ParameterError(
                 f"out: {shown(target)} holds the input, which would be deleted; choose another name"
             )
@@ -126,9 +126,9 @@ def refuse_unwritable(target: Path, form: str, edges: Edges | None) -> None:
         )
 
 
-def _write_parquet(target: Path, part: Partition) -> None:
+def _write_parquet(target: Path, partition: Partition) -> None:
     before_polars_threads(f"out: {shown(target)}")
-    frame = pl.DataFrame({"part": part.assignment})
+    frame = pl.DataFrame({"part": partition.assignment})
     buffer = io.BytesIO()
-    frame.write_parquet(buffer, metadata={"fastpart": json.dumps({"schema": SCHEMA, **identity(part)})})
+    frame.write_parquet(buffer, metadata={"fastpart": json.dumps({"schema": SCHEMA, **identity(partition)})})
     _core.write_file(target, buffer.getvalue())

@@ -26,7 +26,7 @@ from .usage import anonymous_bytes
 
 
 def full(
-    src: StrPath,
+    source: StrPath,
     *,
     model: ModelSource = "graphsage",
     hidden: int = 64,
@@ -40,7 +40,7 @@ def full(
     fanouts: Sequence[int] | None = None,
     patience: int | None = None,
     seed: int | None = 0,
-    output: StrPath | None = None,
+    out: StrPath | None = None,
     resume: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -51,8 +51,8 @@ def full(
 
     Parameters
     ----------
-    src : path
-        A partition directory of vertices or of edges, saved with ``edges=``, ``features=``, ``labels=`` and
+    source : path
+        A partition directory of vertices or of edges, saved with ``graph=``, ``features=``, ``labels=`` and
         ``splits=``; what the parts are does not matter.
     model : str or callable
         A name in :data:`fastpart.train.models.MODELS`, an import path ``module:Class`` or ``file.py:Class``, or a class
@@ -74,11 +74,11 @@ def full(
         End after so many epochs without a better validation score (micro-F1).
     seed : int
         Seed of weights, dropout and samples.
-    output : path, optional
-        A folder for ``checkpoint.pt``, ``best.pt`` (weights only), ``metrics.parquet`` and ``metrics.svg``; its parent
+    out : path, optional
+        A folder for ``checkpoint.pt``, ``best.pt`` (weights only), ``history.parquet`` and ``history.svg``; its parent
         must exist.
     resume : bool
-        Go on from the checkpoint in ``output``, if there is one.
+        Go on from the checkpoint in ``out``, if there is one.
     threads : int, optional
         Of torch; default: all CPUs.
     progress : callable, optional
@@ -109,16 +109,16 @@ def full(
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
     >>> fp.VertexPartition(labels, k=2).save(
-    ...     folder, edges=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
-    >>> fp.train.full(folder, epochs=20).totals["test_accuracy"]
+    >>> fp.train.full(folder, epochs=20).summary["test_accuracy"]
     1.0
     """
     given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
     options = Options.of(given)
     run = parameters.run_options(threads=threads, progress=progress)
-    dataset = open_dataset(src)
-    history = History("full", options, output, parameters.flag("resume", resume), dataset.manifest)
+    dataset = open_dataset(source)
+    history = History("full", options, out, parameters.flag("resume", resume), dataset.manifest)
     with torch_settings(run.threads, options.seed):
         trainer = _Trainer(dataset.task, options, dataset.whole())
         if history.state:
@@ -157,10 +157,10 @@ class _Trainer:
             self._task, self.network, self._adam, self._local, self._options, self._random
         )
         seconds = time.perf_counter() - start
-        said = predict.logits(self.network, self._local, self._options.layers)
+        logits = predict.logits(self.network, self._local, self._options.layers)
         return {
             "loss": loss / max(seen, 1),
-            **predict.scores(self._task, said, self._local, "val"),
+            **predict.scores(self._task, logits, self._local, "val"),
             "seconds": seconds,
             "remote_bytes": 0,
             "worker_bytes": anonymous_bytes(),
@@ -178,9 +178,9 @@ class _Trainer:
     def final(self, best: dict[str, torch.Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
         self.network.load_state_dict(best)
-        said = predict.logits(self.network, self._local, self._options.layers)
+        logits = predict.logits(self.network, self._local, self._options.layers)
         return {
             name: value
             for split in ("val", "test")
-            for name, value in predict.scores(self._task, said, self._local, split).items()
+            for name, value in predict.scores(self._task, logits, self._local, split).items()
         }

@@ -15,9 +15,9 @@ import polars as pl
 
 from .. import parameters
 from .. import partitioners as known_partitioners
-from ..edges import Edges, open_edges
 from ..errors import CapacityWarning, ParameterError
 from ..forks import before_polars_threads
+from ..graph import Graph, open_graph
 from ..parameters import Progress
 from .config import MOST, Options
 from .lazy import imported
@@ -48,7 +48,7 @@ COLUMNS = {
 
 
 def compare(
-    edges: Any,
+    graph: Any,
     k: int,
     *,
     features: Any,
@@ -66,8 +66,8 @@ def compare(
 
     Parameters
     ----------
-    edges : path, array or Edges
-        The graph, as :func:`fastpart.open_edges` accepts it.
+    graph : path, array or Graph
+        The graph, as :func:`fastpart.open_graph` accepts it.
     k : int
         Number of parts.
     features, labels, splits, split
@@ -127,7 +127,7 @@ def compare(
         raise ParameterError(f"{unknown[0]}: not a parameter that all methods take")
     functions: dict[str, Callable[..., Trained]] = {method: imported(method) for method in chosen}
     given = _for_methods(functions, parts, training)
-    opened = open_edges(edges, threads=threads)
+    opened = open_graph(graph, threads=threads)
     total = count * (sum(len(each.methods) for each in plan) + ("full" in chosen))
     done = 0
     rows = []
@@ -145,7 +145,7 @@ def compare(
 
     with tempfile.TemporaryDirectory(prefix="fastpart-") as base:
         for each in plan:
-            folder = Path(base) / f"{each.kind}-{each.partitioner}"
+            folder = Path(base) / f"{each.of}-{each.partitioner}"
             measured = _save(opened, each, parts, folder, saved)
             for method in each.methods:
                 rows.append(_row(method, each.partitioner, parts, measured, trainings(method, folder)))
@@ -178,24 +178,24 @@ def _for_methods(
 
 
 def _save(
-    edges: Edges, made: Partitioned, k: int, folder: Path, saved: Mapping[str, Any]
+    graph: Graph, pairing: Partitioned, k: int, folder: Path, saved: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Save a partition; return what was measured of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
-        partitioner = known_partitioners.PARTITIONERS[made.partitioner]
-        partitioner(edges, k=k, **made.parameters).save(folder, edges=edges, **saved)
-    metrics: Mapping[str, Any] = json.loads((folder / "manifest.json").read_bytes())["metrics"]
-    return metrics
+        partitioner = known_partitioners.PARTITIONERS[pairing.partitioner]
+        partitioner(graph, k=k, **pairing.parameters).save(folder, graph=graph, **saved)
+    summary: Mapping[str, Any] = json.loads((folder / "manifest.json").read_bytes())["summary"]
+    return summary
 
 
 def _row(
     method: str, partitioner: str | None, k: int | None, measured: Mapping[str, Any], runs: Sequence[Trained]
 ) -> dict[str, Any]:
-    accuracies = [run.totals["test_accuracy"] for run in runs]
+    accuracies = [run.summary["test_accuracy"] for run in runs]
 
     def median(name: str) -> Any:
-        values: list[Any] = [run.totals.get(name) for run in runs]
+        values: list[Any] = [run.summary.get(name) for run in runs]
         return None if None in values else statistics.median(values)
 
     whole = {name: median(name) for name in ("remote_bytes", "worker_bytes", "peak_bytes")}
@@ -207,7 +207,7 @@ def _row(
         **{name: measured.get(name) for name in ("cut_ratio", "halo_rf", "label_skew")},
         "test_accuracy": statistics.fmean(accuracies),
         "spread": max(accuracies) - min(accuracies),
-        "test_f1": statistics.fmean(run.totals["test_f1"] for run in runs),
+        "test_f1": statistics.fmean(run.summary["test_f1"] for run in runs),
         "seconds_per_epoch": median("seconds_per_epoch"),
         **{name: None if value is None else int(value) for name, value in whole.items()},
     }

@@ -16,15 +16,15 @@ from .. import parameters
 from ..errors import GraphFormatError, ParameterError
 from ..parameters import StrPath, shown
 from ..partition import Partition
-from ..parts import Part, VertexPart
-from ..store import load
+from ..parts import PartData, VertexPartData
+from ..store import open_partition
 from .scores import Task
 
 if TYPE_CHECKING:  # half of the methods train without DGL
     import dgl
 
 Ids = npt.NDArray[np.int64]
-AnyPart = TypeVar("AnyPart", bound=Part)
+AnyPart = TypeVar("AnyPart", bound=PartData)
 
 SPLITS = ("train", "val", "test")
 
@@ -86,20 +86,20 @@ class AnyDataset(ABC, Generic[AnyPart]):
         What is learned.
     """
 
-    kind: ClassVar[str]
-    other_kind: ClassVar[str]
-    """What is said of a partition of the other kind."""
+    of: ClassVar[str]
+    otherwise: ClassVar[str]
+    """The end of the message that refuses the other type of partition."""
 
-    def __init__(self, src: StrPath) -> None:
-        self.path = parameters.path("src", src)
-        self.partition: Partition = load(self.path)
-        if self.partition.kind != self.kind:
-            raise ParameterError(f"src: {shown(self.path)} is {self.other_kind}")
+    def __init__(self, source: StrPath) -> None:
+        self.path = parameters.path("source", source)
+        self.partition: Partition = open_partition(self.path)
+        if self.partition.of != self.of:
+            raise ParameterError(f"source: {shown(self.path)} is {self.otherwise}")
         self.manifest: dict[str, Any] = self.partition.manifest or {}
         self._refuse_incomplete()
         self.task = self._task()
         if not self.num_train:
-            raise ParameterError(f"src: {shown(self.path)} has no labelled vertex to train on")
+            raise ParameterError(f"source: {shown(self.path)} has no labelled vertex to train on")
 
     @abstractmethod
     def own(self, part: AnyPart) -> npt.NDArray[np.bool_]:
@@ -168,13 +168,13 @@ class AnyDataset(ABC, Generic[AnyPart]):
         missing = [name for name in ("features", "labels") if name not in self.manifest]
         if "train" not in self.manifest.get("splits", []):
             missing.append("splits")
-        if "edges" not in self.manifest:
-            missing.insert(0, "edges")
+        if "directedness" not in self.manifest:
+            missing.insert(0, "graph")
         if missing:
             given = ", ".join(f"{name}=..." for name in missing)
             raise ParameterError(
-                f"src: {shown(self.path)} holds no {', no '.join(missing)}; save the partition with "
-                f"part.save(DIR, {given})"
+                f"source: {shown(self.path)} holds no {', no '.join(missing)}; save the partition with "
+                f"p.save(DIR, {given})"
             )
 
     def _task(self) -> Task:
@@ -184,7 +184,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
         assert labels is not None
         if features.ndim != 2 or features.shape[1] == 0:
             raise ParameterError(
-                f"src: features of shape (n, {', '.join(map(str, features.shape[1:]))}); expected (n, width)"
+                f"source: features of shape (n, {', '.join(map(str, features.shape[1:]))}); expected (n, width)"
             )
         if labels.ndim == 2:
             return Task(features.shape[1], labels.shape[1], multilabel=True)
@@ -192,20 +192,20 @@ class AnyDataset(ABC, Generic[AnyPart]):
         return Task(features.shape[1], classes, multilabel=False)
 
 
-class Dataset(AnyDataset[VertexPart]):
+class Dataset(AnyDataset[VertexPartData]):
     """A partition of the vertices to train on; attributes as of :class:`AnyDataset`."""
 
-    kind = "vertex"
-    other_kind = (
+    of = "vertices"
+    otherwise = (
         "an edge partition; this method trains over parts of the vertices: make them with fastpart.spring, or any "
         "partitioner of vertices, or train over these with distgnn"
     )
 
-    def __init__(self, src: StrPath) -> None:
-        super().__init__(src)
+    def __init__(self, source: StrPath) -> None:
+        super().__init__(source)
         self._remembered: dict[int, dict[Any, Any]] = {}
 
-    def own(self, part: VertexPart) -> npt.NDArray[np.bool_]:
+    def own(self, part: VertexPartData) -> npt.NDArray[np.bool_]:
         """Return that all inner vertices are the part's own."""
         return np.ones(part.num_inner, bool)
 
@@ -229,7 +229,7 @@ class Dataset(AnyDataset[VertexPart]):
         super()._refuse_incomplete()
         if self.manifest.get("halo_hops", 0) < 1:
             raise ParameterError(
-                f"src: {shown(self.path)} lacks the edges between parts; save the partition with halo_hops=1"
+                f"source: {shown(self.path)} lacks the edges between parts; save the partition with halo_hops=1"
             )
 
     def _rows(self) -> tuple[Ids, Ids]:
@@ -239,7 +239,7 @@ class Dataset(AnyDataset[VertexPart]):
             pieces.append((np.diff(part.indptr[: part.num_inner + 1]), part.vertices[part.indices[:edges]]))
         return _in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
 
-    def features_of_halo(self, part: VertexPart) -> npt.NDArray[Any]:
+    def features_of_halo(self, part: VertexPartData) -> npt.NDArray[Any]:
         """Return the features of the halo: those that were saved, or the owners'."""
         if part.halo_features is not None:
             return part.halo_features
@@ -252,7 +252,7 @@ class Dataset(AnyDataset[VertexPart]):
             features[those] = other.features[rows[those]]
         return features
 
-    def rows_of_halo(self, part: VertexPart) -> Ids:
+    def rows_of_halo(self, part: VertexPartData) -> Ids:
         """Return which inner vertex of its own part each vertex of the halo is."""
         rows = np.empty(part.num_halo, np.int64)
         none = np.empty(0, np.int64)

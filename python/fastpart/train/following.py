@@ -16,26 +16,26 @@ from .supervisor import Supervisor
 from .trained import Trained
 
 
-def output_of(group: Supervisor, output: StrPath | None, resume: bool) -> Path:
+def output_of(group: Supervisor, out: StrPath | None, resume: bool) -> Path:
     """Return where the history is kept: the folder of the user, or one that goes with the processes."""
-    if output is not None:
-        return parameters.path("output", output)
+    if out is not None:
+        return parameters.path("out", out)
     if resume:
-        raise ParameterError("resume: there is no output= to resume from")
+        raise ParameterError("resume: there is no out= to resume from")
     return group.folder / "output"
 
 
 def follow(
-    group: Supervisor, history: History, progress: Progress | None, totals: Mapping[str, Any] | None = None
+    group: Supervisor, history: History, progress: Progress | None, summary: Mapping[str, Any] | None = None
 ) -> Trained:
-    """Listen until all are done, and return what rank 0 kept in the output of ``history``; ``totals`` are added."""
+    """Listen until all are done, and return what rank 0 kept in the output of ``history``; ``summary`` are added."""
     result: dict[str, Any] = {}
     for _, kind, content in group.messages():
         if kind == "epoch" and progress is not None:
             progress("epoch", content["epoch"] + 1, history.options.epochs)
         elif kind == "result":
             result = content
-    task, scores = Task(**result["task"]), result["totals"]
-    trained = Trained.of(history.method, task, history.reread(), {**scores, **(totals or {})})
-    passing = history.output is not None and history.output.is_relative_to(group.folder)
-    return replace(trained, output=None) if passing else trained
+    task, scores = Task(**result["task"]), result["summary"]
+    trained = Trained.of(history.method, task, history.reread(), {**scores, **(summary or {})})
+    passing = history.out is not None and history.out.is_relative_to(group.folder)
+    return replace(trained, out=None) if passing else trained

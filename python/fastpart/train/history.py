@@ -1,4 +1,4 @@
-"""What happened epoch by epoch: the rows of the metrics, the best weights, and when to stop."""
+"""What happened epoch by epoch: its rows, the best weights, and when to stop."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .config import Options
 
 Weights = dict[str, Tensor]
 
-CHECKPOINT, BEST, METRICS, PLOT = "checkpoint.pt", "best.pt", "metrics.parquet", "metrics.svg"
+CHECKPOINT, BEST, TABLE, PLOT = "checkpoint.pt", "best.pt", "history.parquet", "history.svg"
 
 SAVE_SECONDS = 5.0
 """Seconds between two checkpoints, at least: writing one may take longer than an epoch."""
 
 
 class History:
-    """The epochs so far. With an ``output`` folder, what is needed to go on after a crash is there.
+    """The epochs so far. With an ``out`` folder, what is needed to go on after a crash is there.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class History:
         self,
         method: str,
         options: Options,
-        output: StrPath | None,
+        out: StrPath | None,
         resume: bool,
         graph: Mapping[str, Any],
         how: Mapping[str, Any] | None = None,
@@ -61,7 +61,7 @@ class History:
         self.state: dict[str, Any] = {}
         self._best_score = -math.inf
         self._identity = json.dumps([method, graph.get("checksum"), graph.get("n"), options.identity(), how])
-        self.output = None if output is None else _folder(output)
+        self.out = None if out is None else _folder(out)
         self._saved_at = -math.inf
         self._unsaved: dict[str, Any] | None = None
         if resume:
@@ -96,7 +96,7 @@ class History:
             self._best_score = -math.inf if math.isnan(score) else score
             self.best_epoch = self.first_epoch - 1
             self.best = {name: tensor.detach().clone() for name, tensor in weights().items()}
-        if self.output is not None:
+        if self.out is not None:
             # One assignment of a copy: an interrupt in the next epoch, or right here, leaves a whole one to save.
             self._unsaved = self._checkpoint(copy.deepcopy(state()))
         if time.monotonic() - self._saved_at > SAVE_SECONDS:
@@ -108,7 +108,7 @@ class History:
         try:
             yield
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-            file = shown((self.output or Path()) / CHECKPOINT)
+            file = shown((self.out or Path()) / CHECKPOINT)
             raise GraphFormatError(f"{file}: not a checkpoint of fastpart ({error})") from None
 
     def frame(self) -> pl.DataFrame:
@@ -125,15 +125,15 @@ class History:
         }
 
     def save(self) -> None:
-        """Write the checkpoint, the best weights and the metrics as of the last epoch, each whole or not at all."""
-        if self.output is None or self._unsaved is None:
+        """Write the checkpoint, the best weights and the rows as of the last epoch, each whole or not at all."""
+        if self.out is None or self._unsaved is None:
             return
         content = self._unsaved
-        _write(self.output / CHECKPOINT, {**content, "rows": json.dumps(content["rows"])})
-        _write(self.output / BEST, content["best"])
+        _write(self.out / CHECKPOINT, {**content, "rows": json.dumps(content["rows"])})
+        _write(self.out / BEST, content["best"])
         buffer = io.BytesIO()
         _frame(content["rows"]).write_parquet(buffer)
-        _core.write_file(self.output / METRICS, buffer.getvalue())
+        _core.write_file(self.out / TABLE, buffer.getvalue())
         self._saved_at, self._unsaved = time.monotonic(), None
 
     def reread(self) -> History:
@@ -142,9 +142,9 @@ class History:
         return self
 
     def _resume(self) -> None:
-        if self.output is None:
-            raise ParameterError("resume: there is no output= to resume from")
-        file = self.output / CHECKPOINT
+        if self.out is None:
+            raise ParameterError("resume: there is no out= to resume from")
+        file = self.out / CHECKPOINT
         if not file.exists():
             return
         content = load_weights(file)
@@ -188,9 +188,9 @@ def _write(file: Path, content: dict[str, Any]) -> None:
     _core.write_file(file, buffer.getvalue())
 
 
-def _folder(output: StrPath) -> Path:
-    folder = parameters.path("output", output)
+def _folder(out: StrPath) -> Path:
+    folder = parameters.path("out", out)
     if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"output: {shown(folder)} is not a directory")
+        raise ParameterError(f"out: {shown(folder)} is not a directory")
     folder.mkdir(exist_ok=True)
     return folder

@@ -10,17 +10,17 @@ from .. import parameters
 from .. import partitioners as known_partitioners
 from ..errors import ParameterError
 
-METHODS = {"full": None, "distdgl": "vertex", "sdt": "vertex", "distgnn": "edge", "sancus": "vertex"}
+METHODS = {"full": None, "distdgl": "vertices", "sdt": "vertices", "distgnn": "edges", "sancus": "vertices"}
 """What trains, and over parts of what; the reference knows no parts."""
 
 DEFAULTS = {
-    "vertex": ("spring", "sigma", "grem", "random"),
-    "edge": ("sigma", "hdrf", "dbh", "random"),
+    "vertices": ("spring", "sigma", "grem", "random"),
+    "edges": ("sigma", "hdrf", "dbh", "random"),
 }
 """Partitioners by what the methods train over."""
 
-ITEMS = {"vertex": "vertices", "edge": "edges"}
-"""What there are parts of, by kind."""
+ITEMS = ("vertices", "edges")
+"""What there are parts of."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Partitioned:
     """A partition to make, and the methods that train over it."""
 
     partitioner: str
-    kind: str
+    of: str
     parameters: Mapping[str, Any]
     methods: list[str]
 
@@ -37,11 +37,11 @@ def planned(methods: Sequence[str], partitioners: Sequence[str] | None) -> list[
     """Return what to train over; for the reference alone, it is the first partition that can be made."""
     plan = []
     for name in dict.fromkeys(_names(methods, partitioners)):
-        for kind in ITEMS:
-            given = _parameters_for(name, kind)
-            those = [method for method in methods if METHODS[method] == kind]
-            if given is not None and (partitioners is not None or name in DEFAULTS[kind]):
-                plan.append(Partitioned(name, kind, given, those))
+        for of in ITEMS:
+            given = _parameters_for(name, of)
+            those = [method for method in methods if METHODS[method] == of]
+            if given is not None and (partitioners is not None or name in DEFAULTS[of]):
+                plan.append(Partitioned(name, of, given, those))
     if not plan:
         raise ParameterError("partitioners: none is given")
     if set(methods) <= {"full"}:
@@ -55,14 +55,14 @@ def _names(methods: Sequence[str], partitioners: Sequence[str] | None) -> list[s
     if partitioners is not None:
         known = tuple(known_partitioners.PARTITIONERS)
         return [parameters.choice("partitioners", name, known) for name in partitioners]
-    kinds = {METHODS[method] or "vertex" for method in methods}
-    return [name for kind in ITEMS if kind in kinds for name in DEFAULTS[kind]]
+    wanted = {METHODS[method] or "vertices" for method in methods}
+    return [name for of in ITEMS if of in wanted for name in DEFAULTS[of]]
 
 
-def _parameters_for(name: str, kind: str) -> Mapping[str, Any] | None:
-    """Return the parameters with which a partitioner makes parts of this kind; None if it cannot."""
+def _parameters_for(name: str, of: str) -> Mapping[str, Any] | None:
+    """Return the parameters with which a partitioner makes parts of these items; None if it cannot."""
     variants = ({}, *known_partitioners.VARIANTS.get(name, ()))
-    return next((given for given in variants if known_partitioners.kind_of(name, given) == kind), None)
+    return next((given for given in variants if known_partitioners.items_of(name, given) == of), None)
 
 
 def _refuse_useless(
@@ -71,10 +71,10 @@ def _refuse_useless(
     """Refuse a partitioner that no method makes use of, and a method that no partitioner makes parts for."""
     for name in partitioners or ():
         if name not in {each.partitioner for each in plan}:
-            kind = known_partitioners.kind_of(name, {})
-            fitting = ", ".join(method for method, over in METHODS.items() if over == kind)
+            of = known_partitioners.items_of(name, {})
+            fitting = ", ".join(method for method, over in METHODS.items() if over == of)
             raise ParameterError(
-                f"partitioners: {name} makes parts of {ITEMS[kind]}, over which none of the methods trains; add one "
+                f"partitioners: {name} makes parts of {of}, over which none of the methods trains; add one "
                 f"that does ({fitting})"
             )
     for method in methods:
@@ -84,6 +84,6 @@ def _refuse_useless(
                 name for name in known_partitioners.PARTITIONERS if _parameters_for(name, over) is not None
             )
             raise ParameterError(
-                f"methods: {method} trains over parts of {ITEMS[over]}, which none of the partitioners makes; add "
+                f"methods: {method} trains over parts of {over}, which none of the partitioners makes; add "
                 f"one that does ({fitting})"
             )

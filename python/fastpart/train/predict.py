@@ -16,8 +16,8 @@ def logits(network: nn.Module, local: LocalGraph, layers: int) -> Tensor:
     return network([local.graph] * layers, local.features)
 
 
-def scores(task: Task, said: Tensor, local: LocalGraph, split: str) -> dict[str, float]:
+def scores(task: Task, logits: Tensor, local: LocalGraph, split: str) -> dict[str, float]:
     """Return the accuracy and the micro-F1 over a split, as ``val_accuracy`` and ``val_f1`` of ``val``."""
     ids = local.splits[split]
-    found = score(task.tally(said[ids], local.labels[ids]))
+    found = score(task.tally(logits[ids], local.labels[ids]))
     return {f"{split}_{name}": value for name, value in found.items()}

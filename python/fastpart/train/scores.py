@@ -37,9 +37,9 @@ class Task:
         They are: vertices that are right in every class, vertices, true positives, false positives and negatives.
         """
         if self.multilabel:
-            said, true = logits > 0, labels > 0.5
-            right = (said == true).all(1).sum()
-            counts = [right, right.new_tensor(len(true)), (said & true).sum(), (said != true).sum()]
+            predicted, true = logits > 0, labels > 0.5
+            right = (predicted == true).all(1).sum()
+            counts = [right, right.new_tensor(len(true)), (predicted & true).sum(), (predicted != true).sum()]
         else:
             right = (logits.argmax(1) == labels).sum()
             vertices = right.new_tensor(len(labels))

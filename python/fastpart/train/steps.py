@@ -13,8 +13,8 @@ from .scores import Task
 
 def losses(task: Task, network: nn.Module, local: LocalGraph, batch: Batch) -> Tensor:
     """Return the loss of each target of a batch, weighted as the batch says."""
-    said = network(batch.graphs, batch.features(local))
-    return batch.weighted(task.losses(said[batch.rows], local.labels[batch.targets]))
+    logits = network(batch.graphs, batch.features(local))
+    return batch.weighted(task.losses(logits[batch.rows], local.labels[batch.targets]))
 
 
 def train_epoch(

@@ -59,10 +59,10 @@ class Tether:
         """Take a line, unless whoever calls is none of ours."""
         line.settimeout(_POLL_SECONDS)
         with suppress(OSError, ValueError):
-            said = line.recv(64)
-            machine = int(said.split()[1])
+            answer = line.recv(64)
+            machine = int(answer.split()[1])
             if (
-                said == _HELLO % machine
+                answer == _HELLO % machine
                 and 0 < machine < len(self._addresses)
                 and machine not in self.lines.values()
             ):
@@ -97,10 +97,10 @@ class Tether:
     def read(self, line: socket.socket) -> None:
         """Read what came on a line: either the machine there is done, or it has failed."""
         try:
-            said = line.recv(64)
+            answer = line.recv(64)
         except OSError:
-            said = b""
-        if said != _DONE:
+            answer = b""
+        if answer != _DONE:
             raise TrainingError(
                 f"{self._names([self.lines[line]])} failed or went silent, so the processes here were ended, too; see "
                 "there for the cause"

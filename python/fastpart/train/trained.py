@@ -29,27 +29,27 @@ class Trained:
     ----------
     method : str
         What trained it.
-    metrics : polars.DataFrame
+    history : polars.DataFrame
         One row per epoch: ``epoch``, ``loss`` (mean over the training vertices), ``val_accuracy``, ``val_f1``,
         ``seconds``, and what the method adds.
-    totals : dict
+    summary : dict
         ``epochs``, ``best_epoch``, ``val_accuracy``, ``val_f1``, ``test_accuracy``, ``test_f1`` of the best epoch's
         weights, ``seconds_per_epoch`` and ``worker_bytes`` (medians over the epochs), ``remote_bytes`` (their mean
         over the epochs after the first, which may also send what is sent only once), and what the
         method adds.
     weights : dict of torch.Tensor
         Weights of the best epoch.
-    output : pathlib.Path or None
-        Where checkpoint, weights, metrics and their plot lie.
+    out : pathlib.Path or None
+        Where checkpoint, weights, history and its plot lie.
     """
 
     method: str
     task: Task
     options: Options
-    metrics: pl.DataFrame
-    totals: dict[str, Any]
+    history: pl.DataFrame
+    summary: dict[str, Any]
     weights: dict[str, Tensor]
-    output: Path | None
+    out: Path | None
 
     @property
     def workers(self) -> pl.DataFrame | None:
@@ -59,25 +59,25 @@ class Trained:
         seconds by what they went into, and means of ``sent_bytes`` and ``received_bytes``; ``peak_bytes``, its largest
         resident memory.
         """
-        rows = self.totals.get("per_worker")
+        rows = self.summary.get("per_worker")
         return None if rows is None else pl.DataFrame(rows)
 
     @classmethod
-    def of(cls, method: str, task: Task, history: History, totals: dict[str, Any]) -> Trained:
+    def of(cls, method: str, task: Task, history: History, summary: dict[str, Any]) -> Trained:
         """Return what a history came to; with an output folder, the plot of it goes there."""
-        metrics = history.frame()
+        epochs = history.frame()
         of_all: dict[str, Any] = {
             "method": method,
             "epochs": len(history.rows),
             "best_epoch": history.best_epoch,
-            **totals,
-            "seconds_per_epoch": metrics["seconds"].median(),
-            "remote_bytes": _rounded(_after_first(metrics["remote_bytes"]).mean()),
-            "worker_bytes": _rounded(metrics["worker_bytes"].median()),
+            **summary,
+            "seconds_per_epoch": epochs["seconds"].median(),
+            "remote_bytes": _rounded(_after_first(epochs["remote_bytes"]).mean()),
+            "worker_bytes": _rounded(epochs["worker_bytes"].median()),
         }
-        trained = cls(method, task, history.options, metrics, of_all, history.best, history.output)
-        if history.output is not None:
-            trained.draw(history.output / PLOT)
+        trained = cls(method, task, history.options, epochs, of_all, history.best, history.out)
+        if history.out is not None:
+            trained.draw(history.out / PLOT)
         return trained
 
     def network(self) -> nn.Module:
@@ -89,11 +89,11 @@ class Trained:
     def __str__(self) -> str:
         from ..report.text import table
 
-        known = {name: value for name, value in self.totals.items() if value is not None}
+        known = {name: value for name, value in self.summary.items() if value is not None}
         known.pop("per_worker", None)
         lines = [f"{name:18} {_shown(value)}" for name, value in known.items()]
         workers = [] if self.workers is None else [table(self.workers), ""]
-        return "\n".join([table(self.metrics.tail(_SHOWN)), "", *workers, *lines])
+        return "\n".join([table(self.history.tail(_SHOWN)), "", *workers, *lines])
 
     def draw(self, out: StrPath) -> None:
         """Draw loss and validation scores by epoch into an SVG, PNG or PDF.
@@ -116,13 +116,13 @@ class Trained:
         target = parameters.path("out", out)
         if target.suffix not in (".svg", ".png", ".pdf"):
             raise ParameterError(f"out: unknown suffix {target.suffix!r}; use .svg, .png or .pdf")
-        write_plots(curves_of(self.metrics, self.totals["best_epoch"]), target)
+        write_plots(curves_of(self.history, self.summary["best_epoch"]), target)
 
     def __repr__(self) -> str:
-        totals = self.totals
+        summary = self.summary
         return (
-            f"<Trained by {self.method}: {totals['epochs']} epochs, the best {totals['best_epoch']}, "
-            f"test accuracy {totals['test_accuracy']:.4f}>"
+            f"<Trained by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
+            f"test accuracy {summary['test_accuracy']:.4f}>"
         )
 
 

@@ -391,7 +391,7 @@ describe! {
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
     /// >>> part = fp.grem(two_triangles, k=2, chunk=1.0)
-    /// >>> float(fp.evaluate(two_triangles, part).totals["cut_ratio"][0])
+    /// >>> float(fp.evaluate(two_triangles, part).summary["cut_ratio"][0])
     /// 0.14285714285714285
     Grem => "grem", &[Of::Vertices];
     /// A float, above 0 and at most 1: the share of the records that a chunk has. An int: its number of records. The

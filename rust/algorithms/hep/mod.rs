@@ -203,7 +203,7 @@ describe! {
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
     /// >>> part = fp.hep(two_triangles, k=2)
-    /// >>> fp.evaluate(two_triangles, part).totals["rf"][0]
+    /// >>> fp.evaluate(two_triangles, part).summary["rf"][0]
     /// 1.0
     Hep => "hep", &[Of::Edges];
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.

@@ -192,7 +192,7 @@ fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
                     "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}; open \
                      them as undirected or directed"
                 );
-                return Err(Error::parameter("kind", what));
+                return Err(Error::parameter("directedness", what));
             }
             seen[u as usize] += 1;
         }

@@ -27,7 +27,7 @@ describe! {
     ///
     /// Clusters the vertices by modularity, maps the clusters to parts, preassigns what they agree on, and streams the
     /// rest to the parts of the best scores. Needs the neighbours of all vertices: 8 bytes per edge, in memory, or in a
-    /// temporary file where the budget is too small; kept by ``edges`` for further calls. Beside them, 24 bytes per vertex;
+    /// temporary file where the budget is too small; kept by ``graph`` for further calls. Beside them, 24 bytes per vertex;
     /// with ``objective="multi"`` and k > 128, 8 and one bit per part.
     ///
     /// Warns
@@ -46,7 +46,7 @@ describe! {
     /// The repair moves vertices out of parts above a cap, those first that cut the fewest edges; then it exchanges
     /// vertices for others of lower degree.
     ///
-    /// Edge mode: a record whose ends prefer the same part (that of their cluster) goes there, up to the cap. The others
+    /// With ``of="edges"``, a record whose ends prefer the same part (that of their cluster) goes there, up to the cap. The others
     /// follow in their ``bands``, each to the open part p of the largest
     /// ``g(u) + g(v) + balance_weight * (b_records / 2 + b_replicas / 2)``:
     /// ``g(u) = 2 - d(u) / (d(u) + d(v))`` if u is in p already, else 0; ``b = (max - load) / max``. A part is open below
@@ -68,26 +68,26 @@ describe! {
     /// >>> part.volume_loads, part.volume_cap
     /// (array([9, 9]), 10)
     Sigma => "sigma", &[Of::Vertices, Of::Edges];
-    /// Vertex mode: what a part is chosen for. "cut": few cut edges. "multi": also few replicas of vertices.
+    /// What a part is chosen for. "cut": few cut edges. "multi": also few replicas of vertices.
     objective: only(Of::Vertices, choice(&["multi", "cut"]));
-    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices (default 1.03), in edge mode more than
+    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices (default 1.03), of edges more than
     /// ``ceil(balance * m / k)`` records (default 1.10).
     balance: optional_ratio();
-    /// Vertex mode: a ratio >= 1. The volume of a part is the sum of degree + 1 over its vertices; with V that of all
+    /// A ratio >= 1. The volume of a part is the sum of degree + 1 over its vertices; with V that of all
     /// vertices, no part gets more than ``ceil(volume_balance * V / k)``.
     volume_balance: only(Of::Vertices, ratio(1.10));
-    /// Vertex mode, "multi": weight of the replicas, 0 or more.
+    /// With "multi", weight of the replicas, 0 or more.
     tau: only(Of::Vertices, number(0.5));
-    /// Vertex mode: a part's penalty is its relative load to the power of ``gamma - 1.1``; above 1.1.
+    /// A part's penalty is its relative load to the power of ``gamma - 1.1``; above 1.1.
     gamma: only(Of::Vertices, number(2.5));
-    /// Edge mode: ``lambda`` of the paper, weight of the balance of records and replicas in the score, >= 0.
+    /// ``lambda`` of the paper: weight of the balance of records and replicas in the score, >= 0.
     balance_weight: only(Of::Edges, number(1.0));
-    /// Edge mode: records that no cluster places are streamed in so many bands of ascending lower degree, 1 to 64, each
+    /// Records that no cluster places are streamed in so many bands of ascending lower degree, 1 to 64, each
     /// a pass. 1 is the order of the file, as in the paper; 8 make 2 to 20 % fewer replicas.
     bands: only(Of::Edges, integer(8, 1, 64));
-    /// Vertex mode: repair what the stream leaves above a cap. False is the paper's rule, which can exceed both caps.
+    /// Repair what the stream leaves above a cap. False is the paper's rule, which can exceed both caps.
     strict: only(Of::Vertices, flag(true));
-    /// Vertex mode: vertices decided against one frozen state; 1 is the paper's sequential rule. By default 1 below
+    /// Vertices decided against one frozen state; 1 is the paper's sequential rule. By default 1 below
     /// 2**16 vertices or 2**18 records, else n / 1,024, at most 1,024. The number of threads never changes the result.
     batch: only(Of::Vertices, batch());
     /// For uniformity with the other partitioners; SIGMA has no random choice.

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core
-from ...edges import Edges
 from ...errors import FastpartError
+from ...graph import Graph
 from ...parameters import Progress, RunOptions
 from .limited import PeerError, run_limited
 from .registry import Peer
@@ -40,7 +40,7 @@ class Bench:
         self._stack.close()
 
     def run(
-        self, peer: Peer, label: str, edges: Edges, k: int, given: Mapping[str, Any]
+        self, peer: Peer, label: str, graph: Graph, k: int, given: Mapping[str, Any]
     ) -> tuple[npt.NDArray[np.int64], float, int]:
         """Return part of each vertex, seconds, and peak of memory in bytes.
 
@@ -49,7 +49,7 @@ class Bench:
         """
         if not peer.installed():
             raise PeerError(f"{peer.module} is not installed: pip install 'fastpart[peers]'")
-        folder = self._graph_of(edges)
+        folder = self._graph_of(graph)
         threads = self.options.threads or _core.default_threads()
         task = {"task": peer.name, "k": k, "seed": self.seed, "threads": threads, "given": dict(given)}
         self._child(peer.command, label, task | {"folder": str(folder)})
@@ -68,34 +68,34 @@ class Bench:
             label, [*command, json.dumps(task | {"parent": os.getpid()})], seconds=self.seconds, memory=memory
         )
 
-    def _graph_of(self, edges: Edges) -> Path:
+    def _graph_of(self, graph: Graph) -> Path:
         if self._graph is None:
             try:
-                self._graph = self._write_graph(edges)
+                self._graph = self._write_graph(graph)
             except FastpartError as error:
                 self._graph = error  # and not once more for each peer
         if isinstance(self._graph, FastpartError):
             raise self._graph
         return self._graph
 
-    def _write_graph(self, edges: Edges) -> Path:
+    def _write_graph(self, graph: Graph) -> Path:
         folder = Path(
             self._stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="fastpart-peers-", dir=self.options.tmp_dir)
             )
         )
-        _write_records(edges, folder / "records.u32", self.options.progress)
-        task = {"task": "graph", "n": edges.num_vertices, "folder": str(folder)}
+        _write_records(graph, folder / "records.u32", self.options.progress)
+        task = {"task": "graph", "n": graph.num_vertices, "folder": str(folder)}
         self._child(Peer("graph", "numpy").command, "the graph for peers", task)
         (folder / "records.u32").unlink()
         return folder
 
 
-def _write_records(edges: Edges, file: Path, progress: Progress | None) -> None:
-    total = edges.num_edges
+def _write_records(graph: Graph, file: Path, progress: Progress | None) -> None:
+    total = graph.num_edges
     with file.open("wb") as out:
         for start in range(0, total, BLOCK):
-            out.write(edges._source.block(start, min(start + BLOCK, total)).tobytes())
+            out.write(graph._source.block(start, min(start + BLOCK, total)).tobytes())
             if progress is not None:
                 progress("records", min(start + BLOCK, total), total)
-    edges.check_unchanged()
+    graph.check_unchanged()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ... import partitioners
-from ...edges import open_edges
+from ...graph import open_graph
 from ..config import Options
 from ..data import LocalGraph
 from .batch import Batch, size_of_batches, subgraph
@@ -52,7 +52,7 @@ def _clusters(local: LocalGraph, groups: int, seed: int) -> Tensor:
         count = max(groups, min(CLUSTERS * groups, n // VERTICES))
         edges = torch.stack(local.graph.edges(), 1).numpy()
         threads = torch.get_num_threads()
-        opened = open_edges(edges, num_vertices=n, threads=threads)
+        opened = open_graph(edges, num_vertices=n, threads=threads)
         assignment = partitioners.spring(opened, min(count, n), seed=seed, threads=threads).assignment
         local.remembered[key] = torch.from_numpy(assignment.astype(np.int32))
     return local.remembered[key]

@@ -51,9 +51,9 @@ class Exported:
     identity: dict[str, Any]
 
     @classmethod
-    def of(cls, src: StrPath, folder: Path, run: RunOptions) -> Exported:
+    def of(cls, source: StrPath, folder: Path, run: RunOptions) -> Exported:
         """Export a partition directory into ``folder``; the JSON file of an export is taken as it is."""
-        path = parameters.path("src", src)
+        path = parameters.path("source", source)
         if path.suffix == ".json" and path.is_file():
             return cls._read(path, {})
         dataset = Dataset(path)
@@ -76,7 +76,7 @@ class Exported:
             ) from None
         if vertices[-1][1] < parts:
             raise ParameterError(
-                f"src: {vertices[-1][1]} vertices for {parts} parts; DGL wants no more parts than vertices"
+                f"source: {vertices[-1][1]} vertices for {parts} parts; DGL wants no more parts than vertices"
             )
         empty = [
             i for i, ranges in enumerate(zip(vertices, edges, strict=True)) if any(a == b for a, b in ranges)
@@ -102,7 +102,7 @@ class Exported:
         """Refuse parts that DGL itself cannot share."""
         if self.empty:
             raise ParameterError(
-                f"src: part {self.empty[0]} has no vertices or no edges, and DGL cannot load it on a machine of its "
+                f"source: part {self.empty[0]} has no vertices or no edges, and DGL cannot load it on a machine of its "
                 "own; partition into fewer parts"
             )
 

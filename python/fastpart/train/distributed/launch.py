@@ -20,7 +20,7 @@ from .plan import Plan
 
 
 def distdgl(
-    src: StrPath,
+    source: StrPath,
     *,
     model: ModelSource = "graphsage",
     hidden: int = 64,
@@ -37,7 +37,7 @@ def distdgl(
     trainers_per_part: int = 1,
     samplers: int = 0,
     ip_config: StrPath | None = None,
-    output: StrPath | None = None,
+    out: StrPath | None = None,
     resume: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -50,10 +50,10 @@ def distdgl(
 
     Parameters
     ----------
-    src : path
-        A partition directory of vertices, saved with ``edges=``, ``features=``, ``labels=`` and ``splits=``; or the
+    source : path
+        A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``; or the
         JSON file that :func:`fastpart.export.dgl` made of one.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, output, resume, progress
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, progress
         As in :func:`fastpart.train.full`. Trainers that ask each other for neighbours do so in no fixed order: with
         several parts, two runs with the same seed differ slightly.
     batch_size : int, optional
@@ -67,7 +67,7 @@ def distdgl(
     ip_config : path, optional
         A file with one line ``ADDRESS PORT`` for each part, in their order: the same call is made on each of these
         machines, with the same export of the graph. Machine 0 also listens on the two ports above its own.
-    output : path, optional
+    out : path, optional
         With ``ip_config``, that of machine 0 is the one to resume from.
     threads : int, optional
         For all trainers on this machine together; default: all CPUs.
@@ -75,7 +75,7 @@ def distdgl(
     Returns
     -------
     Trained
-        Its ``metrics`` have for each epoch also ``sampling_seconds``, ``fetching_seconds`` (features and labels),
+        Its ``history`` have for each epoch also ``sampling_seconds``, ``fetching_seconds`` (features and labels),
         ``compute_seconds`` and ``synchronising_seconds`` (waiting for the slowest trainer included), each the mean over
         the trainers, while ``seconds`` is that of the slowest; ``local_bytes`` and ``remote_bytes`` of features that
         batches took from their own and from other parts; and ``remote_seeds``, the share of training vertices that a
@@ -103,7 +103,7 @@ def distdgl(
     --------
     >>> import fastpart as fp
     >>> trained = fp.train.distdgl("parts", epochs=20, batch_size=1000, fanouts=[15, 10])  # doctest: +SKIP
-    >>> trained.metrics["remote_bytes"].mean()  # doctest: +SKIP
+    >>> trained.history["remote_bytes"].mean()  # doctest: +SKIP
     """
     given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
     options = Options.of(given)
@@ -117,14 +117,14 @@ def distdgl(
     samplers = parameters.integer("samplers", samplers, 0, 1 << 10)
     resume = parameters.flag("resume", resume)
     with Supervisor() as group:
-        graph = Exported.of(src, group.folder, run)
+        graph = Exported.of(source, group.folder, run)
         if ip_config is None:
             machines = Machines.local(graph.parts, group)
         else:
             graph.refuse_empty_parts()
             machines = Machines.listed(ip_config, graph.parts, group)
         graph.refuse_small_memory(machines.here)
-        history = History("distdgl", options, output_of(group, output, resume), resume, graph.identity)
+        history = History("distdgl", options, output_of(group, out, resume), resume, graph.identity)
         plan = Plan(graph, machines, trainers_per_part, samplers, run.threads)
         plan.start(group, history, resume)
         return follow(group, history, run.progress)

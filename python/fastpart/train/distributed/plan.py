@@ -82,7 +82,7 @@ class Plan:
         }
 
     def _settings(self, history: History, resume: bool) -> str:
-        assert history.output is not None
+        assert history.out is not None
         return json.dumps(
             {
                 "graph_name": self.graph.name,
@@ -91,7 +91,7 @@ class Plan:
                 "rendezvous": self.machines.rendezvous,
                 "threads": self._threads_each,
                 "trainers": self._trainers,
-                "output": os.path.abspath(history.output),
+                "out": os.path.abspath(history.out),
                 "resume": resume,
             }
         )

@@ -34,7 +34,7 @@ def train(graph: Any, options: Options, settings: dict[str, Any], reports: Repor
     history = None
     if settings["keeps"]:
         resume = settings["resume"] and is_first()
-        history = History("distdgl", options, settings["output"], resume, settings["graph"])
+        history = History("distdgl", options, settings["out"], resume, settings["graph"])
     _repeat(history)
     trainer = Trainer(graph, options, from_first(history and history.state))
     while not from_first(history and history.over):
@@ -42,10 +42,10 @@ def train(graph: Any, options: Options, settings: dict[str, Any], reports: Repor
         if history is not None:
             history.add(row, trainer.network.state_dict, trainer.state)
             reports.send("epoch", history.rows[-1])
-    totals = trainer.final(from_first(history and history.best))
+    summary = trainer.final(from_first(history and history.best))
     if history is not None:
         history.save()
-        reports.send("result", {"task": vars(trainer.task), "totals": totals})
+        reports.send("result", {"task": vars(trainer.task), "summary": summary})
 
 
 def _repeat(history: History | None) -> None:
@@ -210,7 +210,7 @@ def _task(graph: Any) -> Task:
     missing = [name for name in ("feat", "label", "train_mask") if name not in graph.ndata]
     if missing:
         raise ParameterError(
-            f"src: the vertices have no {', no '.join(missing)}; save the partition with features=, labels=, splits="
+            f"source: the vertices have no {', no '.join(missing)}; save the partition with features=, labels=, splits="
         )
     labels, width = graph.ndata["label"], graph.ndata["feat"].shape[1]
     if len(labels.shape) == 2:

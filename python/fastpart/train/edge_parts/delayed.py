@@ -3,8 +3,8 @@
 The vertices are split into r bins. In epoch e those of the bin e mod r take part: leaves post their sums up, roots
 add what their leaves posted r epochs ago to their own current sums, and post that down; leaves replace theirs by what
 the root posted r epochs ago. All other copies, and the bin itself until its first messages have come, make do with the
-sums over their own edges, and take means over these. So an epoch sends 1/r of what ``cd-0`` does, and nobody waits for
-messages of the same epoch. Gradients go the same way, with their own messages.
+sums over their own edges, and take means over these. So an epoch sends 1/r of what a delay of 0 does, and nobody waits
+for messages of the same epoch. Gradients go the same way, with their own messages.
 
 A vertex is in the same bin at all its copies, so that its total is one of all copies. (In the published program bins go
 by the place in the list that a leaf and a root share, and a vertex with several leaves may have them in several bins.)
@@ -112,8 +112,8 @@ class Delayed:
     def largest(self, x: Tensor) -> Tensor:
         """Refuse: sums of attention from different epochs have different scales."""
         raise ParameterError(
-            "mode: attention is relative to the largest score of all neighbours in this epoch, which delayed sums do "
-            "not know; use mode='cd-0' or '0c', or a model without attention"
+            "delay: attention is relative to the largest score of all neighbours in this epoch, which delayed sums do "
+            'not know; use delay=0 or exchange="never", or a model without attention'
         )
 
     def mix(self, x: Tensor, way: str, up: bool, down: bool) -> None:

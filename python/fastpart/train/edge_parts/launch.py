@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -17,11 +19,11 @@ from ..model_source import ModelSource
 from ..scores import Task
 from ..trained import Trained
 from .local import Copies
-from .share import delay_of, share_of
+from .share import checked, share_of
 
 
 def distgnn(
-    src: StrPath,
+    source: StrPath,
     *,
     model: ModelSource = "graphsage",
     hidden: int = 64,
@@ -33,9 +35,10 @@ def distgnn(
     epochs: int = 100,
     patience: int | None = None,
     seed: int | None = 0,
-    mode: str = "cd-0",
+    delay: int = 0,
+    exchange: str = "always",
     aggregation: str = "auto",
-    output: StrPath | None = None,
+    out: StrPath | None = None,
     resume: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -44,24 +47,26 @@ def distgnn(
 
     Every edge is in one process. A vertex with edges in several has a copy in each; one copy is its root, the others
     are leaves. In each layer the leaves send the sums over their edges to the root, which adds them up and sends the
-    totals back. Gradients go the same way, so with ``mode="cd-0"`` loss and gradients are those of the whole graph in
+    totals back. Gradients go the same way, so with ``delay=0`` loss and gradients are those of the whole graph in
     one process, dropout included (but that of attention), up to rounding.
 
     Parameters
     ----------
-    src : path
-        A partition directory of edges, saved with ``edges=``, ``features=``, ``labels=`` and ``splits=``.
+    source : path
+        A partition directory of edges, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed
-        As in :func:`fastpart.train.full`. Every epoch is one step. Models with attention ask for more messages, and for
-        ``mode`` ``"cd-0"`` or ``"0c"``; ``clustergcn`` and ``graphsaint`` learn from samples, and are refused.
-    mode : str
-        ``"cd-0"``: every layer waits for the totals. ``"cd-R"``, as in ``"cd-5"``: an R-th of the vertices takes part
-        in each epoch, and messages have R epochs to arrive; the others make do with the edges in their process.
-        ``"0c"``: no messages in training. Sums over the features are made only once, and are exact with ``"cd-R"``.
+        As in :func:`fastpart.train.full`. Every epoch is one step. Models with attention send more messages and need
+        ``delay=0`` or ``exchange="never"``. ``clustergcn`` and ``graphsaint`` learn from samples and are refused.
+    delay : int
+        0: every layer waits for the totals (cd-0 in the paper). r > 0, at most 1,000: one r-th of the vertices takes
+        part in each epoch, and messages have r epochs to arrive (cd-r). The other vertices use the edges in their
+        process. Sums over the features are made once and are always exact.
+    exchange : {"always", "never"}
+        ``"never"``: no messages in training (0c in the paper).
     aggregation : {"auto", "dgl", "torch"}
         Who sums over the edges of a process. ``"auto"``: DGL if it is installed, which is faster on CPUs, else torch.
-    output, resume
-        As in :func:`fastpart.train.full`. With ``"cd-R"``, messages under way are no part of the checkpoint: after a
+    out, resume
+        As in :func:`fastpart.train.full`. With a delay, messages under way are no part of the checkpoint: after a
         resume it begins without, as in the first epoch.
     threads : int, optional
         Of all processes together; default: all CPUs.
@@ -71,12 +76,12 @@ def distgnn(
     Returns
     -------
     Trained
-        ``metrics`` has for each epoch ``seconds`` of the slowest worker and, in the mean over the workers,
+        ``history`` has for each epoch ``seconds`` of the slowest worker and, in the mean over the workers,
         ``aggregation_seconds`` (sums over edges), ``exchange_seconds`` (messages about vertices, with waiting),
         ``synchronising_seconds`` (gradients of weights, with waiting) and ``dense_seconds`` (all else);
         ``remote_bytes`` that all workers sent to each other in the step, without the gradients of the weights, and
         ``evaluation_bytes`` for the scores; and ``worker_bytes``, the largest anonymous memory of a worker. The first
-        epoch includes the sums over the features. ``totals`` adds ``replication_factor``, ``peak_bytes`` (largest
+        epoch includes the sums over the features. ``summary`` adds ``replication_factor``, ``peak_bytes`` (largest
         resident memory of a worker), and ``per_worker``, a row for each, which :attr:`Trained.workers` has as a table.
 
     Raises
@@ -90,12 +95,12 @@ def distgnn(
     -----
     A worker holds the features of its copies and their sums, and the activations of all layers: about as much as
     :func:`fastpart.train.full` would, times the replication factor, divided by the number of parts. Messages take
-    16 MB for each peer at a time, but with ``"cd-R"`` the messages under way stay in memory.
+    16 MB for each peer at a time, but with a delay the messages under way stay in memory.
 
     Scores are exact: one pass over the whole graph after each epoch.
 
     Under ``torchrun`` the calling process is the worker of the part of its rank, also on several machines that see the
-    same ``src`` and ``output``: ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train distgnn parts/ -o
+    same ``source`` and ``out``: ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train distgnn parts/ -o
     run/`` on each of them. That traffic is neither encrypted nor authenticated: it belongs on a private network.
 
     References
@@ -111,30 +116,33 @@ def distgnn(
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
     >>> fp.hdrf(ring, k=2).save(
-    ...     folder, edges=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
-    >>> fp.train.distgnn(folder, epochs=20).totals["test_accuracy"]
+    >>> fp.train.distgnn(folder, epochs=20).summary["test_accuracy"]
     1.0
     """
     given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
     options = Options.of({**given, "batch_size": None, "fanouts": None})
     run = parameters.run_options(threads=threads, progress=progress)
-    delay_of(mode)
-    how = {"mode": mode, "aggregation": parameters.choice("aggregation", aggregation, AGGREGATIONS)}
+    how = {
+        **checked(delay, exchange),
+        "aggregation": parameters.choice("aggregation", aggregation, AGGREGATIONS),
+    }
     resume = parameters.flag("resume", resume)
     kernel(aggregation, torch.device("cpu"))  # says what is not installed
-    dataset = EdgeDataset(src)
-    _try(dataset.task, options, mode)
-    measured = dataset.manifest.get("metrics", {})
-    totals = {
-        "mode": mode,
+    dataset = EdgeDataset(source)
+    _try(dataset.task, options, how)
+    measured = dataset.manifest.get("summary", {})
+    summary = {
+        "delay": how["delay"],
+        "exchange": how["exchange"],
         "parts": dataset.partition.k,
         "replication_factor": measured.get("rf"),
     }
-    return train("distgnn", dataset, options, how, output, resume, run, totals)
+    return train("distgnn", dataset, options, how, out, resume, run, summary)
 
 
-def _try(task: Task, options: Options, mode: str) -> None:
+def _try(task: Task, options: Options, how: dict[str, Any]) -> None:
     """Try the model on two vertices and the edges between them."""
     none = torch.empty(0, dtype=torch.int64)
     shape = (2, task.classes) if task.multilabel else (2,)
@@ -150,6 +158,6 @@ def _try(task: Task, options: Options, mode: str) -> None:
         up={},
         down={},
     )
-    share = share_of(two, task, 1, options, {"mode": mode}, Tools.alone())
+    share = share_of(two, task, 1, options, how, Tools.alone())
     share.begin(0)
     try_model(task, options, share.layers)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...parts import EdgePart, Ids, LocalIds
+from ...parts import EdgePartData, Ids, LocalIds
 from ..edge_data import EdgeDataset
 
 
@@ -65,7 +65,7 @@ class Copies:
 
 def load(dataset: EdgeDataset, index: int) -> Copies:
     """Return a part of the dataset."""
-    part: EdgePart = dataset.partition.parts[index]
+    part: EdgePartData = dataset.partition.parts[index]
     k = dataset.partition.k
     is_root = np.asarray(part.root) == index
     order = np.argsort(~is_root, kind="stable")
@@ -95,7 +95,7 @@ def _of_peers(k: int, new: LocalIds, ids_of: Callable[[int], LocalIds]) -> dict[
     return {peer: ids for peer, ids in lists.items() if len(ids)}
 
 
-def _reordered(part: EdgePart, order: Ids, new: LocalIds) -> tuple[Ids, LocalIds]:
+def _reordered(part: EdgePartData, order: Ids, new: LocalIds) -> tuple[Ids, LocalIds]:
     """Return the rows in the new order, with the new ids."""
     counts = np.diff(part.indptr)[order]
     indptr = np.concatenate(([0], np.cumsum(counts)))

@@ -1,13 +1,13 @@
-"""What a worker over a part of the edges holds, by the mode of the exchange."""
+"""What a worker over a part of the edges holds, by the delay of the exchange."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from ... import parameters
 from ...errors import ParameterError
 from ..config import Options
 from ..edge_data import EdgeDataset
@@ -20,25 +20,21 @@ from .graph import EdgeLayer, Edges
 from .local import Copies, load
 
 MAX_DELAY = 1000
+EXCHANGES = ("always", "never")
 
 
-def delay_of(mode: object) -> int | None:
-    """Return r of ``"cd-r"``; None of ``"0c"``.
+def checked(delay: int, exchange: str) -> dict[str, Any]:
+    """Return the two parameters that say when copies exchange their sums.
 
     Raises
     ------
     ParameterError
-        Another mode.
+        A value that cannot be, or a delay of messages that are never sent.
     """
-    if mode == "0c":
-        return None
-    found = re.fullmatch(r"cd-(\d{1,4})", mode) if isinstance(mode, str) else None
-    if found is None or int(found[1]) > MAX_DELAY:
-        raise ParameterError(
-            f"mode: unknown value {mode!r}; valid are 'cd-0' (exact), 'cd-R' with a delay of R epochs (1 to "
-            f"{MAX_DELAY}), and '0c' (no communication)"
-        )
-    return int(found[1])
+    delay = parameters.integer("delay", delay, 0, MAX_DELAY)
+    if parameters.choice("exchange", exchange, EXCHANGES) == "never" and delay:
+        raise ParameterError(f'delay: {delay}, but exchange="never" sends no messages; leave one of them out')
+    return {"delay": delay, "exchange": exchange}
 
 
 @dataclass
@@ -64,7 +60,7 @@ class EdgeShare(Share):
 
 
 def share(dataset: EdgeDataset, options: Options, how: dict[str, Any], tools: Tools) -> EdgeShare:
-    """Return the share of this process; ``how`` has the mode."""
+    """Return the share of this process; ``how`` has the delay."""
     copies = load(dataset, tools.wire.rank).to(tools.device)
     return share_of(copies, dataset.task, dataset.num_train, options, how, tools)
 
@@ -73,7 +69,7 @@ def share_of(
     copies: Copies, task: Task, num_train: int, options: Options, how: dict[str, Any], tools: Tools
 ) -> EdgeShare:
     """Return the share that some copies of vertices make."""
-    delay, layers = delay_of(how["mode"]), options.layers
+    delay, layers = None if how["exchange"] == "never" else how["delay"], options.layers
     edges, random = Edges(copies, tools.make), torch.Generator(tools.device)
     at_once = Exact(copies, tools.wire, tools.clock)
 

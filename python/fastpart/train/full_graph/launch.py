@@ -23,22 +23,22 @@ def train(
     dataset: AnyDataset[Any],
     options: Options,
     how: Mapping[str, Any],
-    output: StrPath | None,
+    out: StrPath | None,
     resume: bool,
     run: RunOptions,
-    totals: Mapping[str, Any],
+    summary: Mapping[str, Any],
 ) -> Trained:
-    """Train by a method with as many workers as parts; ``how`` is what it was told, and ``totals`` are added."""
+    """Train by a method with as many workers as parts; ``how`` is what it was told, and ``summary`` are added."""
     new = partial(Job, method=method, options=options, how=dict(how), resume=resume)
     k = dataset.partition.k
     if under_torchrun():
-        kept = shared_output(output)
+        kept = shared_output(out)
         if world_size() != k:
             raise ParameterError(
-                f"src: {k} parts for {world_size()} processes; start one for each part, with --nnodes times "
+                f"source: {k} parts for {world_size()} processes; start one for each part, with --nnodes times "
                 "--nproc-per-node of torchrun"
             )
         with torchrun_group(method):
-            return joined(new, dataset, kept, run, totals)
+            return joined(new, dataset, kept, run, summary)
     with Supervisor() as group:
-        return supervised(group, new, dataset, output_of(group, output, resume), k, run, totals)
+        return supervised(group, new, dataset, output_of(group, out, resume), k, run, summary)

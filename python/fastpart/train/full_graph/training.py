@@ -103,9 +103,9 @@ class FullBatch(ABC):
         share = self._share
         self.network.train()
         self._adam.zero_grad()
-        said = self.network(share.layers, share.features)
+        logits = self.network(share.layers, share.features)
         ids = share.splits["train"]
-        loss = share.task.losses(said[ids], share.labels[ids]).sum() / share.num_train
+        loss = share.task.losses(logits[ids], share.labels[ids]).sum() / share.num_train
         self._memory = max(self._memory, anonymous_bytes())
         loss.backward()
         with self._clock.timed(SYNCHRONISING):
@@ -149,8 +149,8 @@ class FullBatch(ABC):
         share = self._share
         self._wire.sent = 0
         self.network.eval()
-        said = self.network(share.exact, share.features)
-        tallies = [share.task.tally(said[ids], share.labels[ids]) for ids in map(share.splits.get, splits)]
+        logits = self.network(share.exact, share.features)
+        tallies = [share.task.tally(logits[ids], share.labels[ids]) for ids in map(share.splits.get, splits)]
         sent = torch.tensor([self._wire.sent], dtype=torch.float64, device=self._device)
         found = self._wire.total(torch.cat([*tallies, sent])).cpu()
         scores = {

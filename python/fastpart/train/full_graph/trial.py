@@ -30,13 +30,13 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
         )
     expected = (layers[-1].num_targets, task.classes)
     with torch.random.fork_rng(devices=[]):
-        network = _made(task, options)
+        network = _built(task, options)
         if not any(weight.requires_grad for weight in network.parameters()):
             raise ParameterError(f"model: {options.model!r} has no weights to train")
         try:
-            said = network(layers, torch.ones(len(layers[0].source_degree), task.features))
-            if isinstance(said, Tensor) and said.shape == expected:
-                said.sum().backward()
+            logits = network(layers, torch.ones(len(layers[0].source_degree), task.features))
+            if isinstance(logits, Tensor) and logits.shape == expected:
+                logits.sum().backward()
         except (FastpartError, MemoryError):
             raise
         except Exception as error:  # whatever a model of the user's raises
@@ -44,16 +44,18 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
                 f"model: {options.model!r} cannot be trained over divided neighbourhoods: {describe(error)}; its "
                 "layers may call what fastpart.train.neighbourhood.Neighbourhood has, and nothing of DGL's"
             ) from None
-    if not isinstance(said, Tensor) or said.shape != expected:
+    if not isinstance(logits, Tensor) or logits.shape != expected:
         what = (
-            f"rows of shape {tuple(said.shape)}" if isinstance(said, Tensor) else f"a {type(said).__name__}"
+            f"rows of shape {tuple(logits.shape)}"
+            if isinstance(logits, Tensor)
+            else f"a {type(logits).__name__}"
         )
         raise ParameterError(
             f"model: {options.model!r} returned {what}; expected a tensor of shape {expected}, one row for each vertex"
         )
 
 
-def _made(task: Task, options: Options) -> nn.Module:
+def _built(task: Task, options: Options) -> nn.Module:
     try:
         return build(task, options)
     except (FastpartError, MemoryError):

@@ -51,11 +51,11 @@ def world_size() -> int:
     return int(os.environ["WORLD_SIZE"])
 
 
-def shared_output(output: StrPath | None, workers: int | None = None) -> Path:
-    """Return ``output`` under torchrun, which leaves nothing else to say of the workers."""
-    if workers is not None or output is None:
+def shared_output(out: StrPath | None, workers: int | None = None) -> Path:
+    """Return ``out`` under torchrun, which leaves nothing else to say of the workers."""
+    if workers is not None or out is None:
         raise ParameterError(
-            "under torchrun, --nproc-per-node and --nnodes say how many workers there are, and output= is needed: "
+            "under torchrun, --nproc-per-node and --nnodes say how many workers there are, and out= is needed: "
             "a folder that all of them see"
         )
-    return parameters.path("output", output)
+    return parameters.path("out", out)

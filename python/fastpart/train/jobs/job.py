@@ -27,21 +27,21 @@ class Job:
     ----------
     method : str
         A name in ``METHODS``.
-    src, output, scratch : str
+    source, out, scratch : str
         The partition directory; the folder of the history; a folder for temporary files that all workers share.
     options : Options
         Of the model and its training.
     how : dict
         What the user said of the method itself; with ``average_every``, the epochs of a round.
     resume : bool
-        Whether to go on from the checkpoint in ``output``.
+        Whether to go on from the checkpoint in ``out``.
     threads : int
         Of each worker.
     """
 
     method: str
-    src: str
-    output: str
+    source: str
+    out: str
     scratch: str
     options: Options
     how: dict[str, Any]
@@ -60,12 +60,12 @@ class Job:
 
     def history(self, dataset: Graph, resume: bool) -> History:
         """Return the history in the output folder."""
-        return History(self.method, self.options, self.output, resume, dataset.manifest, self.how)
+        return History(self.method, self.options, self.out, resume, dataset.manifest, self.how)
 
     def work(self, told: Callable[[dict[str, Any]], object]) -> tuple[Task, dict[str, Any]]:
         """Train in a process group; rank 0 keeps the history, and tells of each row. Return task and totals."""
         kind = METHODS[self.method].worker()
-        dataset = kind.open(self.src)
+        dataset = kind.open(self.source)
         history = self.history(dataset, self.resume) if is_first() else None
         state = from_first(history and history.state)
         worker = kind(dataset, self.options, self.how, Path(self.scratch), state)
@@ -77,13 +77,13 @@ class Job:
             if history is not None:
                 history.add(row, lambda: _on_cpu(worker.network), worker.state, epochs)
                 told(history.rows[-1])
-        totals = worker.final(from_first(history and history.best))
+        summary = worker.final(from_first(history and history.best))
         if history is not None:
             history.save()
         dist.barrier()
         if hasattr(worker, "close"):
             worker.close()
-        return dataset.task, totals
+        return dataset.task, summary
 
 
 def _on_cpu(network: nn.Module) -> dict[str, Tensor]:

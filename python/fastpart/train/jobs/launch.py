@@ -23,23 +23,23 @@ from .worker import Graph
 class NewJob(Protocol):
     """Makes the job, once it is known where and by how many: a :class:`functools.partial` of :class:`.job.Job`."""
 
-    def __call__(self, *, src: str, output: str, scratch: str, threads: int) -> Job: ...  # noqa: D102
+    def __call__(self, *, source: str, out: str, scratch: str, threads: int) -> Job: ...  # noqa: D102
 
 
 def supervised(
     group: Supervisor,
     new: NewJob,
     dataset: Graph,
-    output: Path,
+    out: Path,
     workers: int,
     run: RunOptions,
-    totals: Mapping[str, Any],
+    summary: Mapping[str, Any],
 ) -> Trained:
-    """Start all workers on this machine, and return what they came to; ``totals`` are added."""
+    """Start all workers on this machine, and return what they came to; ``summary`` are added."""
     each = max(1, (run.threads or _core.default_threads()) // workers)
     job = new(
-        src=os.path.abspath(dataset.path),
-        output=os.path.abspath(output),
+        source=os.path.abspath(dataset.path),
+        out=os.path.abspath(out),
         scratch=str(group.folder),
         threads=each,
     )
@@ -56,13 +56,13 @@ def supervised(
     for rank in range(workers):
         ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
         group.start(f"worker {rank}", "fastpart.train.jobs.process", str(file), environment=common | ranks)
-    return follow(group, history, run.progress, totals)
+    return follow(group, history, run.progress, summary)
 
 
-def joined(new: NewJob, dataset: Graph, output: Path, run: RunOptions, totals: Mapping[str, Any]) -> Trained:
-    """Be one of the workers, in a group that is there, and return what all came to; ``totals`` are added."""
-    folder = os.path.abspath(output)
-    job = new(src=os.path.abspath(dataset.path), output=folder, scratch=folder, threads=run.threads or 1)
+def joined(new: NewJob, dataset: Graph, out: Path, run: RunOptions, summary: Mapping[str, Any]) -> Trained:
+    """Be one of the workers, in a group that is there, and return what all came to; ``summary`` are added."""
+    folder = os.path.abspath(out)
+    job = new(source=os.path.abspath(dataset.path), out=folder, scratch=folder, threads=run.threads or 1)
 
     def told(row: dict[str, Any]) -> None:
         if run.progress is not None:
@@ -74,4 +74,4 @@ def joined(new: NewJob, dataset: Graph, output: Path, run: RunOptions, totals: M
     with torch_settings(run.threads, job.options.seed):
         task, found = job.work(told)
     history = job.history(dataset, resume=True)
-    return Trained.of(job.method, task, history, {**found, **totals})
+    return Trained.of(job.method, task, history, {**found, **summary})

@@ -33,9 +33,9 @@ def main(reports: Reports) -> None:
     rendezvous = f"file://{file.parent}/rendezvous"
     join_group(job.method, init_method=rendezvous, rank=rank, world_size=world, timeout=_PATIENCE)
     reports.ready()
-    task, totals = job.work(lambda row: reports.send("epoch", row))
+    task, summary = job.work(lambda row: reports.send("epoch", row))
     if rank == 0:
-        reports.send("result", {"task": vars(task), "totals": totals})
+        reports.send("result", {"task": vars(task), "summary": summary})
     reports.done()
 
 

@@ -54,11 +54,11 @@ class Worker(Protocol):
         """Begin, or go on from what :meth:`state` of rank 0 returned; ``state`` is empty in the beginning."""
 
     @staticmethod
-    def open(src: StrPath) -> Graph:
+    def open(source: StrPath) -> Graph:
         """Return the dataset of a partition directory."""
 
     def round(self, epochs: int) -> dict[str, Any]:
-        """Train so many epochs, and return the row of the metrics, which is rank 0's.
+        """Train so many epochs, and return the row of the history, which is rank 0's.
 
         It has at least ``loss``, ``seconds``, ``remote_bytes`` and ``worker_bytes``, and scores, if there are any.
         """

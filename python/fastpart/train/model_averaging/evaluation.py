@@ -57,13 +57,13 @@ class Evaluation:
             here = None if last else self._map(index, width)
             for local in self._parts:
                 x = local.features if below is None else torch.from_numpy(below[local.vertices])
-                said = network.layer(index, local.block(), x)
+                rows = network.layer(index, local.block(), x)
                 if here is not None:
-                    here[local.vertices[: local.num_inner]] = said.numpy()
+                    here[local.vertices[: local.num_inner]] = rows.numpy()
                     continue
                 for tally, split in zip(tallies, splits, strict=True):
                     ids = local.splits[split]
-                    tally += task.tally(said[ids], local.labels[ids])
+                    tally += task.tally(rows[ids], local.labels[ids])
             dist.barrier()
             if here is not None:
                 files.append(self._file(index))
@@ -91,10 +91,10 @@ class Evaluation:
         tallies = torch.zeros(len(splits), 4, dtype=torch.float64)
         if dist.get_rank() == 0:
             self._whole = self._whole or self._dataset.whole()
-            said = predict.logits(network, self._whole, self._layers)
+            logits = predict.logits(network, self._whole, self._layers)
             for tally, split in zip(tallies, splits, strict=True):
                 ids = self._whole.splits[split]
-                tally += self._dataset.task.tally(said[ids], self._whole.labels[ids])
+                tally += self._dataset.task.tally(logits[ids], self._whole.labels[ids])
         return tallies
 
 

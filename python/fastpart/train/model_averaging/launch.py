@@ -29,7 +29,7 @@ AVERAGES = ("weights", "gradients")
 
 
 def sdt(
-    src: StrPath,
+    source: StrPath,
     *,
     model: ModelSource = "graphsage",
     hidden: int = 64,
@@ -49,7 +49,7 @@ def sdt(
     average_moments: bool = True,
     parts: int | str | None = None,
     memory_per_worker: int | str | None = None,
-    output: StrPath | None = None,
+    out: StrPath | None = None,
     resume: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -61,8 +61,8 @@ def sdt(
 
     Parameters
     ----------
-    src : path
-        A partition directory of vertices, saved with ``edges=``, ``features=``, ``labels=`` and ``splits=``. Features
+    source : path
+        A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``. Features
         of the halo are read from the other parts unless it was saved with ``halo_features=True``.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, batch_size, fanouts, patience, seed
         As in :func:`fastpart.train.full`; ``batch_size`` counts within each part.
@@ -76,11 +76,11 @@ def sdt(
     average_moments : bool
         Average Adam's moments with the weights. Without it parts with different labels cost accuracy.
     parts : int or "auto", optional
-        Partition anew into so many parts, in the way ``src`` was made. ``"auto"``: as many as ``memory_per_worker``
-        asks for; see :attr:`Trained.totals` ``["sizing"]`` for the numbers. Default: the parts of ``src``.
+        Partition anew into so many parts, in the way ``source`` was made. ``"auto"``: as many as ``memory_per_worker``
+        asks for; see :attr:`Trained.summary` ``["sizing"]`` for the numbers. Default: the parts of ``source``.
     memory_per_worker : int or str, optional
         What a worker may take, in bytes or as "4G". Two thirds of it are left to the computation.
-    output, resume
+    out, resume
         As in :func:`fastpart.train.full`. New parts are kept there, too.
     threads : int, optional
         Of all workers together; default: all CPUs.
@@ -90,9 +90,9 @@ def sdt(
     Returns
     -------
     Trained
-        ``metrics`` has one row per round, with ``loss`` (of its last epoch), ``seconds`` per epoch and of these, in the
+        ``history`` has one row per round, with ``loss`` (of its last epoch), ``seconds`` per epoch and of these, in the
         mean over the workers, ``compute_seconds``, ``averaging_seconds`` and ``loading_seconds``; ``remote_bytes`` sent
-        per epoch by all workers, and ``worker_bytes``, the largest anonymous memory of a worker. ``totals`` adds
+        per epoch by all workers, and ``worker_bytes``, the largest anonymous memory of a worker. ``summary`` adds
         ``parts``, ``workers``, ``halo_rf``, ``label_skew`` and ``sizing``.
 
     Raises
@@ -106,9 +106,9 @@ def sdt(
 
     Notes
     -----
-    Under ``torchrun`` the calling process is one of the workers, also on several machines that see the same ``src`` and
-    ``output``: ``torchrun --nnodes 2 --rdzv-endpoint HOST:29500 -m fastpart train sdt parts/ -o run/`` on each of them.
-    That traffic is neither encrypted nor authenticated: it belongs on a private network.
+    Under ``torchrun`` the calling process is one of the workers, also on several machines that see the same ``source``
+    and ``out``: ``torchrun --nnodes 2 --rdzv-endpoint HOST:29500 -m fastpart train sdt parts/ -o run/`` on each of
+    them. That traffic is neither encrypted nor authenticated: it belongs on a private network.
 
     Averages are weighted by training vertices; parts without any are skipped, and halo vertices are never targets.
     Scores are exact, with all neighbours: layer by layer over the parts.
@@ -126,9 +126,9 @@ def sdt(
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
     >>> fp.VertexPartition(labels, k=2).save(
-    ...     folder, edges=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
-    >>> fp.train.sdt(folder, epochs=20, workers=1).totals["test_accuracy"]
+    >>> fp.train.sdt(folder, epochs=20, workers=1).summary["test_accuracy"]
     1.0
     """
     given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
@@ -142,13 +142,13 @@ def sdt(
     resume = parameters.flag("resume", resume)
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
     wanted = _Parts(parts, parameters.memory_size(memory_per_worker))
-    dataset = Dataset(src)
+    dataset = Dataset(source)
     new = partial(Job, "sdt", options=options, how=how, resume=resume)
     if under_torchrun():
-        return _joined(dataset, wanted, new, shared_output(output, asked), run)
+        return _joined(dataset, wanted, new, shared_output(out, asked), run)
     most = asked or run.threads or _core.default_threads()
     with Supervisor() as group:
-        return _supervised(group, dataset, wanted, new, output_of(group, output, resume), most, run)
+        return _supervised(group, dataset, wanted, new, output_of(group, out, resume), most, run)
 
 
 @dataclass(frozen=True)
@@ -171,9 +171,9 @@ class _Parts:
         number = dataset.partition.k if number is None else parameters.parts(number)
         return Sizes.given(dataset, number, self.budget)
 
-    def made(self, dataset: Dataset, sizes: Sizes, output: Path, run: RunOptions) -> Dataset:
+    def made(self, dataset: Dataset, sizes: Sizes, out: Path, run: RunOptions) -> Dataset:
         """Return the dataset in so many parts."""
-        return dataset if sizes.parts == dataset.partition.k else regrouped(dataset, sizes.parts, output, run)
+        return dataset if sizes.parts == dataset.partition.k else regrouped(dataset, sizes.parts, out, run)
 
 
 def _supervised(
@@ -181,31 +181,29 @@ def _supervised(
     dataset: Dataset,
     wanted: _Parts,
     new: NewJob,
-    output: Path,
+    out: Path,
     workers: int,
     run: RunOptions,
 ) -> Trained:
     """Start all workers on this machine, at most one per part."""
     sizes = wanted.of(dataset, workers)
-    dataset = wanted.made(dataset, sizes, output, run)
+    dataset = wanted.made(dataset, sizes, out, run)
     workers = min(workers, dataset.partition.k)
-    return supervised(group, new, dataset, output, workers, run, _facts(dataset, sizes, workers))
+    return supervised(group, new, dataset, out, workers, run, _facts(dataset, sizes, workers))
 
 
-def _joined(dataset: Dataset, wanted: _Parts, new: NewJob, output: Path, run: RunOptions) -> Trained:
+def _joined(dataset: Dataset, wanted: _Parts, new: NewJob, out: Path, run: RunOptions) -> Trained:
     """Be one of the workers that torchrun started; the first of them makes the parts."""
     with torchrun_group("sdt"):
         workers = world_size()
         sizes = from_first(wanted.of(dataset, workers) if is_first() else None)
-        made = from_first(
-            os.path.abspath(wanted.made(dataset, sizes, output, run).path) if is_first() else None
-        )
+        made = from_first(os.path.abspath(wanted.made(dataset, sizes, out, run).path) if is_first() else None)
         dataset = Dataset(made)
-        return joined(new, dataset, output, run, _facts(dataset, sizes, workers))
+        return joined(new, dataset, out, run, _facts(dataset, sizes, workers))
 
 
 def _facts(dataset: Dataset, sizes: Sizes, workers: int) -> dict[str, Any]:
-    measured = dataset.manifest.get("metrics", {})
+    measured = dataset.manifest.get("summary", {})
     return {
         "parts": dataset.partition.k,
         "halo_rf": measured.get("halo_rf"),

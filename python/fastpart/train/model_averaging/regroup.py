@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ... import partitioners
-from ...edges import Edges, open_edges
 from ...errors import CapacityWarning
+from ...graph import Graph, open_graph
 from ...parameters import RunOptions
 from ...partition import VertexPartition
 from ...store import save
@@ -32,14 +32,16 @@ NOT_AGAIN = frozenset(
 
 
 @contextmanager
-def edges_of(dataset: Dataset) -> Iterator[Edges]:
+def graph_of(dataset: Dataset) -> Iterator[Graph]:
     """Give the records of the graph, from the in-edges of all parts, in a temporary file."""
     manifest = dataset.manifest
     n, m = len(dataset.partition), manifest["m"]
     with tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
         file = Path(folder) / "edges.npy"
         if not m:
-            yield open_edges(np.empty((0, 2), np.uint32), num_vertices=n, kind=manifest["edges"])
+            yield open_graph(
+                np.empty((0, 2), np.uint32), num_vertices=n, directedness=manifest["directedness"]
+            )
             return
         records = np.lib.format.open_memmap(file, "w+", np.dtype(np.uint32), (m, 2))
         for part in dataset.partition.parts:
@@ -51,10 +53,10 @@ def edges_of(dataset: Dataset) -> Iterator[Edges]:
             records[ids[first], 1] = part.vertices[rows[first]]
         records.flush()
         del records
-        yield open_edges(file, num_vertices=n, kind=manifest["edges"], layout="rows")
+        yield open_graph(file, num_vertices=n, directedness=manifest["directedness"], layout="rows")
 
 
-def partitioned(dataset: Dataset, edges: Edges, k: int) -> VertexPartition:
+def partitioned(dataset: Dataset, graph: Graph, k: int) -> VertexPartition:
     """Partition into k parts in the way the dataset was made."""
     name = dataset.partition.algorithm
     known = name in partitioners.PARTITIONERS
@@ -63,26 +65,26 @@ def partitioned(dataset: Dataset, edges: Edges, k: int) -> VertexPartition:
     taken = set(inspect.signature(function).parameters) - NOT_AGAIN
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
-        made = function(edges, k=k, **{key: value for key, value in given.items() if key in taken})
+        made = function(graph, k=k, **{key: value for key, value in given.items() if key in taken})
     assert isinstance(made, VertexPartition)
     return made
 
 
-def regrouped(dataset: Dataset, k: int, output: Path, run: RunOptions) -> Dataset:
+def regrouped(dataset: Dataset, k: int, out: Path, run: RunOptions) -> Dataset:
     """Return the same graph in k parts, in ``OUTPUT/parts-K``; made unless it is there."""
-    output.mkdir(exist_ok=True)
-    target = output / f"parts-{k}"
+    out.mkdir(exist_ok=True)
+    target = out / f"parts-{k}"
     if target.exists():
         found = Dataset(target)
         if found.manifest.get("checksum") == dataset.manifest.get("checksum"):
             return found
         shutil.rmtree(target)
-    with edges_of(dataset) as edges, tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
+    with graph_of(dataset) as graph, tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
         rows = _rows(dataset, Path(folder))
         save(
-            partitioned(dataset, edges, k),
+            partitioned(dataset, graph, k),
             target,
-            edges=edges,
+            graph=graph,
             halo_hops=dataset.manifest["halo_hops"],
             **rows,
         )

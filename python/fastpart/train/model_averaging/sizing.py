@@ -15,7 +15,7 @@ from ...errors import MemoryBudgetError
 from ...metrics import evaluate
 from ...partition import VertexPartition
 from ..data import Dataset
-from .regroup import edges_of, partitioned
+from .regroup import graph_of, partitioned
 
 COMPUTING = 2 / 3
 """T, as a share of M."""
@@ -120,8 +120,8 @@ def _bytes_of_parts(dataset: Dataset) -> list[int]:
 
 def _bytes_of_new(dataset: Dataset, k: int) -> list[int]:
     """Return the sizes that the parts of a new partition would have, with one hop."""
-    with edges_of(dataset) as edges:
-        found: VertexPartition = partitioned(dataset, edges, k)
-        parts = evaluate(edges, found).parts
+    with graph_of(dataset) as graph:
+        found: VertexPartition = partitioned(dataset, graph, k)
+        parts = evaluate(graph, found).parts
     columns = zip(parts["vertices"] + parts["halo"], parts["volume"], strict=True)
     return [_bytes(vertices, volume, dataset.task.features) for vertices, volume in columns]

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...parts import Ids, VertexPart
+from ...parts import Ids, VertexPartData
 from ..data import Dataset
 
 Edges = tuple[Ids, Ids]
@@ -74,7 +74,7 @@ def load(dataset: Dataset, index: int, device: torch.device) -> Blocks:
     )
 
 
-def _edges(part: VertexPart, rows_of_halo: Ids) -> dict[int, Edges]:
+def _edges(part: VertexPartData, rows_of_halo: Ids) -> dict[int, Edges]:
     """Return the in-edges of the inner vertices, by the part of their source."""
     inner = part.num_inner
     owner = np.concatenate([np.full(inner, part.index), part.halo_parts])

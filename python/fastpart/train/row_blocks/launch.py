@@ -23,7 +23,7 @@ from .staleness import checked
 
 
 def sancus(
-    src: StrPath,
+    source: StrPath,
     *,
     model: ModelSource = "graphsage",
     hidden: int = 64,
@@ -35,12 +35,12 @@ def sancus(
     epochs: int = 100,
     patience: int | None = None,
     seed: int | None = 0,
-    eps_e: int | None = None,
-    eps_a: int | None = None,
-    eps_h: float | None = None,
+    max_age: int | None = None,
+    max_change: float | None = None,
+    period: int | None = None,
     rows: str = "all",
     aggregation: str = "auto",
-    output: StrPath | None = None,
+    out: StrPath | None = None,
     resume: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -54,28 +54,29 @@ def sancus(
 
     Parameters
     ----------
-    src : path
-        A partition directory of vertices, saved with ``edges=``, ``features=``, ``labels=`` and ``splits=``.
+    source : path
+        A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed
         As in :func:`fastpart.train.full`. Every epoch is one step. Models with attention are refused: SANCUS takes
         layers as products of matrices, of which that of the edges never changes. ``clustergcn`` and ``graphsaint``
         learn from samples, and are refused, too.
-    eps_e : int, optional
-        Bound on the age of copies, in epochs: all rows are broadcast in every epoch that ``eps_e + 1`` divides.
-    eps_a : int, optional
-        Bound on the age of copies, in epochs, for each part by itself: parts take turns, so that copies are of
-        different ages and about 1 / (``eps_a`` + 1) of the parts are broadcast in each epoch.
-    eps_h : float, optional
-        Bound on how far copies may be from the rows, ``norm(rows - copies) / norm(copies)``: what is farther is
-        broadcast, for each part and layer by itself. Dropout alone comes to ``sqrt(2 * dropout)``, which is 1 by
-        default. At most one of the three bounds may be given; 0 is exact.
+    max_age : int, optional
+        Largest age of a copy, in epochs (the paper's eps_a). Each part has its own turn, so copies have different ages
+        and about 1 / (``max_age`` + 1) of the parts are broadcast in each epoch. 0 is exact.
+    max_change : float, optional
+        Largest relative distance of a copy from the rows, ``norm(rows - copies) / norm(copies)`` (eps_h). A part is
+        broadcast in a layer when its copies are farther. Dropout alone moves the rows by ``sqrt(2 * dropout)``, which
+        is 1 by default. 0 is exact.
+    period : int, optional
+        Epochs from one broadcast of all rows to the next (eps_e + 1). 1 is exact. At most one of ``max_age``,
+        ``max_change`` and ``period`` may be given.
     rows : {"all", "boundary"}
         What others get of a part. ``"all"``: everything, if they have any edge from it; bytes depend on the number of
         parts, and hardly on the partition. ``"boundary"``: each the rows that it has edges from, so that a good cut
         pays. Both come to the same numbers.
     aggregation : {"auto", "dgl", "torch"}
         Who sums over the edges of a process. ``"auto"``: DGL if it is installed, which is faster on CPUs, else torch.
-    output, resume
+    out, resume
         As in :func:`fastpart.train.full`. Copies are no part of the checkpoint: after a resume all rows are broadcast.
     threads : int, optional
         Of all processes together; default: all CPUs.
@@ -85,13 +86,13 @@ def sancus(
     Returns
     -------
     Trained
-        ``metrics`` has for each epoch ``broadcasts`` and ``skipped``, the numbers of parts that were broadcast and that
+        ``history`` has for each epoch ``broadcasts`` and ``skipped``, the numbers of parts that were broadcast and that
         were not, in all layers but the first, of parts that others have edges from; ``seconds`` of the slowest worker
         and, in the mean over the workers, ``aggregation_seconds`` (sums over edges), ``exchange_seconds`` (messages
         about vertices, with waiting), ``synchronising_seconds`` (gradients of weights, with waiting) and
         ``dense_seconds`` (all else); ``remote_bytes`` that all workers sent to each other in the step, without the
         gradients of the weights, and ``evaluation_bytes`` for the scores; and ``worker_bytes``, the largest anonymous
-        memory of a worker. ``totals`` adds ``halo_rf``, ``peak_bytes`` (largest resident memory of a worker), and
+        memory of a worker. ``summary`` adds ``halo_rf``, ``peak_bytes`` (largest resident memory of a worker), and
         ``per_worker``, a row for each, which :attr:`Trained.workers` has as a table.
 
     Raises
@@ -113,14 +114,14 @@ def sancus(
     Scores are exact: one pass over the whole graph after each epoch, with everything broadcast.
 
     Under ``torchrun`` the calling process is the worker of the part of its rank, also on several machines that see the
-    same ``src`` and ``output``: ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train sancus parts/ -o
+    same ``source`` and ``out``: ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train sancus parts/ -o
     run/`` on each of them. That traffic is neither encrypted nor authenticated: it belongs on a private network.
 
     References
     ----------
     Peng et al., "SANCUS: Staleness-Aware Communication-Avoiding Full-Graph Decentralized Training in Large-Scale Graph
     Neural Networks", VLDB 2022, and section 4.3 of its extended version, where the bounds are definitions 1 to 3. There
-    ``eps_h`` bounds the difference itself, and gradients are clipped; here it is relative, and they are not.
+    eps_h bounds the difference itself, and gradients are clipped. Here the bound is relative, and they are not.
 
     Examples
     --------
@@ -130,12 +131,12 @@ def sancus(
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
     >>> fp.VertexPartition(labels, k=2).save(
-    ...     folder, edges=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
-    >>> trained = fp.train.sancus(folder, eps_a=1, epochs=20)
-    >>> trained.totals["test_accuracy"]
+    >>> trained = fp.train.sancus(folder, max_age=1, epochs=20)
+    >>> trained.summary["test_accuracy"]
     1.0
-    >>> sum(trained.metrics["broadcasts"]), sum(trained.metrics["skipped"])
+    >>> sum(trained.history["broadcasts"]), sum(trained.history["skipped"])
     (21, 19)
     """
     given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
@@ -144,15 +145,15 @@ def sancus(
     how = {
         "rows": parameters.choice("rows", rows, ROWS),
         "aggregation": parameters.choice("aggregation", aggregation, AGGREGATIONS),
-        **checked(eps_e, eps_a, eps_h),
+        **checked(max_age, max_change, period),
     }
     resume = parameters.flag("resume", resume)
     kernel(aggregation, torch.device("cpu"))  # says what is not installed
-    dataset = Dataset(src)
+    dataset = Dataset(source)
     refuse(dataset.task, options)
-    measured = dataset.manifest.get("metrics", {})
-    totals = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
-    return train("sancus", dataset, options, how, output, resume, run, totals)
+    measured = dataset.manifest.get("summary", {})
+    summary = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
+    return train("sancus", dataset, options, how, out, resume, run, summary)
 
 
 def refuse(task: Task, options: Options) -> None:

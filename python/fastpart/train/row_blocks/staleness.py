@@ -16,25 +16,28 @@ from ..full_graph.wire import Wire
 
 MOST_EPOCHS = 2**31 - 1
 
+_EXACT = {"max_age": 0, "max_change": 0, "period": 1}
+"""The least value of each bound, with which all rows are broadcast in every epoch."""
 
-def checked(eps_e: int | None, eps_a: int | None, eps_h: float | None) -> dict[str, Any]:
-    """Return the one bound that was given, by its name; nothing if there is none, or if it is 0.
+
+def checked(max_age: int | None, max_change: float | None, period: int | None) -> dict[str, Any]:
+    """Return the one bound that was given, by its name; nothing if there is none, or if it is exact.
 
     Raises
     ------
     ParameterError
-        More than one, or one below 0.
+        More than one, or a value that cannot be.
     """
-    given = {"eps_e": eps_e, "eps_a": eps_a, "eps_h": eps_h}
+    given = {"max_age": max_age, "max_change": max_change, "period": period}
     values = {name: _checked(name, value) for name, value in given.items() if value is not None}
     if len(values) > 1:
         raise ParameterError(f"{' and '.join(values)}: more than one bound on staleness; give one of them")
-    return {name: value for name, value in values.items() if value}
+    return {name: value for name, value in values.items() if value != _EXACT[name]}
 
 
 def _checked(name: str, value: Any) -> float:
-    if name != "eps_h":
-        return parameters.integer(name, value, 0, MOST_EPOCHS)
+    if name != "max_change":
+        return parameters.integer(name, value, _EXACT[name], MOST_EPOCHS)
     number = parameters.number(name, value)
     if not number >= 0:
         raise ParameterError(f"{name}: {number} is below 0")
@@ -68,10 +71,10 @@ class Bound(ABC):
 
 
 class Fixed(Bound):
-    """All blocks together, in every epoch that ``eps_e + 1`` divides (definition 1 of the survey, figure 14(a))."""
+    """All blocks together, in every epoch that ``period`` divides (definition 1 of the survey, figure 14(a))."""
 
-    def __init__(self, eps_e: int, wire: Wire) -> None:
-        self._period, self._k = eps_e + 1, wire.size
+    def __init__(self, period: int, wire: Wire) -> None:
+        self._period, self._k = period, wire.size
 
     def due(self, epoch: int, x: Tensor, last: Tensor | None) -> list[bool]:
         """Return the same for all blocks."""
@@ -79,16 +82,16 @@ class Fixed(Bound):
 
 
 class Aged(Bound):
-    """Every block before its copies get older than ``eps_a`` epochs (definition 2, figure 14(b)).
+    """Every block before its copies get older than ``max_age`` epochs (definition 2, figure 14(b)).
 
     Workers that run at speeds of their own have copies of different ages. Here all of them are in the same epoch, so
     that ages alone would make all blocks due at once, which is :class:`Fixed`. Thus the first copies do not all last
-    as long: block q is due again after 1 + (q mod (eps_a + 1)) epochs, and from then on every eps_a + 1 epochs. So
-    about k / (eps_a + 1) blocks are broadcast in each epoch, and some of what everybody sees is always new.
+    as long: block q is due again after 1 + (q mod (max_age + 1)) epochs, and from then on every max_age + 1 epochs. So
+    about k / (max_age + 1) blocks are broadcast in each epoch, and some of what everybody sees is always new.
     """
 
-    def __init__(self, eps_a: int, wire: Wire) -> None:
-        self._period, self._k = eps_a + 1, wire.size
+    def __init__(self, max_age: int, wire: Wire) -> None:
+        self._period, self._k = max_age + 1, wire.size
 
     def due(self, epoch: int, x: Tensor, last: Tensor | None) -> list[bool]:
         """Return which blocks have their turn."""
@@ -96,28 +99,30 @@ class Aged(Bound):
 
 
 class Changed(Bound):
-    """Blocks that are farther than ``eps_h`` from their copies, relative to these (definition 3, figure 14(c))."""
+    """Blocks that are farther than ``max_change`` from their copies, relative to these (definition 3, figure 14(c))."""
 
     compares = True
 
-    def __init__(self, eps_h: float, wire: Wire) -> None:
-        self._eps, self._wire = eps_h, wire
+    def __init__(self, max_change: float, wire: Wire) -> None:
+        self._most, self._wire = max_change, wire
 
     def due(self, epoch: int, x: Tensor, last: Tensor | None) -> list[bool]:
         """Return what the owners say of their blocks."""
         assert last is not None
-        near = bool((x - last).norm() <= self._eps * last.norm())  # of NaN it is not said, so that it spreads
+        near = bool(
+            (x - last).norm() <= self._most * last.norm()
+        )  # of NaN it is not said, so that it spreads
         flags = torch.zeros(self._wire.size, device=x.device)
         flags[self._wire.rank] = float(not near)
         return [flag > 0 for flag in self._wire.total(flags).tolist()]
 
 
-_KINDS: dict[str, Callable[[Any, Wire], Bound]] = {"eps_e": Fixed, "eps_a": Aged, "eps_h": Changed}
+_BOUNDS: dict[str, Callable[[Any, Wire], Bound]] = {"max_age": Aged, "max_change": Changed, "period": Fixed}
 
 
 def bound(given: dict[str, Any], wire: Wire) -> Bound | None:
     """Return the bound that :func:`checked` let through; None without any."""
-    return next((kind(given[name], wire) for name, kind in _KINDS.items() if name in given), None)
+    return next((bound_(given[name], wire) for name, bound_ in _BOUNDS.items() if name in given), None)
 
 
 @dataclass
@@ -167,9 +172,9 @@ class Staleness:
     def decide(self, x: Tensor) -> tuple[list[bool], dict[int, Tensor] | None]:
         """Return which blocks are broadcast, and the copies by block, for those that come to be put in."""
         fresh, copies = self._decided(x.detach())
-        said = [now for now, read in zip(fresh, self._read, strict=True) if read]
-        self._epoch.broadcasts += sum(said)
-        self._epoch.skipped += len(said) - sum(said)
+        chosen = [now for now, read in zip(fresh, self._read, strict=True) if read]
+        self._epoch.broadcasts += sum(chosen)
+        self._epoch.skipped += len(chosen) - sum(chosen)
         return fresh, copies
 
     def _decided(self, x: Tensor) -> tuple[list[bool], dict[int, Tensor] | None]:

@@ -1,4 +1,4 @@
-"""Edges in: files and arrays as one kind of object that every function reads."""
+"""Graphs: files and arrays of edge records as one type that every function reads."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .errors import GraphFormatError, ParameterError
 from .notes import log
 from .parameters import Progress, RunOptions, choice, integer, path, run_options, shown
 
-KINDS = ("undirected", "symmetric", "directed")
+DIRECTEDNESS = ("undirected", "symmetric", "directed")
 LAYOUTS = ("rows", "edge_index")
 _RECORD_BYTES = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
 
 
-class Edges:
+class Graph:
     """A graph as a sequence of edge records, read block by block from a file or an array.
 
-    Made by :func:`open_edges`. A file stays open (and mapped, with ``io="mmap"``) as long as the object lives: do not
+    Made by :func:`open_graph`. A file stays open (and mapped, with ``io="mmap"``) as long as the object lives: do not
     change or truncate it meanwhile; replacing it by rename, or deleting it, is safe.
 
     Attributes
@@ -33,7 +33,7 @@ class Edges:
         Number of vertices n; ids are ``0..n-1``.
     num_edges : int
         Number of records m, loops included.
-    kind : {"undirected", "symmetric", "directed"}
+    directedness : {"undirected", "symmetric", "directed"}
         What a record means for training; partitioning reads all three alike.
     path : pathlib.Path or None
         The file, if it is one.
@@ -44,11 +44,11 @@ class Edges:
     """
 
     def __init__(
-        self, source: _core.EdgeSource, kind: str, file: Path | None, notes: tuple[str, ...] = ()
+        self, source: _core.EdgeSource, directedness: str, file: Path | None, notes: tuple[str, ...] = ()
     ) -> None:
         self._source = source
         self._identity: tuple[int, str] | None = None
-        self.kind = kind
+        self.directedness = directedness
         self.path = file
         self.notes = notes
         for note in notes:
@@ -71,7 +71,7 @@ class Edges:
 
     def __repr__(self) -> str:
         where = f" {str(self.path)!r}" if self.path else ""
-        return f"<Edges{where}: n={self.num_vertices}, m={self.num_edges}, {self.kind}>"
+        return f"<Graph{where}: n={self.num_vertices}, m={self.num_edges}, {self.directedness}>"
 
     def check_unchanged(self) -> None:
         """Raise :class:`EdgeFileChangedError` if the file changed since it was opened."""
@@ -109,7 +109,7 @@ class Edges:
         Examples
         --------
         >>> import numpy as np, fastpart as fp
-        >>> fp.open_edges(np.array([[0, 1], [1, 2], [2, 2]])).degrees()
+        >>> fp.open_graph(np.array([[0, 1], [1, 2], [2, 2]])).degrees()
         array([1, 2, 1], dtype=uint32)
         """
         degrees, loops, checksum = self._source.degrees(run_options(threads, memory_limit, progress))
@@ -124,7 +124,7 @@ class Sidecar:
     dtype: str
     n: int
     m: int
-    kind: str
+    directedness: str
     checksum: str | None = None
 
     @staticmethod
@@ -144,11 +144,11 @@ class Sidecar:
             content = json.loads(text)
             if content.get("fastpart") != 1:
                 return None  # somebody else's file
-            sidecar = cls(
-                content["dtype"], content["n"], content["m"], content["kind"], content.get("checksum")
-            )
+            # Earlier versions called the directedness "kind".
+            directedness = content.get("directedness", content.get("kind"))
+            sidecar = cls(content["dtype"], content["n"], content["m"], directedness, content.get("checksum"))
             choice("dtype", sidecar.dtype, _RECORD_BYTES)
-            choice("kind", sidecar.kind, KINDS)
+            choice("directedness", sidecar.directedness, DIRECTEDNESS)
             integer("n", sidecar.n, 0, 2**32 - 1)
             integer("m", sidecar.m, 0, 2**60)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -175,24 +175,24 @@ class Sidecar:
         _core.write_file(self.beside(file), (json.dumps(content, indent=1) + "\n").encode())
 
 
-def open_edges(
+def open_graph(
     source: Any,
     *,
     dtype: str | npt.DTypeLike | None = None,
     num_vertices: int | None = None,
-    kind: str | None = None,
+    directedness: str | None = None,
     io: Literal["mmap", "read"] = "mmap",
     layout: Literal["rows", "edge_index"] | None = None,
     max_vertices: int | None = None,
     threads: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
-) -> Edges:
+) -> Graph:
     """Open a graph: a file of edge records, or an array that holds them.
 
     Parameters
     ----------
-    source : path, numpy array, torch tensor, Polars frame or Edges
+    source : path, numpy array, torch tensor, Polars frame or Graph
         A file of headerless little-endian pairs of u32 (or u64) ids, or a ``.npy`` file; a numpy array of shape (m, 2),
         or (2, m) if m != 2 or ``layout="edge_index"``; a torch ``edge_index`` of shape (2, m); a Polars frame of two
         integer columns. Arrays hold uint32, int32, uint64 or int64 and are read in place, never copied as a whole; do
@@ -203,7 +203,7 @@ def open_edges(
     num_vertices : int, optional
         Number of vertices n. Without it: from the sidecar ``FILE.json``, else the largest id + 1, from one pass over
         the records; isolated vertices behind the largest id are then lost.
-    kind : {"undirected", "symmetric", "directed"}, optional
+    directedness : {"undirected", "symmetric", "directed"}, optional
         What a record means for training: an edge in both directions, half of such an edge (the file lists both), or a
         directed edge. Default: the sidecar's, else "undirected".
     io : {"mmap", "read"}
@@ -218,7 +218,7 @@ def open_edges(
 
     Returns
     -------
-    Edges
+    Graph
 
     Raises
     ------
@@ -234,32 +234,32 @@ def open_edges(
     Examples
     --------
     >>> import numpy as np, fastpart as fp
-    >>> edges = fp.open_edges(np.array([[0, 1], [1, 2], [2, 0]], dtype=np.uint32))
-    >>> edges.num_vertices, edges.num_edges
+    >>> graph = fp.open_graph(np.array([[0, 1], [1, 2], [2, 0]], dtype=np.uint32))
+    >>> graph.num_vertices, graph.num_edges
     (3, 3)
     """
     options = run_options(threads, memory_limit, progress)
-    if isinstance(source, Edges):
+    if isinstance(source, Graph):
         return source
     if num_vertices is not None:
         num_vertices = integer("num_vertices", num_vertices, 0, 2**32 - 1)
     if max_vertices is not None:
         max_vertices = integer("max_vertices", max_vertices, 1, 2**32 - 1)
-    if kind is not None:
-        choice("kind", kind, KINDS)
+    if directedness is not None:
+        choice("directedness", directedness, DIRECTEDNESS)
     if layout is not None:
         choice("layout", layout, LAYOUTS)
     choice("io", io, ("mmap", "read"))
     if isinstance(source, str | bytes | os.PathLike):
-        given = _Given(id_type(dtype), num_vertices, kind, io, layout, max_vertices)
-        return _open_file(path("edges", source), given, options)
+        given = _Given(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
+        return _open_file(path("graph", source), given, options)
     if dtype is not None:
         raise ParameterError("dtype: is for raw files; an array has its own")
     sources, targets = _columns(source, layout)
     core = _core.EdgeSource.columns(
         sources, targets, num_vertices=num_vertices, max_vertices=max_vertices, options=options
     )
-    return Edges(core, kind or "undirected", None)
+    return Graph(core, directedness or "undirected", None)
 
 
 @dataclass(frozen=True)
@@ -268,13 +268,13 @@ class _Given:
 
     dtype: str | None
     num_vertices: int | None
-    kind: str | None
+    directedness: str | None
     io: str
     layout: str | None
     max_vertices: int | None
 
 
-def _open_file(file: Path, given: _Given, options: RunOptions) -> Edges:
+def _open_file(file: Path, given: _Given, options: RunOptions) -> Graph:
     notes = []
     sidecar = Sidecar.read(file)
     if sidecar is not None:
@@ -288,8 +288,10 @@ def _open_file(file: Path, given: _Given, options: RunOptions) -> Edges:
     if sidecar is not None:
         _agree(file, "dtype", given.dtype, sidecar.dtype)
         _agree(file, "num_vertices", given.num_vertices, sidecar.n)
-        _agree(file, "kind", given.kind, sidecar.kind)
-        given = _Given(sidecar.dtype, sidecar.n, sidecar.kind, given.io, given.layout, given.max_vertices)
+        _agree(file, "directedness", given.directedness, sidecar.directedness)
+        given = _Given(
+            sidecar.dtype, sidecar.n, sidecar.directedness, given.io, given.layout, given.max_vertices
+        )
     core = _core.EdgeSource.open(
         file,
         dtype=given.dtype,
@@ -304,7 +306,7 @@ def _open_file(file: Path, given: _Given, options: RunOptions) -> Edges:
             f"{shown(file)}: n = {core.num_vertices}, the largest id + 1; isolated vertices behind it are unknown "
             "(num_vertices= or a sidecar tells them)"
         )
-    return Edges(core, given.kind or "undirected", file, tuple(notes))
+    return Graph(core, given.directedness or "undirected", file, tuple(notes))
 
 
 def _agree(file: Path, name: str, given: object, stored: object) -> None:
@@ -330,26 +332,26 @@ def _columns(source: Any, layout: str | None) -> tuple[npt.NDArray[Any], npt.NDA
     if library == "polars" and hasattr(source, "get_columns"):
         if source.width != 2:
             raise TypeError(
-                f"edges: a Polars frame of {source.width} columns; select the two that hold the ids"
+                f"graph: a Polars frame of {source.width} columns; select the two that hold the ids"
             )
         for series in source.get_columns():
             if series.null_count() or not series.dtype.is_integer():
                 raise TypeError(
-                    f"edges: column {series.name!r} is {series.dtype}, or has nulls; ids are integers"
+                    f"graph: column {series.name!r} is {series.dtype}, or has nulls; ids are integers"
                 )
         sources, targets = (series.to_numpy() for series in source.get_columns())
         return sources, targets
     if library == "torch" and hasattr(source, "detach"):
         source, layout = source.detach().cpu().numpy(), layout or "edge_index"
     if isinstance(source, np.ma.MaskedArray):
-        raise TypeError("edges: a masked array; drop the masked records, as .compressed() or .data of them")
+        raise TypeError("graph: a masked array; drop the masked records, as .compressed() or .data of them")
     if not isinstance(source, np.ndarray):
         raise TypeError(
-            f"edges: expected a path, a numpy array, a torch edge_index or a Polars frame, got {type(source).__name__}"
+            f"graph: expected a path, a numpy array, a torch edge_index or a Polars frame, got {type(source).__name__}"
         )
     if source.ndim == 2 and source.shape[1] == 2 and layout != "edge_index":
         return source[:, 0], source[:, 1]
     if source.ndim == 2 and source.shape[0] == 2 and layout != "rows":
         return source[0], source[1]
     wanted = {"rows": "(m, 2)", "edge_index": "(2, m)", None: "(m, 2) or (2, m)"}[layout]
-    raise TypeError(f"edges: an array of shape {source.shape}; edges have shape {wanted}")
+    raise TypeError(f"graph: an array of shape {source.shape}; edges have shape {wanted}")
