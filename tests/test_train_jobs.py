@@ -14,7 +14,7 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 pytest.importorskip("dgl")
 
-from fastpart.parameters import RunOptions  # noqa: E402
+from fastpart.options import RunOptions  # noqa: E402
 from fastpart.train import history  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.jobs import group, launch  # noqa: E402

@@ -35,6 +35,7 @@ from .graph import Graph, open_graph
 from .graph_info import info
 from .homes import home_parts
 from .metrics import evaluate
+from .options import Options, config
 from .partition import EdgePartition, VertexPartition
 from .partitioners import *  # noqa: F403
 from .partitioners import PARTITIONERS, custom
@@ -62,11 +63,13 @@ __all__ = [
     "GraphFormatError",
     "InternalError",
     "MemoryBudgetError",
+    "Options",
     "ParameterError",
     "TrainingError",
     "VertexPartition",
     "cluster",
     "compare",
+    "config",
     "convert",
     "custom",
     "draw",

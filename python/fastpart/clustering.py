@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from . import _core, parameters
 from .errors import ParameterError
 from .graph import open_graph
-from .parameters import Progress, StrPath, run_options
+from .options import Options, run_options, with_options
 from .results import Clustering
 
 METHODS = ("modularity", "hollocou")
 
 
+@with_options
 def cluster(
     graph: Any,
     method: str = "modularity",
@@ -20,16 +21,13 @@ def cluster(
     max_size: int | None = None,
     max_volume: int | None = None,
     batch: int | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Clustering:
     """Group the vertices into clusters with many edges inside and few between.
 
     ``"modularity"`` streams the vertices with their neighbours: each joins the neighbouring cluster that gains the
     most modularity, or founds one; a second pass and rounds over those whose neighbours moved improve on that. SIGMA
-    begins with it. It needs the adjacency (8 bytes per edge, in a mapped file if there is less memory) and 17 bytes
+    begins with it. It needs the adjacency (8 bytes per edge, in a temporary file if there is less memory) and 17 bytes
     per vertex. ``"hollocou"`` looks at each edge once, in stream order, with 32 bytes per vertex; SPRING and 2PS begin
     with it. Its clusters are much worse: half the modularity on many graphs.
 
@@ -49,10 +47,8 @@ def cluster(
         modularity: vertices (hollocou: records) decided against one frozen state. 1 is the sequential rule, the default
         below 2**15 vertices (2**18 records); else 1,024 vertices (up to 65,536 records). It changes the result
         slightly; the number of threads never does.
-    threads, memory_limit, progress
-        As in :func:`fastpart.spring`.
-    tmp_dir : path, optional
-        Where the adjacency goes if it does not fit the memory limit; by default where the system has temporary files.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -95,8 +91,8 @@ def cluster(
         name: None if value is None else parameters.integer(name, value, 1, 2**63 - 1)
         for name, value in {"max_size": max_size, "max_volume": max_volume, "batch": batch}.items()
     }
-    options = run_options(threads, memory_limit, progress, tmp_dir)
-    opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
+    run = run_options(**options)
+    opened = open_graph(graph, **options)
     if method == "modularity":
         symmetric = opened.directedness == "symmetric"
         result = _core.cluster_modularity(
@@ -105,11 +101,11 @@ def cluster(
             max_volume=given["max_volume"],
             batch=given["batch"],
             symmetric=symmetric,
-            options=options,
+            options=run,
         )
     else:
         result = _core.cluster_hollocou(
-            opened._source, max_volume=given["max_volume"], batch=given["batch"], options=options
+            opened._source, max_volume=given["max_volume"], batch=given["batch"], options=run
         )
     opened.remember(result.graph.loops, result.graph.checksum)
     return Clustering(method, given, result)

@@ -15,7 +15,8 @@ from .. import parameters
 from ..errors import GraphFormatError
 from ..forks import before_polars_threads
 from ..notes import log
-from ..parameters import RunOptions, shown
+from ..options import RunOptions
+from ..parameters import shown
 from ..parsing import damaged
 
 ROWS = 1 << 20

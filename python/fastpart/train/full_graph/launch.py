@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from ...errors import ParameterError
-from ...parameters import RunOptions, StrPath
+from ...options import RunOptions
+from ...parameters import StrPath
 from ..config import Options
 from ..data import AnyDataset
 from ..following import output_of
@@ -40,5 +41,5 @@ def train(
             )
         with torchrun_group(method):
             return joined(new, dataset, kept, run, summary)
-    with Supervisor() as group:
+    with Supervisor(run.tmp_dir) as group:
         return supervised(group, new, dataset, output_of(group, out, resume), k, run, summary)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 import torch
 
 from ... import parameters
-from ...parameters import Progress, StrPath
-from ..config import Options
+from ...parameters import StrPath
+from ..config import Options, Training, options_of, trains
 from ..data import Dataset
 from ..full_graph.kernels import AGGREGATIONS, kernel
 from ..full_graph.launch import train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
-from ..model_source import ModelSource
 from ..scores import Task
 from ..trained import Trained
 from .blocks import Blocks
@@ -22,19 +23,10 @@ from .share import share_of
 from .staleness import checked
 
 
+@trains
 def sancus(
     source: StrPath,
     *,
-    model: ModelSource = "graphsage",
-    hidden: int = 64,
-    layers: int = 2,
-    heads: int = 4,
-    dropout: float = 0.5,
-    lr: float = 0.01,
-    weight_decay: float = 5e-4,
-    epochs: int = 100,
-    patience: int | None = None,
-    seed: int | None = 0,
     max_age: int | None = None,
     max_change: float | None = None,
     period: int | None = None,
@@ -42,8 +34,7 @@ def sancus(
     aggregation: str = "auto",
     out: StrPath | None = None,
     resume: bool = False,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    **training: Unpack[Training],
 ) -> Trained:
     """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
 
@@ -78,10 +69,9 @@ def sancus(
         Who sums over the edges of a process. ``"auto"``: DGL if it is installed, which is faster on CPUs, else torch.
     out, resume
         As in :func:`fastpart.train.full`. Copies are no part of the checkpoint: after a resume all rows are broadcast.
-    threads : int, optional
-        Of all processes together; default: all CPUs.
-    progress : callable, optional
-        Called as ``progress("epoch", done, epochs)``; an exception in it ends the training.
+    threads, tmp_dir, progress
+        As in :class:`fastpart.Options`. The threads are those of all processes together. The step that ``progress``
+        hears of is "epoch".
 
     Returns
     -------
@@ -139,9 +129,7 @@ def sancus(
     >>> sum(trained.history["broadcasts"]), sum(trained.history["skipped"])
     (21, 19)
     """
-    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
-    options = Options.of({**given, "batch_size": None, "fanouts": None})
-    run = parameters.run_options(threads=threads, progress=progress)
+    options, run = options_of(training)
     how = {
         "rows": parameters.choice("rows", rows, ROWS),
         "aggregation": parameters.choice("aggregation", aggregation, AGGREGATIONS),
