@@ -10,7 +10,7 @@ HOME = Path(__file__).parents[1]
 
 PYTHON = """
 _core
-errors
+errors frames
 notes parameters progress options forks parsing
 graph graph_info staging generate converting, inputs rows
 parts partition results

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -182,6 +183,18 @@ fp.custom(ring, 2, parts, progress=True, block=8)
     )
     assert code != 0
     assert re.search(rb"custom: +\d+%.*" + WIPED + rb"Traceback[^%]*" + failure.encode(), shown, re.DOTALL)
+
+
+# Imports.
+
+
+def test_an_import_takes_nothing_heavy():
+    code = "import sys, fastpart; print(sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+    )
+    for heavy in ("polars", "torch", "dgl", "matplotlib", "tqdm", "cyclopts", "pandas", "scipy", "asyncio"):
+        assert f"'{heavy}'" not in done.stdout
 
 
 def test_a_temporary_folder_is_used_by_all(tmp_path):

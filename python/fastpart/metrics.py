@@ -10,10 +10,10 @@ from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from . import _core
 from .errors import ParameterError
+from .frames import pl
 from .graph import Graph, open_graph
 from .inputs import labels_of, splits_of
 from .options import Options, RunOptions, run_options, with_options

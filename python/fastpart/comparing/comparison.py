@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..forks import before_polars_threads
+from ..frames import pl
 from ..parameters import StrPath, shown
 from ..results import upward
 from .outcomes import SCHEMA, Outcome, summary_of

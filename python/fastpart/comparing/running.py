@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
-import polars as pl
 
 from .. import _core, parameters
 from ..errors import EdgeFileChangedError, FastpartError
+from ..frames import pl
 from ..graph import Graph, open_graph
 from ..homes import home_parts
 from ..inputs import labels_of, splits_of

@@ -10,11 +10,11 @@ from typing import Any, NoReturn, Unpack
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from .. import _core, parameters
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..forks import before_polars_threads
+from ..frames import pl
 from ..graph import open_graph
 from ..options import Options, run_options, with_options
 from ..parameters import StrPath, shown

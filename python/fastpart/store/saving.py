@@ -9,11 +9,10 @@ import os
 from pathlib import Path
 from typing import Any, Unpack
 
-import polars as pl
-
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..forks import before_polars_threads
+from ..frames import pl
 from ..graph import Graph, open_graph
 from ..metrics import evaluate
 from ..options import Options, RunOptions, run_options
