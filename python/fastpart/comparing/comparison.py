@@ -52,6 +52,8 @@ class Comparison:
                 row["parts"] = outcome.parts.to_dict(as_series=False)
             if parts and outcome.matrix is not None:
                 row["matrix"] = outcome.matrix.tolist()
+            if parts and outcome.traceback is not None:
+                row["traceback"] = outcome.traceback
             rows.append(row)
         return json.dumps({"fastpart_comparison": SCHEMA, "graph": self.graph, "rows": rows}, allow_nan=False)
 

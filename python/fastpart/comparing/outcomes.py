@@ -61,11 +61,14 @@ class Outcome:
         The measures of each part; None above 1,024 parts, and where there is no partition.
     matrix : numpy.ndarray or None
         The cut matrix; None above 64 parts, and of edge partitions.
+    traceback : str or None
+        Where an error came from that is no refusal.
     """
 
     row: dict[str, Any]
     parts: pl.DataFrame | None = None
     matrix: npt.NDArray[np.int64] | None = None
+    traceback: str | None = None
 
 
 def summary_of(outcomes: Iterable[Outcome]) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from traceback import format_exception
 from typing import Any, Unpack
 
 import numpy as np
@@ -82,7 +83,8 @@ def compare(
 
     Notes
     -----
-    An algorithm that refuses, or fails in any other way, gives a row with the reason.
+    An algorithm that refuses, or fails in any other way, gives a row with the reason. The outcome of one that
+    fails also has the ``traceback``, which the report shows.
 
     ``seconds`` is the wall time of the call; the edges are open and were read once before. What algorithms keep for
     reuse by others, as the adjacency, is forgotten before each. ``bytes_per_vertex`` is the largest growth of the
@@ -144,7 +146,8 @@ def _competed(
         if isinstance(error, EdgeFileChangedError) or (told is not None and error is told.raised):
             raise
         sizes = {"n": graph.num_vertices, "m": graph.num_edges, "loops": graph.identify(run)[0]}
-        return Outcome({"of": entry.of, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)})
+        row = {"of": entry.of, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)}
+        return Outcome(row, traceback=None if _refusal(error) else "".join(format_exception(error)))
 
 
 def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
@@ -198,5 +201,8 @@ class _Telling:
 
 def _reason(error: Exception) -> str:
     text = plain(str(error))
-    named = isinstance(error, FastpartError | MemoryError) and text
-    return text if named else f"{type(error).__name__}: {text}".rstrip(": ")
+    return text if _refusal(error) and text else f"{type(error).__name__}: {text}".rstrip(": ")
+
+
+def _refusal(error: Exception) -> bool:
+    return isinstance(error, FastpartError | MemoryError)

@@ -61,7 +61,9 @@ def _outcome(content: dict[str, Any]) -> Outcome:
         if name not in ("of", "algorithm", "k", "error") and content.get(name) is not None:
             row[name] = (_count if dtype == "Int64" else _measure)(name, content[name])
     if error is not None:
-        return Outcome(row | {"error": _text("error", error)})
+        where = content.get("traceback")
+        row["error"] = _text("error", error)
+        return Outcome(row, traceback=None if where is None else _text("traceback", where))
     if of not in MEASURES or any(name not in row for name in MEASURES[of][:3]):
         raise FastpartError(f"a partition of {of!r} without its measures")
     parts = None if "parts" not in content else _parts(content["parts"], row["k"], COUNTS[of])
