@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from ...parameters import StrPath
 from ..config import Options, Training, options_of, trains
 from ..edge_data import EdgeDataset
 from ..full_graph.kernels import AGGREGATIONS, kernel
-from ..full_graph.launch import train
+from ..full_graph.launch import DEVICES, train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
 from ..scores import Task
@@ -28,6 +28,7 @@ def distgnn(
     delay: int = 0,
     exchange: str = "always",
     aggregation: str = "auto",
+    device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
     **training: Unpack[Training],
@@ -53,7 +54,11 @@ def distgnn(
     exchange : {"always", "never"}
         ``"never"``: no messages in training (0c in the paper).
     aggregation : {"auto", "dgl", "torch"}
-        Who sums over the edges of a process. ``"auto"``: DGL if it is installed, which is faster on CPUs, else torch.
+        Who sums over the edges of a process. ``"auto"``: DGL if it can be imported and the device is "cpu", where it is
+        faster, else torch.
+    device : {"cpu", "cuda"}
+        Where the processes compute. ``"cuda"`` gives each a GPU of its machine, and they talk through NCCL; that path
+        is written, but was never run.
     out, resume
         As in :func:`fastpart.train.full`. With a delay, messages under way are no part of the checkpoint: after a
         resume it begins without, as in the first epoch.
@@ -115,7 +120,8 @@ def distgnn(
         "aggregation": parameters.choice("aggregation", aggregation, AGGREGATIONS),
     }
     resume = parameters.flag("resume", resume)
-    kernel(aggregation, torch.device("cpu"))  # says what is not installed
+    parameters.choice("device", device, DEVICES)
+    kernel(aggregation, torch.device(device))  # says what is not installed
     dataset = EdgeDataset(source)
     _try(dataset.task, options, how)
     measured = dataset.manifest.get("summary", {})
@@ -125,7 +131,7 @@ def distgnn(
         "parts": dataset.partition.k,
         "replication_factor": measured.get("rf"),
     }
-    return train("distgnn", dataset, options, how, out, resume, run, summary)
+    return train("distgnn", dataset, options, how, out, resume, run, summary, device)
 
 
 def _try(task: Task, options: Options, how: dict[str, Any]) -> None:

@@ -178,7 +178,7 @@ def _supervised(
 
 def _joined(dataset: Dataset, wanted: _Parts, new: NewJob, out: Path, run: RunOptions) -> Trained:
     """Be one of the workers that torchrun started; the first of them makes the parts."""
-    with torchrun_group("sdt"):
+    with torchrun_group("cpu"):
         workers = world_size()
         sizes = from_first(wanted.of(dataset, workers, run) if is_first() else None)
         made = from_first(os.path.abspath(wanted.made(dataset, sizes, out, run).path) if is_first() else None)

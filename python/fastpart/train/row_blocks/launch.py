@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from ...parameters import StrPath
 from ..config import Options, Training, options_of, trains
 from ..data import Dataset
 from ..full_graph.kernels import AGGREGATIONS, kernel
-from ..full_graph.launch import train
+from ..full_graph.launch import DEVICES, train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
 from ..scores import Task
@@ -32,6 +32,7 @@ def sancus(
     period: int | None = None,
     rows: str = "all",
     aggregation: str = "auto",
+    device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
     **training: Unpack[Training],
@@ -66,7 +67,11 @@ def sancus(
         parts, and hardly on the partition. ``"boundary"``: each the rows that it has edges from, so that a good cut
         pays. Both come to the same numbers.
     aggregation : {"auto", "dgl", "torch"}
-        Who sums over the edges of a process. ``"auto"``: DGL if it is installed, which is faster on CPUs, else torch.
+        Who sums over the edges of a process. ``"auto"``: DGL if it can be imported and the device is "cpu", where it is
+        faster, else torch.
+    device : {"cpu", "cuda"}
+        Where the processes compute. ``"cuda"`` gives each a GPU of its machine, and they talk through NCCL; that path
+        is written, but was never run.
     out, resume
         As in :func:`fastpart.train.full`. Copies are no part of the checkpoint: after a resume all rows are broadcast.
     threads, tmp_dir, progress
@@ -136,12 +141,13 @@ def sancus(
         **checked(max_age, max_change, period),
     }
     resume = parameters.flag("resume", resume)
-    kernel(aggregation, torch.device("cpu"))  # says what is not installed
+    parameters.choice("device", device, DEVICES)
+    kernel(aggregation, torch.device(device))  # says what is not installed
     dataset = Dataset(source)
     refuse(dataset.task, options)
     measured = dataset.manifest.get("summary", {})
     summary = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
-    return train("sancus", dataset, options, how, out, resume, run, summary)
+    return train("sancus", dataset, options, how, out, resume, run, summary, device)
 
 
 def refuse(task: Task, options: Options) -> None:
