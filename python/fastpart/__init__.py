@@ -103,8 +103,9 @@ __all__ = [
     "generate",
     "home_parts",
     "info",
-    "open_partition",
     "open_graph",
+    "open_partition",
+    "store",
     "train",
     *PARTITIONERS,
 ]

@@ -83,7 +83,7 @@ def document(algorithm: _core.Algorithm) -> str:
         "Number of parts, 1 to 2**20. More parts than there are items leave parts empty, with a warning.",
     )
     if both:
-        lines += _entry("of", '{"vertices", "edges"}', "What gets parts: vertices, or edge records.")
+        lines += _entry("of", '{"vertices", "edges"}', "Partition the vertices or the edge records.")
     for field in algorithm.fields:
         only = f'\nOnly with ``of="{field.only}"``.' if both and field.only else ""
         doc = "\n".join(line.strip() for line in field.doc.strip().splitlines())
@@ -92,14 +92,14 @@ def document(algorithm: _core.Algorithm) -> str:
         lines += _entry(
             "on_infeasible",
             '{"warn", "error"}',
-            "What happens where a cap cannot be kept: it is raised as little as was found, with a\n"
-            ":class:`CapacityWarning`, or a :class:`CapacityError` is raised.",
+            'If a cap cannot be kept, "warn" raises the cap as little as possible and issues a\n'
+            ':class:`CapacityWarning`. "error" raises a :class:`CapacityError`.',
         )
     if "edges" in algorithm.of:
         lines += _entry(
             "out",
             "path of a .npy, optional",
-            "Where the parts of the records go, as a mapped file instead of memory.",
+            "File for the parts of the records. They are then mapped from it and need no memory.",
         )
     lines += [", ".join(NAMES), "    As in :class:`fastpart.Options`."]
     lines += ["", "Returns", "-------", _result(algorithm).replace(" | ", " or ")]
@@ -129,9 +129,9 @@ _RAISES = [
     "Raises",
     "------",
     "ParameterError, TypeError",
-    "    A parameter that cannot be; the text says what is valid.",
+    "    An invalid parameter. The text says what is valid.",
     "CapacityError",
-    '    The caps asked for cannot be kept, and ``on_infeasible="error"``; or the graph is too large for the types.',
+    '    The caps cannot be kept and ``on_infeasible="error"``, or the graph is too large for the types.',
     "MemoryBudgetError",
     "    Before anything is allocated, with the bytes needed and allowed.",
     "EdgeFileChangedError",

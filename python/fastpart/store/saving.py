@@ -18,10 +18,11 @@ from ..metrics import evaluate
 from ..options import Options, RunOptions, run_options
 from ..parameters import StrPath, shown
 from ..partition import EdgePartition, Partition
-from ..parts import MANIFEST, SCHEMA
+from ..parts import MANIFEST
 from ..results import Evaluation
 from .contents import Contents, Extras
 from .directory import identity, write_directory
+from .schemas import SCHEMA
 
 FORMATS = {".npy": "npy", ".txt": "txt", ".parquet": "parquet", "": "directory"}
 

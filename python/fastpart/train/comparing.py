@@ -1,4 +1,4 @@
-"""What partitions cost the training over them: methods and partitioners beside one another."""
+"""Trainings over several partitions: a comparison of methods and partitioners."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def compare(
     features, labels, splits, split
         As :meth:`fastpart.VertexPartition.save` takes them.
     methods : sequence of str
-        Some of ``"distdgl"``, ``"sdt"``, ``"sancus"``, which train over parts of vertices, ``"distgnn"``, over parts of
-        edges, and ``"full"``, which knows no parts and runs once per seed.
+        Some of ``"distdgl"``, ``"sdt"`` and ``"sancus"``, which train over parts of vertices, ``"distgnn"``, which
+        trains over parts of edges, and ``"full"``, which needs no parts and runs once per seed.
     partitioners : sequence of str, optional
-        Names of partitioners. Each method trains over those that make what it needs; ``"sigma"`` and ``"random"`` make
-        parts of either kind. Default: ``"spring"``, ``"sigma"``, ``"grem"`` and ``"random"``; for ``"distgnn"``
-        ``"sigma"``, ``"hdrf"``, ``"dbh"`` and ``"random"``.
+        Names of partitioners. Each method trains over the partitioners that make the parts it needs. ``"sigma"`` and
+        ``"random"`` make parts of vertices and of edges. Default: ``"spring"``, ``"sigma"``, ``"grem"`` and
+        ``"random"``; for ``"distgnn"`` ``"sigma"``, ``"hdrf"``, ``"dbh"`` and ``"random"``.
     seeds : int
-        Trainings of each kind, with the seeds 0, 1, ...
+        Number of trainings of each pair, with the seeds 0, 1, ...
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. The step that ``progress`` hears of is "training".
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, batch_size, fanouts
@@ -98,7 +98,7 @@ def compare(
         smallest test accuracy), the medians of ``seconds_per_epoch``, ``remote_bytes`` (per epoch, of all processes:
         features fetched from other parts, weights that are averaged, or rows and sums that others need),
         ``worker_bytes`` (largest anonymous memory of a process) and ``peak_bytes`` (the most memory that a process ever
-        had, with mapped files). What does not apply is null.
+        had, with mapped files). Columns that do not apply are null.
 
     Raises
     ------
