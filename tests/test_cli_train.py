@@ -184,9 +184,8 @@ def test_the_progress_bar_counts_epochs():
     code, out, shown = on_a_terminal("train", "full", "parts", *QUICK)
     assert code == 0
     assert b"\x1b" not in out
-    assert re.search(rb"\r\x1b\[Kepoch +\[#{10}\.{20}\]  33% 1 of 3\r", shown)
-    assert re.search(rb"\r\x1b\[Kepoch +\[#{30}\] 100% 3 of 3\r", shown)
-    assert shown.endswith(b"\r\x1b[K")
+    assert re.search(rb"\repoch: +\d+%\|.*\| \d/3 \[", shown)
+    assert re.search(rb"\r +\r$", shown)
 
 
 # Refusals.

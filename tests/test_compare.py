@@ -177,6 +177,26 @@ def test_who_fails_gets_a_row_with_the_reason():
     assert "refuses, k = 9: no room at all" in str(done)
 
 
+def test_an_internal_error_keeps_its_traceback(tmp_path):
+    def breaks(graph, k):
+        return [][k]
+
+    def refuses(graph, k):
+        raise fp.ParameterError("no")
+
+    done = fp.compare(EDGES, 2, [breaks, refuses])
+    broken, refused = done.outcomes
+    assert broken.row["error"] == "IndexError: list index out of range"
+    assert "in breaks\n    return [][k]" in broken.traceback
+    assert refused.traceback is None
+    done.save(tmp_path / "comparison.json")
+    assert fp.Comparison.load(tmp_path / "comparison.json").outcomes == done.outcomes
+    done.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "<summary>IndexError: list index out of range</summary><pre>Traceback" in page
+    assert page.count("<details>") == 1
+
+
 def test_what_the_progress_callback_raises_is_not_a_reason():
     def progress(phase, done, total):
         if phase.startswith("spring, k=2: "):

@@ -10,8 +10,8 @@ HOME = Path(__file__).parents[1]
 
 PYTHON = """
 _core
-errors
-notes parameters forks parsing
+errors frames
+notes parameters progress options forks parsing
 graph graph_info staging generate converting, inputs rows
 parts partition results
 partitioners clustering, metrics homes expected

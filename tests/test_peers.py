@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 from fastpart.comparing.peers import PEERS, Bench, Peer, child
 from fastpart.comparing.peers.limited import PeerError, run_limited
-from fastpart.parameters import run_options
+from fastpart.options import run_options
 from strategies import edge_lists
 
 GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 0], [5, 5]], dtype=np.uint32)

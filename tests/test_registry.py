@@ -31,9 +31,10 @@ def test_every_parameter_is_in_the_signature_and_in_the_docs(name):
         assert field.doc.strip()
     documented = function.__doc__.partition("Parameters\n")[2].partition("\nReturns\n")[0]
     names = [
-        line.partition(" : ")[0]
+        name
         for line in documented.splitlines()
         if line and not line.startswith((" ", "-"))
+        for name in line.partition(" : ")[0].split(", ")
     ]
     assert names == list(known)
 

@@ -1,5 +1,7 @@
 """Training by workers, whatever the method: what is asked of a worker, and in which order."""
 
+import inspect
+import re
 import subprocess
 import sys
 from functools import partial
@@ -14,7 +16,7 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 pytest.importorskip("dgl")
 
-from fastpart.parameters import RunOptions  # noqa: E402
+from fastpart.options import RunOptions  # noqa: E402
 from fastpart.train import history  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.jobs import group, launch  # noqa: E402
@@ -32,7 +34,7 @@ def _one_process(tmp_path, monkeypatch):
     for name, value in ranks.items():
         monkeypatch.setenv(name, str(value))
     rendezvous = f"file://{tmp_path / 'rendezvous'}"
-    group.join_group("sdt", init_method=rendezvous, rank=0, world_size=1)
+    group.join_group("cpu", init_method=rendezvous, rank=0, world_size=1)
     yield
     torch.distributed.destroy_process_group()
 
@@ -78,7 +80,7 @@ def counting(monkeypatch):
     def of(worker):
         CALLS.clear()
         monkeypatch.setitem(sys.modules, "fastpart.train.counting", SimpleNamespace(Worker=worker))
-        monkeypatch.setitem(METHODS, "counting", Method("counting", dgl=False, gpus=False))
+        monkeypatch.setitem(METHODS, "counting", Method("counting", dgl=False))
         return worker.open("parts")
 
     return of
@@ -124,11 +126,61 @@ def test_a_job_is_the_same_in_another_process():
     assert Job.from_json(job.to_json()) == job
 
 
-@pytest.mark.parametrize(("gpus", "workers", "expected"), [(0, 1, "gloo"), (2, 2, "nccl"), (2, 3, "gloo")])
-def test_gpus_are_used_if_there_is_one_for_each(monkeypatch, gpus, workers, expected):
+@pytest.mark.parametrize(("gpus", "workers"), [(0, 1), (2, 2), (2, 3)])
+def test_gpus_are_used_if_asked_for_and_there_is_one_for_each(monkeypatch, gpus, workers):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    assert group.backend(workers) == expected
+    group.refuse_few_gpus("cpu", workers)
+    if gpus < workers:
+        with pytest.raises(
+            fp.ParameterError, match=rf"each of the {workers} processes .* torch sees {gpus}; take"
+        ):
+            group.refuse_few_gpus("cuda", workers)
+    else:
+        group.refuse_few_gpus("cuda", workers)
+
+
+def test_the_device_is_what_was_asked_for_whatever_there_is(monkeypatch):
+    joined, device = [], []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    monkeypatch.setattr(torch.cuda, "set_device", device.append)
+    monkeypatch.setattr(group.dist, "init_process_group", lambda name, **_: joined.append(name))
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    group.join_group("cpu")
+    group.join_group("cuda")
+    assert (joined, device) == (["gloo", "nccl"], [3])
+    for method in (fp.train.distgnn, fp.train.sancus):
+        assert inspect.signature(method).parameters["device"].default == "cpu"
+
+
+BROKEN_DGL = """
+import logging, sys, tempfile, pathlib
+folder = pathlib.Path(tempfile.mkdtemp(dir=sys.argv[1]))
+(folder / "dgl.py").write_text("raise FileNotFoundError('libgraphbolt.so')")
+sys.path.insert(0, str(folder))
+import torch
+from fastpart.train.full_graph.kernels import WithDgl, kernel
+auto = kernel("auto", torch.device("cpu"))
+assert auto is not WithDgl
+try:
+    kernel("dgl", torch.device("cpu"))
+except ValueError as error:
+    print(error, "|", type(error.__cause__).__name__)
+"""
+
+
+def test_a_dgl_that_cannot_be_imported_is_done_without(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN_DGL, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    text = r"training needs torch and dgl, and an import failed \(FileNotFoundError: libgraphbolt.so\); install them"
+    assert re.search(rf"^{text}.* \| FileNotFoundError$", done.stdout, re.MULTILINE), done.stderr
+    assert re.search(rf"^{text}.*; torch does its work$", done.stderr, re.MULTILINE)
 
 
 def test_what_torchrun_leaves_to_say(tmp_path):

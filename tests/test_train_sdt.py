@@ -15,6 +15,7 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 pytest.importorskip("dgl")
 
+from fastpart.options import RunOptions  # noqa: E402
 from fastpart.train import batches  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
@@ -215,26 +216,27 @@ def test_the_mean_of_one_is_itself():
 def test_parts_by_memory(one_hop):
     dataset = Dataset(one_hop)
     total = sizing.graph_bytes(dataset)
-    enough = sizing.parts_for(dataset, total * 6, workers=2)
+    enough = sizing.parts_for(dataset, total * 6, workers=2, run=RunOptions())
     assert enough.parts == enough.explained["parts_by_rule"] == 2
     # The rule does not know the halo: with a little less than the larger half takes, two parts are too few.
-    tight = sizing.parts_for(dataset, 3 * enough.explained["largest_part_bytes"] - 300, workers=2)
+    tight = sizing.parts_for(
+        dataset, 3 * enough.explained["largest_part_bytes"] - 300, workers=2, run=RunOptions()
+    )
     room = tight.explained["memory_per_worker"] - tight.explained["computing_bytes"]
     assert tight.explained["parts_by_rule"] == 2
     assert tight.parts > 2
     assert tight.explained["largest_part_bytes"] <= room
     assert tight.explained["replication"] > 1
     with pytest.raises(fp.MemoryBudgetError, match=r"memory_per_worker: .* times the graph"):
-        sizing.parts_for(dataset, total // 20, workers=1)
+        sizing.parts_for(dataset, total // 20, workers=1, run=RunOptions())
 
 
 def test_sizes_of_new_parts_are_those_of_saved_ones(one_hop, tmp_path):
     dataset = Dataset(one_hop)
-    from fastpart.parameters import RunOptions
 
     again = regroup.regrouped(dataset, 5, tmp_path, RunOptions())
     assert again.partition.k == 5
-    assert sizing._bytes_of_parts(again) == sizing._bytes_of_new(dataset, 5)
+    assert sizing._bytes_of_parts(again) == sizing._bytes_of_new(dataset, 5, RunOptions())
     assert regroup.regrouped(dataset, 5, tmp_path, RunOptions()).path == again.path
     for one, other in ((dataset.whole(), again.whole()),):
         assert torch.equal(one.features, other.features)

@@ -11,13 +11,16 @@ array([3, 3])
 ['cut_ratio', 'vertex_balance', 'edge_balance', 'halo_rf']
 """
 
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from . import _core
 
 __version__: str = _core.__version__
 
-from . import export, generate, report, store, train
+from . import generate, store, train
 from .clustering import cluster
-from .comparing import Comparison, compare
 from .converting import convert
 from .errors import (
     CapacityError,
@@ -35,19 +38,41 @@ from .graph import Graph, open_graph
 from .graph_info import info
 from .homes import home_parts
 from .metrics import evaluate
+from .options import Options, config
 from .partition import EdgePartition, VertexPartition
 from .partitioners import *  # noqa: F403
 from .partitioners import PARTITIONERS, custom
-from .report import draw
 from .results import Clustering, Evaluation, upward
 from .store import open_partition
 
-upward |= {
-    "save": store.save,
-    "evaluation_text": report.evaluation_text,
-    "comparison_text": report.comparison_text,
-    "write_report": report.write_report,
-}
+if TYPE_CHECKING:
+    from . import export
+    from .comparing import Comparison, compare
+    from .report.draw import draw
+
+_LATER = {"Comparison": "comparing", "compare": "comparing", "draw": "report", "export": "", "report": ""}
+"""Names that are imported when somebody asks for them, and the modules that have them."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_LATER[name] or name}")
+    value = globals()[name] = getattr(module, name) if _LATER[name] else module
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
+def _report(name: str) -> Callable[..., Any]:
+    """Return a function of the reports, which are imported by its first call."""
+    return lambda *args: getattr(import_module(f"{__name__}.report"), name)(*args)
+
+
+upward |= {"save": store.save}
+upward |= {name: _report(name) for name in ("evaluation_text", "comparison_text", "write_report")}
 
 __all__ = [
     "CapacityError",
@@ -62,11 +87,13 @@ __all__ = [
     "GraphFormatError",
     "InternalError",
     "MemoryBudgetError",
+    "Options",
     "ParameterError",
     "TrainingError",
     "VertexPartition",
     "cluster",
     "compare",
+    "config",
     "convert",
     "custom",
     "draw",

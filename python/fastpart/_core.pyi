@@ -6,7 +6,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from .parameters import RunOptions
+from .options import RunOptions
 
 __version__: str
 MAX_PARTS: int

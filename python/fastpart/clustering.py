@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from . import _core, parameters
 from .errors import ParameterError
 from .graph import open_graph
-from .parameters import Progress, StrPath, run_options
+from .options import Options, run_options, with_options
 from .results import Clustering
 
 METHODS = ("modularity", "hollocou")
 
 
+@with_options
 def cluster(
     graph: Any,
     method: str = "modularity",
@@ -20,10 +21,7 @@ def cluster(
     max_size: int | None = None,
     max_volume: int | None = None,
     batch: int | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Clustering:
     """Group the vertices into clusters with many edges inside and few between.
 
@@ -49,10 +47,8 @@ def cluster(
         modularity: vertices (hollocou: records) that are decided against one frozen state. 1 is the sequential rule and
         the default below 2**15 vertices (2**18 records). Above, the default is 1,024 vertices (up to 65,536 records).
         The size of a batch changes the result slightly. The number of threads never does.
-    threads, memory_limit, progress
-        As in :func:`fastpart.spring`.
-    tmp_dir : path, optional
-        Folder of the adjacency when it exceeds the memory limit. Default: the system's folder for temporary files.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -95,8 +91,8 @@ def cluster(
         name: None if value is None else parameters.integer(name, value, 1, 2**63 - 1)
         for name, value in {"max_size": max_size, "max_volume": max_volume, "batch": batch}.items()
     }
-    options = run_options(threads, memory_limit, progress, tmp_dir)
-    opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
+    run = run_options(**options)
+    opened = open_graph(graph, **options)
     if method == "modularity":
         symmetric = opened.directedness == "symmetric"
         result = _core.cluster_modularity(
@@ -105,11 +101,11 @@ def cluster(
             max_volume=given["max_volume"],
             batch=given["batch"],
             symmetric=symmetric,
-            options=options,
+            options=run,
         )
     else:
         result = _core.cluster_hollocou(
-            opened._source, max_volume=given["max_volume"], batch=given["batch"], options=options
+            opened._source, max_volume=given["max_volume"], batch=given["batch"], options=run
         )
     opened.remember(result.graph.loops, result.graph.checksum)
     return Clustering(method, given, result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -10,19 +10,20 @@ import numpy.typing as npt
 from . import parameters
 from .errors import ParameterError
 from .graph import open_graph
+from .options import Options, with_options
 from .partition import VertexPartition
 
 _BLOCK = 1 << 16
 
 
+@with_options
 def expected_cut(
     graph: Any,
     partition: VertexPartition | npt.ArrayLike,
     chunk: float,
     *,
     refine: bool = True,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
+    **options: Unpack[Options],
 ) -> float:
     """Expect the cut ratio of :func:`grem` with k = 2 for a size of its chunks.
 
@@ -39,8 +40,8 @@ def expected_cut(
         The share of the records in a chunk, above 0 and at most 1.
     refine : bool
         Refine decisions.
-    threads, memory_limit
-        As in :func:`spring`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -68,7 +69,7 @@ def expected_cut(
     0.5
     """
     share = parameters.share("chunk", chunk)
-    opened = open_graph(graph, threads=threads, memory_limit=memory_limit)
+    opened = open_graph(graph, **options)
     side = np.asarray(partition.assignment if isinstance(partition, VertexPartition) else partition)
     if side.shape != (opened.num_vertices,) or (side.size and not 0 <= side.min() <= side.max() <= 1):
         raise ParameterError(
@@ -76,7 +77,7 @@ def expected_cut(
         )
     if not side.size:
         return 0.0
-    degree = opened.degrees(threads=threads, memory_limit=memory_limit).astype(np.int64)
+    degree = opened.degrees(**options).astype(np.int64)
     ones = np.zeros(len(side), np.int64)
     for first in range(0, opened.num_edges, _BLOCK):
         u, v = opened._source.block(first, min(first + _BLOCK, opened.num_edges)).T

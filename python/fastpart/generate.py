@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core, parameters
 from .graph import Graph, Sidecar, open_graph
-from .parameters import Progress, StrPath, run_options
+from .options import Options, run_options, with_options
+from .parameters import StrPath
 from .staging import beside, staged
 
 __all__ = ["ba", "grid", "planted", "rmat"]
@@ -20,15 +21,14 @@ _MOST_VERTICES = 2**32 - 1
 _MOST_EDGES = 2**48
 
 
+@with_options
 def rmat(
     out: StrPath,
     *,
     n: int,
     m: int,
     seed: int | None = 0,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Graph:
     """Write an R-MAT graph: skewed degrees, as social and web graphs have them.
 
@@ -40,8 +40,8 @@ def rmat(
         Number of vertices and of records. Loops and parallel edges occur, and vertices without an edge.
     seed : int, optional
         0 to 2**64 - 1; None is 0.
-    threads, memory_limit, progress
-        As in :func:`fastpart.spring`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -59,22 +59,21 @@ def rmat(
     """
     target = parameters.path("out", out)
     n, m, seed = _sizes(n, m, seed)
-    options = run_options(threads, memory_limit, progress)
+    run = run_options(**options)
     with staged(target) as file:
-        checksum = _core.generate_rmat(file, n=n, m=m, seed=seed, options=options)
+        checksum = _core.generate_rmat(file, n=n, m=m, seed=seed, options=run)
         Sidecar("u32", n, m, "undirected", checksum).write(file)
     return open_graph(target)
 
 
+@with_options
 def ba(
     out: StrPath,
     *,
     n: int,
     m: int,
     seed: int | None = 0,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Graph:
     """Write a Barabási-Albert graph: new vertices attach to old ones by their degrees, which follow a power law.
 
@@ -85,8 +84,10 @@ def ba(
     n, m : int
         Number of vertices and of records: each vertex but the first brings m / (n - 1) of them, rounded up or down.
         Parallel edges occur. Loops do not, if n > 1.
-    seed, threads, memory_limit, progress
+    seed
         As in :func:`rmat`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -106,21 +107,20 @@ def ba(
     """
     target = parameters.path("out", out)
     n, m, seed = _sizes(n, m, seed)
-    options = run_options(threads, memory_limit, progress)
+    run = run_options(**options)
     with staged(target) as file:
-        checksum = _core.generate_ba(file, n=n, m=m, seed=seed, options=options)
+        checksum = _core.generate_ba(file, n=n, m=m, seed=seed, options=run)
         Sidecar("u32", n, m, "undirected", checksum).write(file)
     return open_graph(target)
 
 
+@with_options
 def grid(
     out: StrPath,
     *,
     rows: int,
     columns: int,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Graph:
     """Write a two-dimensional grid, on which the best cut is known: straight lines.
 
@@ -130,8 +130,8 @@ def grid(
         Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
     rows, columns : int
         Vertex ``row * columns + column`` is joined to its neighbours to the right and below.
-    threads, memory_limit, progress
-        As in :func:`rmat`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -147,13 +147,14 @@ def grid(
     target = parameters.path("out", out)
     rows = parameters.integer("rows", rows, 0, _MOST_VERTICES)
     columns = parameters.integer("columns", columns, 0, _MOST_VERTICES)
-    options = run_options(threads, memory_limit, progress)
+    run = run_options(**options)
     with staged(target) as file:
-        m, checksum = _core.generate_grid(file, rows=rows, columns=columns, options=options)
+        m, checksum = _core.generate_grid(file, rows=rows, columns=columns, options=run)
         Sidecar("u32", rows * columns, m, "undirected", checksum).write(file)
     return open_graph(target)
 
 
+@with_options
 def planted(
     out: StrPath,
     *,
@@ -162,9 +163,7 @@ def planted(
     classes: int = 8,
     features: int = 0,
     seed: int | None = 0,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Graph:
     """Write a graph with communities, and with labels (and features) that a GNN can learn.
 
@@ -180,8 +179,10 @@ def planted(
         Number of communities.
     features : int
         Width of the features. 0: no features.
-    seed, threads, memory_limit, progress
+    seed
         As in :func:`rmat`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -204,15 +205,15 @@ def planted(
     n, m, seed = _sizes(n, m, seed)
     classes = parameters.integer("classes", classes, 1, _MOST_VERTICES)
     features = parameters.integer("features", features, 0, 2**20)
-    options = run_options(threads, memory_limit, progress)
+    run = run_options(**options)
     model = _core.Planted(n=n, m=m, classes=classes, features=features, seed=seed)
     with staged(target) as file:
         if features:
-            model.write_features(beside(file, "features.npy"), options)
-        _write(np.save, beside(file, "labels.npy"), model.labels(options))
-        train, val, test = model.split(options)
+            model.write_features(beside(file, "features.npy"), run)
+        _write(np.save, beside(file, "labels.npy"), model.labels(run))
+        train, val, test = model.split(run)
         _write(np.savez, beside(file, "split.npz"), train=train, val=val, test=test)
-        checksum = model.write(file, options)
+        checksum = model.write(file, run)
         Sidecar("u32", n, m, "undirected", checksum).write(file)
     return open_graph(target)
 

@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ import numpy.typing as npt
 from . import _core
 from .errors import GraphFormatError, ParameterError
 from .notes import log
-from .parameters import Progress, RunOptions, choice, integer, path, run_options, shown
+from .options import Options, RunOptions, run_options, with_options
+from .parameters import choice, integer, path, shown
 
 DIRECTEDNESS = ("undirected", "symmetric", "directed")
 LAYOUTS = ("rows", "edge_index")
@@ -92,12 +93,10 @@ class Graph:
         """Store loops and checksum of an earlier pass, so that :meth:`identify` does not read the graph again."""
         self._identity = (loops, checksum)
 
+    @with_options
     def degrees(
         self,
-        *,
-        threads: int | None = None,
-        memory_limit: int | str | None = None,
-        progress: Progress | None = None,
+        **options: Unpack[Options],
     ) -> npt.NDArray[np.uint32]:
         """Return the number of non-loop records that touch each vertex.
 
@@ -112,7 +111,7 @@ class Graph:
         >>> fp.open_graph(np.array([[0, 1], [1, 2], [2, 2]])).degrees()
         array([1, 2, 1], dtype=uint32)
         """
-        degrees, loops, checksum = self._source.degrees(run_options(threads, memory_limit, progress))
+        degrees, loops, checksum = self._source.degrees(run_options(**options))
         self.remember(loops, checksum)
         return degrees
 
@@ -175,6 +174,7 @@ class Sidecar:
         _core.write_file(self.beside(file), (json.dumps(content, indent=1) + "\n").encode())
 
 
+@with_options
 def open_graph(
     source: Any,
     *,
@@ -184,9 +184,7 @@ def open_graph(
     io: Literal["mmap", "read"] = "mmap",
     layout: Literal["rows", "edge_index"] | None = None,
     max_vertices: int | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Graph:
     """Open a graph: a file of edge records, or an array that holds them.
 
@@ -213,8 +211,8 @@ def open_graph(
     max_vertices : int, optional
         The largest n that is accepted from the ids. Default: an n above 16 million is refused as a mistake if it is
         also more than 2,048 times the number of records.
-    threads, memory_limit, progress
-        As in :func:`spring`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -238,7 +236,7 @@ def open_graph(
     >>> graph.num_vertices, graph.num_edges
     (3, 3)
     """
-    options = run_options(threads, memory_limit, progress)
+    run = run_options(**options)
     if isinstance(source, Graph):
         return source
     if num_vertices is not None:
@@ -252,12 +250,12 @@ def open_graph(
     choice("io", io, ("mmap", "read"))
     if isinstance(source, str | bytes | os.PathLike):
         given = _Given(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
-        return _open_file(path("graph", source), given, options)
+        return _open_file(path("graph", source), given, run)
     if dtype is not None:
         raise ParameterError("dtype: is for raw files; an array has its own")
     sources, targets = _columns(source, layout)
     core = _core.EdgeSource.columns(
-        sources, targets, num_vertices=num_vertices, max_vertices=max_vertices, options=options
+        sources, targets, num_vertices=num_vertices, max_vertices=max_vertices, options=run
     )
     return Graph(core, directedness or "undirected", None)
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core
 from .graph import open_graph
-from .parameters import Progress, run_options
+from .options import Options, run_options, with_options
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 
 
+@with_options
 def info(
     graph: Any,
-    *,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> dict[str, Any]:
     """Describe a graph: sizes, loops, degrees, isolated vertices, and the memory that each algorithm would need.
 
@@ -26,8 +24,8 @@ def info(
     ----------
     graph : path, array or Graph
         The graph, as :func:`open_graph` accepts it.
-    threads, memory_limit, progress
-        As in :func:`spring`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -45,11 +43,10 @@ def info(
     >>> facts["loops"], facts["degrees"]["max"]
     (1, 2)
     """
-    running: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
-    opened = open_graph(graph, **running)
-    degrees = opened.degrees(**running)
+    opened = open_graph(graph, **options)
+    degrees = opened.degrees(**options)
     loops, checksum = opened.identify()
-    limits = run_options(threads, memory_limit)
+    limits = run_options(**options)
     n = opened.num_vertices
     quantiles = np.quantile(degrees, _QUANTILES, method="lower") if n else np.zeros(len(_QUANTILES))
     names = ("min", "25%", "50%", "75%", "90%", "99%", "99.9%", "max")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from . import _core
 from .graph import open_graph
-from .parameters import Progress, run_options
+from .options import Options, run_options, with_options
 from .partition import EdgePartition, VertexPartition
 
 
+@with_options
 def home_parts(
     graph: Any,
     edge_partition: EdgePartition,
-    *,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition:
     """Give every vertex the part where it has most records of an edge partition.
 
@@ -30,8 +28,8 @@ def home_parts(
         The graph that was partitioned.
     edge_partition : EdgePartition
         One part per record.
-    threads, memory_limit, progress
-        As in :func:`spring`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -72,10 +70,10 @@ def home_parts(
     """
     if not isinstance(edge_partition, EdgePartition):
         raise TypeError(f"edge_partition: expected an EdgePartition, got {type(edge_partition).__name__}")
-    options = run_options(threads, memory_limit, progress)
-    opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
+    run = run_options(**options)
+    opened = open_graph(graph, **options)
     edge_partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
-    result = _core.home_parts(opened._source, edge_partition.assignment, edge_partition.k, options)
+    result = _core.home_parts(opened._source, edge_partition.assignment, edge_partition.k, run)
     opened.remember(result.graph.loops, result.graph.checksum)
     edge_partition.refuse_other_graph(opened.num_vertices, opened.num_edges, result.graph.checksum)
     given = {**edge_partition.parameters, "k": edge_partition.k}

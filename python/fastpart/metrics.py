@@ -6,17 +6,17 @@ forked child.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from . import _core
 from .errors import ParameterError
+from .frames import pl
 from .graph import Graph, open_graph
 from .inputs import labels_of, splits_of
-from .parameters import Progress, RunOptions, run_options
+from .options import Options, RunOptions, run_options, with_options
 from .partition import EdgePartition, Partition, VertexPartition
 from .results import Evaluation, without_nan
 
@@ -24,6 +24,7 @@ DENSE_PARTS = 4096
 """Up to this many parts the cut matrix is dense."""
 
 
+@with_options
 def evaluate(
     graph: Any,
     partition: Partition | npt.ArrayLike,
@@ -31,9 +32,7 @@ def evaluate(
     splits: Any = None,
     *,
     split: int | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Evaluation:
     """Measure a partition of a graph.
 
@@ -49,8 +48,8 @@ def evaluate(
         ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. Adds their balances.
     split : int, optional
         Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
-    threads, memory_limit, progress
-        As in :func:`spring`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -85,8 +84,8 @@ def evaluate(
     >>> fp.evaluate(path_of_four, [0, 0, 1, 1]).summary["halo_rf"][0]
     1.5
     """
-    options = run_options(threads, memory_limit, progress)
-    opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
+    run = run_options(**options)
+    opened = open_graph(graph, **options)
     if not isinstance(partition, Partition):
         array = np.asarray(partition)
         partition = VertexPartition(
@@ -96,10 +95,10 @@ def evaluate(
     if isinstance(partition, EdgePartition):
         if labels is not None or splits is not None:
             raise ParameterError("labels, splits: belong to vertices; they have no part in an edge partition")
-        return _evaluate_edge(opened, partition, options)
+        return _evaluate_edge(opened, partition, run)
     members = {} if splits is None else splits_of(splits, opened.num_vertices, split)
     classes = None if labels is None else labels_of(labels, opened.num_vertices)
-    return _evaluate_vertex(opened, partition, classes, members, options)
+    return _evaluate_vertex(opened, partition, classes, members, run)
 
 
 def _evaluate_vertex(

@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,33 +24,6 @@ Progress = Callable[[str, int, int], object]
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What every long call of the core takes."""
-
-    threads: int | None = None
-    memory_limit: int | None = None
-    progress: Progress | None = None
-    tmp_dir: Path | None = None
-
-
-def run_options(
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
-    tmp_dir: StrPath | None = None,
-) -> RunOptions:
-    """Check the parameters that every long function shares, and where those with temporary files put them."""
-    if threads is not None:
-        threads = integer("threads", threads, 0, 1 << 63)
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress: expected a callable(phase, done, total), got {type(progress).__name__}")
-    folder = None if tmp_dir is None else path("tmp_dir", tmp_dir)
-    if folder is not None and not folder.is_dir():
-        raise ParameterError(f"tmp_dir: {shown(folder)} is not a directory")
-    return RunOptions(threads, memory_size(memory_limit), progress, folder)
 
 
 def integer(name: str, value: object, low: int, high: int) -> int:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import polars as pl
-
 from .errors import FastpartError, GraphFormatError
+from .frames import pl
 from .parameters import shown
 
 

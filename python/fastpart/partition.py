@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core, parameters
 from .errors import FastpartError, GraphFormatError, ParameterError
+from .options import Options, with_options
 from .parts import EdgePartData, PartData, Parts, VertexPartData
 from .results import upward
 
@@ -161,6 +162,7 @@ class Partition:
             )
         return Parts(self._part, self.folder, self.manifest)
 
+    @with_options
     def save(
         self,
         out: parameters.StrPath,
@@ -173,9 +175,7 @@ class Partition:
         edge_features: Any = None,
         halo_hops: int = 1,
         halo_features: bool = False,
-        threads: int | None = None,
-        memory_limit: int | str | None = None,
-        progress: parameters.Progress | None = None,
+        **options: Unpack[Options],
     ) -> None:
         """Write the partition atomically: the file or directory appears whole, or the old one stays.
 
@@ -206,8 +206,8 @@ class Partition:
             inner vertex. As many layers of message passing are exact. 0: only edges within the part.
         halo_features : bool
             Also write the features of halo vertices.
-        threads, memory_limit, progress
-            As in :func:`fastpart.spring`.
+        threads, tmp_dir, progress, memory_limit
+            As in :class:`fastpart.Options`.
 
         Raises
         ------
@@ -248,9 +248,7 @@ class Partition:
             edge_features=edge_features,
             halo_hops=halo_hops,
             halo_features=halo_features,
-            threads=threads,
-            memory_limit=memory_limit,
-            progress=progress,
+            **options,
         )
 
 

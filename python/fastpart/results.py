@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from . import _core
+from .frames import pl
 
 upward: dict[str, Callable[..., Any]] = {}
 """What methods of results call in the layers above them, which import the results; the package fills it.

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from . import parameters
 from .errors import GraphFormatError, MemoryBudgetError, ParameterError
 from .forks import before_polars_threads
+from .frames import pl
 from .notes import log
 from .parameters import shown
 from .parsing import damaged

@@ -9,7 +9,8 @@ import time
 from .. import _core, store
 from ..clustering import cluster as find_clusters
 from ..errors import ParameterError
-from ..parameters import run_options, shown
+from ..options import run_options
+from ..parameters import shown
 from .commands import open_input
 from .progress import progress_bar
 

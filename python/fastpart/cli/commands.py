@@ -18,7 +18,8 @@ from ..graph import Graph, Sidecar, open_graph
 from ..graph_info import info as graph_info
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
-from ..parameters import from_text, run_options, shown
+from ..options import run_options
+from ..parameters import from_text, shown
 from ..partitioners import PARTITIONERS, items_of
 from .progress import progress_bar
 

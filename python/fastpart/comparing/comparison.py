@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..forks import before_polars_threads
+from ..frames import pl
 from ..parameters import StrPath, shown
 from ..results import upward
 from .outcomes import SCHEMA, Outcome, summary_of
@@ -53,6 +52,8 @@ class Comparison:
                 row["parts"] = outcome.parts.to_dict(as_series=False)
             if parts and outcome.matrix is not None:
                 row["matrix"] = outcome.matrix.tolist()
+            if parts and outcome.traceback is not None:
+                row["traceback"] = outcome.traceback
             rows.append(row)
         return json.dumps({"fastpart_comparison": SCHEMA, "graph": self.graph, "rows": rows}, allow_nan=False)
 

@@ -12,13 +12,14 @@ import numpy as np
 
 from ..errors import ParameterError
 from ..graph import Graph
+from ..options import NAMES
 from ..parameters import from_text, shown
 from ..partition import EdgePartition, Partition, VertexPartition
 from ..partitioners import PARTITIONERS, VARIANTS, items_of
 from .memory import peak
 from .peers import PEERS, Bench, Peer
 
-SHARED = ("graph", "k", "seed", "threads", "memory_limit", "progress", "tmp_dir")
+SHARED = ("graph", "k", "seed", *NAMES)
 """Parameters that every algorithm gets from the comparison, if it takes them."""
 
 

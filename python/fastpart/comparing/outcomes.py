@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
+
+from ..frames import pl
 
 MATRIX_PARTS = 64
 """Up to this many parts the cut matrix is kept."""
@@ -28,23 +29,23 @@ MEASURES = {
 
 COST = ("seconds", "edges_per_s", "bytes_per_vertex")
 
-COLUMNS: dict[str, type[pl.DataType]] = {
-    "of": pl.String,
-    "algorithm": pl.String,
-    "k": pl.Int64,
-    "n": pl.Int64,
-    "m": pl.Int64,
-    "loops": pl.Int64,
+COLUMNS: dict[str, str] = {
+    "of": "String",
+    "algorithm": "String",
+    "k": "Int64",
+    "n": "Int64",
+    "m": "Int64",
+    "loops": "Int64",
     **dict.fromkeys(
-        ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf", "replica_balance"), pl.Float64
+        ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf", "replica_balance"), "Float64"
     ),
 }
 OPTIONAL = ("weight_balance", "train_balance", "val_balance", "test_balance", "label_skew")
-LAST: dict[str, type[pl.DataType]] = {
-    "seconds": pl.Float64,
-    "edges_per_s": pl.Int64,
-    "bytes_per_vertex": pl.Int64,
-    "error": pl.String,
+LAST: dict[str, str] = {
+    "seconds": "Float64",
+    "edges_per_s": "Int64",
+    "bytes_per_vertex": "Int64",
+    "error": "String",
 }
 
 
@@ -60,21 +61,27 @@ class Outcome:
         The measures of each part; None above 1,024 parts, and where there is no partition.
     matrix : numpy.ndarray or None
         The cut matrix; None above 64 parts, and of edge partitions.
+    traceback : str or None
+        Where an error came from that is no refusal.
     """
 
     row: dict[str, Any]
     parts: pl.DataFrame | None = None
     matrix: npt.NDArray[np.int64] | None = None
+    traceback: str | None = None
 
 
 def summary_of(outcomes: Iterable[Outcome]) -> pl.DataFrame:
     """Return one row per outcome."""
     rows = [outcome.row for outcome in outcomes]
-    schema: dict[str, type[pl.DataType]] = {
+    schema = {
         **COLUMNS,
-        **{name: pl.Float64 for name in OPTIONAL if any(name in row for row in rows)},
+        **{name: "Float64" for name in OPTIONAL if any(name in row for row in rows)},
         **LAST,
     }
     return pl.DataFrame(
-        {name: pl.Series(name, [row.get(name) for row in rows], dtype) for name, dtype in schema.items()}
+        {
+            name: pl.Series(name, [row.get(name) for row in rows], getattr(pl, dtype))
+            for name, dtype in schema.items()
+        }
     )

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from traceback import format_exception
+from typing import Any, Unpack
 
 import numpy as np
-import polars as pl
 
 from .. import _core, parameters
 from ..errors import EdgeFileChangedError, FastpartError
+from ..frames import pl
 from ..graph import Graph, open_graph
 from ..homes import home_parts
 from ..inputs import labels_of, splits_of
 from ..metrics import evaluate
-from ..parameters import Progress, RunOptions, StrPath, run_options, shown
+from ..options import Options, RunOptions, run_options, with_options
+from ..parameters import Progress, shown
 from ..partition import EdgePartition
 from ..results import Evaluation
 from .comparison import Comparison
@@ -25,6 +27,7 @@ from .outcomes import LISTED_PARTS, MATRIX_PARTS, Outcome
 from .peers import Bench
 
 
+@with_options
 def compare(
     graph: Any,
     k: int | Iterable[int],
@@ -36,10 +39,7 @@ def compare(
     seed: int | None = 0,
     peers: bool | None = None,
     time_limit: float = 600.0,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Comparison:
     """Run partitioners on one graph, one after the other, and measure their partitions and their cost.
 
@@ -64,10 +64,8 @@ def compare(
         True adds the installed peers to the named algorithms. False leaves them out.
     time_limit : float
         A run of a peer is killed after so many seconds.
-    threads, memory_limit, progress
-        As in :func:`spring`. A peer that needs more memory is killed.
-    tmp_dir : path, optional
-        Where temporary files go (default: that of the system).
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`; a peer that takes more memory is killed.
 
     Returns
     -------
@@ -85,7 +83,8 @@ def compare(
 
     Notes
     -----
-    An algorithm that cannot run gets a row with the reason in ``error``. The others continue.
+    An algorithm that cannot run gets a row with the reason in ``error``. The others continue. If the reason is a
+    defect, the outcome also has its ``traceback``, which the report shows.
 
     ``seconds`` is the wall time of the call. The graph is open and was read once before. Caches such as the adjacency
     are cleared before each run, so every algorithm pays its full cost. ``bytes_per_vertex`` is the largest growth of
@@ -106,54 +105,49 @@ def compare(
     """
     wanted = [parameters.parts(one) for one in ([k] if not isinstance(k, Iterable) else k)]
     entries = entries_of(algorithms, peers)
-    options = run_options(threads, memory_limit, progress, tmp_dir)
+    run = run_options(**options)
     limit = parameters.positive("time_limit", time_limit)
     seed = parameters.seed(seed)
-    running: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
-    opened = open_graph(graph, **running)
+    opened = open_graph(graph, **options)
     n = opened.num_vertices
     measured = {
         "labels": None if labels is None else labels_of(labels, n),
         "splits": None if splits is None else splits_of(splits, n, split),
     }
-    loops, checksum = opened.identify(options)  # which also brings the file into the page cache
+    loops, checksum = opened.identify(run)  # which also brings the file into the page cache
     facts = {
         "name": shown(Path(opened.path).name) if opened.path else "graph",
         "n": n,
         "m": opened.num_edges,
         "loops": loops,
         "checksum": checksum,
-        "threads": threads or _core.default_threads(),
+        "threads": run.threads or _core.default_threads(),
     }
-    with Bench(options, seed, limit) as bench:
+    with Bench(run, seed, limit) as bench:
         outcomes = [
-            _competed(entry, parts, opened, options, bench, measured)
-            for entry, parts in _runs(entries, wanted)
+            _competed(entry, parts, opened, run, bench, measured) for entry, parts in _runs(entries, wanted)
         ]
     return Comparison(facts, tuple(outcomes))
 
 
 def _competed(
-    entry: Entry, k: int, graph: Graph, options: RunOptions, bench: Bench, measured: Mapping[str, Any]
+    entry: Entry, k: int, graph: Graph, run: RunOptions, bench: Bench, measured: Mapping[str, Any]
 ) -> Outcome:
     """Run and measure one competitor; whatever it raises becomes the reason why there is no partition."""
-    told = None if options.progress is None else _Telling(options.progress, f"{entry.label}, k={k}")
-    running: dict[str, Any] = {
-        "threads": options.threads,
-        "memory_limit": options.memory_limit,
-        "progress": told,
-    }
-    bench.options = replace(options, progress=told)
+    told = None if run.progress is None else _Telling(run.progress, f"{entry.label}, k={k}")
+    bench.options = replace(run, progress=told)
+    options = vars(bench.options)
     try:
-        made = entry.make(graph, k, running | {"seed": bench.seed, "tmp_dir": options.tmp_dir}, bench)
+        made = entry.make(graph, k, options | {"seed": bench.seed}, bench)
         more = {} if isinstance(made.partition, EdgePartition) else measured
-        evaluation = evaluate(graph, made.partition, **more, **running)
-        return _outcome(entry.label, made, evaluation, _home_halo(graph, made, running))
+        evaluation = evaluate(graph, made.partition, **more, **options)
+        return _outcome(entry.label, made, evaluation, _home_halo(graph, made, options))
     except Exception as error:  # of whatever the user, or another package, calls a partitioner
         if isinstance(error, EdgeFileChangedError) or (told is not None and error is told.raised):
             raise
-        sizes = {"n": graph.num_vertices, "m": graph.num_edges, "loops": graph.identify(options)[0]}
-        return Outcome({"of": entry.of, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)})
+        sizes = {"n": graph.num_vertices, "m": graph.num_edges, "loops": graph.identify(run)[0]}
+        row = {"of": entry.of, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)}
+        return Outcome(row, traceback=None if _refusal(error) else "".join(format_exception(error)))
 
 
 def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
@@ -168,12 +162,12 @@ def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
     ]
 
 
-def _home_halo(graph: Graph, made: Made, run: Mapping[str, Any]) -> float | None:
+def _home_halo(graph: Graph, made: Made, options: Mapping[str, Any]) -> float | None:
     """Return the halo replication factor of the home parts of an edge partition."""
     if not isinstance(made.partition, EdgePartition):
         return None
-    homes = home_parts(graph, made.partition, **run)
-    return float(evaluate(graph, homes, **run).summary["halo_rf"][0])
+    homes = home_parts(graph, made.partition, **options)
+    return float(evaluate(graph, homes, **options).summary["halo_rf"][0])
 
 
 def _outcome(label: str, made: Made, evaluation: Evaluation, home_halo: float | None) -> Outcome:
@@ -207,5 +201,8 @@ class _Telling:
 
 def _reason(error: Exception) -> str:
     text = plain(str(error))
-    named = isinstance(error, FastpartError | MemoryError) and text
-    return text if named else f"{type(error).__name__}: {text}".rstrip(": ")
+    return text if _refusal(error) and text else f"{type(error).__name__}: {text}".rstrip(": ")
+
+
+def _refusal(error: Exception) -> bool:
+    return isinstance(error, FastpartError | MemoryError)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from .. import parameters
 from ..errors import FastpartError, GraphFormatError
+from ..frames import pl
 from ..parameters import StrPath, shown
 from .outcomes import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, Outcome, summary_of
 
@@ -57,11 +57,13 @@ def _outcome(content: dict[str, Any]) -> Outcome:
     error, of = content["error"], content["of"]
     row: dict[str, Any] = {"of": of, "algorithm": _text("algorithm", content["algorithm"])}
     row["k"] = parameters.parts(content["k"])
-    for name, dtype in {**COLUMNS, **dict.fromkeys(OPTIONAL, pl.Float64), **LAST}.items():
+    for name, dtype in {**COLUMNS, **dict.fromkeys(OPTIONAL, "Float64"), **LAST}.items():
         if name not in ("of", "algorithm", "k", "error") and content.get(name) is not None:
-            row[name] = (_count if dtype == pl.Int64 else _measure)(name, content[name])
+            row[name] = (_count if dtype == "Int64" else _measure)(name, content[name])
     if error is not None:
-        return Outcome(row | {"error": _text("error", error)})
+        where = content.get("traceback")
+        row["error"] = _text("error", error)
+        return Outcome(row, traceback=None if where is None else _text("traceback", where))
     if of not in MEASURES or any(name not in row for name in MEASURES[of][:3]):
         raise FastpartError(f"a partition of {of!r} without its measures")
     parts = None if "parts" not in content else _parts(content["parts"], row["k"], COUNTS[of])

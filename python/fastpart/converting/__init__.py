@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Unpack
 
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..graph import DIRECTEDNESS, LAYOUTS, Graph, Sidecar, id_type, open_graph
 from ..notes import log
-from ..parameters import Progress, RunOptions, StrPath, choice, run_options
+from ..options import Options, RunOptions, run_options, with_options
+from ..parameters import StrPath, choice
 from ..staging import beside, staged
 from . import parquet
 
@@ -30,6 +32,7 @@ _OUTPUTS = {
 """Formats of outputs by suffix; all others are raw."""
 
 
+@with_options
 def convert(
     source: StrPath,
     out: StrPath,
@@ -45,9 +48,7 @@ def convert(
     layout: str | None = None,
     num_vertices: int | None = None,
     directedness: str | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Graph:
     r"""Turn an edge list of any format into raw u32 edges with a sidecar, or these into another format.
 
@@ -87,8 +88,8 @@ def convert(
         n, if isolated vertices follow the largest id. Default: as the source or its sidecar says.
     directedness : {"undirected", "symmetric", "directed"}, optional
         Stored in the sidecar; see :func:`open_graph`. Default: that of the source's sidecar, or "undirected".
-    threads, memory_limit, progress
-        As in :func:`spring`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -136,7 +137,7 @@ def convert(
             f"directedness: {directedness!r}, but dedup keeps one record of both directions; the output is 'undirected'"
         )
     seed, dtype = parameters.seed(seed), id_type(dtype)
-    options = run_options(threads, memory_limit, progress)
+    run = run_options(**options)
     _refuse_input(origin, target)
     sidecar = Sidecar.of(origin) if format is None and not swap else None
     if sidecar is not None:
@@ -147,7 +148,7 @@ def convert(
     wanted = _OUTPUTS.get(target.suffix, "raw")
     with staged(target) as file:
         raw = file if wanted == "raw" else beside(file, "raw")
-        with _readable(origin, format, raw, relabel, dtype, options) as (readable, dtype, format):
+        with _readable(origin, format, raw, relabel, dtype, run) as (readable, dtype, format):
             converted = _core.convert(
                 readable,
                 raw,
@@ -160,7 +161,7 @@ def convert(
                 drop_loops=parameters.flag("drop_loops", drop_loops),
                 dedup=dedup,
                 shuffle=seed if parameters.flag("shuffle", shuffle) else None,
-                options=options,
+                options=run,
             )
         notes = list(converted.notes)
         if wanted == "raw":
@@ -169,7 +170,7 @@ def convert(
             ).write(file)
         else:
             graph = open_graph(raw, dtype="u32", num_vertices=converted.graph.n, directedness=directedness)
-            notes += _write(graph, raw, file, wanted, options)
+            notes += _write(graph, raw, file, wanted, run)
     for note in notes:
         log.info("%s", note)
     ids = beside(target, "ids.npy")

@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import polars as pl
-from polars.io.plugins import register_io_source
 
 from .. import parameters
 from ..errors import GraphFormatError
 from ..forks import before_polars_threads
+from ..frames import pl
 from ..notes import log
-from ..parameters import RunOptions, shown
+from ..options import RunOptions
+from ..parameters import shown
 from ..parsing import damaged
 
 ROWS = 1 << 20
 """Rows that are held at once, and of a row group that is written."""
 
 _LARGEST = 2**32 - 2
-_COLUMNS = {"source": pl.UInt32, "target": pl.UInt32}
+_COLUMNS = ("source", "target")
 
 
 def read(file: Path, copy: Path, relabel: bool, options: RunOptions) -> str:
@@ -81,18 +81,21 @@ def _check(file: Path, start: int, column: pl.Series, relabel: bool) -> None:
 def write(raw: Path, m: int, target: Path, options: RunOptions) -> None:
     """Write ``m`` raw u32 pairs as the columns ``source`` and ``target``."""
     before_polars_threads(f"convert: {shown(target)}")
+    from polars.io.plugins import register_io_source
+
+    schema = dict.fromkeys(_COLUMNS, pl.UInt32)
 
     def frames(*_: object) -> Iterator[pl.DataFrame]:
         for start in range(0, m, ROWS):
             pairs = np.fromfile(raw, "<u4", 2 * min(ROWS, m - start), offset=8 * start).reshape(-1, 2)
             yield pl.DataFrame(
-                {name: pairs[:, slot].copy() for slot, name in enumerate(_COLUMNS)}, schema=_COLUMNS
+                {name: pairs[:, slot].copy() for slot, name in enumerate(_COLUMNS)}, schema=schema
             )
             if options.progress is not None:
                 options.progress("write", min(start + ROWS, m), m)
 
     try:
-        register_io_source(frames, schema=_COLUMNS).sink_parquet(target, row_group_size=ROWS)
+        register_io_source(frames, schema=schema).sink_parquet(target, row_group_size=ROWS)
     except pl.exceptions.PolarsError as error:  # which hides what the system said in its text
         if number := re.search(r"\(os error (\d+)\)", str(error)):
             raise OSError(int(number[1]), os.strerror(int(number[1])), str(target)) from None

@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from .. import _core
 from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
-from ..parameters import Progress, RunOptions, StrPath, run_options, shown
+from ..options import Options, RunOptions, run_options, with_options
+from ..parameters import StrPath, shown
 from ..parts import VertexPartData, part_name
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 
@@ -31,14 +32,12 @@ _HALO_BYTES = 5 * 8
 """Held besides, for each vertex, while new ids are looked up."""
 
 
+@with_options
 def dgl(
     source: StrPath,
     out: StrPath,
     graph_name: str = "graph",
-    *,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Path:
     """Write a vertex partition for ``dgl.distributed``.
 
@@ -55,12 +54,9 @@ def dgl(
         directory must be empty.
     graph_name : str
         What ``dgl.distributed`` calls the graph: letters, digits, ``_``, ``-`` and ``.``.
-    threads : int, optional
-        As in :func:`fastpart.spring`; more than two are no faster.
-    memory_limit : int or str, optional
-        What the largest part may take, in bytes, or as "4G"; torch and dgl themselves take 250 MB more.
-    progress : callable, optional
-        Called as ``progress(phase, done, total)``. An exception in it cancels the export.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`; more than two threads are no faster. The limit is for the largest part; torch
+        and dgl themselves take 250 MB more.
 
     Returns
     -------
@@ -99,14 +95,14 @@ def dgl(
     tensor([3, 4, 5])
     """
     _refuse_name(graph_name)
-    options = run_options(threads, memory_limit, progress)
+    run = run_options(**options)
     stored = Source(source, "DGL")
     edge_counts = [in_edges(part) for part in stored.parts()]
-    _refuse_large(stored, edge_counts, options.memory_limit)
+    _refuse_large(stored, edge_counts, run.memory_limit)
     config = f"{graph_name}.json"
     with directory(out, stored, config) as (target, inside):
         _refuse_encoding(target)
-        writer = _Writer(stored, inside, edge_counts, options)
+        writer = _Writer(stored, inside, edge_counts, run)
         writer.write(stored.parts())
         write_json(inside / config, writer.config(graph_name))
     return target / config

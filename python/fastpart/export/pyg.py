@@ -6,24 +6,23 @@ import math
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..parameters import Progress, StrPath, run_options
+from ..options import Options, run_options, with_options
+from ..parameters import Progress, StrPath
 from ..parts import VertexPartData
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 
 
+@with_options
 def pyg(
     source: StrPath,
     out: StrPath,
-    *,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Path:
     """Write a vertex partition for ``torch_geometric.distributed``.
 
@@ -36,10 +35,8 @@ def pyg(
         A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
     out : path
         The directory to write. Its parent must exist. An earlier export is replaced. Any other directory must be empty.
-    threads, memory_limit
-        As in :func:`fastpart.spring`. The export uses one thread and the memory of the largest part.
-    progress : callable, optional
-        Called as ``progress(phase, done, total)``. An exception in it cancels the export.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`; one thread and the memory of the largest part are used.
 
     Returns
     -------
@@ -76,10 +73,10 @@ def pyg(
     >>> LocalGraphStore.from_partition(str(root), 0).node_pb
     tensor([1, 0, 1, 0, 0, 1])
     """
-    options = run_options(threads, memory_limit, progress)
+    run = run_options(**options)
     stored = Source(source, "PyG")
     with directory(out, stored, "META.json") as (target, inside):
-        writer = _Writer(stored, inside, options.progress)
+        writer = _Writer(stored, inside, run.progress)
         for part in stored.parts():
             writer.write(part)
         writer.finish()

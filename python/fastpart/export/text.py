@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Unpack
 
 from .. import _core
-from ..parameters import Progress, StrPath, run_options
+from ..options import Options, run_options, with_options
+from ..parameters import StrPath
 from .common import Source, directory, write_json
 
 
+@with_options
 def text(
     source: StrPath,
     out: StrPath,
-    *,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Path:
     r"""Write the parts of the vertices as text, for the dispatch pipeline in DGL's ``tools/``.
 
@@ -25,8 +25,8 @@ def text(
         A partition of vertices: a directory, or any file that :func:`fastpart.open_partition` reads.
     out : path
         The directory to write. Its parent must exist. An earlier export is replaced. Any other directory must be empty.
-    threads, memory_limit, progress
-        As in :func:`fastpart.spring`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -57,11 +57,11 @@ def text(
     >>> (made / "assignment.txt").read_text()
     '1\n0\n1\n'
     """
-    options = run_options(threads, memory_limit, progress)
+    run = run_options(**options)
     stored = Source(source, "DGL", halo=False)
     partition = stored.partition
     with directory(out, stored, "part_meta.json") as (target, inside):
-        _core.write_lines(inside / "assignment.txt", partition.assignment, options)
+        _core.write_lines(inside / "assignment.txt", partition.assignment, run)
         (inside / "_N.txt").symlink_to("assignment.txt")
         meta = {
             "version": "1.0.0",

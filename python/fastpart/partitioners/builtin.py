@@ -12,6 +12,7 @@ from typing import Any
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..graph import open_graph
+from ..options import NAMES, run_options, with_options
 from ..partition import Partition
 from .common import edge_partition, vertex_partition
 from .documents import document, signature
@@ -54,9 +55,8 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     values = {field.name: _checked(field, arguments[field.name]) for field in algorithm.fields}
     infeasible = parameters.choice("on_infeasible", arguments.get("on_infeasible", "warn"), ("warn", "error"))
     out = arguments.get("out")
-    running = {name: arguments[name] for name in ("threads", "memory_limit", "progress")}
-    options = parameters.run_options(**running, tmp_dir=arguments["tmp_dir"])
-    opened = open_graph(arguments["graph"], **running)
+    options = {name: arguments[name] for name in NAMES}
+    opened = open_graph(arguments["graph"], **options)
     if of == "vertices" and out is not None:
         raise ParameterError('out: it belongs to of="edges"; save a vertex partition with .save(...)')
     both = {"of": of} if len(algorithm.of) > 1 else {}
@@ -76,7 +76,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
             of=of,
             symmetric=opened.directedness == "symmetric",
             out=file,
-            options=options,
+            options=run_options(**options),
         )
 
     if of == "edges":
@@ -88,9 +88,6 @@ def _function(algorithm: _core.Algorithm) -> Callable[..., Partition]:
     known = signature(algorithm)
 
     def function(*args: Any, **kwargs: Any) -> Partition:
-        if unknown := [name for name in kwargs if name not in known.parameters]:
-            valid = ", ".join(known.parameters)
-            raise TypeError(f"{algorithm.name}() has no parameter {unknown[0]!r}; it takes {valid}")
         try:
             bound = known.bind(*args, **kwargs)
         except TypeError as error:
@@ -101,7 +98,7 @@ def _function(algorithm: _core.Algorithm) -> Callable[..., Partition]:
     function.__name__ = function.__qualname__ = algorithm.name
     function.__doc__ = document(algorithm)
     function.__signature__ = known  # type: ignore[attr-defined]
-    return function
+    return with_options(function)
 
 
 PARTITIONERS: dict[str, Callable[..., Partition]] = {

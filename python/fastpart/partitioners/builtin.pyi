@@ -1,12 +1,13 @@
 # Written by `make stubs` from the registry of the core; do not edit.
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..parameters import Progress, StrPath
+from ..options import Options
+from ..parameters import StrPath
 from ..partition import EdgePartition, Partition, VertexPartition
 
 __all__ = [
@@ -43,10 +44,7 @@ def spring(
     strict: bool = True,
     degrees: npt.NDArray[np.uint32] | None = None,
     on_infeasible: str = "warn",
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition: ...
 def sigma(
     graph: Any,
@@ -65,10 +63,7 @@ def sigma(
     seed: int | None = 0,
     on_infeasible: str = "warn",
     out: StrPath | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition | EdgePartition: ...
 def grem(
     graph: Any,
@@ -82,10 +77,7 @@ def grem(
     order: str = "random",
     seed: int | None = 0,
     on_infeasible: str = "warn",
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition: ...
 def multilevel(
     graph: Any,
@@ -97,10 +89,7 @@ def multilevel(
     balance_on_ratio: float = 1.05,
     seed: int | None = 0,
     on_infeasible: str = "warn",
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition: ...
 def random(
     graph: Any,
@@ -112,10 +101,7 @@ def random(
     seed: int | None = 0,
     on_infeasible: str = "warn",
     out: StrPath | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition | EdgePartition: ...
 def hash(
     graph: Any,
@@ -123,10 +109,7 @@ def hash(
     *,
     seed: int | None = 0,
     on_infeasible: str = "warn",
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition: ...
 def ldg(
     graph: Any,
@@ -138,10 +121,7 @@ def ldg(
     batch: int | None = None,
     seed: int | None = 0,
     on_infeasible: str = "warn",
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition: ...
 def fennel(
     graph: Any,
@@ -153,10 +133,7 @@ def fennel(
     batch: int | None = None,
     seed: int | None = 0,
     on_infeasible: str = "warn",
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition: ...
 def reldg(
     graph: Any,
@@ -169,10 +146,7 @@ def reldg(
     batch: int | None = None,
     seed: int | None = 0,
     on_infeasible: str = "warn",
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition: ...
 def refennel(
     graph: Any,
@@ -185,10 +159,7 @@ def refennel(
     batch: int | None = None,
     seed: int | None = 0,
     on_infeasible: str = "warn",
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition: ...
 def dbh(
     graph: Any,
@@ -196,10 +167,7 @@ def dbh(
     *,
     seed: int | None = 0,
     out: StrPath | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> EdgePartition: ...
 def two_phase(
     graph: Any,
@@ -210,10 +178,7 @@ def two_phase(
     seed: int | None = 0,
     batch: int | None = None,
     out: StrPath | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> EdgePartition: ...
 def greedy(
     graph: Any,
@@ -222,10 +187,7 @@ def greedy(
     balance: float = 1.1,
     seed: int | None = 0,
     out: StrPath | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> EdgePartition: ...
 def hdrf(
     graph: Any,
@@ -235,10 +197,7 @@ def hdrf(
     balance_weight: float = 1.0,
     seed: int | None = 0,
     out: StrPath | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> EdgePartition: ...
 def hep(
     graph: Any,
@@ -248,8 +207,5 @@ def hep(
     tau: float | str = 10.0,
     seed: int | None = 0,
     out: StrPath | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    tmp_dir: StrPath | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> EdgePartition: ...

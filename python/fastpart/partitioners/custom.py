@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import heapq
-import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import parameters
-from ..errors import CapacityError, CapacityWarning, ParameterError
+from ..errors import CapacityError, CapacityWarning, ParameterError, warn
 from ..graph import Graph, open_graph
-from ..parameters import Progress, run_options
+from ..options import Options, run_options, with_options
+from ..parameters import Progress
 from ..partition import EdgePartition, Partition, VertexPartition
 
 BlockPartitioner = Callable[[npt.NDArray[np.uint32]], Any]
@@ -22,6 +22,7 @@ BlockPartitioner = Callable[[npt.NDArray[np.uint32]], Any]
 _DEFERRED = np.iinfo(np.int32).max
 
 
+@with_options
 def custom(
     graph: Any,
     k: int,
@@ -32,9 +33,7 @@ def custom(
     passes: int = 1,
     block: int = 65_536,
     name: str | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> VertexPartition | EdgePartition:
     """Partition with your own function, which is called with one block of records after the other, or wrap an array.
 
@@ -64,8 +63,8 @@ def custom(
         Records of a block.
     name : str, optional
         The ``algorithm`` of the result. Default: the name of the function, or "user".
-    threads, memory_limit, progress
-        As in :func:`spring`. One thread calls the function.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`; the function itself is called by one thread.
 
     Returns
     -------
@@ -102,11 +101,11 @@ def custom(
     passes = parameters.integer("passes", passes, 1, 2**31)
     block = parameters.integer("block", block, 1, 2**31)
     ratio = None if balance is None else parameters.ratio("balance", balance)
-    options = run_options(threads, memory_limit, progress)
-    opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
+    run = run_options(**options)
+    opened = open_graph(graph, **options)
     items = opened.num_edges if of == "edges" else opened.num_vertices
     if callable(partitioner):
-        blocks = _blocks(opened, passes, block, progress)
+        blocks = _blocks(opened, passes, block, run.progress)
         answers = _of_records if of == "edges" else _of_vertices
         array = answers(opened, k, partitioner, blocks)
         default = getattr(partitioner, "__name__", type(partitioner).__name__)
@@ -127,10 +126,10 @@ def custom(
     partition.algorithm = str(default if name is None else name)
     partition.parameters = {"k": k, "of": of, "balance": ratio, "passes": passes, "block": block}
     partition.num_vertices, partition.num_edges = opened.num_vertices, opened.num_edges
-    partition.loops, partition.checksum = opened.identify(options)
+    partition.loops, partition.checksum = opened.identify(run)
     if k > items > 0:
         message = f"k={k} parts for {items} {partition.items}: {k - items} or more parts are empty"
-        warnings.warn(message, CapacityWarning, stacklevel=2)
+        warn(message, CapacityWarning)
     return partition  # type: ignore[return-value]
 
 

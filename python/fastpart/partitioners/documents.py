@@ -8,6 +8,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from .. import _core
+from ..options import NAMES, Options, parameters_of
 
 _SECTION = re.compile(r"^(Warns|See Also|Notes|Examples)\n-+$", re.MULTILINE)
 """Where the docs of an algorithm go on after the sections that are alike for all."""
@@ -23,29 +24,6 @@ _TYPES = {
     "chunk": ("float | int", "float or int"),
 }
 """Annotation, and type in the docs, by kind."""
-
-_RUNNING = (
-    ("threads", "int | None", "int, optional", "Number of threads. None or 0: all that the process may use."),
-    (
-        "memory_limit",
-        "int | str | None",
-        "int or str, optional",
-        'Bytes, or a size such as "4G". Default: 80 % of the available memory (of the control group, if that is less).',
-    ),
-    (
-        "tmp_dir",
-        "StrPath | None",
-        "path, optional",
-        "Folder of temporary files. Default: the system's. The files have no names, so nothing is left of them. On a\n"
-        "file system in memory, such as ``/dev/shm``, they count against the memory limit.",
-    ),
-    (
-        "progress",
-        "Progress | None",
-        "callable, optional",
-        "Called as ``progress(phase, done, total)`` about every 50 ms. An exception in it cancels the run.",
-    ),
-)  # fmt: skip
 
 
 def _annotation(field: _core.Field) -> str:
@@ -76,7 +54,6 @@ def signature(algorithm: _core.Algorithm) -> Signature:
         named.append(("on_infeasible", "str", "warn"))
     if "edges" in algorithm.of:
         named.append(("out", "StrPath | None", None))
-    named += [(name, annotation, None) for name, annotation, *_ in _RUNNING]
     first = [
         Parameter("graph", Parameter.POSITIONAL_OR_KEYWORD, annotation="Any"),
         Parameter("k", Parameter.POSITIONAL_OR_KEYWORD, annotation="int"),
@@ -85,7 +62,7 @@ def signature(algorithm: _core.Algorithm) -> Signature:
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, annotation, default in named
     ]
-    return Signature([*first, *rest], return_annotation=_result(algorithm))
+    return Signature([*first, *rest, *parameters_of(Options)], return_annotation=_result(algorithm))
 
 
 def _result(algorithm: _core.Algorithm) -> str:
@@ -124,8 +101,7 @@ def document(algorithm: _core.Algorithm) -> str:
             "path of a .npy, optional",
             "File for the parts of the records. They are then mapped from it and need no memory.",
         )
-    for name, _, kind, doc in _RUNNING:
-        lines += _entry(name, kind, doc)
+    lines += [", ".join(NAMES), "    As in :class:`fastpart.Options`."]
     lines += ["", "Returns", "-------", _result(algorithm).replace(" | ", " or ")]
     lines += [f"    {line}" for line in _returns(algorithm)]
     lines += ["", *_RAISES, "", rest.rstrip()]
@@ -176,13 +152,14 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
     lines = [
         "# Written by `make stubs` from the registry of the core; do not edit.",
         "from collections.abc import Callable",
-        "from typing import Any",
+        "from typing import Any, Unpack",
         "",
         "import numpy as np",
         "import numpy.typing as npt",
         "",
         "from .. import _core",
-        "from ..parameters import Progress, StrPath",
+        "from ..options import Options",
+        "from ..parameters import StrPath",
         "from ..partition import EdgePartition, Partition, VertexPartition",
         "",
         "__all__ = [",
@@ -203,7 +180,9 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
             default = (
                 "" if parameter.default is inspect.Parameter.empty else f" = {_literal(parameter.default)}"
             )
-            lines.append(f"    {parameter.name}: {parameter.annotation}{default},")
+            if parameter.name not in NAMES:
+                lines.append(f"    {parameter.name}: {parameter.annotation}{default},")
+        lines.append("    **options: Unpack[Options],")
         lines.append(f") -> {_result(algorithm)}: ...")
     return "\n".join(lines) + "\n"
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-import polars as pl
-
+from ..frames import pl
 from .labels import Box
 from .shapes import SIZE, Dot, Line, Plot, Text, number, text_width, ticks
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from ..comparing import Comparison
-from ..comparing.outcomes import MEASURES, TITLES
+from ..comparing.outcomes import MEASURES, TITLES, Outcome
 from .charts import charts_of
 from .shapes import DARK, LIGHT
 from .svg import FONT, inline, style_sheet
@@ -122,13 +122,21 @@ def cell(name: str, value: Any) -> str:
 
 
 def _refused(comparison: Comparison) -> str:
-    rows = [row for row in comparison.summary.rows(named=True) if row["error"] is not None]
-    if not rows:
-        return ""
     body = "".join(
-        f"<tr><td>{escape(row['algorithm'])}</td><td>{row['k']}</td>"
-        f"<td class=reason>{escape(row['error'])}</td></tr>\n"
-        for row in rows
+        f"<tr><td>{escape(outcome.row['algorithm'])}</td><td>{outcome.row['k']}</td>"
+        f"<td class=reason>{_reason(outcome)}</td></tr>\n"
+        for outcome in comparison.outcomes
+        if outcome.row.get("error") is not None
     )
+    if not body:
+        return ""
     head = "<tr><th>algorithm</th><th>k</th><th class=reason>reason</th></tr>"
     return f"<h2>No partition</h2>\n<table>\n{head}\n{body}</table>\n"
+
+
+def _reason(outcome: Outcome) -> str:
+    """Return why there is no partition; where an error came from is shown to whoever opens it."""
+    reason = escape(outcome.row["error"])
+    if outcome.traceback is None:
+        return reason
+    return f"<details><summary>{reason}</summary><pre>{escape(outcome.traceback)}</pre></details>"

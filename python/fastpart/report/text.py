@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
-
 from ..comparing import Comparison
 from ..comparing.outcomes import COST, MEASURES, TITLES
+from ..frames import pl
 from ..results import Evaluation
 
 MOST_ROWS = 40

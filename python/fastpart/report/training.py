@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
-import polars as pl
-
 from .. import _core
+from ..frames import pl
 from .charts import bars
 from .html import cell, page_of
 from .pages import write_plots

@@ -14,7 +14,7 @@ import numpy as np
 from .. import _core
 from ..forks import before_polars_threads
 from ..graph import Graph
-from ..parameters import RunOptions
+from ..options import RunOptions
 from ..partition import EdgePartition, Partition
 from ..parts import MANIFEST, PART, part_name
 from ..results import Evaluation

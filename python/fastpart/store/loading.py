@@ -6,17 +6,18 @@ import errno
 import json
 import os
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from .. import parameters
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..forks import before_polars_threads
+from ..frames import pl
 from ..graph import open_graph
-from ..parameters import Progress, StrPath, run_options, shown
+from ..options import Options, run_options, with_options
+from ..parameters import StrPath, shown
 from ..parsing import damaged
 from ..partition import EdgePartition, Partition, VertexPartition
 from ..parts import MANIFEST
@@ -25,15 +26,14 @@ from .schemas import caps_of, present, restore_caps
 _CLASSES: dict[str, type[Partition]] = {"vertices": VertexPartition, "edges": EdgePartition}
 
 
+@with_options
 def open_partition(
     source: StrPath,
     graph: Any = None,
     *,
     k: int | None = None,
     of: str | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Partition:
     """Read a partition that :meth:`Partition.save` wrote, or any ``.npy``, ``.txt`` or ``.parquet`` of parts.
 
@@ -47,8 +47,8 @@ def open_partition(
         Number of parts. ``.npy`` and ``.txt`` do not store it. Default: the largest part + 1.
     of : {"vertices", "edges"}, optional
         For ``.npy`` and ``.txt``. Default "vertices"; "edges" if the array holds uint8 or int16, as edge partitions do.
-    threads, memory_limit, progress
-        As in :func:`fastpart.spring`.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
 
     Returns
     -------
@@ -96,9 +96,8 @@ def open_partition(
     if of is not None and partition.of != of:
         raise ParameterError(f"of: {of!r}, but {shown(file)} holds parts of {partition.of}")
     if graph is not None:
-        options = run_options(threads, memory_limit, progress)
-        opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
-        checksum = opened.identify(options)[1] if partition.checksum is not None else None
+        opened = open_graph(graph, **options)
+        checksum = opened.identify(run_options(**options))[1] if partition.checksum is not None else None
         partition.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
     return partition
 

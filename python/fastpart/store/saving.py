@@ -7,16 +7,16 @@ import io
 import json
 import os
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import Any, Unpack
 
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..forks import before_polars_threads
+from ..frames import pl
 from ..graph import Graph, open_graph
 from ..metrics import evaluate
-from ..parameters import Progress, RunOptions, StrPath, run_options, shown
+from ..options import Options, RunOptions, run_options
+from ..parameters import StrPath, shown
 from ..partition import EdgePartition, Partition
 from ..parts import MANIFEST
 from ..results import Evaluation
@@ -39,30 +39,27 @@ def save(
     edge_features: Any = None,
     halo_hops: int = 1,
     halo_features: bool = False,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> None:
     """Write a partition, as :meth:`fastpart.partition.Partition.save` documents."""
     target, form = output(out)
     extras = Extras(features, labels, splits, split, edge_features, halo_hops, halo_features)
     extras.check(target, form, partition.of, graph=graph is not None)
-    options = run_options(threads, memory_limit, progress)
-    running: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
-    opened = None if graph is None else open_graph(graph, **running)
+    run = run_options(**options)
+    opened = None if graph is None else open_graph(graph, **options)
     refuse_unwritable(target, form, opened)
     if opened is None or form != "directory":
         if opened is not None:
-            partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(options)[1])
-        write(partition, target, form, options)
+            partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(run)[1])
+        write(partition, target, form, run)
         return
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
-    contents = extras.open(opened, options.memory_limit)
+    contents = extras.open(opened, run.memory_limit)
     if isinstance(partition, EdgePartition):  # measures of vertices do not apply to it
-        evaluation = evaluate(opened, partition, **running)
+        evaluation = evaluate(opened, partition, **options)
     else:
-        evaluation = evaluate(opened, partition, labels, splits, split=split, **running)
-    write(partition, target, form, options, evaluation, opened, contents)
+        evaluation = evaluate(opened, partition, labels, splits, split=split, **options)
+    write(partition, target, form, run, evaluation, opened, contents)
 
 
 def write(

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import nn
 
 from .. import parameters
-from ..parameters import Progress, StrPath
+from ..parameters import StrPath
 from . import predict
-from .config import Options
+from .config import Batched, Options, options_of, trains
 from .data import LocalGraph
 from .edge_data import open_dataset
 from .history import History
-from .model_source import ModelSource
 from .models import build
 from .scores import Task
 from .settings import torch_settings
@@ -25,25 +23,13 @@ from .trained import Trained
 from .usage import anonymous_bytes
 
 
+@trains
 def full(
     source: StrPath,
     *,
-    model: ModelSource = "graphsage",
-    hidden: int = 64,
-    layers: int = 2,
-    heads: int = 4,
-    dropout: float = 0.5,
-    lr: float = 0.01,
-    weight_decay: float = 5e-4,
-    epochs: int = 100,
-    batch_size: int | None = None,
-    fanouts: Sequence[int] | None = None,
-    patience: int | None = None,
-    seed: int | None = 0,
     out: StrPath | None = None,
     resume: bool = False,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    **training: Unpack[Batched],
 ) -> Trained:
     """Train on the whole graph in one process.
 
@@ -79,10 +65,8 @@ def full(
         must exist.
     resume : bool
         Continue from the checkpoint in ``out``, if there is one.
-    threads : int, optional
-        Threads of torch. Default: all CPUs.
-    progress : callable, optional
-        Called as ``progress("epoch", done, epochs)``. An exception in it ends the training.
+    threads, tmp_dir, progress
+        As in :class:`fastpart.Options`. The threads are torch's. The step that ``progress`` hears of is "epoch".
 
     Returns
     -------
@@ -114,9 +98,7 @@ def full(
     >>> fp.train.full(folder, epochs=20).summary["test_accuracy"]
     1.0
     """
-    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
-    options = Options.of(given)
-    run = parameters.run_options(threads=threads, progress=progress)
+    options, run = options_of(training)
     dataset = open_dataset(source)
     history = History("full", options, out, parameters.flag("resume", resume), dataset.manifest)
     with torch_settings(run.threads, options.seed):

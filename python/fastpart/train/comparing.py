@@ -8,8 +8,10 @@ import statistics
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -18,8 +20,8 @@ from .. import partitioners as known_partitioners
 from ..errors import CapacityWarning, ParameterError
 from ..forks import before_polars_threads
 from ..graph import Graph, open_graph
-from ..parameters import Progress
-from .config import MOST, Options
+from ..options import NAMES, RunOptions, with_options
+from .config import DEFAULTS, MOST, Compared
 from .lazy import imported
 from .pairing import METHODS, Partitioned, planned
 
@@ -47,6 +49,7 @@ COLUMNS = {
 }
 
 
+@partial(with_options, defaults=DEFAULTS | {"batch_size": BATCH})
 def compare(
     graph: Any,
     k: int,
@@ -58,9 +61,7 @@ def compare(
     methods: Sequence[str] = ("distdgl", "sdt", "full"),
     partitioners: Sequence[str] | None = None,
     seeds: int = 3,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    **training: Any,
+    **options: Unpack[Compared],
 ) -> pl.DataFrame:
     """Train by several methods over the parts of several partitioners.
 
@@ -81,15 +82,13 @@ def compare(
         ``"random"``; for ``"distgnn"`` ``"sigma"``, ``"hdrf"``, ``"dbh"`` and ``"random"``.
     seeds : int
         Number of trainings of each pair, with the seeds 0, 1, ...
-    threads : int, optional
-        As the methods take it.
-    progress : callable, optional
-        Called as ``progress("training", done, total)``; an exception in it ends the comparison.
-    **training
-        Other parameters of :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (1000) counts
-        the training vertices of a part in a step. ``"full"`` takes k times as many, so that all make as many steps.
-        None: all at once. Then the same number of epochs is far fewer steps. ``"distgnn"`` and ``"sancus"`` always make
-        one step per epoch. Give them more epochs, or ``batch_size=None``, so that all make as many steps.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`. The step that ``progress`` hears of is "training".
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, batch_size, fanouts
+        As in :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (1000) counts
+        the training vertices of a part in a step; ``"full"`` takes k times as many, so that all make as many steps.
+        None: all at once; then the same number of epochs is far fewer steps. ``"distgnn"`` and ``"sancus"`` always make
+        one step per epoch: give them more epochs, or ``batch_size=None``, so that all make as many steps.
 
     Returns
     -------
@@ -123,30 +122,31 @@ def compare(
     chosen = [parameters.choice("methods", name, METHODS) for name in methods]
     plan = planned(chosen, partitioners)
     parts, count = parameters.parts(k), parameters.integer("seeds", seeds, 1, 1000)
-    if unknown := sorted(set(training) - set(Options.__dataclass_fields__) | set(training) & {"seed"}):
-        raise ParameterError(f"{unknown[0]}: not a parameter that all methods take")
+    run = RunOptions.of(options)
+    training = {name: value for name, value in options.items() if name not in NAMES}
     functions: dict[str, Callable[..., Trained]] = {method: imported(method) for method in chosen}
     given = _for_methods(functions, parts, training)
-    opened = open_graph(graph, threads=threads)
+    opened = open_graph(graph, **vars(replace(run, progress=None)))
     total = count * (sum(len(each.methods) for each in plan) + ("full" in chosen))
     done = 0
     rows = []
     saved = {"features": features, "labels": labels, "splits": splits, "split": split}
+    running = {"threads": run.threads, "tmp_dir": run.tmp_dir, "progress": None}
 
     def trainings(method: str, folder: Path) -> list[Trained]:
         nonlocal done
         found = []
         for seed in range(count):
-            found.append(functions[method](folder, **given[method], seed=seed, threads=threads))
+            found.append(functions[method](folder, **given[method], **running, seed=seed))
             done += 1
-            if progress is not None:
-                progress("training", done, total)
+            if run.progress is not None:
+                run.progress("training", done, total)
         return found
 
-    with tempfile.TemporaryDirectory(prefix="fastpart-") as base:
+    with tempfile.TemporaryDirectory(prefix="fastpart-", dir=run.tmp_dir) as base:
         for each in plan:
             folder = Path(base) / f"{each.of}-{each.partitioner}"
-            measured = _save(opened, each, parts, folder, saved)
+            measured = _save(opened, each, parts, folder, saved, replace(run, progress=None))
             for method in each.methods:
                 rows.append(_row(method, each.partitioner, parts, measured, trainings(method, folder)))
         if "full" in chosen:
@@ -178,13 +178,14 @@ def _for_methods(
 
 
 def _save(
-    graph: Graph, pairing: Partitioned, k: int, folder: Path, saved: Mapping[str, Any]
+    graph: Graph, pairing: Partitioned, k: int, folder: Path, saved: Mapping[str, Any], run: RunOptions
 ) -> Mapping[str, Any]:
     """Save a partition; return what was measured of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
         partitioner = known_partitioners.PARTITIONERS[pairing.partitioner]
-        partitioner(graph, k=k, **pairing.parameters).save(folder, graph=graph, **saved)
+        partition = partitioner(graph, k=k, **pairing.parameters, **vars(run))
+        partition.save(folder, graph=graph, **saved, **vars(run))
     summary: Mapping[str, Any] = json.loads((folder / "manifest.json").read_bytes())["summary"]
     return summary
 

@@ -1,14 +1,15 @@
 """The parameters of all training methods, checked in one place."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from functools import partial
+from typing import Any, Self, TypedDict
 
 from .. import parameters
 from ..errors import ParameterError
+from ..options import Options as CallOptions
+from ..options import Running, RunOptions, with_options
 from .model_source import ModelSource, import_path
 
 MOST = 2**31 - 1
@@ -18,9 +19,44 @@ FANOUT = 10
 """Default number of neighbours that are sampled of each vertex per layer."""
 
 
+class Learning(TypedDict, total=False):
+    """Parameters of the model and of its training, documented at :func:`fastpart.train.full`."""
+
+    model: ModelSource
+    hidden: int
+    layers: int
+    heads: int
+    dropout: float
+    lr: float
+    weight_decay: float
+    epochs: int
+    patience: int | None
+
+
+class Batches(TypedDict, total=False):
+    """Parameters of mini-batches, documented at :func:`fastpart.train.full`, too."""
+
+    batch_size: int | None
+    fanouts: Sequence[int] | None
+
+
+class Training(Learning, Running, total=False):
+    """What all methods take."""
+
+    seed: int | None
+
+
+class Batched(Training, Batches, total=False):
+    """What methods take that may train on mini-batches."""
+
+
+class Compared(Learning, Batches, CallOptions, total=False):
+    """What the comparison of methods takes, but for seeds."""
+
+
 @dataclass(frozen=True)
 class Options:
-    """Parameters of the model and of its training.
+    """What :class:`Learning` holds, checked; the defaults are those of all methods.
 
     Attributes
     ----------
@@ -58,8 +94,9 @@ class Options:
     seed: int = 0
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Options:
-        """Check the parameters of a user."""
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Check what a user gave; other names may be among it."""
+        given = {name: given.get(name, default) for name, default in DEFAULTS.items()}
         values = dict(given)
         for name in ("hidden", "layers", "heads", "epochs"):
             values[name] = parameters.integer(name, given[name], 1, MOST)
@@ -93,13 +130,22 @@ class Options:
             )
 
     @classmethod
-    def from_json(cls, text: str) -> Options:
+    def from_json(cls, text: str) -> Self:
         """Return what :meth:`to_json` wrote."""
         values = json.loads(text)
         return cls(**{**values, "fanouts": tuple(values["fanouts"])})
 
 
-NAMES = tuple(field.name for field in fields(Options))
+DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Options)} | {"fanouts": None}
+"""What a method takes, and what it is if it is not given."""
+
+trains = partial(with_options, defaults=DEFAULTS)
+"""Decorates a method of training, which takes ``**training: Unpack[Training]`` or ``Unpack[Batched]``."""
+
+
+def options_of(training: Mapping[str, Any]) -> tuple[Options, RunOptions]:
+    """Return the options of the model and its training, and those of the run."""
+    return Options.of(training), RunOptions.of(training)
 
 
 def _fanouts(given: Sequence[int] | None, layers: int) -> tuple[int, ...]:

@@ -9,10 +9,25 @@ import io
 import os
 import warnings
 
+from ..errors import FastpartError
+from ..notes import log
+
 
 def has_dgl() -> bool:
     """Return whether DGL is installed."""
     return importlib.util.find_spec("dgl") is not None
+
+
+def dgl_works() -> bool:
+    """Return whether DGL can be imported; a note tells of one that is installed and cannot."""
+    if not has_dgl():
+        return False
+    try:
+        import_libraries()
+    except (FastpartError, ModuleNotFoundError) as error:
+        log.warning("%s; torch does its work", error)
+        return False
+    return True
 
 
 def import_libraries(dgl: bool = True) -> None:
@@ -30,3 +45,8 @@ def import_libraries(dgl: bool = True) -> None:
             f"training needs {error.name}, which is not installed: pip install 'fastpart[train]'",
             name=error.name,
         ) from None
+    except Exception as error:
+        raise FastpartError(
+            f"training needs torch{' and dgl' if dgl else ''}, and an import failed ({type(error).__name__}: {error}); "
+            "install them anew: pip install --force-reinstall 'fastpart[train]'"
+        ) from error

@@ -136,6 +136,11 @@ class Supervisor:
     Leaving the context ends what still runs and removes the files in shared memory and the temporary folder that bear
     the name of the run (:mod:`.traces`).
 
+    Parameters
+    ----------
+    tmp_dir : pathlib.Path, optional
+        Where the temporary folder goes; default: where the system has them.
+
     Attributes
     ----------
     name : str
@@ -149,12 +154,12 @@ class Supervisor:
         A process ended before it was done, or was not ready in time. The text says which, how, and what it said last.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tmp_dir: Path | None = None) -> None:
         self._children: list[Child] = []
         self._selector = selectors.DefaultSelector()
         self._tether: Tether | None = None
         self._mapped: set[Path] = set()
-        self._traces = Traces()
+        self._traces = Traces(tmp_dir)
         self.name, self.folder = self._traces.name, self._traces.folder
 
     def __enter__(self) -> Supervisor:

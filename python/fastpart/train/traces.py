@@ -34,15 +34,16 @@ class Traces:
         The temporary folder, for its owner only.
     """
 
-    def __init__(self) -> None:
-        remove_stale()
+    def __init__(self, tmp_dir: Path | None = None) -> None:
+        self._tmp = tmp_dir or Path(tempfile.gettempdir())
+        remove_stale(self._tmp)
         self.name = f"fastpart-{os.getpid()}-{secrets.token_hex(4)}"
         self._locks: list[int] = []
         try:
             lock = _lock_of(self.name)
             lock.touch(mode=0o600, exist_ok=False)
             self._locks.append(_locked(lock))
-            self.folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-"))
+            self.folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-", dir=self._tmp))
             self._locks.append(_locked(self.folder))
         except BaseException:
             self.remove()
@@ -56,23 +57,24 @@ class Traces:
 
     def remove(self) -> None:
         """Remove everything, the lock last."""
-        _remove(self.name)
+        _remove(self.name, self._tmp)
         for lock in self._locks:
             os.close(lock)
 
 
-def remove_stale() -> list[str]:
-    """Remove what dead runs of this user left behind; return their names."""
-    stale = [name for name, pid in sorted(_runs()) if _is_stale(name, pid)]
+def remove_stale(tmp: Path | None = None) -> list[str]:
+    """Remove what dead runs of this user left in shared memory and a temporary folder; return their names."""
+    tmp = tmp or Path(tempfile.gettempdir())
+    stale = [name for name, pid in sorted(_runs(tmp)) if _is_stale(name, pid, tmp)]
     for name in stale:
-        _remove(name)
+        _remove(name, tmp)
     return stale
 
 
-def _runs() -> set[tuple[str, int]]:
+def _runs(tmp: Path) -> set[tuple[str, int]]:
     """Names and processes of the runs of which this user has files."""
     found = set()
-    for file in _all_files():
+    for file in _all_files(tmp):
         match = _NAME.match(file.name)
         with suppress(OSError):
             if match and file.lstat().st_uid == os.geteuid():
@@ -80,17 +82,17 @@ def _runs() -> set[tuple[str, int]]:
     return found
 
 
-def _all_files() -> Iterator[Path]:
-    for folder in (SHARED_MEMORY, Path(tempfile.gettempdir())):
+def _all_files(tmp: Path) -> Iterator[Path]:
+    for folder in (SHARED_MEMORY, tmp):
         with suppress(OSError), os.scandir(folder) as entries:
             yield from (Path(entry.path) for entry in entries)
 
 
-def _is_stale(name: str, pid: int) -> bool:
+def _is_stale(name: str, pid: int, tmp: Path) -> bool:
     # The process is asked first: a run that has just begun has a file, and not yet the lock on it.
     if _alive(pid):
         return False
-    locks = [_lock_of(name), *Path(tempfile.gettempdir()).glob(f"{name}-*")]
+    locks = [_lock_of(name), *tmp.glob(f"{name}-*")]
     for lock in locks:
         try:
             os.close(_locked(lock))
@@ -122,9 +124,9 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _remove(name: str) -> None:
+def _remove(name: str, tmp: Path) -> None:
     lock = _lock_of(name)
-    for file in _all_files():
+    for file in _all_files(tmp):
         match = _NAME.match(file.name)
         if match and match[1] == name and file != lock:
             if file.is_dir() and not file.is_symlink():

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from ... import _core
 from ...errors import FastpartError
 from ...graph import Graph
-from ...parameters import Progress, RunOptions
+from ...options import RunOptions
+from ...parameters import Progress
 from .limited import PeerError, run_limited
 from .registry import Peer
 

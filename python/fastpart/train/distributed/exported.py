@@ -12,7 +12,8 @@ from typing import Any
 
 from ... import export, parameters
 from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
-from ...parameters import RunOptions, StrPath, shown
+from ...options import RunOptions
+from ...parameters import StrPath, shown
 from ..data import Dataset
 from ..traces import SHARED_MEMORY
 
@@ -57,7 +58,7 @@ class Exported:
         if path.suffix == ".json" and path.is_file():
             return cls._read(path, {})
         dataset = Dataset(path)
-        config = export.dgl(path, folder / "dgl", threads=run.threads, progress=run.progress)
+        config = export.dgl(path, folder / "dgl", **vars(run))
         identity = {name: dataset.manifest.get(name) for name in ("checksum", "n")}
         return cls._read(config, identity)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from ... import parameters
 from ...errors import ParameterError
-from ...parameters import Progress, StrPath
-from ..config import Options
+from ...parameters import StrPath
+from ..config import Training, options_of, trains
 from ..following import follow, output_of
 from ..history import History
-from ..model_source import ModelSource
 from ..models import NEIGHBOUR, sampling
 from ..supervisor import Supervisor
 from ..trained import Trained
@@ -19,28 +19,18 @@ from .machines import Machines
 from .plan import Plan
 
 
+@trains
 def distdgl(
     source: StrPath,
     *,
-    model: ModelSource = "graphsage",
-    hidden: int = 64,
-    layers: int = 2,
-    heads: int = 4,
-    dropout: float = 0.5,
-    lr: float = 0.01,
-    weight_decay: float = 5e-4,
-    epochs: int = 100,
     batch_size: int | None = 1000,
     fanouts: Sequence[int] | None = None,
-    patience: int | None = None,
-    seed: int | None = 0,
     trainers_per_part: int = 1,
     samplers: int = 0,
     ip_config: StrPath | None = None,
     out: StrPath | None = None,
     resume: bool = False,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    **training: Unpack[Training],
 ) -> Trained:
     """Train with DGL's distributed engine: mini-batches of sampled neighbours, gradients averaged at every step.
 
@@ -53,7 +43,7 @@ def distdgl(
     source : path
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``, or the
         JSON file that :func:`fastpart.export.dgl` wrote for one.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, progress
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume
         As in :func:`fastpart.train.full`. Trainers ask each other for neighbours in no fixed order. So with several
         parts, two runs with the same seed differ slightly.
     batch_size : int, optional
@@ -69,8 +59,9 @@ def distdgl(
         these machines, with the same export of the graph. Machine 0 also listens on the two ports above its own.
     out : path, optional
         As in :func:`fastpart.train.full`. With ``ip_config``, resume from the folder of machine 0.
-    threads : int, optional
-        Threads of all trainers on this machine together. Default: all CPUs.
+    threads, tmp_dir, progress
+        As in :class:`fastpart.Options`. The threads are those of all trainers on this machine together. The step that
+        ``progress`` hears of is "epoch".
 
     Returns
     -------
@@ -107,18 +98,16 @@ def distdgl(
     >>> trained = fp.train.distdgl("parts", epochs=20, batch_size=1000, fanouts=[15, 10])  # doctest: +SKIP
     >>> trained.history["remote_bytes"].mean()  # doctest: +SKIP
     """
-    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
-    options = Options.of(given)
+    options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
     if sampling(options.model) != NEIGHBOUR:
         raise ParameterError(
             f"model: {options.model!r} learns from batches that are no samples of neighbours, and the engine makes no "
             "others; train it with sdt or full, or take graphsage here, which has the same layers"
         )
-    run = parameters.run_options(threads=threads, progress=progress)
     trainers_per_part = parameters.integer("trainers_per_part", trainers_per_part, 1, 1 << 10)
     samplers = parameters.integer("samplers", samplers, 0, 1 << 10)
     resume = parameters.flag("resume", resume)
-    with Supervisor() as group:
+    with Supervisor(run.tmp_dir) as group:
         graph = Exported.of(source, group.folder, run)
         if ip_config is None:
             machines = Machines.local(graph.parts, group)

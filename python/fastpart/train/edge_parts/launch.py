@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import torch
 
 from ... import parameters
-from ...parameters import Progress, StrPath
-from ..config import Options
+from ...parameters import StrPath
+from ..config import Options, Training, options_of, trains
 from ..edge_data import EdgeDataset
 from ..full_graph.kernels import AGGREGATIONS, kernel
-from ..full_graph.launch import train
+from ..full_graph.launch import DEVICES, train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
-from ..model_source import ModelSource
 from ..scores import Task
 from ..trained import Trained
 from .local import Copies
 from .share import checked, share_of
 
 
+@trains
 def distgnn(
     source: StrPath,
     *,
-    model: ModelSource = "graphsage",
-    hidden: int = 64,
-    layers: int = 2,
-    heads: int = 4,
-    dropout: float = 0.5,
-    lr: float = 0.01,
-    weight_decay: float = 5e-4,
-    epochs: int = 100,
-    patience: int | None = None,
-    seed: int | None = 0,
     delay: int = 0,
     exchange: str = "always",
     aggregation: str = "auto",
+    device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    **training: Unpack[Training],
 ) -> Trained:
     """Train with full batches over parts of the edges, one process for each part.
 
@@ -64,14 +54,17 @@ def distgnn(
     exchange : {"always", "never"}
         ``"never"``: no messages in training (0c in the paper).
     aggregation : {"auto", "dgl", "torch"}
-        The library that sums over the edges of a process. ``"auto"``: DGL, which is faster on CPUs, if it is installed.
+        The library that sums over the edges of a process. ``"auto"``: DGL, which is faster on CPUs, if it can be
+        imported.
+    device : {"cpu", "cuda"}
+        Where the processes compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
+        path is written, but was never run.
     out, resume
         As in :func:`fastpart.train.full`. With a delay, messages under way are no part of the checkpoint: after a
         resume it begins without, as in the first epoch.
-    threads : int, optional
-        Threads of all processes together. Default: all CPUs.
-    progress : callable, optional
-        Called as ``progress("epoch", done, epochs)``. An exception in it ends the training.
+    threads, tmp_dir, progress
+        As in :class:`fastpart.Options`. The threads are those of all processes together. The step that ``progress``
+        hears of is "epoch".
 
     Returns
     -------
@@ -121,15 +114,14 @@ def distgnn(
     >>> fp.train.distgnn(folder, epochs=20).summary["test_accuracy"]
     1.0
     """
-    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
-    options = Options.of({**given, "batch_size": None, "fanouts": None})
-    run = parameters.run_options(threads=threads, progress=progress)
+    options, run = options_of(training)
     how = {
         **checked(delay, exchange),
         "aggregation": parameters.choice("aggregation", aggregation, AGGREGATIONS),
     }
     resume = parameters.flag("resume", resume)
-    kernel(aggregation, torch.device("cpu"))  # says what is not installed
+    parameters.choice("device", device, DEVICES)
+    kernel(aggregation, torch.device(device))  # says what is not installed
     dataset = EdgeDataset(source)
     _try(dataset.task, options, how)
     measured = dataset.manifest.get("summary", {})
@@ -139,7 +131,7 @@ def distgnn(
         "parts": dataset.partition.k,
         "replication_factor": measured.get("rf"),
     }
-    return train("distgnn", dataset, options, how, out, resume, run, summary)
+    return train("distgnn", dataset, options, how, out, resume, run, summary, device)
 
 
 def _try(task: Task, options: Options, how: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ParameterError
-from ..libraries import has_dgl, import_libraries
+from ..libraries import dgl_works, import_libraries
 
 Ids = npt.NDArray[np.signedinteger[Any]]
 
@@ -80,13 +80,17 @@ MakeKernel = Callable[[Ids, Ids, int], Kernel]
 
 
 def kernel(aggregation: str, device: torch.device) -> MakeKernel:
-    """Return what makes kernels: ``"dgl"``, ``"torch"``, or ``"auto"``, the faster one that is there."""
-    if aggregation == "torch" or (aggregation == "auto" and (device.type != "cpu" or not has_dgl())):
-        return lambda indptr, indices, sources: WithTorch(indptr, indices, sources, device)
-    if device.type != "cpu":
-        raise ParameterError("aggregation: DGL's kernels run on CPUs here; take 'torch' or 'auto' for GPUs")
-    import_libraries()
-    return WithDgl
+    """Return what makes kernels: ``"dgl"``, ``"torch"``, or ``"auto"``, the faster one that works."""
+    if aggregation == "dgl":
+        if device.type != "cpu":
+            raise ParameterError(
+                "aggregation: DGL's kernels run on CPUs here; take 'torch' or 'auto' for GPUs"
+            )
+        import_libraries()
+        return WithDgl
+    if aggregation == "auto" and device.type == "cpu" and dgl_works():
+        return WithDgl
+    return lambda indptr, indices, sources: WithTorch(indptr, indices, sources, device)
 
 
 def _ends(indptr: Ids) -> Ids:

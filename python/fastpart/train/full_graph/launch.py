@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from ...errors import ParameterError
-from ...parameters import RunOptions, StrPath
+from ...options import RunOptions
+from ...parameters import StrPath
 from ..config import Options
 from ..data import AnyDataset
 from ..following import output_of
-from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
+from ..jobs.group import refuse_few_gpus, shared_output, torchrun_group, under_torchrun, world_size
 from ..jobs.job import Job
 from ..jobs.launch import joined, supervised
 from ..supervisor import Supervisor
 from ..trained import Trained
+
+DEVICES = ("cpu", "cuda")
 
 
 def train(
@@ -27,9 +31,10 @@ def train(
     resume: bool,
     run: RunOptions,
     summary: Mapping[str, Any],
+    device: str,
 ) -> Trained:
     """Train by a method with as many workers as parts; ``how`` is what it was told, and ``summary`` are added."""
-    new = partial(Job, method=method, options=options, how=dict(how), resume=resume)
+    new = partial(Job, method=method, options=options, how=dict(how), resume=resume, device=device)
     k = dataset.partition.k
     if under_torchrun():
         kept = shared_output(out)
@@ -38,7 +43,9 @@ def train(
                 f"source: {k} parts for {world_size()} processes; start one for each part, with --nnodes times "
                 "--nproc-per-node of torchrun"
             )
-        with torchrun_group(method):
+        refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", k)))
+        with torchrun_group(device):
             return joined(new, dataset, kept, run, summary)
-    with Supervisor() as group:
+    refuse_few_gpus(device, k)
+    with Supervisor(run.tmp_dir) as group:
         return supervised(group, new, dataset, output_of(group, out, resume), k, run, summary)

@@ -14,27 +14,29 @@ import torch.distributed as dist
 from ... import parameters
 from ...errors import ParameterError
 from ...parameters import StrPath
-from .methods import METHODS
 
 
-def backend(local_workers: int) -> str:
-    """Return what workers talk through: NCCL, if each on this machine has a GPU of its own."""
-    return "nccl" if torch.cuda.is_available() and torch.cuda.device_count() >= local_workers else "gloo"
+def refuse_few_gpus(device: str, local_workers: int) -> None:
+    """Refuse GPUs unless each worker on this machine can have one."""
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if device == "cuda" and gpus < local_workers:
+        raise ParameterError(
+            f"device: 'cuda' needs a GPU for each of the {local_workers} processes on this machine, and torch sees "
+            f"{gpus}; take 'cpu', or as many parts as GPUs"
+        )
 
 
-def join_group(method: str, **where: Any) -> None:
-    """Be one of the workers of a method, with the rank on this machine that the environment says."""
-    local_rank, local_workers = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
-    name = backend(local_workers) if METHODS[method].gpus else "gloo"
-    if name == "nccl":
-        torch.cuda.set_device(local_rank)
-    dist.init_process_group(name, **where)
+def join_group(device: str, **where: Any) -> None:
+    """Be one of the workers, which talk through NCCL if they compute on GPUs, each on that of its local rank."""
+    if device == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl" if device == "cuda" else "gloo", **where)
 
 
 @contextmanager
-def torchrun_group(method: str) -> Iterator[None]:
+def torchrun_group(device: str) -> Iterator[None]:
     """Be in the group of the processes that torchrun started."""
-    join_group(method, init_method="env://")
+    join_group(device, init_method="env://")
     try:
         yield
     finally:

@@ -37,6 +37,8 @@ class Job:
         Whether to go on from the checkpoint in ``out``.
     threads : int
         Of each worker.
+    device : str
+        Where all of them compute: "cpu" or "cuda".
     """
 
     method: str
@@ -47,6 +49,7 @@ class Job:
     how: dict[str, Any]
     resume: bool
     threads: int
+    device: str = "cpu"
 
     def to_json(self) -> str:
         """Return text that :meth:`from_json` reads in another process."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch.distributed as dist
 
 from ... import _core
-from ...parameters import RunOptions
+from ...options import RunOptions
 from ..following import follow
 from ..ranks import is_first
 from ..settings import torch_settings

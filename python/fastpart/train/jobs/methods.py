@@ -20,13 +20,10 @@ class Method:
         Where its class ``Worker`` is, below ``fastpart.train``.
     dgl : bool
         Whether it takes DGL. Others also run where that is not installed.
-    gpus : bool
-        Whether its workers compute on GPUs, if there is one for each.
     """
 
     module: str
     dgl: bool
-    gpus: bool
 
     def worker(self) -> type[Worker]:
         """Return the class of its workers."""
@@ -36,7 +33,7 @@ class Method:
 
 
 METHODS = {
-    "sdt": Method("model_averaging.training", dgl=True, gpus=False),
-    "distgnn": Method("edge_parts.training", dgl=False, gpus=True),
-    "sancus": Method("row_blocks.training", dgl=False, gpus=True),
+    "sdt": Method("model_averaging.training", dgl=True),
+    "distgnn": Method("edge_parts.training", dgl=False),
+    "sancus": Method("row_blocks.training", dgl=False),
 }

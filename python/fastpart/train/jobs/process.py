@@ -31,7 +31,7 @@ def main(reports: Reports) -> None:
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     # torch's own rendezvous would listen on all interfaces.
     rendezvous = f"file://{file.parent}/rendezvous"
-    join_group(job.method, init_method=rendezvous, rank=rank, world_size=world, timeout=_PATIENCE)
+    join_group(job.device, init_method=rendezvous, rank=rank, world_size=world, timeout=_PATIENCE)
     reports.ready()
     task, summary = job.work(lambda row: reports.send("epoch", row))
     if rank == 0:

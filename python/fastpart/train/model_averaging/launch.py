@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from ... import _core, parameters
 from ...errors import ParameterError
-from ...parameters import Progress, RunOptions, StrPath
-from ..config import Options
+from ...options import RunOptions
+from ...parameters import StrPath
+from ..config import Batched, options_of, trains
 from ..data import Dataset
 from ..following import output_of
 from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
 from ..jobs.job import Job
 from ..jobs.launch import NewJob, joined, supervised
-from ..model_source import ModelSource
 from ..ranks import from_first, is_first
 from ..supervisor import Supervisor
 from ..trained import Trained
@@ -28,21 +27,10 @@ from .sizing import Sizes, parts_for
 AVERAGES = ("weights", "gradients")
 
 
+@trains
 def sdt(
     source: StrPath,
     *,
-    model: ModelSource = "graphsage",
-    hidden: int = 64,
-    layers: int = 2,
-    heads: int = 4,
-    dropout: float = 0.5,
-    lr: float = 0.01,
-    weight_decay: float = 5e-4,
-    epochs: int = 100,
-    batch_size: int | None = None,
-    fanouts: Sequence[int] | None = None,
-    patience: int | None = None,
-    seed: int | None = 0,
     workers: int | None = None,
     average: str = "weights",
     average_every: int = 1,
@@ -51,8 +39,7 @@ def sdt(
     memory_per_worker: int | str | None = None,
     out: StrPath | None = None,
     resume: bool = False,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    **training: Unpack[Batched],
 ) -> Trained:
     """Train a copy of the model on every part with its halo, and average the copies.
 
@@ -83,10 +70,9 @@ def sdt(
         Memory of a worker, in bytes or as "4G". Two thirds of it are left for the computation.
     out, resume
         As in :func:`fastpart.train.full`. New parts are stored there, too.
-    threads : int, optional
-        Threads of all workers together. Default: all CPUs.
-    progress : callable, optional
-        Called as ``progress("epoch", done, epochs)``. An exception in it ends the training.
+    threads, tmp_dir, progress
+        As in :class:`fastpart.Options`. The threads are those of all workers together. The step that ``progress`` hears
+        of is "epoch".
 
     Returns
     -------
@@ -132,9 +118,7 @@ def sdt(
     >>> fp.train.sdt(folder, epochs=20, workers=1).summary["test_accuracy"]
     1.0
     """
-    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
-    options = Options.of(given)
-    run = parameters.run_options(threads=threads, progress=progress)
+    options, run = options_of(training)
     how = {
         "average": parameters.choice("average", average, AVERAGES),
         "average_every": parameters.integer("average_every", average_every, 1, options.epochs),
@@ -148,7 +132,7 @@ def sdt(
     if under_torchrun():
         return _joined(dataset, wanted, new, shared_output(out, asked), run)
     most = asked or run.threads or _core.default_threads()
-    with Supervisor() as group:
+    with Supervisor(run.tmp_dir) as group:
         return _supervised(group, dataset, wanted, new, output_of(group, out, resume), most, run)
 
 
@@ -159,7 +143,7 @@ class _Parts:
     number: int | str | None
     budget: int | None
 
-    def of(self, dataset: Dataset, workers: int) -> Sizes:
+    def of(self, dataset: Dataset, workers: int, run: RunOptions) -> Sizes:
         """Return how many there are to be."""
         number = self.number
         if isinstance(number, str):
@@ -168,7 +152,7 @@ class _Parts:
                 raise ParameterError(
                     'parts: "auto" asks how much memory a worker has; give memory_per_worker'
                 )
-            return parts_for(dataset, self.budget, workers)
+            return parts_for(dataset, self.budget, workers, run)
         number = dataset.partition.k if number is None else parameters.parts(number)
         return Sizes.given(dataset, number, self.budget)
 
@@ -187,7 +171,7 @@ def _supervised(
     run: RunOptions,
 ) -> Trained:
     """Start all workers on this machine, at most one per part."""
-    sizes = wanted.of(dataset, workers)
+    sizes = wanted.of(dataset, workers, run)
     dataset = wanted.made(dataset, sizes, out, run)
     workers = min(workers, dataset.partition.k)
     return supervised(group, new, dataset, out, workers, run, _facts(dataset, sizes, workers))
@@ -195,9 +179,9 @@ def _supervised(
 
 def _joined(dataset: Dataset, wanted: _Parts, new: NewJob, out: Path, run: RunOptions) -> Trained:
     """Be one of the workers that torchrun started; the first of them makes the parts."""
-    with torchrun_group("sdt"):
+    with torchrun_group("cpu"):
         workers = world_size()
-        sizes = from_first(wanted.of(dataset, workers) if is_first() else None)
+        sizes = from_first(wanted.of(dataset, workers, run) if is_first() else None)
         made = from_first(os.path.abspath(wanted.made(dataset, sizes, out, run).path) if is_first() else None)
         dataset = Dataset(made)
         return joined(new, dataset, out, run, _facts(dataset, sizes, workers))

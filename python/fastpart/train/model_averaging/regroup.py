@@ -16,7 +16,7 @@ import numpy as np
 from ... import partitioners
 from ...errors import CapacityWarning
 from ...graph import Graph, open_graph
-from ...parameters import RunOptions
+from ...options import NAMES, RunOptions
 from ...partition import VertexPartition
 from ...store import save
 from ..data import SPLITS, Dataset
@@ -25,18 +25,16 @@ DEFAULT = "spring"
 """For partitions that were made elsewhere."""
 
 
-NOT_AGAIN = frozenset(
-    {"edges", "k", "balance_on", "degrees", "threads", "memory_limit", "tmp_dir", "progress"}
-)
+NOT_AGAIN = frozenset({"graph", "k", "balance_on", "degrees", *NAMES})
 """Parameters that a directory does not hold, or that are another's to say."""
 
 
 @contextmanager
-def graph_of(dataset: Dataset) -> Iterator[Graph]:
+def graph_of(dataset: Dataset, run: RunOptions) -> Iterator[Graph]:
     """Give the records of the graph, from the in-edges of all parts, in a temporary file."""
     manifest = dataset.manifest
     n, m = len(dataset.partition), manifest["m"]
-    with tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
+    with tempfile.TemporaryDirectory(prefix="fastpart-", dir=run.tmp_dir) as folder:
         file = Path(folder) / "edges.npy"
         if not m:
             yield open_graph(
@@ -56,7 +54,7 @@ def graph_of(dataset: Dataset) -> Iterator[Graph]:
         yield open_graph(file, num_vertices=n, directedness=manifest["directedness"], layout="rows")
 
 
-def partitioned(dataset: Dataset, graph: Graph, k: int) -> VertexPartition:
+def partitioned(dataset: Dataset, graph: Graph, k: int, run: RunOptions) -> VertexPartition:
     """Partition into k parts in the way the dataset was made."""
     name = dataset.partition.algorithm
     known = name in partitioners.PARTITIONERS
@@ -65,7 +63,9 @@ def partitioned(dataset: Dataset, graph: Graph, k: int) -> VertexPartition:
     taken = set(inspect.signature(function).parameters) - NOT_AGAIN
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
-        made = function(graph, k=k, **{key: value for key, value in given.items() if key in taken})
+        made = function(
+            graph, k=k, **{key: value for key, value in given.items() if key in taken}, **vars(run)
+        )
     assert isinstance(made, VertexPartition)
     return made
 
@@ -79,15 +79,13 @@ def regrouped(dataset: Dataset, k: int, out: Path, run: RunOptions) -> Dataset:
         if found.manifest.get("checksum") == dataset.manifest.get("checksum"):
             return found
         shutil.rmtree(target)
-    with graph_of(dataset) as graph, tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
+    with (
+        graph_of(dataset, run) as graph,
+        tempfile.TemporaryDirectory(prefix="fastpart-", dir=run.tmp_dir) as folder,
+    ):
         rows = _rows(dataset, Path(folder))
-        save(
-            partitioned(dataset, graph, k),
-            target,
-            graph=graph,
-            halo_hops=dataset.manifest["halo_hops"],
-            **rows,
-        )
+        partition = partitioned(dataset, graph, k, run)
+        save(partition, target, graph=graph, halo_hops=dataset.manifest["halo_hops"], **rows, **vars(run))
     return Dataset(target)
 
 

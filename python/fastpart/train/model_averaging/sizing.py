@@ -13,6 +13,7 @@ from typing import Any
 
 from ...errors import MemoryBudgetError
 from ...metrics import evaluate
+from ...options import RunOptions
 from ...partition import VertexPartition
 from ..data import Dataset
 from .regroup import graph_of, partitioned
@@ -65,7 +66,7 @@ def graph_bytes(dataset: Dataset) -> int:
     return _bytes(len(dataset.partition), edges, dataset.task.features)
 
 
-def parts_for(dataset: Dataset, budget: int, workers: int) -> Sizes:
+def parts_for(dataset: Dataset, budget: int, workers: int, run: RunOptions) -> Sizes:
     """Return the least number of parts, from what the rule says on, whose largest fits."""
     total, room = graph_bytes(dataset), _room(budget)
     by_rule = workers if total <= workers * room else math.ceil(total / max(room, 1))
@@ -79,7 +80,7 @@ def parts_for(dataset: Dataset, budget: int, workers: int) -> Sizes:
     for _ in range(_TRIES):
         if k > len(dataset.partition):
             break
-        bytes_of = _bytes_of_parts(dataset) if k == dataset.partition.k else _bytes_of_new(dataset, k)
+        bytes_of = _bytes_of_parts(dataset) if k == dataset.partition.k else _bytes_of_new(dataset, k, run)
         found |= {
             "parts": k,
             "largest_part_bytes": max(bytes_of),
@@ -118,10 +119,10 @@ def _bytes_of_parts(dataset: Dataset) -> list[int]:
     return [_bytes(part.num_inner + part.num_halo, part.num_edges, width) for part in parts]
 
 
-def _bytes_of_new(dataset: Dataset, k: int) -> list[int]:
+def _bytes_of_new(dataset: Dataset, k: int, run: RunOptions) -> list[int]:
     """Return the sizes that the parts of a new partition would have, with one hop."""
-    with graph_of(dataset) as graph:
-        found: VertexPartition = partitioned(dataset, graph, k)
-        parts = evaluate(graph, found).parts
+    with graph_of(dataset, run) as graph:
+        found: VertexPartition = partitioned(dataset, graph, k, run)
+        parts = evaluate(graph, found, **vars(run)).parts
     columns = zip(parts["vertices"] + parts["halo"], parts["volume"], strict=True)
     return [_bytes(vertices, volume, dataset.task.features) for vertices, volume in columns]

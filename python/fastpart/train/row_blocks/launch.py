@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal, Unpack
+
 import numpy as np
 import torch
 
 from ... import parameters
-from ...parameters import Progress, StrPath
-from ..config import Options
+from ...parameters import StrPath
+from ..config import Options, Training, options_of, trains
 from ..data import Dataset
 from ..full_graph.kernels import AGGREGATIONS, kernel
-from ..full_graph.launch import train
+from ..full_graph.launch import DEVICES, train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
-from ..model_source import ModelSource
 from ..scores import Task
 from ..trained import Trained
 from .blocks import Blocks
@@ -22,28 +23,19 @@ from .share import share_of
 from .staleness import checked
 
 
+@trains
 def sancus(
     source: StrPath,
     *,
-    model: ModelSource = "graphsage",
-    hidden: int = 64,
-    layers: int = 2,
-    heads: int = 4,
-    dropout: float = 0.5,
-    lr: float = 0.01,
-    weight_decay: float = 5e-4,
-    epochs: int = 100,
-    patience: int | None = None,
-    seed: int | None = 0,
     max_age: int | None = None,
     max_change: float | None = None,
     period: int | None = None,
     rows: str = "all",
     aggregation: str = "auto",
+    device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    **training: Unpack[Training],
 ) -> Trained:
     """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
 
@@ -75,13 +67,16 @@ def sancus(
         bytes depend on the number of parts and hardly on the partition. ``"boundary"``: each process receives the
         rows that it has edges from, so a good cut saves bytes. The results are the same.
     aggregation : {"auto", "dgl", "torch"}
-        The library that sums over the edges of a process. ``"auto"``: DGL, which is faster on CPUs, if it is installed.
+        The library that sums over the edges of a process. ``"auto"``: DGL, which is faster on CPUs, if it can be
+        imported.
+    device : {"cpu", "cuda"}
+        Where the processes compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
+        path is written, but was never run.
     out, resume
         As in :func:`fastpart.train.full`. The checkpoint does not hold copies. After a resume all rows are broadcast.
-    threads : int, optional
-        Threads of all processes together. Default: all CPUs.
-    progress : callable, optional
-        Called as ``progress("epoch", done, epochs)``. An exception in it ends the training.
+    threads, tmp_dir, progress
+        As in :class:`fastpart.Options`. The threads are those of all processes together. The step that ``progress``
+        hears of is "epoch".
 
     Returns
     -------
@@ -139,21 +134,20 @@ def sancus(
     >>> sum(trained.history["broadcasts"]), sum(trained.history["skipped"])
     (21, 19)
     """
-    given = {name: value for name, value in locals().items() if name in Options.__dataclass_fields__}
-    options = Options.of({**given, "batch_size": None, "fanouts": None})
-    run = parameters.run_options(threads=threads, progress=progress)
+    options, run = options_of(training)
     how = {
         "rows": parameters.choice("rows", rows, ROWS),
         "aggregation": parameters.choice("aggregation", aggregation, AGGREGATIONS),
         **checked(max_age, max_change, period),
     }
     resume = parameters.flag("resume", resume)
-    kernel(aggregation, torch.device("cpu"))  # says what is not installed
+    parameters.choice("device", device, DEVICES)
+    kernel(aggregation, torch.device(device))  # says what is not installed
     dataset = Dataset(source)
     refuse(dataset.task, options)
     measured = dataset.manifest.get("summary", {})
     summary = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
-    return train("sancus", dataset, options, how, out, resume, run, summary)
+    return train("sancus", dataset, options, how, out, resume, run, summary, device)
 
 
 def refuse(task: Task, options: Options) -> None:

@@ -1,0 +1,49 @@
+"""The bar of ``progress=True``: on stderr or in a notebook, with the time left; gone when the work is."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import Any
+
+_MANY = 100_000
+"""From so many units on their number is shown in thousands, millions, ..."""
+
+
+class Bar:
+    """A progress callback that shows the step under way. tqdm draws it, and is imported by the first step."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+        self._step: Any = None
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        """Show so many units of a step as done."""
+        step = self._step
+        if step is None or (self._phase, step.total) != (phase, total) or done < step.n:
+            self.close()
+            self._phase = phase
+            many = total >= _MANY
+            step = self._step = _tqdm()(
+                total=total, desc=phase, leave=False, unit="", unit_scale=many, mininterval=0.05
+            )
+        step.update(done - step.n)
+
+    def close(self) -> None:
+        """Wipe the bar."""
+        if self._step is not None:
+            self._step.total = self._step.n  # a notebook keeps bars of unfinished steps
+            self._step.close()
+            self._step = None
+
+
+@cache
+def _tqdm() -> Any:
+    """Return tqdm for where this runs, without its thread and its lock between processes: neither survives a fork."""
+    from tqdm.auto import tqdm
+
+    class Quiet(tqdm):  # type: ignore[misc]
+        monitor_interval = 0
+
+    Quiet.set_lock(threading.RLock())
+    return Quiet
