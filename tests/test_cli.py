@@ -83,6 +83,19 @@ def test_partition_saves_in_each_form(run, out):
         assert loaded.parameters["balance"] == 1.05
 
 
+# Labels and splits are of vertices: the parts of an edge partition hold them, and no measure is asked of them.
+def test_the_directory_of_an_edge_partition_holds_labels_and_splits(run):
+    np.save("y.npy", np.array([0, 0, 0, 1, 1, 1]))
+    np.savez("s.npz", train=[0, 3], val=[1], test=[2])
+    given = ("--algorithm", "sigma", "--of", "edges", "--labels", "y.npy", "--splits", "s.npz")
+    assert run("partition", "g.bin", "-k", 2, *given, "-o", "parts")[::2] == (0, "")
+    parts = fp.open_partition("parts").parts
+    assert {label for part in parts for label in part.labels.tolist()} == {0, 1}
+    assert refused(run, 2, "partition", "g.bin", "-k", 2, *given).startswith(
+        "labels, splits: belong to vertices"
+    )
+
+
 def test_json_of_partition_and_evaluate(run):
     np.save("y.npy", np.array([0, 0, 0, 1, 1, 1]))
     np.savez("s.npz", train=[0, 3], val=[1], test=[2])

@@ -38,6 +38,7 @@ COMMANDS = {
     "cluster": (fp.cluster, GRAPH),
     "compare": (fp.compare, GRAPH),
     "report": (fp.evaluate, *MEASURED),
+    "upgrade": (fp.store.upgrade,),
     **{f"export {name}": (getattr(fp.export, name),) for name in fp.export.__all__},
 }
 """The functions behind each command, its own first."""
@@ -141,6 +142,7 @@ def test_help_lists_the_commands(text_of, words):
             "compare",
             "report",
             "export",
+            "upgrade",
             "train",
         ),
         "generate": ("rmat", "ba", "planted", "grid"),

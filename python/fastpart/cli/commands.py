@@ -160,6 +160,15 @@ def export(call: Call) -> None:
         print(f"saved to {shown(written)}")
 
 
+def upgrade(call: Call) -> None:
+    """``fastpart upgrade``."""
+    source, upgraded = call["source"], store.upgrade(call["source"])
+    if call["json"]:
+        print(json.dumps({"source": source, "schema": store.SCHEMA, "upgraded": upgraded}))
+    elif not call["quiet"]:
+        print(f"{shown(source)}: {'rewritten to' if upgraded else 'already'} schema {store.SCHEMA}")
+
+
 def open_input(call: Call) -> Graph:
     """Open the graph that a command line names."""
     return open_graph(call["file"], **call.of("open_graph"))

@@ -29,6 +29,7 @@ SOURCES = {
     "compare": "comparing.running",
     "open_partition": "store.loading",
     "save": "partition",
+    "upgrade": "store.upgrading",
     "generate.ba": "generate",
     "generate.grid": "generate",
     "generate.planted": "generate",

@@ -222,6 +222,7 @@ _VERBS: dict[str, Verb | Family] = {
         },
         {},
     ),
+    "upgrade": Verb("commands:upgrade", ("upgrade",), {"source": "A partition directory."}, "upgrade parts/"),
     "train": Family(
         "Train a graph neural network over a partition directory (pip install 'fastpart[train]').",
         "training:train_over",
