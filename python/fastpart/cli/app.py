@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 from cyclopts import App, Group, Parameter
 
 from .. import _core
+from ..options import NAMES, config
 from ..parameters import choice, from_text
 from .call import Call
 from .signatures import Option
@@ -54,7 +56,7 @@ def make_app(words: Sequence[str]) -> App:
 
 def _app(name: str, verb: Verb | Family, called: list[str] | None, place: int = 0) -> App:
     """Return the application of a verb; without its options if it is not the one that is called."""
-    app = App(name=name, help=verb.summary, sort_key=place)
+    app = App(name=name, help=verb.line, sort_key=place)
     if called is None or called[:1] == [name]:
         if isinstance(verb, Family):
             app.help_epilogue = f"`fastpart {name} COMMAND --help` has more."
@@ -80,7 +82,11 @@ def _command(name: str, verb: Verb) -> Callable[..., None]:
         values = dict(zip(names, given, strict=False))
         if verb.several:
             values[names[-1]] = given[len(names) - 1 :]
-        getattr(import_module(f"fastpart.cli.{module}"), function)(Call(name, values | named))
+        values |= named
+        running: Any = {each: values.pop(each) for each in NAMES if each in values}
+        running["progress"] = sys.stderr.isatty() and not values.get("quiet")
+        with config(**running):
+            getattr(import_module(f"fastpart.cli.{module}"), function)(Call(name, values, running))
 
     slots = [
         Slot(

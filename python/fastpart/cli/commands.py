@@ -17,33 +17,28 @@ from ..graph import Graph, Sidecar, open_graph
 from ..graph_info import info as graph_info
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
-from ..options import run_options
-from ..parameters import shown
+from ..parameters import memory_size, shown
 from ..partitioners import PARTITIONERS, items_of
 from .call import Call
-from .progress import progress_bar
 from .verbs import DEFAULT_ALGORITHM
 
 
 def generate(call: Call) -> None:
     """``fastpart generate``."""
-    with progress_bar(call):
-        getattr(generators, call.name)(call["out"], **call.of(f"generate.{call.name}", "out"))
+    getattr(generators, call.name)(call["out"], **call.of(f"generate.{call.name}", "out"))
     _print_sidecar(call, {})
 
 
 def convert(call: Call) -> None:
     """``fastpart convert``."""
-    with progress_bar(call):
-        converted = convert_file(**call.of("convert"))
+    converted = convert_file(**call.of("convert"))
     facts = {"n": converted.num_vertices, "m": converted.num_edges, "directedness": converted.directedness}
     _print_sidecar(call, {**facts, "loops": converted.identify()[0]})
 
 
 def info(call: Call) -> None:
     """``fastpart info``."""
-    with progress_bar(call):
-        facts = graph_info(open_input(call), **call.of("info"))
+    facts = graph_info(open_input(call), **call.of("info"))
     if call["json"]:
         print(json.dumps(facts))
         return
@@ -63,25 +58,25 @@ def partition(call: Call) -> None:
     extras.check(target, form, of, graph=True)
     if call["balance_on_ratio"] is not None and call["balance_on"] is None:
         raise ParameterError("--balance-on-ratio: belongs to --balance-on")
-    with progress_bar(call):
-        graph = open_input(call)
-        if target is not None:
-            store.refuse_unwritable(target, form, graph)
-        given = call.of(algorithm, "out")
-        if "balance_on" in given:
-            given["balance_on"] = weights_of(given["balance_on"], graph.num_vertices)
-        run = _run_options(call)
-        contents = extras.open(graph, run.memory_limit) if form == "directory" else None
-        in_place = target is not None and form == "npy" and of == "edges"
-        if in_place:  # the parts never need to be in memory
-            given["out"] = target
-        start = time.perf_counter()
-        result = PARTITIONERS[algorithm](graph, **given)
-        seconds = time.perf_counter() - start
-        # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
-        unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
-        evaluation = measure(graph, result, **call.of("evaluate", *unmeasured))
-        if target is not None and not in_place:
+    graph = open_input(call)
+    if target is not None:
+        store.refuse_unwritable(target, form, graph)
+    given = call.of(algorithm, "out")
+    if "balance_on" in given:
+        given["balance_on"] = weights_of(given["balance_on"], graph.num_vertices)
+    limit = memory_size(call.running.get("memory_limit"))
+    contents = extras.open(graph, limit) if form == "directory" else None
+    in_place = target is not None and form == "npy" and of == "edges"
+    if in_place:  # the parts never need to be in memory
+        given["out"] = target
+    start = time.perf_counter()
+    result = PARTITIONERS[algorithm](graph, **given)
+    seconds = time.perf_counter() - start
+    # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
+    unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
+    evaluation = measure(graph, result, **call.of("evaluate", *unmeasured))
+    if target is not None and not in_place:
+        with call.run() as run:
             store.write(result, target, form, run, evaluation, graph, contents)
     print(evaluation.to_json() if call["json"] else evaluation)
     if not (call["json"] or call["quiet"]):
@@ -98,17 +93,11 @@ def _extras(call: Call, form: str) -> store.Extras:
     return store.Extras(**{name: held[name] for name in store.Extras.__dataclass_fields__ if name in held})
 
 
-def _run_options(call: Call) -> Any:
-    names = ("threads", "memory_limit", "tmp_dir", "progress")
-    return run_options(**{name: call.values[name] for name in names if name in call.values})
-
-
 def evaluate(call: Call) -> None:
     """``fastpart evaluate``."""
-    with progress_bar(call):
-        graph = open_input(call)
-        result = store.open_partition(call["partition"], graph, **call.of("open_partition"))
-        evaluation = measure(graph, result, **call.of("evaluate", "partition"))
+    graph = open_input(call)
+    result = store.open_partition(call["partition"], graph, **call.of("open_partition"))
+    evaluation = measure(graph, result, **call.of("evaluate", "partition"))
     print(evaluation.to_json() if call["json"] else evaluation)
 
 
@@ -117,15 +106,15 @@ def cluster(call: Call) -> None:
     target, form = store.output(call["out"]) if call["out"] else (None, "npy")
     if form != "npy":
         raise ParameterError(f"-o: {shown(call['out'])}; clusters are saved as .npy")
-    with progress_bar(call):
-        graph = open_input(call)
-        if target is not None:
-            store.refuse_unwritable(target, form, graph)
-        start = time.perf_counter()
-        clustering = find_clusters(graph, **call.of("cluster"))
-        seconds = time.perf_counter() - start
-        if target is not None:
-            _core.write_npy(target, clustering.assignment, _run_options(call))
+    graph = open_input(call)
+    if target is not None:
+        store.refuse_unwritable(target, form, graph)
+    start = time.perf_counter()
+    clustering = find_clusters(graph, **call.of("cluster"))
+    seconds = time.perf_counter() - start
+    if target is not None:
+        with call.run() as run:
+            _core.write_npy(target, clustering.assignment, run)
     facts = {
         "method": clustering.method,
         "n": clustering.num_vertices,
@@ -152,8 +141,7 @@ def cluster(call: Call) -> None:
 def export(call: Call) -> None:
     """``fastpart export``."""
     function = getattr(import_module("fastpart.export"), call.name)
-    with progress_bar(call):
-        written = function(**call.of(f"export.{call.name}"))
+    written = function(**call.of(f"export.{call.name}"))
     if call["json"]:
         print(json.dumps({"format": call.name, "out": str(written)}))
     elif not call["quiet"]:

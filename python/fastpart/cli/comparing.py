@@ -14,19 +14,17 @@ from ..errors import FastpartError, ParameterError
 from ..parameters import shown
 from .call import Call
 from .commands import open_input
-from .progress import progress_bar
 
 
 def compare(call: Call) -> None:
     """``fastpart compare``."""
     target = output_file(call["out"], FILES) if call["out"] else None
-    with progress_bar(call):
-        graph = open_input(call)
-        if target is not None:
-            store.refuse_unwritable(target, "file", graph)
-        comparison = run_comparison(graph, **call.of("compare"))
-        if target is not None:
-            comparison.save(target)
+    graph = open_input(call)
+    if target is not None:
+        store.refuse_unwritable(target, "file", graph)
+    comparison = run_comparison(graph, **call.of("compare"))
+    if target is not None:
+        comparison.save(target)
     print(comparison.to_json(parts=False) if call["json"] else comparison)
     if target is not None and not (call["json"] or call["quiet"]):
         print(f"\nsaved to {shown(target)}")
@@ -54,14 +52,13 @@ def report(call: Call) -> None:
 
 def _compare_saved(call: Call, target: Path) -> Comparison:
     """Measure partitions that are in files, named as their files are."""
-    with progress_bar(call):
-        graph = open_input(call)
-        store.refuse_unwritable(target, "file", graph)
-        named = [
-            (shown(name.rstrip("/")), store.open_partition(name, graph, **call.of("open_partition")))
-            for name in call["partitions"]
-        ]
-        return run_comparison(graph, [], named, **call.of("evaluate"))
+    graph = open_input(call)
+    store.refuse_unwritable(target, "file", graph)
+    named = [
+        (shown(name.rstrip("/")), store.open_partition(name, graph, **call.of("open_partition")))
+        for name in call["partitions"]
+    ]
+    return run_comparison(graph, [], named, **call.of("evaluate"))
 
 
 def output_file(out: str, suffixes: tuple[str, ...]) -> Path:

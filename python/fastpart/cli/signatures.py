@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .sources import described, docs_of, signature_of, spelled_out
+from .sources import described, signature_of, spelled_out, text_of
 
 REQUIRED = inspect.Parameter.empty
 
@@ -40,7 +40,7 @@ class Option:
         """The few words that may be given, and nothing else."""
         if literal := re.fullmatch(r"(?:\w+\[)?Literal\[([^]]*)\]\]?(?: \| None)?", self.annotation):
             return tuple(ast.literal_eval(f"({literal[1]},)"))
-        return self._named if self.words <= {"str", "None"} else ()
+        return self._named if self.words <= {"str", "None", "Sequence"} else ()
 
     @property
     def _named(self) -> tuple[str, ...]:
@@ -73,28 +73,23 @@ class Option:
         return f"{words},..." if self.listed else words
 
 
-@dataclass(frozen=True)
-class Function:
-    """A public function: the first sentence of its docstring, and its parameters by name."""
-
-    summary: str
-    options: dict[str, Option]
-
-
 @cache
-def read(name: str) -> Function:
-    """Read a public function, or an algorithm, by its name."""
+def read(name: str) -> dict[str, Option]:
+    """Return the parameters of a public function, or of an algorithm, by name."""
     options = {}
     for each in signature_of(name).parameters.values():
-        if each.kind is each.VAR_KEYWORD:
-            continue
         kind, doc = described(name, each.name)
         annotation = (
             each.annotation if isinstance(each.annotation, str) else inspect.formatannotation(each.annotation)
         )
         text = _sentence(doc, each.default is None)
         options[each.name] = Option(each.name, spelled_out(name, annotation), each.default, kind, text)
-    return Function(_sentence(docs_of(name).short_description or ""), options)
+    return options
+
+
+def summary(name: str) -> str:
+    """Return the first sentence of a docstring."""
+    return _sentence(text_of(name).partition("\n\n")[0])
 
 
 def _sentence(doc: str, with_default: bool = False) -> str:

@@ -14,7 +14,7 @@ from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any
 
-from docstring_parser import Docstring, DocstringStyle
+from docstring_parser import DocstringParam, DocstringStyle
 from docstring_parser import parse as parse_docstring
 
 from .. import _core
@@ -30,6 +30,7 @@ SOURCES = {
     "open_partition": "store.loading",
     "save": "partition",
     "upgrade": "store.upgrading",
+    "Options": "options",
     "generate.ba": "generate",
     "generate.grid": "generate",
     "generate.planted": "generate",
@@ -67,17 +68,22 @@ def signature_of(name: str) -> inspect.Signature:
     return inspect.signature(module[function.name])
 
 
+def text_of(name: str) -> str:
+    """Return the docstring of a function, a class or an algorithm."""
+    if name not in SOURCES:
+        return documents.document(algorithms()[name])
+    return ast.get_docstring(_definition(name)) or ""
+
+
 @cache
-def docs_of(name: str) -> Docstring:
-    """Parse the docstring of a function, a class or an algorithm."""
-    text = ast.get_docstring(_definition(name)) if name in SOURCES else documents.document(algorithms()[name])
-    return parse_docstring(text or "", DocstringStyle.NUMPYDOC)
+def _documented(name: str) -> list[DocstringParam]:
+    return parse_docstring(text_of(name), DocstringStyle.NUMPYDOC).params
 
 
 def described(name: str, parameter: str) -> tuple[str, str]:
     """Return type and description of a parameter; where the docs name another function, what those say."""
     found = "", ""
-    for each in docs_of(name).params:
+    for each in _documented(name):
         if parameter in each.arg_name.split(", "):
             found = each.type_name or "", each.description or ""
     if reference := re.match(r"As (?:in )?:\w+:`~?(?:[\w.]*\.)?(\w+)`", found[1]):
@@ -138,10 +144,14 @@ def _literal(module: _Module, name: str) -> str | None:
     return None
 
 
-def _definition(name: str) -> ast.FunctionDef:
-    """Return the definition of a function or method: the last one, behind its overloads."""
+def _definition(name: str) -> ast.FunctionDef | ast.ClassDef:
+    """Return the definition of a function, method or class: the last one, behind overloads."""
     module, function = _Module.of(SOURCES[name]), name.rpartition(".")[2]
     for nodes in (module.tree.body, ast.walk(module.tree)):
-        if found := [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name == function]:
+        if found := [
+            each
+            for each in nodes
+            if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name == function
+        ]:
             return found[-1]
     raise LookupError(name)

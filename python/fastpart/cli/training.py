@@ -17,7 +17,6 @@ from ..report.training import write_training
 from .call import Call
 from .commands import open_input
 from .comparing import output_file
-from .progress import progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 
 def train_over(call: Call) -> None:
     """``fastpart train METHOD``."""
-    with progress_bar(call):
-        trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
+    trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
     if os.environ.get("RANK", "0") != "0":  # torchrun started several of us
         return
     if call["json"]:
@@ -40,13 +38,10 @@ def train_over(call: Call) -> None:
 def compare(call: Call) -> None:
     """``fastpart train compare``."""
     target = output_file(call["out"], (".parquet", *PICTURES)) if call["out"] else None
-    with progress_bar(call):
-        graph = open_input(call)
-        compared = train.compare(
-            graph, **call.of("train.full", "out"), **call.of("train.compare", "threads", "progress")
-        )
-        if target is not None:
-            _save(compared, target, call)
+    graph = open_input(call)
+    compared = train.compare(graph, **call.of("train.compare"))
+    if target is not None:
+        _save(compared, target, call)
     print(_json(compared.rows(named=True)) if call["json"] else table(compared))
     if target is not None and not (call["json"] or call["quiet"]):
         print(f"\nsaved to {shown(target)}")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..parameters import choice
-from .signatures import REQUIRED, Option, read
+from .signatures import REQUIRED, Option, read, summary
 from .sources import algorithms
 
 DEFAULT_ALGORITHM = "multilevel"
@@ -58,17 +58,17 @@ class Verb:
     """What its help says before the examples."""
 
     @property
-    def summary(self) -> str:
+    def line(self) -> str:
         """The first line of its help."""
-        return self.says or read(self.takes[0]).summary
+        return self.says or summary(self.takes[0])
 
     def options(self) -> dict[str, tuple[str, Option]]:
         """Return title and option by name, in the order of the help."""
         hidden = {*_NOT_OPTIONS, *_RUNNING, *self.without, *self.arguments}
-        running = [option for name, option in read(self.takes[0]).options.items() if name in _RUNNING]
+        running = [option for name, option in read(self.takes[0]).items() if name in _RUNNING]
         options = {option.name: ("Options", option) for option in self.own}
         for function in self.takes:
-            for name, option in read(function).options.items():
+            for name, option in read(function).items():
                 if name not in hidden:
                     options.setdefault(name, (_TITLE_OF.get(function, "Options"), option))
         return options | {option.name: ("Common options", option) for option in (*running, *_COMMON)}
@@ -78,7 +78,7 @@ class Verb:
 class Family:
     """A verb with a verb for each of several functions, as the methods of ``train``."""
 
-    summary: str
+    line: str
     run: str
     arguments: tuple[str, ...]
     examples: Mapping[str, str]
@@ -89,7 +89,7 @@ class Family:
         """Return its verbs by name."""
         members = {}
         for name, example in self.examples.items():
-            described = {argument: read(name).options[argument].doc for argument in self.arguments}
+            described = {argument: read(name)[argument].doc for argument in self.arguments}
             members[name.rpartition(".")[2]] = Verb(self.run, (name,), described, example)
         return members | self.more
 
@@ -125,17 +125,17 @@ def _partition(words: Sequence[str]) -> Verb:
                 "",
                 "`fastpart partition --help` lists them.",
             ),
-            replace(read("save").options["out"], default=None),
+            replace(read("save")["out"], default=None),
         ),
         says="" if named else "Partition a graph; print the measures, and save the partition with -o.",
     )
     if named or {"--help", "-h"}.isdisjoint(words):
         return verb
-    lines = [f"  {name:12} {read(name).summary}" for name in algorithms()]
-    shared = set[str].intersection(*(set(read(name).options) for name in algorithms()))
+    lines = [f"  {name:12} {summary(name)}" for name in algorithms()]
+    shared = set[str].intersection(*(set(read(name)) for name in algorithms()))
     return replace(
         verb,
-        without=frozenset(read(algorithm).options) - shared,
+        without=frozenset(read(algorithm)) - shared,
         more="\n".join(["Algorithms (`--algorithm NAME --help` lists the options of each):", *lines])
         + "\n\n",
     )
@@ -237,14 +237,13 @@ _VERBS: dict[str, Verb | Family] = {
         {
             "compare": Verb(
                 "training:compare",
-                ("train.compare", "open_graph", "train.full"),
+                ("train.compare", "open_graph"),
                 _FILE,
                 "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
                 "    --methods distdgl,sdt,full --partitioners spring,sigma,random --epochs 50\n"
                 "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
                 "    --methods distgnn,sancus --partitioners sigma,hdrf,dbh,random -o report.html",
                 _out("A .parquet (the table), .html (a page), .svg, .png or .pdf."),
-                without=frozenset({"seed", "resume"}),
             )
         },
     ),
