@@ -219,4 +219,6 @@ def test_completion_is_installed_for_the_shell(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     (script,) = (file for file in tmp_path.rglob("*") if file.is_file() and "fastpart" in file.name)
     text = script.read_text()
-    assert all(word in text for word in ("partition", "--memory-limit", "sdt", "--epochs", "multilevel"))
+    assert all(
+        word in text for word in ("partition", "--memory-limit", "sdt", "--epochs", "multilevel", "--passes")
+    )

@@ -60,8 +60,8 @@ def _app(name: str, verb: Verb | Family, called: list[str] | None, place: int = 
     if called is None or called[:1] == [name]:
         if isinstance(verb, Family):
             app.help_epilogue = f"`fastpart {name} COMMAND --help` has more."
-            for order, (member, its) in enumerate(verb.members().items()):
-                app.command(_app(member, its, None if called is None else called[1:], order))
+            for order, (member, each) in enumerate(verb.members().items()):
+                app.command(_app(member, each, None if called is None else called[1:], order))
         else:
             app.help_epilogue = verb.more + _examples(verb.examples)
             app.default(_command(name, verb))

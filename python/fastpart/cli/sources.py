@@ -82,16 +82,16 @@ def _documented(name: str) -> list[DocstringParam]:
 
 def described(name: str, parameter: str) -> tuple[str, str]:
     """Return type and description of a parameter; where the docs name another function, what those say."""
-    found = "", ""
+    own = "", ""
     for each in _documented(name):
         if parameter in each.arg_name.split(", "):
-            found = each.type_name or "", each.description or ""
-    if reference := re.match(r"As (?:in )?:\w+:`~?(?:[\w.]*\.)?(\w+)`", found[1]):
+            own = each.type_name or "", each.description or ""
+    if reference := re.match(r"As (?:in )?:\w+:`~?(?:[\w.]*\.)?(\w+)`", own[1]):
         beside = f"{name.rpartition('.')[0]}.{reference[1]}"
         known = [other for other in SOURCES if other.rpartition(".")[2] == reference[1]]
         other = described(beside if beside in SOURCES else (known or [reference[1]])[0], parameter)
-        return other if other[1] else found
-    return found
+        return other if other[1] else own
+    return own
 
 
 class _Module(dict[str, Any]):
@@ -148,10 +148,10 @@ def _definition(name: str) -> ast.FunctionDef | ast.ClassDef:
     """Return the definition of a function, method or class: the last one, behind overloads."""
     module, function = _Module.of(SOURCES[name]), name.rpartition(".")[2]
     for nodes in (module.tree.body, ast.walk(module.tree)):
-        if found := [
+        if matches := [
             each
             for each in nodes
             if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name == function
         ]:
-            return found[-1]
+            return matches[-1]
     raise LookupError(name)

@@ -110,9 +110,10 @@ def _partition(words: Sequence[str]) -> Verb:
     named = [value for word, value in pairwise(words) if word == flag]
     named += [word.removeprefix(f"{flag}=") for word in words if word.startswith(f"{flag}=")]
     algorithm = choice(flag, named[-1] if named else DEFAULT_ALGORITHM, algorithms())
+    of_others = algorithms() if "--install-completion" in words else ()  # which completes the options of all
     verb = Verb(
         "commands:partition",
-        (algorithm, "open_graph", "evaluate", "save"),
+        (algorithm, *of_others, "open_graph", "evaluate", "save"),
         _FILE,
         "partition g.bin -k 8\n"
         "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
