@@ -274,11 +274,11 @@ def test_arrays_of_other_shapes_are_refused(shape, layout):
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ([[0, 1], [1, 2]], "got list"),
+        ([[0, 1], [1]], "lists of different lengths"),
         (3.5, "got float"),
         (object(), "got object"),
         (TRIANGLE[:2].view(np.matrix), "one-dimensional"),
-        (pl.DataFrame({"u": [0], "v": [1], "w": [2]}), "a Polars frame of 3 columns"),
+        (pl.DataFrame({"u": [0], "v": [1], "w": [2]}), "a polars frame of 3 columns"),
         (pl.DataFrame({"u": [0, None], "v": [1, 2]}), "column 'u' .*has nulls"),
         (pl.DataFrame({"u": [0], "v": [1.0]}), "column 'v' is Float64"),
         (pl.DataFrame({"u": ["a"], "v": [1]}), "column 'u' is String"),

@@ -12,7 +12,7 @@ PYTHON = """
 _core
 errors
 notes parameters forks parsing
-graph graph_info staging generate converting, inputs rows
+graph graph_info sources staging generate converting, inputs rows
 parts partition results
 partitioners clustering, metrics homes expected
 store

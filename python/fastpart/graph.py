@@ -14,7 +14,8 @@ import numpy.typing as npt
 from . import _core
 from .errors import GraphFormatError, ParameterError
 from .notes import log
-from .parameters import Progress, RunOptions, choice, integer, path, run_options, shown
+from .parameters import Progress, RunOptions, StrPath, choice, integer, path, run_options, shown
+from .sources import columns_of
 
 DIRECTEDNESS = ("undirected", "symmetric", "directed")
 LAYOUTS = ("rows", "edge_index")
@@ -186,26 +187,33 @@ def open_graph(
     max_vertices: int | None = None,
     threads: int | None = None,
     memory_limit: int | str | None = None,
+    tmp_dir: StrPath | None = None,
     progress: Progress | None = None,
 ) -> Graph:
-    """Open a graph: a file of edge records, or an array that holds them.
+    """Open a graph: a file of edge records, an array that holds them, or a graph of another library.
 
     Parameters
     ----------
-    source : path, numpy array, torch tensor, Polars frame or Graph
-        A file of headerless little-endian pairs of u32 (or u64) ids, or a ``.npy`` file; a numpy array of shape (m, 2),
-        or (2, m) if m != 2 or ``layout="edge_index"``; a torch ``edge_index`` of shape (2, m); a Polars frame of two
-        integer columns. Arrays hold uint32, int32, uint64 or int64 and are read in place, never copied as a whole; do
-        not write to them during a call.
+    source : path, array, pair of arrays, table, graph of another library or Graph
+        A file of headerless little-endian pairs of u32 (or u64) ids, or a ``.npy`` file; an array (numpy, or anything
+        with ``__dlpack__``) of shape (m, 2), or (2, m) if m != 2 or ``layout="edge_index"``; a torch ``edge_index`` of
+        shape (2, m); a list of pairs; a pair (sources, targets) of arrays or a tuple of two lists; a table of two
+        integer columns (Polars, pandas, or anything with ``__arrow_c_stream__``); a square matrix of scipy.sparse,
+        whose stored entries are the edges; a graph of networkx, igraph or rustworkx, a homogeneous graph of DGL, or a
+        ``Data`` of PyG. Arrays hold uint32, int32, uint64 or int64 and are read in place, never copied as a whole; do
+        not write to them during a call. A Polars LazyFrame is streamed to a temporary file.
     dtype : {"u32", "u64", "i32", "i64"}, optional
         Type of the ids of a raw file. Without it, and without a sidecar, u32, after a look at the bytes that refuses
         text, archives, u64 ids and big-endian files.
     num_vertices : int, optional
-        Number of vertices n. Without it: from the sidecar ``FILE.json``, else the largest id + 1, from one pass over
-        the records; isolated vertices behind the largest id are then lost.
+        Number of vertices n. Without it: from the sidecar ``FILE.json`` or the graph of another library, else the
+        largest id + 1, from one pass over the records; isolated vertices behind the largest id are then lost, which
+        is a :class:`GraphWarning` for files.
     directedness : {"undirected", "symmetric", "directed"}, optional
-        What a record means for training: an edge in both directions, half of such an edge (the file lists both), or a
-        directed edge. Default: the sidecar's, else "undirected".
+        What a record means for training: an edge in both directions, half of such an edge (the source lists both), or
+        a directed edge. Default: that of the sidecar; "directed" or "undirected" as a graph of networkx, igraph or
+        rustworkx says; of scipy.sparse, DGL and PyG, which store both directions, "symmetric" if every edge has its
+        opposite, else "directed" (so say "undirected" of a triangular matrix); else "undirected".
     io : {"mmap", "read"}
         "read" never maps the file: for disks where others may truncate it during a run.
     layout : {"rows", "edge_index"}, optional
@@ -213,7 +221,7 @@ def open_graph(
     max_vertices : int, optional
         The largest n to accept from the ids. Without it, an n above 16 million that is also more than 2,048 times
         the number of records is refused as a mistake.
-    threads, memory_limit, progress
+    threads, memory_limit, tmp_dir, progress
         As in :func:`spring`.
 
     Returns
@@ -229,7 +237,7 @@ def open_graph(
     ParameterError
         An argument contradicts the sidecar or the ``.npy`` header.
     TypeError
-        The source is of a kind, or an array of a dtype, that holds no edges.
+        The source is of a kind, or an array of a dtype, that holds no edges; the text says what to pass.
 
     Examples
     --------
@@ -238,7 +246,7 @@ def open_graph(
     >>> graph.num_vertices, graph.num_edges
     (3, 3)
     """
-    options = run_options(threads, memory_limit, progress)
+    options = run_options(threads, memory_limit, progress, tmp_dir)
     if isinstance(source, Graph):
         return source
     if num_vertices is not None:
@@ -255,11 +263,17 @@ def open_graph(
         return _open_file(path("graph", source), given, options)
     if dtype is not None:
         raise ParameterError("dtype: is for raw files; an array has its own")
-    sources, targets = _columns(source, layout)
+    columns = columns_of(source, layout, options)
+    if num_vertices is None:
+        num_vertices = columns.num_vertices
     core = _core.EdgeSource.columns(
-        sources, targets, num_vertices=num_vertices, max_vertices=max_vertices, options=options
+        columns.sources,
+        columns.targets,
+        num_vertices=num_vertices,
+        max_vertices=max_vertices,
+        options=options,
     )
-    return Graph(core, directedness or "undirected", None)
+    return Graph(core, directedness or columns.directedness, None)
 
 
 @dataclass(frozen=True)
@@ -324,34 +338,3 @@ def id_type(dtype: str | npt.DTypeLike | None) -> str | None:
     except TypeError:
         name = str(dtype)
     return choice("dtype", name.replace("uint", "u").replace("int", "i"), _RECORD_BYTES)
-
-
-def _columns(source: Any, layout: str | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Sources and targets of an array, as views where the library allows."""
-    library = type(source).__module__.partition(".")[0]
-    if library == "polars" and hasattr(source, "get_columns"):
-        if source.width != 2:
-            raise TypeError(
-                f"graph: a Polars frame of {source.width} columns; select the two that hold the ids"
-            )
-        for series in source.get_columns():
-            if series.null_count() or not series.dtype.is_integer():
-                raise TypeError(
-                    f"graph: column {series.name!r} is {series.dtype}, or has nulls; ids are integers"
-                )
-        sources, targets = (series.to_numpy() for series in source.get_columns())
-        return sources, targets
-    if library == "torch" and hasattr(source, "detach"):
-        source, layout = source.detach().cpu().numpy(), layout or "edge_index"
-    if isinstance(source, np.ma.MaskedArray):
-        raise TypeError("graph: a masked array; drop the masked records, as .compressed() or .data of them")
-    if not isinstance(source, np.ndarray):
-        raise TypeError(
-            f"graph: expected a path, a numpy array, a torch edge_index or a Polars frame, got {type(source).__name__}"
-        )
-    if source.ndim == 2 and source.shape[1] == 2 and layout != "edge_index":
-        return source[:, 0], source[:, 1]
-    if source.ndim == 2 and source.shape[0] == 2 and layout != "rows":
-        return source[0], source[1]
-    wanted = {"rows": "(m, 2)", "edge_index": "(2, m)", None: "(m, 2) or (2, m)"}[layout]
-    raise TypeError(f"graph: an array of shape {source.shape}; edges have shape {wanted}")

@@ -54,8 +54,8 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     values = {field.name: _checked(field, arguments[field.name]) for field in algorithm.fields}
     infeasible = parameters.choice("on_infeasible", arguments.get("on_infeasible", "warn"), ("warn", "error"))
     out = arguments.get("out")
-    running = {name: arguments[name] for name in ("threads", "memory_limit", "progress")}
-    options = parameters.run_options(**running, tmp_dir=arguments["tmp_dir"])
+    running = {name: arguments[name] for name in ("threads", "memory_limit", "tmp_dir", "progress")}
+    options = parameters.run_options(**running)
     opened = open_graph(arguments["graph"], **running)
     if of == "vertices" and out is not None:
         raise ParameterError('out: it belongs to of="edges"; save a vertex partition with .save(...)')
