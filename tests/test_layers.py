@@ -11,7 +11,7 @@ HOME = Path(__file__).parents[1]
 PYTHON = """
 _core
 errors
-notes parameters forks parsing
+notes parameters forks parsing protocols
 graph graph_info sources staging generate converting, inputs rows
 parts partition results
 partitioners clustering, metrics homes expected

@@ -43,6 +43,7 @@ from .results import Clustering, Evaluation, upward
 from .store import open_partition
 
 upward |= {
+    "evaluate": evaluate,
     "save": store.save,
     "evaluation_text": report.evaluation_text,
     "comparison_text": report.comparison_text,

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import GraphFormatError, ParameterError
+from .errors import EdgeFileChangedError, GraphFormatError, ParameterError
 from .notes import log
 from .parameters import Progress, RunOptions, StrPath, choice, integer, path, run_options, shown
+from .protocols import facts
 from .sources import columns_of
 
 DIRECTEDNESS = ("undirected", "symmetric", "directed")
@@ -52,6 +53,7 @@ class Graph:
         self.directedness = directedness
         self.path = file
         self.notes = notes
+        self._origin: _Origin | None = None
         for note in notes:
             log.info("%s", note)
 
@@ -73,6 +75,28 @@ class Graph:
     def __repr__(self) -> str:
         where = f" {str(self.path)!r}" if self.path else ""
         return f"<Graph{where}: n={self.num_vertices}, m={self.num_edges}, {self.directedness}>"
+
+    def _repr_html_(self) -> str:
+        named = {"vertices": self.num_vertices, "records": self.num_edges, "directedness": self.directedness}
+        return facts("Graph", named | ({"file": shown(self.path)} if self.path else {}))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return self is other or (self._sizes() == other._sizes() and self.identify() == other.identify())
+
+    def __hash__(self) -> int:
+        return hash(self._sizes())
+
+    def _sizes(self) -> tuple[int, int, str]:
+        return self.num_vertices, self.num_edges, self.directedness
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = (self.num_vertices, self.directedness, self.notes, self._identity)
+        if self.path is None or self._origin is None:
+            return _of_records, (self._source.block(0, self.num_edges), *known)
+        self.check_unchanged()
+        return _reopened, (self._origin, *known)
 
     def check_unchanged(self) -> None:
         """Raise :class:`EdgeFileChangedError` if the file changed since it was opened."""
@@ -320,7 +344,77 @@ def _open_file(file: Path, given: _Given, options: RunOptions) -> Graph:
             f"{shown(file)}: n = {core.num_vertices}, the largest id + 1; isolated vertices behind it are unknown "
             "(num_vertices= or a sidecar tells them)"
         )
-    return Graph(core, given.directedness or "undirected", file, tuple(notes))
+    graph = Graph(core, given.directedness or "undirected", file, tuple(notes))
+    graph._origin = _Origin.of(file, given)
+    return graph
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where a graph lies, and how it was opened: what a pickle of it holds."""
+
+    path: str
+    dtype: str | None
+    layout: str | None
+    io: str
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, file: Path, given: _Given) -> _Origin:
+        state = file.stat()
+        return cls(
+            os.path.abspath(file), given.dtype, given.layout, given.io, state.st_size, state.st_mtime_ns
+        )
+
+
+def _reopened(
+    origin: _Origin, n: int, directedness: str, notes: tuple[str, ...], identity: tuple[int, str] | None
+) -> Graph:
+    """Open the file of a pickled graph, if it is still the same one."""
+    file = Path(origin.path)
+    state = file.stat()
+    touched = state.st_mtime_ns != origin.changed
+    if state.st_size != origin.size or (touched and identity is None):
+        what = (
+            f"{state.st_size} bytes, then {origin.size}" if state.st_size != origin.size else "written since"
+        )
+        raise EdgeFileChangedError(
+            f"{shown(file)}: not the file of the pickled graph ({what}); open it again by fp.open_graph"
+        )
+    core = _core.EdgeSource.open(
+        file,
+        dtype=origin.dtype,
+        layout=origin.layout,
+        io=origin.io,
+        num_vertices=n,
+        max_vertices=None,
+        options=RunOptions(),
+    )
+    graph = Graph(core, directedness, file)
+    graph.notes, graph._origin = notes, origin
+    if touched and graph.identify() != identity:
+        raise EdgeFileChangedError(
+            f"{shown(file)}: not the records of the pickled graph; open it again by fp.open_graph"
+        )
+    graph._identity = identity
+    return graph
+
+
+def _of_records(
+    records: npt.NDArray[np.uint32],
+    n: int,
+    directedness: str,
+    notes: tuple[str, ...],
+    identity: tuple[int, str] | None,
+) -> Graph:
+    """Return the pickled graph of an array."""
+    core = _core.EdgeSource.columns(
+        records[:, 0], records[:, 1], num_vertices=n, max_vertices=None, options=RunOptions()
+    )
+    graph = Graph(core, directedness, None)
+    graph.notes, graph._identity = notes, identity
+    return graph
 
 
 def _agree(file: Path, name: str, given: object, stored: object) -> None:

@@ -48,7 +48,7 @@ LAST: dict[str, type[pl.DataType]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """What became of one algorithm at one number of parts.
 
@@ -65,6 +65,16 @@ class Outcome:
     row: dict[str, Any]
     parts: pl.DataFrame | None = None
     matrix: npt.NDArray[np.int64] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Outcome):
+            return NotImplemented
+        parts = self.parts is other.parts or (
+            self.parts is not None and other.parts is not None and self.parts.equals(other.parts)
+        )
+        return self.row == other.row and parts and np.array_equal(self.matrix, other.matrix)  # type: ignore[arg-type]
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def summary_of(outcomes: Iterable[Outcome]) -> pl.DataFrame:

@@ -128,6 +128,7 @@ def custom(
     partition.parameters = {"k": k, "of": of, "balance": ratio, "passes": passes, "block": block}
     partition.num_vertices, partition.num_edges = opened.num_vertices, opened.num_edges
     partition.loops, partition.checksum = opened.identify(options)
+    partition.graph = opened
     if k > items > 0:
         message = f"k={k} parts for {items} {partition.items}: {k - items} or more parts are empty"
         warnings.warn(message, CapacityWarning, stacklevel=2)

@@ -99,6 +99,7 @@ def open_partition(
         opened = open_graph(graph, threads=threads, memory_limit=memory_limit, progress=progress)
         checksum = opened.identify(options)[1] if partition.checksum is not None else None
         partition.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
+        partition.graph = opened
     return partition
 
 
