@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import EdgeFileChangedError, GraphFormatError, ParameterError
-from .notes import log
+from .errors import EdgeFileChangedError, GraphFormatError, GraphWarning, ParameterError, warn
 from .parameters import Progress, RunOptions, StrPath, choice, integer, path, run_options, shown
 from .protocols import facts
 from .sources import columns_of
@@ -42,7 +41,7 @@ class Graph:
     dtype : str or None
         Type of the ids in the file.
     notes : tuple of str
-        What was assumed where nothing was said.
+        What was assumed where nothing was said; each was a :class:`GraphWarning`.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class Graph:
         self.notes = notes
         self._origin: _Origin | None = None
         for note in notes:
-            log.info("%s", note)
+            warn(note, GraphWarning)
 
     @property
     def num_vertices(self) -> int:
