@@ -37,8 +37,9 @@ from .graph_info import info
 from .homes import home_parts
 from .metrics import evaluate
 from .partition import EdgePartition, VertexPartition
-from .partitioners import *  # noqa: F403
-from .partitioners import PARTITIONERS, custom
+from .partitioners import builtin as _builtin
+from .partitioners import custom
+from .partitioners.builtin import *  # noqa: F403
 from .report import draw
 from .results import Clustering, Evaluation, upward
 from .store import open_partition
@@ -79,8 +80,8 @@ __all__ = [
     "generate",
     "home_parts",
     "info",
-    "open_partition",
     "open_graph",
+    "open_partition",
     "train",
-    *PARTITIONERS,
 ]
+__all__ += _builtin.__all__  # which type checkers can follow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 from . import _core, parameters
 from .errors import ParameterError
@@ -10,12 +10,13 @@ from .graph import open_graph
 from .parameters import Progress, StrPath, run_options
 from .results import Clustering
 
-METHODS = ("modularity", "hollocou")
+Method = Literal["modularity", "hollocou"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
 def cluster(
     graph: Any,
-    method: str = "modularity",
+    method: Method = "modularity",
     *,
     max_size: int | None = None,
     max_volume: int | None = None,

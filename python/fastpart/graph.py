@@ -6,20 +6,32 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
 from .errors import EdgeFileChangedError, GraphFormatError, GraphWarning, ParameterError, warn
-from .parameters import Progress, RunOptions, StrPath, choice, integer, path, run_options, shown
+from .parameters import (
+    Directedness,
+    IdType,
+    Layout,
+    Progress,
+    RunOptions,
+    StrPath,
+    choice,
+    integer,
+    path,
+    run_options,
+    shown,
+)
 from .protocols import facts
 from .sources import columns_of
 
-DIRECTEDNESS = ("undirected", "symmetric", "directed")
-LAYOUTS = ("rows", "edge_index")
-_RECORD_BYTES = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
+DIRECTEDNESS: tuple[Directedness, ...] = get_args(Directedness)
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+_RECORD_BYTES: dict[IdType, int] = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
 
 
 class Graph:
@@ -45,7 +57,11 @@ class Graph:
     """
 
     def __init__(
-        self, source: _core.EdgeSource, directedness: str, file: Path | None, notes: tuple[str, ...] = ()
+        self,
+        source: _core.EdgeSource,
+        directedness: Directedness,
+        file: Path | None,
+        notes: tuple[str, ...] = (),
     ) -> None:
         self._source = source
         self._identity: tuple[int, str] | None = None
@@ -145,10 +161,10 @@ class Graph:
 class Sidecar:
     """What ``FILE.json`` says of a raw edge file beside it."""
 
-    dtype: str
+    dtype: IdType
     n: int
     m: int
-    directedness: str
+    directedness: Directedness
     checksum: str | None = None
 
     @staticmethod
@@ -202,11 +218,11 @@ class Sidecar:
 def open_graph(
     source: Any,
     *,
-    dtype: str | npt.DTypeLike | None = None,
+    dtype: IdType | npt.DTypeLike | None = None,
     num_vertices: int | None = None,
-    directedness: str | None = None,
+    directedness: Directedness | None = None,
     io: Literal["mmap", "read"] = "mmap",
-    layout: Literal["rows", "edge_index"] | None = None,
+    layout: Layout | None = None,
     max_vertices: int | None = None,
     threads: int | None = None,
     memory_limit: int | str | None = None,
@@ -303,11 +319,11 @@ def open_graph(
 class _Given:
     """What the caller said of a file."""
 
-    dtype: str | None
+    dtype: IdType | None
     num_vertices: int | None
-    directedness: str | None
+    directedness: Directedness | None
     io: str
-    layout: str | None
+    layout: Layout | None
     max_vertices: int | None
 
 
@@ -353,8 +369,8 @@ class _Origin:
     """Where a graph lies, and how it was opened: what a pickle of it holds."""
 
     path: str
-    dtype: str | None
-    layout: str | None
+    dtype: IdType | None
+    layout: Layout | None
     io: str
     size: int
     changed: int
@@ -368,7 +384,11 @@ class _Origin:
 
 
 def _reopened(
-    origin: _Origin, n: int, directedness: str, notes: tuple[str, ...], identity: tuple[int, str] | None
+    origin: _Origin,
+    n: int,
+    directedness: Directedness,
+    notes: tuple[str, ...],
+    identity: tuple[int, str] | None,
 ) -> Graph:
     """Open the file of a pickled graph, if it is still the same one."""
     file = Path(origin.path)
@@ -403,7 +423,7 @@ def _reopened(
 def _of_records(
     records: npt.NDArray[np.uint32],
     n: int,
-    directedness: str,
+    directedness: Directedness,
     notes: tuple[str, ...],
     identity: tuple[int, str] | None,
 ) -> Graph:
@@ -422,7 +442,7 @@ def _agree(file: Path, name: str, given: object, stored: object) -> None:
         raise ParameterError(f"{name}: {given!r}, but {beside} says {stored!r}; correct one of them")
 
 
-def id_type(dtype: str | npt.DTypeLike | None) -> str | None:
+def id_type(dtype: str | npt.DTypeLike | None) -> IdType | None:
     """Return the core's name of a raw file's id type."""
     if dtype is None or (isinstance(dtype, str) and dtype in _RECORD_BYTES):
         return dtype

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .errors import GraphFormatError
 from .forks import before_polars_threads
-from .parameters import RunOptions
+from .parameters import Directedness, Layout, RunOptions
 
 Array = npt.NDArray[Any]
 
@@ -50,14 +50,14 @@ class Columns:
     both: bool = False
 
     @property
-    def directedness(self) -> str:
+    def directedness(self) -> Directedness:
         """What a record means."""
         if self.both:
             return "symmetric" if mirrored(self.sources, self.targets) else "directed"
         return "directed" if self.directed else "undirected"
 
 
-def columns_of(source: Any, layout: str | None, options: RunOptions) -> Columns:
+def columns_of(source: Any, layout: Layout | None, options: RunOptions) -> Columns:
     """Return the edges of an object; ``layout`` is about arrays of two dimensions."""
     libraries = {base.__module__.partition(".")[0] for base in type(source).__mro__}
     for library, adapter in _GRAPHS.items():
@@ -98,7 +98,7 @@ def _mixed(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 # Arrays, lists and pairs.
 
 
-def _array(source: Any, layout: str | None) -> tuple[Array, Array]:
+def _array(source: Any, layout: Layout | None) -> tuple[Array, Array]:
     if isinstance(source, np.ma.MaskedArray):
         raise TypeError("graph: a masked array; drop the masked records, as .compressed() or .data of them")
     array = _plain(source)

@@ -15,7 +15,7 @@ from .. import parameters
 from ..errors import GraphFormatError
 from ..forks import before_polars_threads
 from ..notes import log
-from ..parameters import RunOptions, shown
+from ..parameters import IdType, RunOptions, shown
 from ..parsing import damaged
 
 ROWS = 1 << 20
@@ -25,10 +25,10 @@ _LARGEST = 2**32 - 2
 _COLUMNS = {"source": pl.UInt32, "target": pl.UInt32}
 
 
-def read(file: Path, copy: Path, relabel: bool, options: RunOptions) -> str:
+def read(file: Path, copy: Path, relabel: bool, options: RunOptions) -> IdType:
     """Write the two integer columns of a Parquet file as raw pairs, and return their type."""
     before_polars_threads(f"convert: {shown(file)}")
-    wide = "u64" if relabel else "u32"
+    wide: IdType = "u64" if relabel else "u32"
     what = "not a Parquet file of edges"
     with parameters.regular(file).open("rb") as opened, copy.open("xb") as written:
         with damaged(file, what):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .. import parameters
 from ..errors import CapacityError, CapacityWarning, ParameterError
 from ..graph import Graph, open_graph
-from ..parameters import Progress, run_options
+from ..parameters import Of, Progress, run_options
 from ..partition import EdgePartition, Partition, VertexPartition
 
 BlockPartitioner = Callable[[npt.NDArray[np.uint32]], Any]
@@ -22,12 +22,42 @@ BlockPartitioner = Callable[[npt.NDArray[np.uint32]], Any]
 _DEFERRED = np.iinfo(np.int32).max
 
 
+@overload
 def custom(
     graph: Any,
     k: int,
     partitioner: BlockPartitioner | npt.ArrayLike,
     *,
-    of: str = "vertices",
+    of: Literal["vertices"] = "vertices",
+    balance: float | None = None,
+    passes: int = 1,
+    block: int = 65_536,
+    name: str | None = None,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> VertexPartition: ...
+@overload
+def custom(
+    graph: Any,
+    k: int,
+    partitioner: BlockPartitioner | npt.ArrayLike,
+    *,
+    of: Literal["edges"],
+    balance: float | None = None,
+    passes: int = 1,
+    block: int = 65_536,
+    name: str | None = None,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> EdgePartition: ...
+def custom(
+    graph: Any,
+    k: int,
+    partitioner: BlockPartitioner | npt.ArrayLike,
+    *,
+    of: Of = "vertices",
     balance: float | None = None,
     passes: int = 1,
     block: int = 65_536,

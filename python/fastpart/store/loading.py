@@ -6,7 +6,7 @@ import errno
 import json
 import os
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from .. import _core, parameters
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..forks import before_polars_threads
 from ..graph import open_graph
-from ..parameters import Progress, StrPath, run_options, shown
+from ..parameters import Of, Progress, StrPath, run_options, shown
 from ..parsing import damaged
 from ..partition import EdgePartition, Partition, VertexPartition
 from ..parts import MANIFEST, SCHEMA
@@ -24,16 +24,49 @@ from ..parts import MANIFEST, SCHEMA
 _CLASSES: dict[str, type[Partition]] = {"vertices": VertexPartition, "edges": EdgePartition}
 
 
+@overload
 def open_partition(
     source: StrPath,
     graph: Any = None,
     *,
     k: int | None = None,
-    of: str | None = None,
+    of: None = None,
     threads: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
-) -> Partition:
+) -> VertexPartition | EdgePartition: ...
+@overload
+def open_partition(
+    source: StrPath,
+    graph: Any = None,
+    *,
+    k: int | None = None,
+    of: Literal["vertices"],
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> VertexPartition: ...
+@overload
+def open_partition(
+    source: StrPath,
+    graph: Any = None,
+    *,
+    k: int | None = None,
+    of: Literal["edges"],
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> EdgePartition: ...
+def open_partition(
+    source: StrPath,
+    graph: Any = None,
+    *,
+    k: int | None = None,
+    of: Of | None = None,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> VertexPartition | EdgePartition:
     """Read a partition that :meth:`Partition.save` wrote, or any ``.npy``, ``.txt`` or ``.parquet`` of parts.
 
     Parameters
@@ -100,7 +133,7 @@ def open_partition(
         checksum = opened.identify(options)[1] if partition.checksum is not None else None
         partition.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
         partition.graph = opened
-    return partition
+    return partition  # type: ignore[return-value]  # there are no others
 
 
 def _refuse_missing(file: Path) -> NoReturn:
