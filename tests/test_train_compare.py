@@ -143,11 +143,11 @@ def test_full_alone_trains_once_per_seed(given, recorded):
 
 def trained_over(runs):
     """Return what trained over which parts, in order, once each."""
-    return list(dict.fromkeys((name, made["algorithm"], made["kind"]) for name, made, _, _ in runs))
+    return list(dict.fromkeys((name, made["algorithm"], made["of"]) for name, made, _, _ in runs))
 
 
 @pytest.mark.timeout(120)
-def test_methods_train_over_the_kind_of_parts_that_they_need(given, recorded):
+def test_methods_train_over_the_parts_that_they_need(given, recorded):
     table = compare(
         given, methods=["distgnn", "sancus", "full"], partitioners=["sigma", "hdrf", "dbh", "random"], seeds=2
     )
@@ -196,17 +196,17 @@ def test_methods_train_over_the_kind_of_parts_that_they_need(given, recorded):
 )
 def test_partitioners_that_are_not_named(methods, expected):
     found = [
-        (method, each.partitioner, each.kind) for each in planned(methods, None) for method in each.methods
+        (method, each.partitioner, each.of) for each in planned(methods, None) for method in each.methods
     ]
     assert found == expected
 
 
-def test_partitioners_and_methods_of_both_kinds_pair_up(given, recorded):
+def test_partitioners_and_methods_of_vertices_and_edges_pair_up(given, recorded):
     compare(given, methods=["distdgl", "distgnn"], partitioners=["spring", "hdrf"], seeds=1, epochs=1)
     assert trained_over(recorded) == [("distdgl", "spring", "vertices"), ("distgnn", "hdrf", "edges")]
 
 
-def test_full_alone_takes_parts_of_either_kind(given, recorded):
+def test_full_alone_takes_parts_of_either(given, recorded):
     table = compare(given, methods=["full"], partitioners=["hdrf"], seeds=1)
     assert trained_over(recorded) == [("full", "hdrf", "edges")]
     assert table["partitioner"].to_list() == [None]

@@ -106,7 +106,7 @@ class OnStage(Neighbourhood):
 
     def mixed(self, x, way, up, down):
         stage, epoch, out = self.stage, self.stage.epoch, x.clone()
-        self.posted[way][epoch], self.summary[way][epoch] = x.clone(), {}
+        self.posted[way][epoch], self.totals[way][epoch] = x.clone(), {}
         for v, root in stage.root_of.items():
             if stage.bins[root] != epoch % stage.delay:
                 continue
@@ -115,10 +115,10 @@ class OnStage(Neighbourhood):
                 for leaf in stage.leaves_of[v]:
                     out[root] += self.posted[way][before][leaf]
             if down and (not up or before in self.posted[way]):
-                self.summary[way][epoch][v] = out[root].clone()
-                if v in self.summary[way].get(before, {}):
+                self.totals[way][epoch][v] = out[root].clone()
+                if v in self.totals[way].get(before, {}):
                     for leaf in stage.leaves_of[v]:
-                        out[leaf] = self.summary[way][before][v]
+                        out[leaf] = self.totals[way][before][v]
         return out
 
 

@@ -255,7 +255,7 @@ def test_parameters_that_are_refused(parts, given, error, text):
 @pytest.mark.parametrize(
     ("saved", "text"),
     [
-        ({"features": None}, "holds no features; save the partition with part.save.DIR, features=...."),
+        ({"features": None}, "holds no features; save the partition with p.save.DIR, features=...."),
         ({"labels": None, "splits": None}, "holds no labels, no splits; save"),
         ({"splits": {"val": [1]}}, "holds no splits"),
         ({"splits": {"train": []}}, "has no labelled vertex to train on"),
