@@ -258,20 +258,22 @@ def document(frame: pl.DataFrame, seeds: Sequence[int]) -> str:
     """Return all that was found out, as Markdown."""
     tables = [f"```\n{graph_text(rows)}\n```" for _, rows in frame.group_by("graph", maintain_order=True)]
     blocks = [
-        "# Quality beside METIS and KaMinPar",
-        f"Written by `make quality`: {method(seeds)}.\n"
-        "The columns are those of [comparisons](comparing.md); `memory_kb` is the growth of memory in thousands of "
-        "bytes,\nof peers with the graph.",
+        "# Quality compared with METIS and KaMinPar",
+        "This page shows where our vertex partitioners are better than METIS and KaMinPar, and where they are worse. "
+        f"`make quality` writes it. Method:\n{method(seeds)}.\n"
+        "[Comparing](comparing.md) explains the columns. `memory_kb` is the growth of memory in thousands of bytes. "
+        "For peers it includes\nthe graph.",
         f"## Means\n\n```\n{means_text(frame)}\n```",
-        "## Where a peer is better\n\nGraph, k, and by how much ours has more; * where the peer breaks a bound.",
+        "## Where a peer is better\n\nEach entry names the graph and k, and says by how much our value is larger. "
+        "* marks cells where the peer breaks a bound.",
         *(
             rivals_text(frame, ours, peer, measure)
             for ours, peer in RIVALS
             if cells(frame, ours, peer)
             for measure in LESS_IS_BETTER
         ),
-        "## Where a bound is exceeded\n\nIn brackets the vertex and the edge balance. The volume that is bounded "
-        "counts degree + 1 of each vertex, `edge_balance`\nits degree: on sparse graphs it may be above the bound.",
+        "## Where a bound is exceeded\n\nThe brackets hold the vertex and the edge balance. The bounded volume counts "
+        "degree + 1 of each vertex. `edge_balance` counts its\ndegree, so it may exceed the bound on sparse graphs.",
         "\n".join(excess_text(frame, name) for name in ALGORITHMS if name in frame["algorithm"]),
         "## All graphs",
         *tables,

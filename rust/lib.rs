@@ -1,6 +1,6 @@
 //! Streaming graph partitioning for distributed GNN training on graphs larger than memory.
 //!
-//! The rooms, lowest first; each imports only those above it in this list (`tests/test_layers.py` holds it to that):
+//! The modules, lowest first. Each imports only modules above it in this list (`tests/test_layers.py` checks it):
 //!
 //! - [`base`]: errors, a run (threads, budget, progress, cancellation), large arrays, randomness, atomic files.
 //! - [`sets`]: bit sets and matrices, rating maps, entries sorted into buckets.
@@ -13,11 +13,11 @@
 //! - [`clustering`]: clusters of vertices.
 //! - [`algorithms`]: the partitioners.
 //! - [`parts`]: the partition directory.
-//! - [`convert`] and [`generate`]: edge lists from other formats, and from nothing.
+//! - [`convert`] and [`generate`]: edge lists from other formats, and synthetic graphs.
 //!
-//! The way of the data: edge file or array → [`edges::EdgeStream`] → [`graph::degrees`] → an algorithm on the threads of a
-//! [`base::run::Run`] → [`partition`] → [`measure`] → [`parts`] → [`base::output`] (atomic files). Nothing here knows
-//! Python except `python`, which is only built with the feature of that name.
+//! Data flows like this: edge file or array → [`edges::EdgeStream`] → [`graph::degrees`] → an algorithm on the
+//! threads of a [`base::run::Run`] → [`partition`] → [`measure`] → [`parts`] → [`base::output`] (atomic files).
+//! Only the module `python` depends on Python. It is built only with the feature of that name.
 
 pub mod algorithms;
 pub mod base;

@@ -442,7 +442,9 @@ fn degrees_depend_on_no_threads_and_no_counters() {
     let records: Vec<Record> = (0..300_000).map(|r| [r % 5, r % 1000]).collect();
     let graph = Graph::new(1000, records);
     let [both, sources] = [degrees::scan, degrees::scan_sources].map(|scan| {
-        let [alone, shared] = [1, degrees::PRIVATE + 2].map(|threads| scan(&graph, &run(threads)).unwrap());
+        let [alone, two, shared] =
+            [1, 2, degrees::PRIVATE + 2].map(|threads| scan(&graph, &run(threads)).unwrap());
+        assert_eq!((&*alone.degree, alone.loops), (&*two.degree, two.loops));
         assert_eq!((&*alone.degree, alone.loops), (&*shared.degree, shared.loops));
         alone.degree.iter().map(|&degree| u64::from(degree)).sum::<u64>()
     });

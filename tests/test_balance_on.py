@@ -238,18 +238,21 @@ def test_loads_and_cap_are_measured_saved_and_read(tmp_path, out):
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"weight_loads": [1, 2]}, "weight_loads: expected a list of 3 integers, one per part"),
-        ({"weight_loads": 5}, "weight_loads: expected a list of 3 integers"),
-        ({"weight_loads": [1, 2, "3"]}, "weight_loads: expected an integer, got str"),
-        ({"weight_loads": [1, 2, -3]}, "weight_loads: -3 is not between"),
-        ({"weight_loads": [1, 2, 2**63]}, "weight_loads: 9223372036854775808 is not between"),
-        ({"weight_cap": -1}, "weight_cap: -1 is not between"),
+        ({"loads": [1, 2]}, "caps: weights: loads: expected a list of 3 integers, one per part"),
+        ({"loads": 5}, "caps: weights: loads: expected a list of 3 integers"),
+        ({"loads": [1, 2, "3"]}, "caps: weights: loads: expected an integer, got str"),
+        ({"loads": [1, 2, -3]}, "caps: weights: loads: -3 is not between"),
+        ({"loads": [1, 2, 2**63]}, "caps: weights: loads: 9223372036854775808 is not between"),
+        ({"cap": -1}, "caps: weights: cap: -1 is not between"),
     ],
 )
 def test_loads_in_a_manifest_are_not_believed(tmp_path, wrong, text):
     spring(MASK).save(tmp_path / "parts")
     manifest = tmp_path / "parts" / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | wrong))
+    content = json.loads(manifest.read_text())
+    assert [bound["of"] for bound in content["caps"]] == ["vertices", "weights"]
+    content["caps"][1] |= wrong
+    manifest.write_text(json.dumps(content))
     with pytest.raises(fp.GraphFormatError, match=text):
         fp.open_partition(tmp_path / "parts")
 

@@ -47,6 +47,11 @@ def test_sidecar_is_used(graph):
     assert (plain.num_vertices, plain.num_edges, plain.directedness, plain.notes) == (4, 3, "symmetric", ())
 
 
+def test_sidecar_of_an_earlier_version_is_used(graph):
+    sidecar(graph, directedness=None, kind="symmetric")
+    assert fp.open_graph(graph).directedness == "symmetric"
+
+
 def test_sidecar_says_the_type(graph):
     raw(graph, TRIANGLE, "<u8")
     sidecar(graph, dtype="u64", checksum=None)

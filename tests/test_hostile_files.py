@@ -109,12 +109,12 @@ def test_hostile_parquet(tmp_path, frame, text):
 
 # 45
 @pytest.mark.parametrize(
-    "metadata", ["", "{", "[]", "3", "[" * 100_000, '{"schema": 2}', '{"schema": 1, "of": "vertices"}']
+    "metadata", ["", "{", "[]", "3", "[" * 100_000, '{"schema": 3}', '{"schema": 2, "of": "vertices"}']
 )
 def test_hostile_metadata_of_parquet(tmp_path, metadata):
     pl.DataFrame({"part": [0, 1]}).write_parquet(tmp_path / "part.parquet", metadata={"fastpart": metadata})
     with pytest.raises(
-        fp.GraphFormatError, match=r"part\.parquet: (not JSON|expected a JSON object|schema 2|k: )"
+        fp.GraphFormatError, match=r"part\.parquet: (not JSON|expected a JSON object|schema 3|k: )"
     ):
         fp.open_partition(tmp_path / "part.parquet")
 
@@ -134,7 +134,7 @@ def change(folder, **fields):
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"schema": 2}, r"schema 2; this fastpart \(.*\) reads schema 1"),
+        ({"schema": 3}, r"schema 3; this fastpart \(.*\) reads schemas 1 to 2"),
         ({"schema": None}, "schema None"),
         ({"schema": "1"}, "schema '1'"),
         ({"of": "hyper"}, "of: unknown value 'hyper'; valid are 'vertices', 'edges'"),
@@ -152,7 +152,15 @@ def change(folder, **fields):
         ({"n": "6"}, "n: expected an integer, got str"),
         ({"m": 1e3}, "m: expected an integer, got float"),
         ({"loops": [0]}, "loops: expected an integer, got list"),
-        ({"cap": "4"}, "cap: expected an integer, got str"),
+        ({"caps": 4}, "caps: expected a list of objects"),
+        ({"caps": [4]}, "caps: expected a list of objects"),
+        ({"caps": [{}]}, "caps: of: expected a string, got NoneType"),
+        (
+            {"caps": [{"of": "edges", "cap": 4}]},
+            "caps: of: unknown value 'edges'; valid are 'vertices', 'weights'",
+        ),
+        ({"caps": [{"of": "vertices"}]}, "caps: vertices: cap: expected an integer, got NoneType"),
+        ({"caps": [{"of": "vertices", "cap": "4"}]}, "caps: vertices: cap: expected an integer, got str"),
         ({"algorithm": 3}, "algorithm: expected str, got int"),
         ({"parameters": "k=2"}, "parameters: expected dict, got str"),
         ({"checksum": 7}, "checksum: expected str, got int"),

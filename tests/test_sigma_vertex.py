@@ -373,8 +373,10 @@ def test_measures_and_files_have_both_caps(tmp_path):
     assert loaded.volume_cap == part.volume_cap
     assert loaded.volume_loads.tolist() == part.volume_loads.tolist()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest | {"volume_loads": [1, 2]}))
-    with pytest.raises(fp.GraphFormatError, match="volume_loads: expected a list of 3 integers"):
+    assert [bound["of"] for bound in manifest["caps"]] == ["vertices", "volume"]
+    manifest["caps"][1]["loads"] = [1, 2]
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(fp.GraphFormatError, match="caps: volume: loads: expected a list of 3 integers"):
         fp.open_partition(tmp_path / "out")
 
 

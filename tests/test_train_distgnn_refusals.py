@@ -45,7 +45,7 @@ def no_processes(monkeypatch):
     ],
 )
 def test_refusals(parts, given, message):
-    with pytest.raises((fp.FastpartError, OSError), match=f"(?s){message}"):
+    with pytest.raises((fp.FastpartError, TypeError, OSError), match=f"(?s){message}"):
         fp.train.distgnn(parts, **{**FEW, **given})
 
 
@@ -143,7 +143,7 @@ def test_directories_that_lack_something(tmp_path):
             del kept["splits"]
         fp.hdrf(edges, k=2).save(tmp_path / missing, **kept)
         with pytest.raises(
-            fp.ParameterError, match=rf"holds no {missing}.*; save the partition with part.save\("
+            fp.ParameterError, match=rf"holds no {missing}.*; save the partition with p.save\("
         ):
             fp.train.distgnn(tmp_path / missing)
     fp.hdrf(edges, k=2).save(tmp_path / "unlabelled", **{**given, "labels": np.array([-1, 0, 0])})

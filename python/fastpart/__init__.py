@@ -82,6 +82,7 @@ __all__ = [
     "info",
     "open_graph",
     "open_partition",
+    "store",
     "train",
 ]
 __all__ += _builtin.__all__  # which type checkers can follow

@@ -1,4 +1,4 @@
-"""Clusters of vertices: how many there are follows from the graph."""
+"""Clusters of vertices. The graph decides how many there are."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def cluster(
 ) -> Clustering:
     """Group the vertices into clusters with many edges inside and few between.
 
-    ``"modularity"`` streams the vertices with their neighbours: each joins the neighbouring cluster that gains the
-    most modularity, or founds one; a second pass and rounds over those whose neighbours moved improve on that. SIGMA
-    begins with it. It needs the adjacency (8 bytes per edge, in a mapped file if there is less memory) and 17 bytes
-    per vertex. ``"hollocou"`` looks at each edge once, in stream order, with 32 bytes per vertex; SPRING and 2PS begin
-    with it. Its clusters are much worse: half the modularity on many graphs.
+    ``"modularity"`` streams the vertices with their neighbours. Each vertex joins the neighbouring cluster that gains
+    the most modularity, or founds one. A second pass, and rounds over vertices whose neighbours moved, improve the
+    result. SIGMA begins with it. It needs the adjacency (8 bytes per edge, in a mapped file when memory is short) and
+    17 bytes per vertex. ``"hollocou"`` reads each edge once, in stream order, and needs 32 bytes per vertex. SPRING and
+    2PS begin with it. On many graphs it reaches half the modularity.
 
     Parameters
     ----------
@@ -43,17 +43,17 @@ def cluster(
     max_size : int, optional
         modularity: no cluster gets more vertices.
     max_volume : int, optional
-        modularity: the sum of ``d(v) + 1`` over a cluster is at most this, but for vertices whose own exceeds it, which
-        stay alone. SIGMA takes ``ceil(1.1 * (2 * m + n) / k)``. hollocou: a cluster whose sum of degrees exceeds this
-        changes no more, so it does so by less than its largest degree; by default ``2 * m / min(32, sqrt(n))``.
+        modularity: the sum of ``d(v) + 1`` over a cluster is at most this. A vertex that exceeds it alone stays alone.
+        SIGMA takes ``ceil(1.1 * (2 * m + n) / k)``. hollocou: a cluster stops changing when its sum of degrees exceeds
+        this, so it exceeds it by less than its largest degree. Default: ``2 * m / min(32, sqrt(n))``.
     batch : int, optional
-        modularity: vertices (hollocou: records) decided against one frozen state. 1 is the sequential rule, the default
-        below 2**15 vertices (2**18 records); else 1,024 vertices (up to 65,536 records). It changes the result
-        slightly; the number of threads never does.
+        modularity: vertices (hollocou: records) that are decided against one frozen state. 1 is the sequential rule and
+        the default below 2**15 vertices (2**18 records). Above, the default is 1,024 vertices (up to 65,536 records).
+        The size of a batch changes the result slightly. The number of threads never does.
     threads, memory_limit, progress
         As in :func:`fastpart.spring`.
     tmp_dir : path, optional
-        Where the adjacency goes if it does not fit the memory limit; by default where the system has temporary files.
+        Folder of the adjacency when it exceeds the memory limit. Default: the system's folder for temporary files.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def cluster(
     Raises
     ------
     ParameterError, TypeError
-        A parameter that cannot be; the text says what is valid.
+        An invalid parameter. The text says what is valid.
     MemoryBudgetError
         Before anything is allocated, with the bytes needed and allowed.
     EdgeFileChangedError
@@ -74,10 +74,10 @@ def cluster(
     Sources: SIGMA, section 3.3, and CluStRE (Chhabra, Dorian Peretz, Schulz, SEA 2025), "light+"; Hollocou, Maudet,
     Bonald, Lelarge, "A Streaming Algorithm for Graph Clustering", 2017.
 
-    Modularity gains are compared exactly; of equal ones, a vertex prefers to stay, then to be alone, then the
-    cluster of its lowest neighbour. Loops are left out, parallel records are parallel edges. Vertices without an edge
-    are alone. A graph with ``directedness="symmetric"`` lists each edge twice: "modularity" takes the number of
-    neighbours for the degree, "hollocou" the number of records, which is twice as many.
+    Modularity gains are compared exactly. On a tie, a vertex prefers to stay, then to be alone, then the cluster of its
+    lowest neighbour. Loops are ignored. Parallel records are parallel edges. Vertices without an edge are alone. With
+    ``directedness="symmetric"`` the graph lists each edge twice. The degree of a vertex is then its number of
+    neighbours for "modularity", and its number of records, which is twice as many, for "hollocou".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the size of GREM's chunks costs, by the analysis of its authors."""
+"""The expected cut of GREM for a chunk size, after the analysis of its authors."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def expected_cut(
 ) -> float:
     """Expect the cut ratio of :func:`grem` with k = 2 for a size of its chunks.
 
-    Every vertex is believed to choose its side by the neighbours that a chunk shows, all others being placed as
-    in ``partition``; to refine is to see two chunks.
+    The model: every vertex chooses its side by those neighbours that are in the chunk. All other vertices are placed as
+    in ``partition``. Refinement shows a vertex two chunks.
 
     Parameters
     ----------
     graph : path, array or Graph
         The graph, as :func:`open_graph` accepts it.
     partition : VertexPartition or array, shape (n,)
-        A good partition into two parts, such as ``grem(edges, 2, chunk=1.0)``; parts are 0 and 1.
+        A good partition into two parts, such as ``grem(graph, 2, chunk=1.0)``. Its parts are 0 and 1.
     chunk : float
         The share of the records in a chunk, above 0 and at most 1.
     refine : bool
-        Whether decisions are refined.
+        Refine decisions.
     threads, memory_limit
         As in :func:`spring`.
 
@@ -50,15 +50,15 @@ def expected_cut(
     Raises
     ------
     ParameterError
-        The partition does not have one part, 0 or 1, per vertex; or the chunk is no share.
+        The partition does not have one part, 0 or 1, per vertex, or the chunk is no share.
 
     Notes
     -----
     Source: Armada (Waleffe et al.), section 4.2, equation 1: ``E[C] = sum (k - k0) (1 - p) + k0 p`` over vertices of
     whose k neighbours k0 are on the side with more of them; ``p = Pr(X < x k / 2)``, X hypergeometric, of x k draws.
-    Every cut record is counted at both ends, so that half of it is taken. Of a number of draws that is not whole, the
-    two whole numbers around it are weighted. With ``refine``, x is twice the chunk, at most 1. As in the paper, a tie
-    counts as decided rightly, even that of no draw at all, so that the cut of thin chunks is underestimated.
+    The sum counts a cut record at both ends, so it is halved. A number of draws that is not whole stands for the two
+    whole numbers around it, weighted. With ``refine``, x is twice the chunk, at most 1. As in the paper, a tie counts
+    as a right decision, even without any draw. So the cut of thin chunks is underestimated.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Graphs to try partitioners on, streamed to disk: the same bytes for the same seed, on any threads."""
+"""Generated graphs, streamed to disk. The same seed gives the same bytes on any number of threads."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def ba(
         Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
     n, m : int
         Number of vertices and of records: each vertex but the first brings m / (n - 1) of them, rounded up or down.
-        Parallel edges occur; loops do not, if n > 1.
+        Parallel edges occur. Loops do not, if n > 1.
     seed, threads, memory_limit, progress
         As in :func:`rmat`.
 
@@ -179,7 +179,7 @@ def planted(
     classes : int
         Number of communities.
     features : int
-        Width of the features; 0 writes none.
+        Width of the features. 0: no features.
     seed, threads, memory_limit, progress
         As in :func:`rmat`.
 

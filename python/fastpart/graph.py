@@ -37,8 +37,8 @@ _RECORD_BYTES: dict[IdType, int] = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
 class Graph:
     """A graph as a sequence of edge records, read block by block from a file or an array.
 
-    Made by :func:`open_graph`. A file stays open (and mapped, with ``io="mmap"``) as long as the object lives: do not
-    change or truncate it meanwhile; replacing it by rename, or deleting it, is safe.
+    :func:`open_graph` makes it. A file stays open (and mapped, with ``io="mmap"``) while the object lives. Do not
+    change or truncate the file during that time. Replacing it by rename, or deleting it, is safe.
 
     Attributes
     ----------
@@ -47,13 +47,13 @@ class Graph:
     num_edges : int
         Number of records m, loops included.
     directedness : {"undirected", "symmetric", "directed"}
-        What a record means for training; partitioning reads all three alike.
+        What a record means for training. Partitioning treats all three alike.
     path : pathlib.Path or None
-        The file, if it is one.
+        The file, or None for an array.
     dtype : str or None
         Type of the ids in the file.
     notes : tuple of str
-        What was assumed where nothing was said; each was a :class:`GraphWarning`.
+        Assumptions about values that were not given. Each was a :class:`GraphWarning`.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Graph:
         return self._identity
 
     def remember(self, loops: int, checksum: str) -> None:
-        """Keep what another pass found out, so that :meth:`identify` need not read again."""
+        """Store loops and checksum of an earlier pass, so that :meth:`identify` does not read the graph again."""
         self._identity = (loops, checksum)
 
     def degrees(
@@ -159,7 +159,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Sidecar:
-    """What ``FILE.json`` says of a raw edge file beside it."""
+    """The content of ``FILE.json``, which describes the raw edge file beside it."""
 
     dtype: IdType
     n: int
@@ -199,14 +199,14 @@ class Sidecar:
 
     @classmethod
     def of(cls, file: Path) -> Sidecar | None:
-        """Return the sidecar of ``file`` if there is one and it says the file's size."""
+        """Return the sidecar of ``file`` if there is one that matches the file's size."""
         sidecar = cls.read(file)
         return (
             sidecar if sidecar is not None and file.exists() and sidecar.fits(file.stat().st_size) else None
         )
 
     def fits(self, size: int) -> bool:
-        """Whether a file of ``size`` bytes may be the one that this is about."""
+        """Return whether a file of ``size`` bytes matches the sidecar."""
         return self.m * _RECORD_BYTES[self.dtype] == size
 
     def write(self, file: Path) -> None:
@@ -234,32 +234,32 @@ def open_graph(
     Parameters
     ----------
     source : path, array, pair of arrays, table, graph of another library or Graph
-        A file of headerless little-endian pairs of u32 (or u64) ids, or a ``.npy`` file; an array (numpy, or anything
-        with ``__dlpack__``) of shape (m, 2), or (2, m) if m != 2 or ``layout="edge_index"``; a torch ``edge_index`` of
-        shape (2, m); a list of pairs; a pair (sources, targets) of arrays or a tuple of two lists; a table of two
-        integer columns (Polars, pandas, or anything with ``__arrow_c_stream__``); a square matrix of scipy.sparse,
-        whose stored entries are the edges; a graph of networkx, igraph or rustworkx, a homogeneous graph of DGL, or a
-        ``Data`` of PyG. Arrays hold uint32, int32, uint64 or int64 and are read in place, never copied as a whole; do
+        A file of headerless little-endian pairs of u32 (or u64) ids, or a ``.npy`` file. An array (numpy, or anything
+        with ``__dlpack__``) of shape (m, 2), or (2, m) if m != 2 or ``layout="edge_index"``. A torch ``edge_index`` of
+        shape (2, m). A list of pairs. A pair (sources, targets) of arrays, or a tuple of two lists. A table of two
+        integer columns (Polars, pandas, or anything with ``__arrow_c_stream__``). A square matrix of scipy.sparse,
+        whose stored entries are the edges. A graph of networkx, igraph or rustworkx, a homogeneous graph of DGL, or a
+        ``Data`` of PyG. Arrays hold uint32, int32, uint64 or int64 and are read in place, never copied as a whole. Do
         not write to them during a call. A Polars LazyFrame is streamed to a temporary file.
     dtype : {"u32", "u64", "i32", "i64"}, optional
-        Type of the ids of a raw file. Without it, and without a sidecar, u32, after a look at the bytes that refuses
-        text, archives, u64 ids and big-endian files.
+        Type of the ids of a raw file. Default: the sidecar's, or u32. Without a sidecar the first bytes are checked:
+        text, archives, u64 ids and big-endian files are refused.
     num_vertices : int, optional
-        Number of vertices n. Without it: from the sidecar ``FILE.json`` or the graph of another library, else the
-        largest id + 1, from one pass over the records; isolated vertices behind the largest id are then lost, which
-        is a :class:`GraphWarning` for files.
+        Number of vertices n. Default: that of the sidecar, or of the graph of another library. Else the largest id + 1,
+        which takes one pass over the records. Isolated vertices behind the largest id are then lost, and for a file
+        this is a :class:`GraphWarning`.
     directedness : {"undirected", "symmetric", "directed"}, optional
-        What a record means for training: an edge in both directions, half of such an edge (the source lists both), or
-        a directed edge. Default: that of the sidecar; "directed" or "undirected" as a graph of networkx, igraph or
-        rustworkx says; of scipy.sparse, DGL and PyG, which store both directions, "symmetric" if every edge has its
-        opposite, else "directed" (so say "undirected" of a triangular matrix); else "undirected".
+        What a record means for training: an edge in both directions, one of the two directions of such an edge (the
+        source lists both), or a directed edge. Default: that of the sidecar, or of a graph of networkx, igraph or
+        rustworkx. Graphs of scipy.sparse, DGL and PyG store each direction by itself: they are "symmetric" if every
+        edge has its opposite, else "directed". For a triangular matrix say "undirected". All others are "undirected".
     io : {"mmap", "read"}
-        "read" never maps the file: for disks where others may truncate it during a run.
+        "read" never maps the file. Use it where others may truncate the file during a run.
     layout : {"rows", "edge_index"}, optional
         Which axis of a two-dimensional array counts the records.
     max_vertices : int, optional
-        The largest n to accept from the ids. Without it, an n above 16 million that is also more than 2,048 times
-        the number of records is refused as a mistake.
+        The largest n that is accepted from the ids. Default: an n above 16 million is refused as a mistake if it is
+        also more than 2,048 times the number of records.
     threads, memory_limit, tmp_dir, progress
         As in :func:`spring`.
 
@@ -272,11 +272,11 @@ def open_graph(
     FileNotFoundError, PermissionError
         With the path.
     GraphFormatError
-        The bytes are not what they were taken for; the text says what they look like.
+        The file is of another format. The text says what the bytes look like.
     ParameterError
         An argument contradicts the sidecar or the ``.npy`` header.
     TypeError
-        The source is of a kind, or an array of a dtype, that holds no edges; the text says what to pass.
+        The source is of a type, or an array of a dtype, that cannot hold edges. The text says what to pass.
 
     Examples
     --------
@@ -317,7 +317,7 @@ def open_graph(
 
 @dataclass(frozen=True)
 class _Given:
-    """What the caller said of a file."""
+    """The arguments of the caller for a file."""
 
     dtype: IdType | None
     num_vertices: int | None

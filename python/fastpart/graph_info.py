@@ -1,4 +1,4 @@
-"""What a graph is, before anybody partitions it."""
+"""Facts about a graph before it is partitioned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def info(
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Describe a graph: sizes, loops, degrees, isolated vertices, and what partitioning it would take.
+    """Describe a graph: sizes, loops, degrees, isolated vertices, and the memory that each algorithm would need.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ def info(
     -------
     dict
         ``n``, ``m``, ``loops``, ``directedness``, ``isolated`` (vertices without a non-loop record), ``mean_degree``,
-        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes each algorithm would take, by name; for
-        k = 64 where it depends on k). What works on the neighbours of the vertices takes ``memory["adjacency"]``
-        beside, built by the first call and kept with the :class:`Graph`; what exceeds half of the limit lies in
-        temporary files, and is not in this number.
+        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes that each algorithm would need, by name;
+        for k = 64 where it depends on k). Algorithms that read the neighbours of vertices need ``memory["adjacency"]``
+        in addition. The first call builds the adjacency, and the :class:`Graph` keeps it. The part of it that exceeds
+        half of the memory limit lies in temporary files and is not counted.
 
     Examples
     --------

@@ -20,9 +20,9 @@ def home_parts(
 ) -> VertexPartition:
     """Give every vertex the part where it has most records of an edge partition.
 
-    The "full neighbour" step of SDT-GNN: saved as a partition directory, each part holds its vertices with all of their
-    neighbours, which is what mini-batch training needs; and edge partitions can be compared with vertex partitions by
-    halo replication factor. Takes 28 bytes per vertex, 4 MB at least, for any k.
+    This is the "full neighbour" step of SDT-GNN. In a partition directory of the result, each part holds its vertices
+    with all their neighbours, as mini-batch training needs them. The result also compares edge partitions with vertex
+    partitions by halo replication factor. Needs 28 bytes per vertex and at least 4 MB, for any k.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def home_parts(
     Returns
     -------
     VertexPartition
-        Of several parts with as many records the lowest; a loop is one record. Vertices without a record come last, in
-        id order, each into the part with the fewest vertices (ties: the lowest). There is no ``cap``: edge partitions
-        bound records, so the vertices may be uneven. ``algorithm`` is that of the edge partition with "+home".
+        On a tie the lowest part wins. A loop is one record. Vertices without a record come last, in id order, each to
+        the part with the fewest vertices (ties: the lowest). There is no ``cap``: edge partitions bound records, so the
+        vertices may be uneven. ``algorithm`` is that of the edge partition with "+home".
 
     Raises
     ------

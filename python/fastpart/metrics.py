@@ -42,12 +42,11 @@ def evaluate(
     graph : path, array or Graph
         The graph, as :func:`open_graph` accepts it.
     partition : VertexPartition, EdgePartition, Clustering or array of integers
-        The partition; an array, or a clustering, is one part per vertex, of ``max + 1`` parts.
+        The partition. An array, or a clustering, holds one part per vertex, and ``k`` is its largest entry + 1.
     labels : array or path of a .npy, optional
-        Integer class of each vertex, length n, -1 = unlabelled; or 0 and 1 of shape (n, classes): adds
-        ``label_skew``.
+        Integer class of each vertex, length n, -1 = unlabelled; or 0 and 1 of shape (n, classes). Adds ``label_skew``.
     splits : mapping or path of a .npz, optional
-        ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n: adds their balances.
+        ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. Adds their balances.
     split : int, optional
         Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
     threads, memory_limit, progress
@@ -59,25 +58,25 @@ def evaluate(
         ``.parts``: ``part, vertices, edges_internal, edges_cut, volume, halo, load, cap`` and, if given, ``train, val,
         test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.summary``: ``of, algorithm,
         k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
-        replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. Of a partition made with
-        ``balance_on``, the first also has ``weight_load, weight_cap``, the second ``weight_balance``; of one with a
-        bound on volume (degree + 1, summed), ``volume_load, volume_cap`` and ``volume_balance``.
+        replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. A partition with
+        ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. One with a
+        bound on volume (sum of degree + 1) adds ``volume_load, volume_cap`` and ``volume_balance``.
 
     Raises
     ------
     GraphFormatError
         The partition belongs to another graph.
     ParameterError
-        Labels or splits that do not fit the graph.
+        Labels or splits do not fit the graph.
 
     Notes
     -----
     For parts V_i with volume vol(V_i), the sum of their degrees: ``cut_ratio`` = cut records / non-loop records;
     ``vertex_balance`` = max |V_i| / (n/k); ``edge_balance`` = max vol(V_i) / (vol(V)/k); ``halo_rf`` = sum of
     |V_i and its neighbours| / n; ``train_balance`` = the largest share of the training vertices in one part / (1/k);
-    ``label_skew`` = the largest total-variation distance between the labels of a part and of the graph; of vertices
-    with several labels, each occurrence counts. For edge partitions ``rf`` = replicas / vertices touched by any
-    record. An empty graph has cut 0 and factors 1.0.
+    ``label_skew`` = the largest total-variation distance between the labels of a part and of the graph. If vertices
+    have several labels, each occurrence counts. For edge partitions ``rf`` = replicas / vertices that have a record.
+    An empty graph has cut 0 and factors 1.0.
 
     Examples
     --------

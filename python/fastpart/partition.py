@@ -22,7 +22,7 @@ _BLOCK = 1 << 20
 
 
 class Partition(Assigned):
-    """What vertex and edge partitions share; make one of the two.
+    """The base of :class:`VertexPartition` and :class:`EdgePartition`.
 
     Attributes
     ----------
@@ -33,30 +33,31 @@ class Partition(Assigned):
     loads : numpy.ndarray
         int64, length k: items of each part.
     cap : int or None
-        The largest load that was allowed; None if there was no bound.
+        Upper bound on loads; None if there was no bound.
     weight_loads : numpy.ndarray or None
-        int64, length k: weight of each part, if it was made with ``balance_on``.
+        int64, length k: weight of each part, if ``balance_on`` was given.
     weight_cap : int or None
-        The largest weight that was allowed.
+        Upper bound on the weight of a part.
     volume_loads : numpy.ndarray or None
-        int64, length k: sum of degree + 1 over the vertices of each part, if that was bounded.
+        int64, length k: sum of degree + 1 over the vertices of each part, if it was bounded.
     volume_cap : int or None
-        The largest such sum that was allowed.
+        Upper bound on this sum.
     algorithm : str
-        Name of the function that made it; "user" for an array of the user's own.
+        Name of the partitioner; "user" for your own array.
     parameters : dict
-        What that function was given, defaults included.
+        Parameters of the partitioner, defaults included.
     num_vertices, num_edges, loops, checksum
-        Identify the graph it belongs to; None where unknown.
+        These identify the graph; None where unknown.
     folder, manifest
-        The directory it was loaded from, and the content of its ``manifest.json``; None if there is none.
+        The directory that was opened, and the content of its ``manifest.json``; None for other partitions.
     graph : Graph or None
-        The graph that it was made from or opened with, which it keeps alive; None where unknown, and after unpickling.
+        The graph that the partition was made from, or opened with. None where unknown, and after unpickling.
 
     Notes
     -----
-    Partitions are equal if they are of the same kind and k, and give every item the same part. ``np.asarray(p)`` is
-    the assignment, without a copy; torch and others take it by ``from_dlpack``, tables as a column ``part``.
+    Two partitions are equal if they are of the same type and k and give every item the same part. ``np.asarray(p)`` is
+    the assignment, without a copy. ``from_dlpack`` takes it, and tables get a column ``part``. A partition keeps its
+    graph alive. Set ``p.graph = None`` to let it go.
     """
 
     of: ClassVar[str]
@@ -93,7 +94,7 @@ class Partition(Assigned):
         result: _core.VertexResult | _core.EdgeResult,
         assignment: npt.NDArray[Any],
     ) -> Self:
-        """Wrap what the core made, which needs no checks."""
+        """Wrap a result of the core, which needs no checks."""
         partition = cls.__new__(cls)
         partition.k = given["k"]
         partition.assignment = assignment
@@ -202,12 +203,12 @@ class Partition(Assigned):
 
     @property
     def parts(self) -> Parts[Any]:
-        """What a partition directory holds of each part; mapped when it is looked at.
+        """The stored data of each part in a partition directory, mapped on first access.
 
         Raises
         ------
         FastpartError
-            The partition was not loaded from a directory, or from one that was saved without ``graph=``.
+            The partition does not come from a directory, or the directory was saved without ``graph=``.
         """
         if self.folder is None or self.manifest is None or "directedness" not in self.manifest:
             where = (
@@ -236,7 +237,7 @@ class Partition(Assigned):
         memory_limit: int | str | None = None,
         progress: parameters.Progress | None = None,
     ) -> None:
-        """Write the partition, atomically: the file or directory appears whole, or the old one stays.
+        """Write the partition atomically: the file or directory appears whole, or the old one stays.
 
         Parameters
         ----------
@@ -246,23 +247,23 @@ class Partition(Assigned):
             ``/`` for a partition directory. The parent must exist. A file is replaced; a directory only if it is empty
             or holds our ``manifest.json``.
         graph : path, array or Graph, optional
-            The graph: it is checked that the partition is of it, and a directory gets its parts and measures.
+            The graph of the partition, which is checked. A directory then also holds its parts and measures.
         features : path or array, optional
             One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR; written dense), a Parquet file (its columns of
-            numbers), a numpy array, a torch tensor. Read chunk by chunk, never as a whole (but for what a sparse matrix
-            stores).
+            numbers), a numpy array, a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
+            are loaded as a whole.
         labels : array or path of a .npy, optional
-            Integer class of each vertex, -1 = unlabelled; or 0 and 1 (any dtype) of shape (n, classes), where a vertex
-            may have several.
+            Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
+            (n, classes).
         splits : mapping or path of a .npz, optional
-            ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n; the parts get masks.
+            ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. The parts hold masks.
         split : int, optional
             Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
         edge_features : path or array, optional
             One row per record, as ``features``.
         halo_hops : {0, 1, 2}
-            The parts of a vertex partition hold the in-edges of all vertices fewer than so many hops away from an inner
-            vertex; as many layers of message passing are exact. 0: only edges within the part.
+            A part of a vertex partition holds the in-edges of all vertices that are fewer than so many hops from an
+            inner vertex. As many layers of message passing are exact. 0: only edges within the part.
         halo_features : bool
             Also write the features of halo vertices.
         threads, memory_limit, progress
@@ -271,16 +272,16 @@ class Partition(Assigned):
         Raises
         ------
         ParameterError
-            An unknown suffix, an output that is the input, rows that do not fit the graph, or a parameter of
-            directories given for another output.
+            The suffix is unknown, the output is the input, rows do not fit the graph, or a parameter of directories is
+            given for another output.
         GraphFormatError
             The partition belongs to another graph.
         OSError
-            With path and errno; the old output is intact.
+            With path and errno. The old output is intact.
 
         Notes
         -----
-        The schema of the directory: ``docs/partition-directory.md``.
+        ``docs/partition-directory.md`` describes the schema of the directory.
 
         Examples
         --------

@@ -21,7 +21,6 @@ Array = npt.NDArray[Any]
 Ids = npt.NDArray[np.int64]
 LocalIds = npt.NDArray[np.int32]
 
-SCHEMA = 1
 MANIFEST = "manifest.json"
 PART = "part.json"
 

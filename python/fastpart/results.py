@@ -30,13 +30,15 @@ class Evaluation:
     parts : polars.DataFrame
         One row per part.
     summary : polars.DataFrame
-        One row: the measures of the whole partition.
+        One row with the measures of the whole partition.
     cut_matrix : numpy.ndarray or polars.DataFrame or None
         Counts of records between parts (vertex partitions): int64 of shape (k, k), symmetric, internal records on the
-        diagonal, loops left out; above 4,096 parts a frame ``part, other, records`` with ``part <= other``, counted
-        when first asked for.
+        diagonal, without loops. Above 4,096 parts it is a frame ``part, other, records`` with ``part <= other``,
+        computed on first access.
 
-    Every column of the summary is an attribute, too: ``e.cut_ratio``. Evaluations are equal if both tables are.
+    Notes
+    -----
+    Every column of the summary is also an attribute: ``e.cut_ratio``. Evaluations are equal if both tables are.
     """
 
     of: str
@@ -102,7 +104,7 @@ class Evaluation:
         return tables(f"{self.algorithm}: parts of {self.of}", self.summary, self.parts)
 
     def to_json(self) -> str:
-        """Return ``{"summary": {...}, "parts": [...]}``; what is undefined is null."""
+        """Return ``{"summary": {...}, "parts": [...]}``. Undefined values are null."""
         content = {"summary": self.summary.row(0, named=True), "parts": self.parts.rows(named=True)}
         return json.dumps(without_nan(content))
 
@@ -118,26 +120,26 @@ class Clustering(Assigned):
     Attributes
     ----------
     assignment : numpy.ndarray
-        int32, length n, read-only: cluster of each vertex, ``0..num_clusters-1`` in the order of their lowest vertices.
+        int32, length n, read-only: cluster of each vertex. Clusters are numbered in the order of their lowest vertices.
     sizes : numpy.ndarray
         int64, length num_clusters: vertices of each cluster.
     volumes : numpy.ndarray
         int64, length num_clusters: sum of the degrees of each cluster.
     modularity : float
-        Share of the edges inside clusters, less that expected in a random graph of the same degrees; 0 without edges.
+        Share of edges inside clusters, minus the share expected in a random graph with these degrees; 0 without edges.
     caps : dict
-        ``max_size`` and ``max_volume`` as they were applied; None is no bound.
+        ``max_size`` and ``max_volume`` as applied. None: no bound.
     method : str
         "modularity" or "hollocou".
     parameters : dict
-        What :func:`fastpart.cluster` was given, defaults included.
+        The parameters of :func:`fastpart.cluster`, defaults included.
     num_vertices, num_edges, loops, checksum
-        Identify the graph it belongs to.
+        These identify the graph.
 
     Notes
     -----
-    Clusterings are equal if they give every vertex the same cluster. ``np.asarray(c)`` is the assignment, without a
-    copy; tables get a column ``cluster``.
+    Two clusterings are equal if they give every vertex the same cluster. ``np.asarray(c)`` is the assignment, without
+    a copy. Tables get a column ``cluster``.
     """
 
     _column = "cluster"

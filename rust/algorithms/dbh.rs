@@ -2,7 +2,7 @@
 //!
 //! **Requirements.** Any graph.
 //!
-//! **Memory.** 4 bytes per vertex (up to 24 while the degrees are counted by six threads or more), and the result.
+//! **Memory.** 4 bytes per vertex, and while the degrees are counted 1 more for each of up to 20 threads; and the result.
 //!
 //! **Algorithm.** Hubs have to be replicated, so a record is hashed by its other end: part `splitmix64(v ^ seed) mod k`,
 //! where v is the end of lower degree (ties: the lower id, so that reversed and parallel records stay together; the
@@ -106,7 +106,7 @@ describe! {
     /// Partition the edge records by the hash of their end of lower degree (DBH).
     ///
     /// The fastest edge partitioner that looks at the graph: hubs are replicated, the many vertices of low degree are not.
-    /// Takes 4 bytes per vertex and thread (up to 6 threads count), and the result.
+    /// Takes 4 bytes per vertex, 1 more for each of up to 20 threads, and the result.
     ///
     /// Notes
     /// -----

@@ -1,4 +1,4 @@
-//! The partitioners, one room each.
+//! The partitioners, one module each.
 
 pub mod dbh;
 pub mod edge_streams;

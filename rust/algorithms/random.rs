@@ -1,13 +1,13 @@
-//! Parts at random, and by hash: what any partitioner has to beat.
+//! Random parts, and parts by hash: the baseline of every partitioner.
 //!
-//! **Requirements.** Any graph; the edges are read for the identity of the graph only.
+//! **Requirements.** Any graph. The edges are read for the identity of the graph only.
 //!
 //! **Memory.** The result, and with a second cap what [`Placing`] takes.
 //!
 //! **Algorithm.** [`RandomVertices`] and [`RandomEdges`] number the items by a seeded [`Permutation`] and give item
-//! number i the part `i mod k`, so that loads differ by at most 1. With weights to balance on, the vertices are placed
-//! in that order, each in the least-loaded part. [`HashVertices`] gives vertex v the part
-//! `splitmix64(v ^ seed) mod k`: no cap, but the part of a vertex can be told without the partition.
+//! number i the part `i mod k`, so that loads differ by at most 1. With weights to balance on, the vertices are
+//! placed in that order, each in the least-loaded part. [`HashVertices`] gives vertex v the part
+//! `splitmix64(v ^ seed) mod k`. It has no cap, but the part of a vertex is known without the partition.
 //!
 //! **Parallelism.** Every item by itself.
 //!

@@ -1,4 +1,4 @@
-//! Every way in which fastpart refuses or fails, with the path, offset or parameter, and the remedy.
+//! Every error of fastpart, with the path, offset or parameter, and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub enum Error {
         what: String,
     },
 
-    /// The input is too large for the types or for the caps asked for.
+    /// The input is too large for the types or for the requested caps.
     #[error("{0}")]
     Capacity(String),
 
@@ -100,7 +100,7 @@ pub enum Error {
     MemoryRefused {
         /// What it was for.
         what: String,
-        /// Bytes asked for.
+        /// Bytes requested.
         needed: u64,
     },
 

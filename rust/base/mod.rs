@@ -1,4 +1,5 @@
-//! What everything stands on: errors, a run and its budget, large arrays, randomness, atomic files. Knows no graph.
+//! The foundation: errors, a run and its budget, large arrays, randomness, atomic files. It does not depend on
+//! graphs.
 
 pub mod budget;
 pub mod buffer;

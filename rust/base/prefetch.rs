@@ -1,4 +1,4 @@
-//! Asking the memory for what a loop needs a few rounds later.
+//! Prefetching of what a loop needs a few rounds later.
 
 /// Brings `items[index]` into the cache; an index outside is ignored.
 #[inline(always)]

@@ -12,7 +12,7 @@ pub fn splitmix64(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A stream of random numbers that belongs to one (seed, index): item `index` is the same whoever computes it.
+/// A stream of random numbers that belongs to one (seed, index): item `index` is the same on any thread.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: u64,

@@ -1,4 +1,4 @@
-//! Files without a name: nothing is left of them, however the process ends.
+//! Unnamed files: nothing is left of them, however the process ends.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;

@@ -1,22 +1,23 @@
-//! A second bound on vertex partitions: the parts share a weight of the vertices evenly, too.
+//! A second bound on vertex partitions: the parts also share a weight of the vertices evenly.
 //!
-//! In training, the time of an epoch is that of the part with the most training vertices; with the mask of the
-//! training vertices as weights, every part gets its share of them. Any partitioner of vertices can take a
-//! [`BalanceOn`]. Those that only want both caps kept place vertices through [`Placing`], which finds the parts and
-//! repairs what fits nowhere; those that score parts themselves ask [`Parts`], which know both loads, what fits; for
-//! either, [`BalanceOn::deal`] is the last resort.
+//! In training, an epoch takes as long as the part with the most training vertices. With the mask of the training
+//! vertices as weights, every part gets its share of them. Any vertex partitioner can use a [`BalanceOn`]. A
+//! partitioner that only needs both caps kept places vertices through [`Placing`], which finds the parts and
+//! repairs what fits nowhere. A partitioner that scores parts itself asks [`Parts`] what fits. Both can fall back
+//! on [`BalanceOn::deal`].
 //!
-//! **Cap.** With k parts, total weight W and largest weight w, no part gets more than `max(ceil(ratio * W / k),
-//! ceil(W / k) + w)`; if all weights are 0 or 1, no more than `ceil(ratio * W / k)`.
+//! **Cap.** With k parts, total weight W and largest weight w, no part gets more than
+//! `max(ceil(ratio * W / k), ceil(W / k) + w)`. If all weights are 0 or 1, no part gets more than
+//! `ceil(ratio * W / k)`.
 //!
-//! **Why both caps can always be met.** Sort the vertices by descending weight, `w_0 >= w_1 >= ...`, and deal them to
-//! the parts in turn. Every part gets at most `ceil(n / k)` vertices, which no cap on vertices is below. Part j gets
-//! `w_j + w_{j+k} + w_{j+2k} + ...`. From the second on, each of these is at most the mean of the k weights that end
-//! with it, `w_{j+(q-1)k+1}, ..., w_{j+qk}`; these groups are disjoint. So the part's weight is at most `w_j + W/k`,
-//! hence, being an integer, at most `w + ceil(W / k)`. If the weights are 0 or 1, the W ones come first, and every
-//! part gets at most `ceil(W / k)` of them, which `ceil(ratio * W / k)` is not below.
+//! **Why both caps can always be met.** Sort the vertices by descending weight, `w_0 >= w_1 >= ...`, and deal them
+//! to the parts in turn. Every part gets at most `ceil(n / k)` vertices, and no cap on vertices is lower. Part j
+//! gets `w_j + w_{j+k} + w_{j+2k} + ...`. From the second on, each of these is at most the mean of the k weights
+//! that end with it, `w_{j+(q-1)k+1}, ..., w_{j+qk}`. These groups are disjoint. So the weight of the part is at
+//! most `w_j + W/k`. It is an integer, hence at most `w + ceil(W / k)`. If the weights are 0 or 1, the W ones come
+//! first, and every part gets at most `ceil(W / k)` of them. `ceil(ratio * W / k)` is not lower.
 //!
-//! **Memory.** 4 bytes per vertex for the weights; dealing takes 8 more, result included.
+//! **Memory.** 4 bytes per vertex for the weights. Dealing takes 8 more, result included.
 
 use std::cmp::Reverse;
 

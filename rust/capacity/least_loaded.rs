@@ -1,9 +1,9 @@
 //! The least loaded of parts whose loads only grow.
 //!
-//! Loads are counted at once, and the order of the parts is brought up to date when somebody asks for the first of
-//! them. Parts wait in a heap by a load that they once had. Those that grew by a few units only go through the levels
-//! of the least load in the order of their ids, and need no heap: to ask takes O(1) amortised once all parts are level,
-//! and O(log k) otherwise. 32 bytes per part.
+//! Loads are counted at once. The order of the parts is updated only when the first part is requested. Parts wait
+//! in a heap by a load that they had earlier. Parts that grew by a few units only are visited level by level of the
+//! least load, in the order of their ids, and need no heap. A request takes O(1) amortised once all parts are
+//! level, and O(log k) otherwise. It takes 32 bytes per part.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

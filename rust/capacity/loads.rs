@@ -1,9 +1,9 @@
 //! Loads of the parts, their penalties, and the part with the least penalty among those that have room.
 //!
-//! A tree over the parts knows the least penalty and the least load of every subtree. A choice descends into the
-//! subtrees that can hold a better part than the one found; as the part with the least penalty nearly always has room,
-//! that is one descent. A change takes O(log k). For D bounds 16 + 16 D bytes per part, rounded up to
-//! a power of two.
+//! A tree over the parts stores the least penalty and the least load of every subtree. A choice descends into the
+//! subtrees that can hold a better part than the one found. The part with the least penalty nearly always has room,
+//! so one descent nearly always suffices. A change takes O(log k). D bounds take 16 + 16 D bytes per part, rounded
+//! up to a power of two.
 
 use super::bounds::{Load, fits, minus, plus, relative, room};
 use crate::base::buffer::reserved;

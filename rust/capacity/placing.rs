@@ -1,21 +1,21 @@
-//! Vertices go to parts under both caps: in groups where these fit, else one by one; those that fit nowhere change
-//! places with others in the end.
+//! Placement of vertices under both caps: in groups where these fit, else one by one. In the end, vertices that fit
+//! nowhere are exchanged with others.
 //!
-//! **Exchange.** A vertex x that fits nowhere meets parts that lack room for its weight, and others that lack room
-//! for a vertex. Let b be the part with the least weight, and a the one with the least weight among those with room
-//! for a vertex (ties: lowest part). Then x takes the place of y, the lightest vertex (then lowest id) of those that
-//! b had before all exchanges, and y goes to a. If a has no room for y, all vertices are dealt instead. The heaviest
-//! of those left (then the lowest ids) change places first.
+//! **Exchange.** A vertex x that fits nowhere finds parts that lack room for its weight, and others that lack room
+//! for a vertex. Let b be the part with the least weight. Let a be the part with the least weight among those with
+//! room for a vertex (ties: lowest part). Let y be the lightest vertex (then lowest id) of those that b had before
+//! all exchanges. Then x takes the place of y, and y goes to a. If a has no room for y, all vertices are dealt
+//! instead. The heaviest of the vertices left (then the lowest ids) are exchanged first.
 //!
-//! b has room for the weight of x: it has at most the mean of what is placed, and a cap is at least the mean and the
-//! heaviest vertex (with weights 0 and 1, at least the mean, rounded up, of more than what is placed). Hence b is
-//! full of vertices, and is not a.
+//! Part b has room for the weight of x. It has at most the mean of what is placed, and a cap is at least the mean
+//! plus the heaviest vertex (with weights 0 and 1, at least the mean, rounded up, of more than what is placed).
+//! Hence b is full of vertices, and b is not a.
 //!
-//! **With weights 0 and 1 the exchange never fails.** Then x has weight 1, and a, which lacks room for it, has all
-//! the weight it may have; so there is room for y if y has weight 0. A part has no more weight than vertices, and a
-//! may have one vertex more: the cap on weight is below that on vertices. So b, full of vertices but not of weight,
-//! holds as many vertices of weight 0 as it lacks weight, or more. Each exchange takes one from either number; and
-//! what came to b in exchanges is never needed, since parts like a stay full of weight and are never b.
+//! **With weights 0 and 1 the exchange never fails.** Then x has weight 1. Part a lacks room for it, so a has all
+//! the weight it may have. So there is room for y if y has weight 0. A part has no more weight than vertices, and a
+//! may have one vertex more, so the cap on weight is below that on vertices. So b, full of vertices but not of
+//! weight, holds at least as many vertices of weight 0 as it lacks weight. Each exchange lowers both numbers by
+//! one. What came to b in exchanges is never needed, since parts like a stay full of weight and are never b.
 
 use std::cmp::Reverse;
 
@@ -27,7 +27,7 @@ use crate::base::buffer::{Buffer, reserved};
 use crate::base::error::Result;
 use crate::base::run::Run;
 
-/// An assignment in the making.
+/// An assignment while vertices are placed.
 pub struct Placing<'a> {
     part_of: Buffer<u32>,
     parts: Parts,
@@ -49,7 +49,7 @@ impl<'a> Placing<'a> {
         Ok(Self::resume(part_of, balance_on.parts(k, cap)?, 0, balance_on, run))
     }
 
-    /// An assignment that somebody else began, with the loads in `parts`; `left` vertices, without a part, fitted
+    /// An assignment begun elsewhere, with the loads in `parts`; `left` vertices, without a part, fitted
     /// nowhere.
     pub fn resume(
         part_of: Buffer<u32>,

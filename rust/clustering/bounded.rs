@@ -1,20 +1,21 @@
-//! Clusters from one look at each record, in stream order, none of which outgrows a bound: the first phase of 2PS.
+//! Clusters of bounded volume from one pass over the records, in stream order: the first phase of 2PS.
 //!
 //! **Memory.** 16 bytes per vertex.
 //!
-//! **Algorithm.** A vertex gets its own cluster when it first appears; cluster ids count these events. Of the ends of a
-//! record, the one whose cluster has less volume without it (ties: the first) moves into the other's cluster if that
-//! stays within the bound. So only a vertex whose own degree is larger makes a cluster above the bound, which nothing
-//! joins. Loops are skipped. (SPRING's rule compares whole volumes, and lets a cluster pass its bound once.)
+//! **Algorithm.** A vertex gets its own cluster when it first appears. Cluster ids count these events. For each
+//! record, take the end whose cluster has less volume without it (ties: the first). It moves into the cluster of
+//! the other end if that stays within the bound. So a cluster exceeds the bound only if it is a single vertex of
+//! larger degree, and nothing joins it. Loops are skipped. (SPRING's rule compares whole volumes, and lets a
+//! cluster exceed its bound once.)
 //!
-//! **Parallelism.** Per batch, threads drop the records that would move nothing in the state before the batch; the
-//! others are committed in stream order. A batch of 1 is the rule as published.
+//! **Parallelism.** Per batch, threads drop the records that would move nothing in the state before the batch. The
+//! others are committed in stream order. A batch of 1 is the published rule.
 //!
 //! **Complexity.** O(n + m).
 //!
-//! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022, section III-A;
-//! after Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community detection in very large
-//! networks", 2017.
+//! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022, section
+//! III-A; after Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community detection in very
+//! large networks", 2017.
 
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
@@ -24,10 +25,10 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec::follow::{Follower, follow};
 use crate::exec::scan::for_each;
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
-/// What a record needs to know of a vertex.
+/// The state of a vertex that a record reads.
 #[derive(Debug, Clone, Copy, bytemuck::Zeroable)]
 #[repr(C, align(8))]
 pub struct Member {

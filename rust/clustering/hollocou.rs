@@ -1,18 +1,18 @@
-//! Clustering of a stream of edges: one look at each record, in stream order.
+//! Hollocou's clustering of a stream of edges, which looks at each record once, in stream order.
 //!
 //! **Requirements.** The degrees; the records in any order.
 //!
-//! **Memory.** 25 bytes per vertex, and buffers of a few MB; 32 where [`Clusters`] are made of it.
+//! **Memory.** 25 bytes per vertex and buffers of a few MB; 32 bytes per vertex if it is turned into [`Clusters`].
 //!
-//! **Algorithm.** A vertex gets its own cluster when it first appears; cluster ids count these events. Of a record whose
-//! ends lie in two clusters, both of a volume of at most `max_volume`, the end in the cluster of smaller volume (tie: the
-//! first) moves to the other's. A cluster whose volume passes the bound is *closed*: nothing joins or leaves it again.
-//! So the volume test of the filter is one bit per cluster, which the cache holds, instead of 8 bytes. (A cluster
-//! exceeds the bound by the volume of its last vertex at most.) The pass also finds each vertex's richest neighbour, the
-//! one of largest degree, which SPRING wants.
+//! **Algorithm.** A vertex gets its own cluster when it first appears. Cluster ids count these events. If the ends
+//! of a record are in two clusters, both of a volume of at most `max_volume`, the end in the cluster of smaller
+//! volume (tie: the first) moves to the other cluster. A cluster whose volume exceeds the bound is *closed*:
+//! nothing joins or leaves it again. So the volume test of the filter is one bit per cluster, which the cache
+//! holds, instead of 8 bytes. (A cluster exceeds the bound by at most the volume of its last vertex.) The pass also
+//! finds the richest neighbour of each vertex, the one of largest degree, which SPRING uses.
 //!
-//! **Parallelism.** Batches of records are filtered in parallel against a frozen state; what may move something is
-//! carried out in stream order. Batch bounds depend on the number of records only.
+//! **Parallelism.** Batches of records are filtered in parallel against a frozen state. Records that may move
+//! something are committed in stream order. Batch bounds depend on the number of records only.
 //!
 //! **Complexity.** O(m) time per pass.
 //!
@@ -35,10 +35,10 @@ pub const BYTES_PER_VERTEX: u64 = 32;
 /// Buffers that do not depend on the graph.
 const FIXED_BYTES: u64 = 8 << 20;
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
-/// What a record needs to know of a vertex, in a quarter of a cache line.
+/// The state of a vertex that a record reads, in a quarter of a cache line.
 #[derive(Debug, bytemuck::Zeroable)]
 #[repr(C, align(16))]
 pub struct Vertex {
@@ -109,7 +109,7 @@ impl Hollocou {
         Self { max_volume, passes: 1, batch: None }
     }
 
-    /// A bound on volumes for users who name none: 1/32 of all volume, in small graphs 1/sqrt(n) of it.
+    /// The default bound on volumes: 1/32 of all volume, in small graphs 1/sqrt(n) of it.
     pub fn usual_volume(n: u64, edges: u64) -> u64 {
         (2.0 * edges as f64 / (n as f64).sqrt().clamp(1.0, 32.0)) as u64
     }

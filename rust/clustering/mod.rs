@@ -1,4 +1,4 @@
-//! Clusters of vertices: what SIGMA and 2PS map to parts, and users ask for by themselves.
+//! Clusters of vertices. SIGMA and 2PS map them to parts, and users can request them.
 
 pub mod bounded;
 pub mod hollocou;
@@ -76,7 +76,7 @@ impl Clusters {
     }
 }
 
-/// Does `work` with every item and its index, and can be cancelled.
+/// Calls `work` with every item and its index. Can be cancelled.
 fn in_steps<T>(items: &mut [T], run: &Run, mut work: impl FnMut(u32, &mut T)) -> Result<()> {
     for (first, items) in (0..).step_by(STEP).zip(items.chunks_mut(STEP)) {
         for (item, index) in items.iter_mut().zip(first..) {

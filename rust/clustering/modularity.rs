@@ -5,20 +5,20 @@
 //! **Memory.** 17 bytes per vertex (cluster of each vertex; size and volume of each cluster; three bits), and per
 //! thread a table of the clusters around one vertex.
 //!
-//! **Algorithm.** Vertices come in id order. To put `v` into the cluster `C` gains, in modularity,
-//! `e(v,C) / m' - d(v) vol(C) / 2m'^2`, where `e` counts the edges between them and `vol(C)` the degrees of the other
-//! members. `v` joins the cluster with the largest gain among those of its placed neighbours that stay within both
-//! caps, if that gain is positive; else it founds a cluster (of any volume). The second pass does the same, each vertex
-//! leaving its cluster first. Then come rounds over the *active* vertices, in id order: those with a neighbour that moved
-//! in the pass or round before. The last round is the one that gains less than 5 % of
-//! all that was gained before, or the tenth. Of equal gains a vertex prefers to stay where it is, then to be
+//! **Algorithm.** Vertices come in id order. Putting `v` into the cluster `C` gains, in modularity,
+//! `e(v,C) / m' - d(v) vol(C) / 2m'^2`. Here `e` counts the edges between them and `vol(C)` the degrees of the
+//! other members. `v` joins the cluster with the largest gain among those of its placed neighbours that stay within
+//! both caps, if that gain is positive. Otherwise it founds a cluster (of any volume). In the second pass each
+//! vertex first leaves its cluster and then does the same. Then come rounds over the *active* vertices, in id
+//! order: those with a neighbour that moved in the pass or round before. The last round is the tenth, or the one
+//! that gains less than 5 % of all that was gained before. Among equal gains a vertex prefers to stay, then to be
 //! alone, then the cluster of its lowest neighbour.
 //!
 //! Gains are compared exactly, as the integers `2m' e(v,C) - d(v) vol(C)`.
 //!
-//! **Parallelism.** Batches of vertices are decided in parallel against a frozen state, then carried out in order. A
-//! vertex with an earlier neighbour in its batch that moved is decided anew, so what it counts is never stale; only the
-//! volumes are, and a move that the volumes as they have become forbid, or make a loss, is decided anew, too. Graphs
+//! **Parallelism.** Batches of vertices are decided in parallel against a frozen state, then committed in order. A
+//! vertex with an earlier neighbour in its batch that moved is decided again, so its counts are never stale. Only
+//! the volumes can be stale. A move that the current volumes forbid, or make a loss, is decided again, too. Graphs
 //! of fewer than 2^15 vertices are clustered with batches of 1: the sequential rule.
 //!
 //! **Complexity.** O(n + m) time per pass.
@@ -51,7 +51,7 @@ const SHARE_OF_PLACED: usize = 16;
 const MAX_ROUNDS: u32 = 10;
 /// A round that gains less than one part in so many of the total ends the search.
 const LEAST_SHARE: i128 = 20;
-/// How many neighbours ahead memory is asked for.
+/// How many neighbours ahead data is prefetched.
 const AHEAD: usize = 16;
 
 /// Parameters of modularity clustering.
@@ -306,7 +306,7 @@ impl Decider for State<'_> {
         let neighbours = self.csr.neighbours(v);
         ties.begin_growing(neighbours.len());
         let mut waits = false;
-        // In the first pass nobody after v is placed.
+        // In the first pass no vertex after v is placed.
         let unplaced = self.cluster_of[v as usize] == NONE;
         for (index, &u) in neighbours.iter().enumerate() {
             if unplaced && u > v {

@@ -2,17 +2,18 @@
 //!
 //! **Requirements.** An edge stream of fewer than 2^54 records, and room on the disk.
 //!
-//! **Algorithm.** (u, v) and (v, u) are the same pair; of all its records that with the lowest number is kept, and the kept
-//! ones stay in order. One pass scatters the pairs by a hash into buckets, whose entries stay in stream order; a set of the
-//! pairs of one bucket tells which of its entries are not the first, and a bit per record keeps that. A second
-//! pass delivers the others. What is kept is a function of the records alone.
+//! **Algorithm.** (u, v) and (v, u) are the same pair. Of all its records the one with the lowest number is kept.
+//! The kept records stay in order. One pass scatters the pairs by a hash into buckets, whose entries stay in stream
+//! order. A set of the pairs of one bucket finds the entries that are not the first, and a bit per record stores
+//! that. A second pass delivers the others. The result is a function of the records alone.
 //!
-//! **Memory.** One bit per record, 16 MB per worker, 4 KiB per worker and bucket (of half a million records), and 0.2 % of
-//! what is written to the disk, however often a pair occurs. If the budget is tight, fewer workers are used.
+//! **Memory.** One bit per record, 16 MB per worker, 4 KiB per worker and bucket (of half a million records), and
+//! 0.2 % of what is written to the disk, however often a pair occurs. If the budget is tight, fewer workers are
+//! used.
 //!
 //! **Disk.** 16 bytes per record, for the time of the call.
 //!
-//! **Parallelism.** The first pass runs on all threads, buckets are looked through in parallel, the last pass is
+//! **Parallelism.** The first pass runs on all threads, buckets are searched in parallel, and the last pass is
 //! sequential.
 //!
 //! **Complexity.** O(m): two passes, and each pair is written, read and looked up once.

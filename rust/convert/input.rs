@@ -17,13 +17,13 @@ use crate::edges::file::{EdgeFile, Io};
 use crate::edges::{EdgeStream, MAX_VERTICES, npy, plausible};
 use crate::exec::pass;
 
-/// Names of raw files: bytes that happen to look like text, mostly, do not make them text.
+/// Suffixes of raw files. Bytes that happen to look like text do not make them text.
 const RAW: [&str; 6] = ["bin", "raw", "u32", "u64", "edges32", "edges64"];
 
-/// Names of text, whatever is in it.
+/// Suffixes of text, whatever the bytes.
 const TEXT: [&str; 3] = ["txt", "tsv", "csv"];
 
-/// Names of METIS graphs, whose bytes could be those of an edge list.
+/// Suffixes of METIS graphs, whose bytes could be those of an edge list.
 const METIS: [&str; 2] = ["graph", "metis"];
 
 /// What the input holds.

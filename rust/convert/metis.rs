@@ -1,21 +1,23 @@
 //! Graphs in the text format of METIS: one line per vertex, which lists its neighbours.
 //!
-//! **Format.** The header `n m [fmt [ncon]]`; then line v, from 1, holds `[size] [weight ...] (neighbour [weight]) ...`,
-//! neighbours counted from 1. The digits of `fmt` say what is there: 100 sizes of vertices, 10 weights of vertices (`ncon` of
-//! each), 1 weights of edges. Lines that begin with `%` are comments; an empty line is a vertex without neighbours. Numbers
-//! are whole and separated by blanks; lines end with LF or CR LF.
+//! **Format.** The first line is the header `n m [fmt [ncon]]`. Then line v, from 1, holds
+//! `[size] [weight ...] (neighbour [weight]) ...`. Neighbours are counted from 1. The digits of `fmt` say what is
+//! there: 100 sizes of vertices, 10 weights of vertices (`ncon` of each), 1 weights of edges. Lines that begin with
+//! `%` are comments. An empty line is a vertex without neighbours. Numbers are integers, separated by blanks. Lines
+//! end with LF or CR LF.
 //!
-//! **What comes out.** Every undirected edge once, at its lower vertex, from 0; sizes and weights are read past. The format
-//! knows no loops, but a vertex that lists itself gives one each time. Every edge must be listed by both ends: this
-//! is checked by the numbers of entries up and down and by a sum of hashes of each, which unequal lists have equal
-//! with a probability of 2^-64.
+//! **Output.** Every undirected edge once, at its lower vertex, from 0. Sizes and weights are skipped. The format
+//! has no loops, but a vertex that lists itself gives one each time. Both ends must list every edge. This is
+//! checked by the numbers of entries up and down and by a sum of hashes of each. Unequal lists have equal sums with
+//! a probability of 2^-64.
 //!
-//! **Memory.** One block of bytes and the records in it, 0.6 MB: a line may have any length, as a vertex any degree.
+//! **Memory.** One block of bytes and the records in it, 0.6 MB: a line may have any length, as a vertex any
+//! degree.
 //!
 //! **Parallelism.** None: a byte costs about a nanosecond.
 //!
-//! **Source.** Karypis, Kumar, "METIS: A Software Package for Partitioning Unstructured Graphs", manual of version 5,
-//! section 4.1.1.
+//! **Source.** Karypis, Kumar, "METIS: A Software Package for Partitioning Unstructured Graphs", manual of version
+//! 5, section 4.1.1.
 
 use std::io::Read;
 use std::path::Path;
@@ -91,7 +93,7 @@ enum Within {
     Return,
 }
 
-/// The automaton: everything it knows of the bytes before.
+/// The automaton: its state after the bytes before.
 struct Parser<'a> {
     path: &'a Path,
     records: Vec<WideRecord>,

@@ -1,15 +1,16 @@
-//! Any edge list to the one format that everything else maps: headerless pairs of little-endian u32.
+//! Conversion of any edge list to the one format that all other modules map: headerless pairs of little-endian u32.
 //!
-//! The input's bytes say what it is: `.npy`, gzip, text, else raw words; its name decides for doubtful ones, and for METIS
-//! graphs and `.binedgelist` files, whose bytes could be something else. Records keep their order, unless loops and
-//! repeated pairs are dropped or the rest is shuffled, in this order. The target gets its name when it is complete; with
-//! `relabel`, so does, just before, `TARGET.ids.npy` (uint64: row = new id, value = original id).
+//! The bytes of the input decide what it is: `.npy`, gzip, text, else raw words. Its name decides doubtful cases,
+//! and METIS graphs and `.binedgelist` files, whose bytes could be something else. Records keep their order, unless
+//! loops and repeated pairs are dropped or the rest is shuffled, in this order. The target gets its name when it is
+//! complete. With `relabel`, `TARGET.ids.npy` (uint64: row = new id, value = original id) gets its name just
+//! before.
 //!
-//! **Memory.** The buffers of [`text`] (other input needs less), and with `relabel` up to 256 MB of table and 20
-//! to 39 bytes for each id beyond it; then, without these, that of [`crate::exec::shuffle`].
+//! **Memory.** The buffers of [`text`] (other input needs less), and with `relabel` up to 256 MB of table and 20 to
+//! 39 bytes for each id beyond it; then, without these, that of [`crate::exec::shuffle`].
 //!
-//! **Disk.** The output; to drop repeated pairs or to shuffle, beside it the records once more or (for both) twice, and
-//! 16 bytes per record.
+//! **Disk.** The output. To drop repeated pairs or to shuffle, beside it the records once more or (for both) twice,
+//! and 16 bytes per record.
 
 pub mod dedup;
 mod input;
@@ -35,7 +36,7 @@ use crate::edges::file::{Layout, open_regular};
 use crate::edges::temporary::TempRecords;
 use crate::exec::shuffle::shuffle;
 
-/// What the input is said to be, where its bytes and its name do not.
+/// The format of the input, if its bytes and its name do not tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// An edge list as text, whatever its name.
@@ -95,7 +96,7 @@ pub struct Converted {
     pub loops: u64,
     /// See [`crate::graph::checksum`].
     pub checksum: String,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 

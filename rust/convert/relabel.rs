@@ -1,7 +1,7 @@
 //! Dense ids for ids of any size.
 //!
-//! Ids 0, 1, ... in order of first appearance. Small ids find theirs in a table, the others in a hash map cut into
-//! shards, so that growing takes milliseconds (a run can be cancelled) and needs little memory beside the map.
+//! Ids 0, 1, ... are given in order of first appearance. Small ids use a table, the others a hash map cut into
+//! shards. So growing takes milliseconds (a run can be cancelled) and needs little memory beside the map.
 //!
 //! **Memory.** At most 256 MB of table; 20 to 39 bytes for each id beyond it.
 

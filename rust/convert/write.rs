@@ -55,7 +55,7 @@ pub fn binedgelist(edges: &dyn EdgeStream, target: &Path, run: &Run) -> Result<V
 /// a note: loops, and records that repeat a pair.
 pub fn metis(edges: &dyn EdgeStream, target: &Path, run: &Run) -> Result<Vec<String>> {
     let mut file = AtomicFile::create(target)?;
-    // Both ends get an entry even if the stream is symmetric, for nobody has checked that it is.
+    // Both ends get an entry even if the stream is symmetric, since that has not been checked.
     let csr = Csr::build(edges, false, run)?;
     let n = csr.num_vertices() as u32;
     run.begin("write", 2 * u64::from(n));

@@ -27,7 +27,7 @@ impl IdType {
         }
     }
 
-    /// The name users know: `u32`, ...
+    /// The public name: `u32`, ...
     pub fn name(self) -> &'static str {
         match self {
             IdType::U32 => "u32",

@@ -1,9 +1,9 @@
 //! Edges in a file, mapped or read: headerless pairs of little-endian u32 or u64, or a `.npy` array.
 //!
-//! The contract: the file is opened read-only and must not be changed or truncated during a run; replacing it by
-//! rename or deleting it is safe. Size and modification time are compared before and after every pass. Ids are
-//! range-checked as they are copied out of the map, so changed bytes can never cause an out-of-bounds access;
-//! truncation under a map can still end the process with SIGBUS, which `Io::Read` rules out.
+//! The contract: the file is opened read-only and must not be changed or truncated during a run. It may be replaced
+//! by rename or deleted. Size and modification time are compared before and after every pass. Ids are range-checked
+//! as they are copied out of the map, so changed bytes can never cause an out-of-bounds access. Truncation under a
+//! map can still end the process with SIGBUS. `Io::Read` rules that out.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -133,7 +133,7 @@ impl EdgeFile {
         self.n = n;
     }
 
-    /// Where the file lies.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! Edges that lie in memory: numpy arrays, torch tensors, Polars columns.
+//! Edges in memory: numpy arrays, torch tensors, Polars columns.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::decode::{Column, decode};
 use super::{EdgeStream, Record};
 use crate::base::error::{Error, Result};
 
-/// Edges in two columns of somebody else's memory, copied block by block.
+/// Edges in two columns of borrowed memory, copied block by block.
 #[derive(Debug)]
 pub struct MemoryEdges {
     columns: [Column; 2],

@@ -1,9 +1,8 @@
 //! Edges as a stream of records, from files and from arrays.
 //!
-//! Everything that reads edges reads them through [`EdgeStream::block`]: records are copied, widened to u32 and
-//! range-checked into a private, cache-sized buffer, and hot loops see only that buffer. So no reference ever
-//! lies over memory that another process or thread can change, and an id taken from a block is always below
-//! [`EdgeStream::num_vertices`].
+//! All code reads edges through [`EdgeStream::block`]. It copies records into a private, cache-sized buffer, widens
+//! them to u32 and checks their range. Hot loops read only that buffer. So no reference ever points to memory that
+//! another process or thread can change, and an id from a block is always below [`EdgeStream::num_vertices`].
 
 pub mod decode;
 pub mod file;

@@ -8,7 +8,7 @@ pub const MAGIC: &[u8] = b"\x93NUMPY";
 /// The header never needs more than this; larger claims are refused.
 pub const LONGEST_HEADER: usize = 1 << 16;
 
-/// Where the data of a two-dimensional integer array lie.
+/// Where the data of a two-dimensional integer array are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// First byte of the data.

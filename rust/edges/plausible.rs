@@ -5,7 +5,7 @@ use super::decode::IdType;
 use super::{BLOCK, EdgeStream};
 use crate::base::error::{Error, Result};
 
-/// Refuses files that begin like something else.
+/// Refuses files that begin like another format.
 pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
     let seen = match head {
         _ if is_gzip(head) => "a gzip file (magic 1f 8b)",

@@ -1,9 +1,9 @@
 //! Decisions about vertices in a fixed order, in batches.
 //!
-//! A *batch* is decided by all threads against the state that the batch before left; then the decisions are committed
-//! in order, by one thread, which checks each against the state as it has become. With a batch of 1 every vertex meets
-//! the state that the one before left: the sequential rule. So the result depends on the size of the batches, never
-//! on the threads.
+//! All threads decide about the vertices of a *batch* against the state after the batch before. Then one thread
+//! commits the decisions in order. It checks each against the current state. With a batch of 1 every vertex is
+//! decided in the state that the vertex before left, which is the sequential rule. So the result depends on the
+//! size of the batches and never on the threads.
 
 use std::sync::Mutex;
 
@@ -14,31 +14,31 @@ use crate::base::run::Run;
 
 /// Vertices that a thread decides about at a time.
 const SLICE: usize = 64;
-/// How many vertices ahead memory is asked for.
+/// How many vertices ahead data is prefetched.
 const AHEAD: usize = 4;
 
-/// What decides about vertices, and keeps what was decided.
+/// Decides about vertices, and stores the decisions.
 pub trait Decider: Send + Sync {
-    /// What a thread needs to come to a decision.
+    /// Scratch space of a thread.
     type Scratch: Send;
-    /// What is decided.
+    /// A decision.
     type Decision: Send;
 
-    /// Hears which vertices are decided next against one state; not called for batches of 1.
+    /// Is told which vertices are decided next against one state. Not called for batches of 1.
     fn begin(&mut self, _batch: &[u32]) {}
-    /// Asks the memory for what deciding about `v` will need; called some vertices ahead.
+    /// Prefetches what deciding about `v` will need. Called some vertices ahead.
     fn prepare(&self, _v: u32) {}
-    /// A thread's scratch space.
+    /// Makes the scratch space of a thread.
     fn scratch(&self) -> Result<Self::Scratch>;
     /// Decides about `v` in the state as it is.
     fn decide(&self, scratch: &mut Self::Scratch, v: u32) -> Self::Decision;
-    /// Carries the decision out, or another one if it no longer holds.
+    /// Commits the decision, or another one if it no longer holds.
     fn commit(&mut self, scratch: &mut Self::Scratch, v: u32, decision: Self::Decision);
     /// What deciding about `v` costs, in units of progress; 1 or more.
     fn work(&self, v: u32) -> u64;
 }
 
-/// Has `decider` decide about `vertices` in their order, in batches of `batch` (1 or more).
+/// `decider` decides about `vertices` in their order, in batches of `batch` (1 or more).
 pub fn decide_all<D: Decider>(
     decider: &mut D,
     mut vertices: impl Iterator<Item = u32> + Send,

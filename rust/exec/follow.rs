@@ -1,11 +1,14 @@
 //! A state that follows the records in stream order, in batches.
 //!
-//! **Algorithm.** All threads drop, against the state that the batch before left, the records of a batch that would change
-//! nothing; the others are committed in stream order, by one thread, against the state as it becomes. With a batch of 1
-//! every record meets the state that the one before left: the sequential rule. So the result depends on the size of the
-//! batches, which is a function of the number of records, never on the threads.
+//! **Algorithm.** All threads look at the records of a batch, against the state after the batch before, and drop
+//! those that would change nothing. One thread commits the others in stream order against the current state. With a
+//! batch of 1 every record is decided in the state that the record before left, which is the sequential rule. The
+//! size of the batches is a function of the number of records. So the result never depends on the threads.
+//! While one thread commits, the others read the next batch.
 //!
-//! **Memory.** The records of the largest batch, twice.
+//! **Memory.** [`memory`]: the records of two batches, and what is left of them.
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -22,25 +25,30 @@ const LARGEST_BATCH: u64 = 1 << 16;
 /// Records that one thread filters at a time.
 const SLICE: u64 = 1 << 13;
 
-/// What follows the records.
+/// A state that follows the records.
 pub trait Follower: Send + Sync {
     /// Keeps, in place of what `survivors` held, the records that may change something in the state as it is. Meets each
     /// record once.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>);
-    /// Carries out what the records change, in order.
+    /// Commits what the records change, in order.
     fn commit(&mut self, records: &[Record]);
-    /// Meets and commits each record.
+    /// Filters and commits each record.
     fn follow(&mut self, records: &[Record]) {
         self.commit(records);
     }
 }
 
 /// The largest batch that `batch` means for `m` records.
-pub fn largest_batch(batch: Option<u64>, m: u64) -> u64 {
+fn largest_batch(batch: Option<u64>, m: u64) -> u64 {
     batch.unwrap_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }).min(m)
 }
 
-/// Has `follower` follow `edges`, in batches of `batch` records (`None`: chosen by their number).
+/// Bytes that following `m` records in batches of `batch` takes.
+pub fn memory(batch: Option<u64>, m: u64) -> u64 {
+    4 * size_of::<Record>() as u64 * largest_batch(batch, m)
+}
+
+/// `follower` follows `edges`, in batches of `batch` records (`None`: chosen by their number).
 pub fn follow<F: Follower>(
     follower: &mut F,
     edges: &dyn EdgeStream,
@@ -68,40 +76,68 @@ fn in_batches<F: Follower>(
     run: &Run,
 ) -> Result<()> {
     let m = edges.num_edges();
-    let mut slices: Vec<Slice> = Vec::new();
+    // Alone, a thread reads each slice when it filters it, while the cache holds it.
+    let alone = run.threads() == 1;
+    let (mut ahead, mut live) = (Vec::new(), Vec::new());
     let mut size = batch.unwrap_or(FIRST_BATCH).min(m);
-    let mut start = 0;
-    while start < m {
-        let end = m.min(start + size);
-        let count = (end - start).div_ceil(SLICE) as usize;
-        if slices.len() < count {
-            slices.resize_with(count, Slice::default);
-        }
-        let filter = |(index, slice): (usize, &mut Slice)| {
-            let first = start + index as u64 * SLICE;
-            let records = edges.block(first..end.min(first + SLICE), &mut slice.buf)?;
-            follower.filter(records, &mut slice.survivors);
-            run.advance(records.len() as u64)
-        };
-        if count == 1 {
-            filter((0, &mut slices[0]))?;
-        } else {
-            slices[..count].par_iter_mut().enumerate().try_for_each(filter)?;
-        }
-        slices[..count].iter().for_each(|slice| follower.commit(&slice.survivors));
-        start = end;
+    let mut end = size;
+    cut(0..end, &mut live);
+    read(edges, &mut live)?;
+    while !live.is_empty() {
+        let frozen = &*follower;
+        each(&mut live, |slice| {
+            if alone {
+                slice.read(edges)?;
+            }
+            frozen.filter(&slice.records, &mut slice.survivors);
+            run.advance(slice.records.len() as u64)
+        })?;
         if batch.is_none() {
             size = (2 * size).min(LARGEST_BATCH);
         }
+        cut(end..m.min(end + size), &mut ahead);
+        end = m.min(end + size);
+        let commit = || live.iter().for_each(|slice: &Slice| follower.commit(&slice.survivors));
+        // While one thread commits, the others read.
+        let ((), read) = rayon::join(commit, || if alone { Ok(()) } else { read(edges, &mut ahead) });
+        read?;
+        std::mem::swap(&mut ahead, &mut live);
     }
     Ok(())
+}
+
+/// Cuts `range` into slices, in place of what `slices` held.
+fn cut(range: Range<u64>, slices: &mut Vec<Slice>) {
+    slices.resize_with((range.end - range.start).div_ceil(SLICE) as usize, Slice::default);
+    for (slice, start) in slices.iter_mut().zip(range.clone().step_by(SLICE as usize)) {
+        slice.range = start..range.end.min(start + SLICE);
+    }
+}
+
+fn read(edges: &dyn EdgeStream, slices: &mut [Slice]) -> Result<()> {
+    each(slices, |slice| slice.read(edges))
+}
+
+/// Hands each slice to a thread; a single one to this.
+fn each(slices: &mut [Slice], step: impl Fn(&mut Slice) -> Result<()> + Send + Sync) -> Result<()> {
+    match slices {
+        [slice] => step(slice),
+        _ => slices.par_iter_mut().try_for_each(step),
+    }
 }
 
 /// What one thread filters at a time.
 #[derive(Default)]
 struct Slice {
-    buf: Vec<Record>,
+    range: Range<u64>,
+    records: Vec<Record>,
     survivors: Vec<Record>,
+}
+
+impl Slice {
+    fn read(&mut self, edges: &dyn EdgeStream) -> Result<()> {
+        edges.block(self.range.clone(), &mut self.records).map(drop)
+    }
 }
 
 const _: () = assert!(SLICE <= BLOCK);

@@ -1,7 +1,10 @@
-//! The few ways in which work is done in parallel, each once.
+//! The few ways in which work is done in parallel, each implemented once.
 //!
-//! [`mod@scan`] hands items to workers; [`mod@pass`] hands them every record; [`batches`] decides about vertices in a fixed order, in frozen batches; [`mod@follow`] follows the records so;
-//! [`mod@pipeline`] places records in stream order while it gathers what the next ones need; [`mod@shuffle`] and [`spill`] bring records into another order out of core.
+//! - [`mod@scan`] hands items to workers, and [`mod@pass`] hands them every record.
+//! - [`batches`] decides about vertices in a fixed order, in frozen batches. [`mod@follow`] does the same for
+//!   records.
+//! - [`mod@pipeline`] places records in stream order while it gathers what the next ones need.
+//! - [`mod@shuffle`] and [`spill`] bring records into another order out of core.
 
 pub mod batches;
 pub mod follow;

@@ -1,9 +1,10 @@
-//! Records placed by one thread in stream order, while all others gather what placing the next ones needs.
+//! One thread places records in stream order, while all others gather what placing the next ones needs.
 //!
-//! **Algorithm.** The stream is cut into batches of slices. While the slices of one batch are placed in order, those of
-//! the next are gathered in any order. What gathering reads no placing changes, but for what a slice carries: it is
-//! handed over when its batch is placed. So the result is that of the sequential rule, whatever the batches and the
-//! threads. One thread gathers and places slice by slice, which the cache holds.
+//! **Algorithm.** The stream is cut into batches, and batches into slices. While the slices of one batch are placed
+//! in order, those of the next are gathered in any order. Placing changes nothing that gathering reads. The one
+//! exception is what a slice carries, and that is handed over when its batch is placed. So the result is that of
+//! the sequential rule, whatever the batches and the threads. A single thread gathers and places slice by slice, so
+//! that a slice stays in the cache.
 //!
 //! **Memory.** Two batches of slices: [`memory`].
 
@@ -25,7 +26,7 @@ pub fn memory(m: u64, each: u64) -> u64 {
     2 * m.min(BATCH) * each
 }
 
-/// Has `place` meet all records of `edges` in order, slice by slice. `gather` fills a slice with what it needs of a range
+/// Calls `place` on all records of `edges` in order, slice by slice. `gather` fills a slice with what it needs of a range
 /// of records, from what `shared` says of them; `finish` tells `shared` what became of them.
 pub fn pipeline<T: Sync + Send, S: Default + Send>(
     edges: &dyn EdgeStream,

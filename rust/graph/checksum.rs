@@ -10,7 +10,7 @@ use crate::edges::Record;
 /// Records per hashed block: 8 MiB.
 pub const UNIT: u64 = 1 << 20;
 
-/// Hashes the units that one worker meets.
+/// Hashes the units of one worker.
 #[derive(Default)]
 pub struct Hasher {
     current: Xxh3,

@@ -1,9 +1,15 @@
 //! Degrees, loops and checksum of a graph, in one pass.
 //!
-//! Up to [`PRIVATE`] workers count into arrays of their own, which are added up at the end: that keeps the pass within 24
-//! bytes per vertex, below what the partitioners take afterwards. More workers share one array, whose increments are
-//! locked instructions. The counters are fetched some records ahead. One pass over the records, one over the vertices.
+//! **Algorithm.** Up to [`PRIVATE`] workers count into one byte per vertex of their own: four times as many of these fit
+//! a cache, and the random writes to them bound the pass. A byte that overflows leaves 256 to the total, which all share;
+//! at the end the bytes are added to it. More workers raise the total itself, by locked instructions. The counters are
+//! asked for some records ahead.
+//!
+//! **Memory.** 4 bytes per vertex, and 1 per vertex and worker: at most 24, below what the partitioners take afterwards.
+//!
+//! **Complexity.** One pass over the records, one over the vertices.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rayon::prelude::*;
@@ -17,16 +23,17 @@ use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pass::pass;
 
-/// Up to so many workers have an array of their own.
-pub const PRIVATE: usize = 6;
+/// Up to so many workers have counters of their own.
+pub const PRIVATE: usize = 20;
 
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;
 
-/// How many records ahead a counter is asked for, if there are more of them than a cache holds: fewer are there anyway,
-/// and asking costs a fifth of the time.
-const AHEAD: usize = 24;
-const CACHED: usize = 1 << 21;
+/// How many records ahead a counter is asked for.
+const AHEAD: usize = 16;
+
+/// What a byte that overflows leaves to the total.
+const CARRY: u32 = 1 << u8::BITS;
 
 /// What one pass over the records tells.
 #[derive(Debug)]
@@ -46,103 +53,132 @@ pub fn memory(edges: &dyn EdgeStream, run: &Run) -> u64 {
 
 /// The same for `n` vertices and so many threads.
 pub fn needed(n: u64, threads: usize) -> u64 {
-    4 * n * if threads <= PRIVATE { threads as u64 } else { 1 }
+    n * (4 + if threads <= PRIVATE { threads as u64 } else { 0 })
 }
 
 /// Counts degrees and loops, and hashes the records.
 pub fn scan(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
     // A loop adds 0: cheaper than a branch.
-    scan_ends::<2>(edges, run, |[u, v]| [u32::from(u != v); 2])
+    scan_ends::<2>(edges, run, |[u, v]| [u != v; 2])
 }
 
 /// The same with out-degrees: a record counts for its first end alone.
 pub fn scan_sources(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
-    scan_ends::<1>(edges, run, |[u, v]| [u32::from(u != v); 1])
+    scan_ends::<1>(edges, run, |[u, v]| [u != v; 1])
 }
 
 fn scan_ends<const ENDS: usize>(
     edges: &dyn EdgeStream,
     run: &Run,
-    worth: impl Fn(Record) -> [u32; ENDS] + Sync,
+    counts: impl Fn(Record) -> [bool; ENDS] + Sync,
 ) -> Result<Degrees> {
     let m = edges.num_edges();
     run.begin("degrees", m);
-    let see = |(loops, hasher): &mut (u64, Hasher), first, records: &[Record]| {
-        hasher.update(first, records, m);
-        *loops += records.iter().map(|&[u, v]| u64::from(u == v)).sum::<u64>();
-    };
-    let (degree, states) = count(edges, run.threads() <= PRIVATE, run, worth, see)?;
-    let (loops, hashers): (Vec<u64>, Vec<Hasher>) = states.into_iter().unzip();
-    Ok(Degrees { degree, loops: loops.iter().sum(), checksum: checksum::combine(hashers) })
+    let see = |hasher: &mut Hasher, first, records: &[Record]| hasher.update(first, records, m);
+    let private = run.threads() <= PRIVATE;
+    let Counted { degree, passed_over, states } = count(edges, private, run, counts, see)?;
+    Ok(Degrees { degree, loops: passed_over, checksum: checksum::combine(states) })
 }
 
-/// Adds to the first `ENDS` ends of each record what it is `worth` to them, by all threads, each in `private` counters or
-/// not; `see` gets all records with the state of a worker, and the states are returned.
+/// What [`count`] counted.
+pub struct Counted<S> {
+    /// For each vertex, how often it counted.
+    pub degree: Buffer<u32>,
+    /// Records whose last end did not count.
+    pub passed_over: u64,
+    /// What the workers left.
+    pub states: Vec<S>,
+}
+
+/// Counts the first `ENDS` ends of each record for which `counts` says so, by all threads, with `private` counters or
+/// without; `see` gets all records with the state of a worker.
 pub fn count<const ENDS: usize, S: Default + Send>(
     edges: &dyn EdgeStream,
     private: bool,
     run: &Run,
-    worth: impl Fn(Record) -> [u32; ENDS] + Sync,
+    counts: impl Fn(Record) -> [bool; ENDS] + Sync,
     see: impl Fn(&mut S, u64, &[Record]) + Sync,
-) -> Result<(Buffer<u32>, Vec<S>)> {
-    let zeros = || Buffer::<u32>::zeroed(edges.num_vertices() as usize, "degrees");
-    let mut total = zeros()?;
-    let common = shared(&mut total);
-    let init = || Ok((private.then(zeros).transpose()?, S::default()));
-    let workers = pass(edges, run, checksum::UNIT, usize::MAX, init, |(own, state), first, records| {
-        see(state, first, records);
-        match own {
-            Some(own) => raise(shared(own), records, &worth, |count, worth| {
-                count.store(count.load(Relaxed).saturating_add(worth), Relaxed);
-            }),
-            None => raise(common, records, &worth, |count, worth| {
-                if count.fetch_add(worth, Relaxed).checked_add(worth).is_none() {
-                    // Whatever others do meanwhile, the last one to pass the bound leaves this behind.
-                    count.store(u32::MAX, Relaxed);
-                }
-            }),
-        }
-        Ok(())
-    })?;
-    let (counts, states): (Vec<_>, Vec<S>) = workers.into_iter().unzip();
-    for (index, counts) in counts.into_iter().flatten().enumerate() {
-        if index == 0 {
-            total = counts;
-            continue;
-        }
+) -> Result<Counted<S>> {
+    let n = edges.num_vertices() as usize;
+    let mut degree: Buffer<u32> = Buffer::zeroed(n, "degrees")?;
+    let total = shared(&mut degree);
+    let own = || Buffer::<u8>::zeroed(n, "degrees of a thread");
+    let init = || Ok((private.then(own).transpose()?, 0, S::default()));
+    let workers =
+        pass(edges, run, checksum::UNIT, usize::MAX, init, |(own, passed, state), first, records| {
+            see(state, first, records);
+            let counted = match own {
+                Some(own) => each_end(
+                    Cell::from_mut(&mut **own).as_slice_of_cells(),
+                    records,
+                    &counts,
+                    |own, id, by| {
+                        let (count, carries) = own.get().overflowing_add(by);
+                        own.set(count);
+                        if carries {
+                            carry(total, id);
+                        }
+                    },
+                ),
+                None => each_end(total, records, &counts, |count, _, by| raise(count, by.into())),
+            };
+            *passed += records.len() as u64 - counted;
+            Ok(())
+        })?;
+    let passed_over = workers.iter().map(|(_, passed, _)| passed).sum();
+    let (own, states): (Vec<_>, Vec<S>) = workers.into_iter().map(|(own, _, state)| (own, state)).unzip();
+    for own in own.into_iter().flatten() {
         run.install(|| {
-            total.par_chunks_mut(CHUNK).zip(counts.par_chunks(CHUNK)).try_for_each(|(total, counts)| {
-                total.iter_mut().zip(counts).for_each(|(total, &count)| *total = total.saturating_add(count));
+            degree.par_chunks_mut(CHUNK).zip(own.par_chunks(CHUNK)).try_for_each(|(degree, own)| {
+                degree.iter_mut().zip(own).for_each(|(sum, &count)| *sum = sum.saturating_add(count.into()));
                 run.check()
             })
         })?;
     }
     if edges.num_edges() >= u64::from(u32::MAX)
-        && let Some(v) = total.iter().position(|&degree| degree == u32::MAX)
+        && let Some(v) = degree.iter().position(|&degree| degree == u32::MAX)
     {
         return Err(Error::Capacity(format!("vertex {v} has 2^32 - 1 records or more; degrees are 32 bits")));
     }
-    Ok((total, states))
+    Ok(Counted { degree, passed_over, states })
 }
 
-/// Has `add` add to the count of the first `ENDS` ends of each record what it is worth.
+/// Calls `add` for the counters of the first `ENDS` ends of each record, with what they count for: 0 or 1. Returns how
+/// many last ends count.
 #[inline(always)]
-fn raise<const ENDS: usize>(
-    counts: &[AtomicU32],
+fn each_end<const ENDS: usize, T>(
+    counters: &[T],
     records: &[Record],
-    worth: impl Fn(Record) -> [u32; ENDS],
-    add: impl Fn(&AtomicU32, u32),
-) {
-    let ahead = if counts.len() > CACHED { AHEAD } else { records.len() };
+    counts: impl Fn(Record) -> [bool; ENDS],
+    add: impl Fn(&T, u32, u8),
+) -> u64 {
+    let mut counted = 0;
     for (index, &record) in records.iter().enumerate() {
-        if let Some(ahead) = records.get(index + ahead) {
-            ahead[..ENDS].iter().for_each(|&id| prefetch(counts, id as usize));
+        if let Some(ahead) = records.get(index + AHEAD) {
+            ahead[..ENDS].iter().for_each(|&id| prefetch(counters, id as usize));
         }
-        for (id, worth) in record.into_iter().zip(worth(record)) {
-            // SAFETY: ids from a block are below `num_vertices`, the length of `counts`. Measured: 1.3 times as fast
+        let counts = counts(record);
+        counted += u64::from(counts[ENDS - 1]);
+        for (id, counts) in record.into_iter().zip(counts) {
+            // SAFETY: ids from a block are below `num_vertices`, the length of `counters`. Measured: 1.3 times as fast
             // as the checked access.
-            add(unsafe { counts.get_unchecked(id as usize) }, worth);
+            add(unsafe { counters.get_unchecked(id as usize) }, id, counts.into());
         }
+    }
+    counted
+}
+
+#[cold]
+fn carry(total: &[AtomicU32], id: u32) {
+    raise(&total[id as usize], CARRY);
+}
+
+/// Adds to a count that all threads raise, up to the largest number.
+#[inline(always)]
+fn raise(count: &AtomicU32, by: u32) {
+    if count.fetch_add(by, Relaxed).checked_add(by).is_none() {
+        // Whatever others do meanwhile, the last one to pass the bound leaves this behind.
+        count.store(u32::MAX, Relaxed);
     }
 }
 
@@ -153,7 +189,8 @@ pub fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
     let init = || Ok((0, Hasher::default()));
     let workers = pass(edges, run, checksum::UNIT, usize::MAX, init, |(loops, hasher), first, records| {
         hasher.update(first, records, m);
-        *loops += records.iter().map(|&[u, v]| u64::from(u == v)).sum::<u64>();
+        // As narrow as a block allows: twice as many fit a vector register.
+        *loops += u64::from(records.iter().map(|&[u, v]| u32::from(u == v)).sum::<u32>());
         Ok(())
     })?;
     let (loops, hashers): (Vec<u64>, Vec<Hasher>) = workers.into_iter().unzip();

@@ -1,9 +1,9 @@
 //! Records inside and between parts.
 //!
-//! **Algorithm.** For each record the two parts are looked up and one number is raised. Up to [`PRIVATE_PARTS`] parts
-//! every worker has a matrix of its own (at most 512 KiB, which its cache holds); up to [`DENSE_PARTS`] all share one
-//! (at most 128 MiB) by relaxed additions; above, only the sums per part are counted, and [`sparse_matrix`] makes the
-//! matrix for those who ask.
+//! **Algorithm.** Each record increments the number of its pair of parts. Up to [`PRIVATE_PARTS`] parts every
+//! worker has a matrix of its own (at most 512 KiB, which its cache holds). Up to [`DENSE_PARTS`] all workers share
+//! one matrix (at most 128 MiB) and add with relaxed atomics. Above that only the sums per part are counted, and
+//! [`sparse_matrix`] makes the matrix on request.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -26,7 +26,7 @@ pub const DENSE_PARTS: u32 = 4096;
 /// Up to this many parts every worker has a matrix of its own.
 const PRIVATE_PARTS: usize = 256;
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
 /// Where the records of a graph lie in a vertex partition.

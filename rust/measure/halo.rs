@@ -1,12 +1,12 @@
 //! Halos: the vertices outside a part that have a neighbour in it.
 //!
-//! **Memory.** 8 bytes per vertex: a mask of 64 parts, one bit for each part that the vertex is in the halo of.
+//! **Memory.** 8 bytes per vertex: a mask of 64 parts, one bit for each part that has the vertex in its halo.
 //!
-//! **Algorithm.** One pass over the records for every 64 parts; a record whose ends lie in two parts puts each end in
-//! the halo of the other's part. Then the bits are counted per part.
+//! **Algorithm.** One pass over the records for every 64 parts. A record whose ends are in two parts puts each end
+//! in the halo of the other's part. Then the bits are counted per part.
 //!
-//! **Parallelism.** Masks are shared. Setting a bit commutes, so the order does not matter; since most bits are set
-//! already, a plain load comes first, and only a missing bit costs a locked instruction.
+//! **Parallelism.** Masks are shared. Setting a bit commutes, so the order does not matter. Most bits are already
+//! set, so a plain load comes first, and only a missing bit costs a locked instruction.
 
 use std::sync::atomic::AtomicU64;
 
@@ -24,7 +24,7 @@ use crate::sets::bits::{ones, set};
 /// Parts per pass: the bits of a mask.
 pub(super) const PARTS: usize = 64;
 
-/// How many records ahead memory is asked for. Measured: twice as fast as without.
+/// How many records ahead data is prefetched. Measured: twice as fast as without.
 pub(super) const AHEAD: usize = 24;
 
 /// For each part the number of vertices outside it that have a neighbour in it: `|N(V_i) \ V_i|`.

@@ -1,17 +1,18 @@
-//! What the measures need from a partition: the integers behind every ratio.
+//! The integers behind every measure of a partition.
 //!
-//! **Requirements.** A vertex partition as one part per vertex, `0..k`, in the order of the vertices; every function
-//! validates it first, and refuses it with the first vertex that is wrong.
+//! **Requirements.** A vertex partition as one part per vertex, `0..k`, in the order of the vertices. Every
+//! function checks it first, and its error names the first wrong vertex.
 //!
 //! **Memory.** [`cut`]: `8 k²` bytes, per worker for small k (`16 k` per worker above [`cut::DENSE_PARTS`] parts).
-//! [`halo_sizes`]: 8 bytes per vertex. Counts over the vertices: `8 k` bytes per worker. All of it is checked against
+//! [`halo_sizes`]: 8 bytes per vertex. Counts over the vertices: `8 k` bytes per worker. All of it is compared with
 //! the budget first.
 //!
 //! **Algorithm.** One pass over the records for the cut; one for each 64 parts for the halos; one over the vertices
-//! for sizes, splits and labels. Every result is a sum of integers, so it does not depend on the threads; the one
+//! for sizes, splits and labels. Every result is a sum of integers, so it does not depend on the threads. The one
 //! place with fractions, [`label_skew`], divides exact sums once.
 //!
-//! **Definitions.** A loop has no cut and no halo: it is counted apart. A parallel record counts like any other.
+//! **Definitions.** A loop has no cut and no halo. It is counted separately. A parallel record counts like any
+//! other.
 
 pub mod cut;
 mod halo;

@@ -1,9 +1,9 @@
-//! Replicas of an edge partition: in how many parts each vertex has a record.
+//! Replicas of an edge partition: the number of parts in which each vertex has a record.
 //!
-//! **Memory.** 8 bytes per vertex, and one bit per vertex for those touched by any record.
+//! **Memory.** 8 bytes per vertex, and one bit per vertex for those with any record.
 //!
-//! **Algorithm and parallelism.** As for [halos](super::halo_sizes): a mask of 64 parts per vertex, one pass over the
-//! records for every 64 parts. Loops count: they make their vertex a member of their part.
+//! **Algorithm and parallelism.** As for [halos](super::halo_sizes): a mask of 64 parts per vertex, one pass over
+//! the records for every 64 parts. Loops count: they make their vertex a member of their part.
 
 use std::sync::atomic::AtomicU64;
 

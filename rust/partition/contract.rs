@@ -1,4 +1,4 @@
-//! The contract of a partitioner, the same for all: what it is told, what it promises, what it gives back.
+//! The contract of a partitioner, the same for all: its input, its promises, its output.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Parts of records, in the narrowest type that holds them, in memory or in a mapped `.npy` file.
 //!
 //! **Types.** `u8` for k <= 255, `i16` for k <= 32,767, else `i32`: what torch 2.2 reads. The highest value of each
-//! marks a record whose part is still open, [`NONE`].
+//! marks a record without a part, [`NONE`].
 //!
-//! **Memory.** 1, 2 or 4 bytes per record; none of it anonymous when it lies in a file, which is for the caller to
-//! name and rename.
+//! **Memory.** 1, 2 or 4 bytes per record. In a file none of it is anonymous memory. The caller names and renames
+//! the file.
 
 use std::fs::File;
 use std::io::Write;

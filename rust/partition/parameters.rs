@@ -1,8 +1,9 @@
-//! Parameters of partitioners as data: what Python, the command line, the stubs and the docs know of them.
+//! Parameters of partitioners as data, for Python, the command line, the stubs and the docs.
 //!
-//! [`describe!`](super::contract::describe) declares them once, in the file of the algorithm, with their docs and defaults. A caller gets a list of
-//! [`Field`]s, and gives [`Values`], from which the algorithm takes what its fields are called. Types and ranges are
-//! checked where values come from; whether they go together is for the algorithm to say.
+//! [`describe!`](super::contract::describe) declares them once, in the file of the algorithm, with their docs and
+//! defaults. A caller gets a list of [`Field`]s and passes [`Values`]. The algorithm takes its parameters from
+//! these by name. Types and ranges are checked where values come from. The algorithm checks whether they go
+//! together.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -103,7 +103,7 @@ fn check_records(edges: &dyn EdgeStream) -> Result<()> {
 }
 
 /// In-degree of every vertex, over the records that are `counted`. Takes 4 bytes per vertex, and where `room` bytes allow
-/// as much for each thread.
+/// one more for each thread.
 fn in_degrees(
     edges: &dyn EdgeStream,
     kind: Kind,
@@ -113,10 +113,9 @@ fn in_degrees(
 ) -> Result<Buffer<u32>> {
     run.begin("degrees", edges.num_edges());
     let private = run.threads() <= degrees::PRIVATE && degrees::memory(edges, run) <= room;
-    let worth = |record| {
-        // What is not counted adds 0.
-        let one = u32::from(counted(record));
-        [one & u32::from(kind.turns(record)), one]
+    let counts = |record| {
+        let counts = counted(record);
+        [counts & kind.turns(record), counts]
     };
-    degrees::count(edges, private, run, worth, |(): &mut (), _, _| ()).map(|(degree, _)| degree)
+    Ok(degrees::count(edges, private, run, counts, |(): &mut (), _, _| ())?.degree)
 }

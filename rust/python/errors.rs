@@ -33,7 +33,7 @@ pub fn named(py: Python<'_>, class: &str, message: String) -> PyErr {
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// `OSError(errno, text, path)`, of which Python makes `FileNotFoundError` and its kin.
+/// `OSError(errno, text, path)`, which Python turns into `FileNotFoundError` and its siblings.
 fn os_error(py: Python<'_>, path: &Path, source: &std::io::Error) -> PyErr {
     let errno = source.raw_os_error().unwrap_or(match source.kind() {
         std::io::ErrorKind::NotFound => libc::ENOENT,

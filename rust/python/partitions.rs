@@ -37,7 +37,7 @@ pub struct VertexResult {
     weight_cap: Option<u64>,
     volume_loads: Option<Vec<u64>>,
     volume_cap: Option<u64>,
-    /// The cap on volume that was asked for.
+    /// The requested cap on volume.
     volume_nominal: Option<u64>,
     dealt: bool,
     graph: Identity,

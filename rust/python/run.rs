@@ -16,7 +16,7 @@ use crate::base::run::Run;
 /// How often signals are looked for.
 const POLL: Duration = Duration::from_millis(50);
 
-/// What every long call takes: threads, memory limit in bytes, and who wants to hear of the progress.
+/// What every long call takes: threads, memory limit in bytes, and the progress callback.
 #[derive(FromPyObject)]
 pub struct Options {
     threads: Option<usize>,

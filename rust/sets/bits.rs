@@ -56,7 +56,7 @@ impl Bits {
         self.0.fill(0);
     }
 
-    /// Removes `first..=last`, and whoever shares a word with these.
+    /// Removes `first..=last`, and all ids that share a word with these.
     pub fn clear_around(&mut self, first: u32, last: u32) {
         self.0[first as usize / 64..=last as usize / 64].fill(0);
     }
@@ -67,7 +67,7 @@ impl Bits {
         &self.0
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[inline(always)]
     pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.0

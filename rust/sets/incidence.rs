@@ -49,7 +49,7 @@ impl Incidence {
         new
     }
 
-    /// Asks the memory for the parts of `v`.
+    /// Prefetches the parts of `v`.
     #[inline(always)]
     pub fn prefetch(&self, v: u32) {
         prefetch(&self.words, v as usize * self.stride);
@@ -90,7 +90,7 @@ impl Shared<'_> {
         })
     }
 
-    /// Asks the memory for the parts of `v`.
+    /// Prefetches the parts of `v`.
     #[inline(always)]
     pub fn prefetch(&self, v: u32) {
         prefetch(self.words, v as usize * self.stride);

@@ -1,8 +1,8 @@
 //! Sets of vertices that number their members: the local ids of a part.
 //!
-//! **Memory.** 0.19 bytes per vertex of the graph: a bit per vertex, for each 64 of them the number of members below, and
-//! a tree that tells which words have any. Thanks to the tree a small set costs little, however large the graph, and one
-//! worker uses one set for part after part.
+//! **Memory.** 0.19 bytes per vertex of the graph: a bit per vertex, for each 64 of them the number of members
+//! below, and a tree that marks the words with members. Because of the tree a small set costs little, however large
+//! the graph. One worker uses one set for part after part.
 
 use super::bits::{Bits, ones};
 use crate::base::buffer::Buffer;
@@ -67,7 +67,7 @@ impl LocalSet {
     pub fn number(&mut self) -> u64 {
         let (mut total, mut from) = (0_u64, 0);
         while let Some(word) = self.next_word(from) {
-            // Whoever has more than 2^32 members refuses them.
+            // Callers refuse more than 2^32 members.
             self.below[word] = total as u32;
             total += u64::from(self.members.words()[word].count_ones());
             from = word + 1;

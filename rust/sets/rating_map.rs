@@ -1,11 +1,11 @@
-//! Sums of weights by cluster, in a table that fits the neighbourhood at hand instead of the graph.
+//! Sums of weights by cluster, in a table sized for one neighbourhood instead of the graph.
 //!
-//! An array with an item for each cluster costs a miss of the cache per neighbour; a table of twice the neighbourhood
-//! stays in the first level for all but hubs.
+//! An array with an item for each cluster costs a cache miss per neighbour. A table of twice the neighbourhood
+//! stays in the first-level cache for all vertices but hubs.
 
 /// Clusters up to which each has a slot of its own.
 const SMALL: usize = 1 << 14;
-/// Clusters that a table which grows has room for at first: of a few, hardly any collide, and the cache holds it.
+/// Initial capacity, in clusters, of a table that grows: few collide, and the cache holds it.
 const ROOM: usize = 127;
 
 /// Sums of one neighbourhood, in the order in which their clusters came; open addressing.
@@ -126,7 +126,7 @@ mod tests {
             }
             let mut expected: Vec<[u32; 2]> = Vec::new();
             for _ in 0..items {
-                // Sums of the round before must be gone, and clusters may collide.
+                // Sums of the round before must not remain, and clusters may collide.
                 let (cluster, weight) = (random.below(20 + round) as u32, 1 + random.below(5) as u32);
                 let known = expected.iter_mut().find(|known| known[0] == cluster);
                 assert_eq!(map.add(cluster, weight), known.is_none());

@@ -1,15 +1,16 @@
 //! Entries written in one pass over the edges, in any order of the buckets, and read back bucket by bucket.
 //!
 //! All buckets share one temporary file, so that neither file handles nor disk blocks grow with their number. Every
-//! worker keeps a small buffer per bucket; a full one is appended to the file as a *piece*, and a directory remembers
-//! where it lies. The stream is cut into units, at whose ends all buffers are flushed; sorted by (bucket, unit, place in
-//! the file) the pieces give each bucket's entries in stream order, whatever the threads.
+//! worker keeps a small buffer per bucket. A full buffer is appended to the file as a *piece*, and a directory
+//! records its place. The stream is cut into units, and all buffers are flushed at the end of a unit. Sorted by
+//! (bucket, unit, place in the file), the pieces give the entries of each bucket in stream order, whatever the
+//! threads.
 //!
-//! **Memory.** At most 8 MB per worker (beyond 2,000 buckets 4 KiB for each), and 24 bytes per piece: 0.1 % of what is
-//! written, up to 0.6 % for thousands of buckets.
+//! **Memory.** At most 8 MB per worker (beyond 2,000 buckets 4 KiB for each), and 24 bytes per piece: 0.1 % of what
+//! is written, up to 0.6 % for thousands of buckets.
 //!
-//! **Disk.** 16 bytes per entry. The file loses its name as soon as it is open, so that nothing is left of it, however
-//! the process ends.
+//! **Disk.** 16 bytes per entry. The file loses its name as soon as it is open, so that nothing is left of it,
+//! however the process ends.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -24,7 +24,7 @@ impl Tree {
         self.winners[1]
     }
 
-    /// Takes a change of one item in.
+    /// Updates the tree after a change of one item.
     #[inline(always)]
     pub fn update(&mut self, item: usize, items: &[f64]) {
         let mut node = (self.leaves + item) / 2;
@@ -34,7 +34,7 @@ impl Tree {
         }
     }
 
-    /// Takes changes of all items in.
+    /// Updates the tree after changes of all items.
     pub fn rebuild(&mut self, items: &[f64]) {
         for node in (1..self.leaves).rev() {
             self.play(node, items);

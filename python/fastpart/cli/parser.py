@@ -12,7 +12,7 @@ from ..comparing.peers import PEERS
 from ..converting import FORMATS
 from ..graph import DIRECTEDNESS, LAYOUTS
 from ..partitioners import PARTITIONERS
-from . import clustering, commands, comparing, exporting
+from . import clustering, commands, comparing, exporting, upgrading
 from .arguments import Parser, add_input, add_verb, count
 from .train_parser import add_train
 
@@ -41,6 +41,7 @@ def make_parser() -> Parser:
     _add_compare(verbs)
     _add_report(verbs)
     _add_export(verbs)
+    _add_upgrade(verbs)
     add_train(verbs)
     return parser
 
@@ -325,3 +326,14 @@ def _add_export(verbs: Any) -> None:
     )
     verb.add_argument("out", metavar="OUT", help="the directory to write, or an earlier export to replace")
     verb.add_argument("--graph-name", metavar="NAME", help="dgl: name of the graph (default: graph)")
+
+
+def _add_upgrade(verbs: Any) -> None:
+    verb = add_verb(
+        verbs,
+        "upgrade",
+        upgrading.upgrade,
+        "Rewrite a partition directory of an earlier schema to the present one; arrays are not touched.",
+        "fastpart upgrade parts/",
+    )
+    verb.add_argument("source", metavar="DIR", help="a partition directory")

@@ -23,7 +23,7 @@ from .saved import load
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Partitions of one graph beside one another; made by :func:`fastpart.compare`.
+    """A comparison of partitions of one graph. :func:`fastpart.compare` makes it.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Comparison:
         return tables(title, whole.select(column.name for column in told))
 
     def to_json(self, *, parts: bool = True) -> str:
-        """Return the table as JSON, and unless ``parts=False`` all that a report shows of the parts."""
+        """Return the summary as JSON, with the data of the parts that a report shows unless ``parts=False``."""
         rows = []
         for row, outcome in zip(self.summary.rows(named=True), self.outcomes, strict=True):
             if parts and outcome.parts is not None:

@@ -41,7 +41,7 @@ def compare(
     tmp_dir: StrPath | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Run partitioners on one graph, one after the other, and measure what they made and what it took.
+    """Run partitioners on one graph, one after the other, and measure their partitions and their cost.
 
     Parameters
     ----------
@@ -50,22 +50,22 @@ def compare(
     k : int or several
         Numbers of parts.
     algorithms : list, optional
-        Each element is the name of a built-in partitioner or of a peer (``metis``, ``kaminpar``); a name with
-        parameters, as ``"spring:passes=2"`` or ``("spring", {"passes": 2})``; a partition, which is measured as it is,
-        at its own k; a ``callable(graph, k)`` that returns a partition or an array (one part per vertex, or per
-        record); or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``,
-        ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in ones,
-        their variants (``of``, ``scoring``), and the peers that are installed.
+        Each element is one of these. The name of a built-in partitioner or of a peer (``metis``, ``kaminpar``). A name
+        with parameters: ``"spring:passes=2"`` or ``("spring", {"passes": 2})``. A partition, which is measured at its
+        own k. A ``callable(graph, k)`` that returns a partition or an array (one part per vertex or per record). Or
+        ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``, ``memory_limit``,
+        ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in partitioners, their
+        variants (``of``, ``scoring``), and the peers that are installed.
     labels, splits, split
-        As in :func:`evaluate`; they are measured on vertex partitions.
+        As in :func:`evaluate`, for vertex partitions.
     seed : int, optional
-        For all that take one.
+        The seed of all algorithms that take one.
     peers : bool, optional
-        True adds the installed peers to the algorithms named; False leaves them out.
+        True adds the installed peers to the named algorithms. False leaves them out.
     time_limit : float
-        Seconds after which a run of a peer is killed.
+        A run of a peer is killed after so many seconds.
     threads, memory_limit, progress
-        As in :func:`spring`; a peer that takes more memory is killed.
+        As in :func:`spring`. A peer that needs more memory is killed.
     tmp_dir : path, optional
         Where temporary files go (default: that of the system).
 
@@ -79,21 +79,21 @@ def compare(
     Raises
     ------
     ParameterError, TypeError
-        An unknown algorithm or parameter, labels or splits that do not fit; before anything is run.
+        An unknown algorithm or parameter, or labels or splits that do not fit. Raised before anything runs.
     EdgeFileChangedError
         The file changed during the comparison.
 
     Notes
     -----
-    An algorithm that refuses, or fails in any other way, gives a row with the reason.
+    An algorithm that cannot run gets a row with the reason in ``error``. The others continue.
 
-    ``seconds`` is the wall time of the call; the edges are open and were read once before. What algorithms keep for
-    reuse by others, as the adjacency, is forgotten before each. ``bytes_per_vertex`` is the largest growth of the
-    process's anonymous memory during the call, looked at every millisecond, over n. It includes the result and fixed
-    buffers, so it means little below some 100,000 vertices; mapped files, temporary ones included, do not count.
+    ``seconds`` is the wall time of the call. The graph is open and was read once before. Caches such as the adjacency
+    are cleared before each run, so every algorithm pays its full cost. ``bytes_per_vertex`` is the largest growth of
+    the process's anonymous memory during the call, sampled every millisecond, divided by n. It includes the result and
+    fixed buffers, so it means little below some 100,000 vertices. Mapped files do not count, not even temporary ones.
 
     A peer gets the simple graph (parallel records merged into a weight, loops dropped) in CSR form. Its seconds are
-    those of the call alone, without making and loading that graph; its memory includes the graph.
+    those of the call alone, without making and loading that graph. Its memory includes the graph.
 
     Examples
     --------

@@ -66,7 +66,7 @@ def convert(
         neighbours; loops and repeated pairs, which METIS forbids, are left out), ``.binedgelist``, ``.parquet``
         (columns ``source`` and ``target``, uint32).
     format : {"text", "metis", "binedgelist", "parquet"}, optional
-        What the source is, if its suffix does not say it.
+        Format of the source. Default: by its suffix.
     relabel : bool
         Give dense ids 0..n-1 in order of appearance, for ids that are large or have gaps. The map goes to
         ``OUT.ids.npy`` (uint64; row = new id, value = old id).
@@ -82,30 +82,30 @@ def convert(
     swap : bool
         The source is raw and big-endian.
     dtype : {"u32", "u64"}, optional
-        The source is raw, of this type. Default: what its sidecar says.
+        The source is raw, with ids of this type. Default: as its sidecar says.
     layout : {"rows", "edge_index"}, optional
-        Which axis of a ``.npy`` counts the records.
+        The axis of a ``.npy`` that counts the records.
     num_vertices : int, optional
-        n, if there are isolated vertices behind the largest id. Default: what the source or its sidecar says.
+        n, if isolated vertices follow the largest id. Default: as the source or its sidecar says.
     directedness : {"undirected", "symmetric", "directed"}, optional
-        Goes into the sidecar; see :func:`open_graph`. Default: what the source's sidecar says, or "undirected".
+        Stored in the sidecar; see :func:`open_graph`. Default: that of the source's sidecar, or "undirected".
     threads, memory_limit, progress
         As in :func:`spring`.
 
     Returns
     -------
     Graph
-        The output, open. If it is in another format than raw, the same records in a file without a name, which lasts
-        as long as this object.
+        The output, opened. If its format is not raw, the same records in a file without a name, which exists as long as
+        this object.
 
     Raises
     ------
     GraphFormatError
-        With line and column, or record, of what is wrong; nothing is written.
+        With the line and column, or the record, of the error. Nothing is written.
     ParameterError
         The output is the input, or ``num_vertices`` is too small.
     MemoryBudgetError
-        A METIS graph is to be written, and its adjacency exceeds the budget.
+        The output is a METIS graph, and its adjacency exceeds the budget.
 
     Notes
     -----

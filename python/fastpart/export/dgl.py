@@ -49,9 +49,9 @@ def dgl(
     Parameters
     ----------
     source : path
-        A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (of 2, the second hop is left out).
+        A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
     out : path
-        The directory to write; its parent must exist. An earlier export of this ``graph_name`` is replaced; any other
+        The directory to write. Its parent must exist. An earlier export of this ``graph_name`` is replaced. Any other
         directory must be empty.
     graph_name : str
         What ``dgl.distributed`` calls the graph: letters, digits, ``_``, ``-`` and ``.``.
@@ -60,12 +60,12 @@ def dgl(
     memory_limit : int or str, optional
         What the largest part may take, in bytes, or as "4G"; torch and dgl themselves take 250 MB more.
     progress : callable, optional
-        Called as ``progress(phase, done, total)``; an exception in it cancels the export.
+        Called as ``progress(phase, done, total)``. An exception in it cancels the export.
 
     Returns
     -------
     pathlib.Path
-        ``DST/<graph_name>.json``, the ``part_config`` of ``dgl.distributed``. Beside it lie ``part0/``, ``part1/``, ...
+        ``OUT/<graph_name>.json``, the ``part_config`` of ``dgl.distributed``. Beside it lie ``part0/``, ``part1/``, ...
         and the way back to the old ids, ``orig_nids.npy`` and ``orig_eids.npy`` (int64; row = new id, value = vertex,
         or directed edge: r for record r, m + r for its opposite direction).
 
@@ -78,7 +78,7 @@ def dgl(
     MemoryBudgetError
         Before anything is written.
     OSError
-        With path and errno; an earlier export is intact.
+        With path and errno. An earlier export is intact.
 
     Notes
     -----

@@ -33,24 +33,24 @@ def pyg(
     Parameters
     ----------
     source : path
-        A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (of 2, the second hop is left out).
+        A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
     out : path
-        The directory to write; its parent must exist. An earlier export is replaced; any other directory must be empty.
+        The directory to write. Its parent must exist. An earlier export is replaced. Any other directory must be empty.
     threads, memory_limit
-        As in :func:`fastpart.spring`; one thread and the memory of the largest part are used.
+        As in :func:`fastpart.spring`. The export uses one thread and the memory of the largest part.
     progress : callable, optional
-        Called as ``progress(phase, done, total)``; an exception in it cancels the export.
+        Called as ``progress(phase, done, total)``. An exception in it cancels the export.
 
     Returns
     -------
     pathlib.Path
-        DST, for ``LocalGraphStore.from_partition`` and ``LocalFeatureStore.from_partition``. It holds ``META.json``;
-        ``node_map.pt`` and ``edge_map.pt`` (int64: part of each id, -1 for ids m + r of loops, which do not exist);
-        ``part_0/``, ... with ``graph.pt``, ``node_feats.pt`` (``x``) and ``edge_feats.pt`` (``edge_attr``); and, as
-        PyG's examples have them, ``label.pt`` (int64, one per vertex; if multi-label uint8 of shape (n, classes))
-        and ``train-partitions/partition0.pt``, ... (the ids of the part's training vertices; ``val`` and ``test``
-        likewise). What the partition was saved without is left out; a part without vertices has no ``node_feats.pt``,
-        since PyG fails on empty ones.
+        ``out``, for ``LocalGraphStore.from_partition`` and ``LocalFeatureStore.from_partition``. It holds
+        ``META.json``, ``node_map.pt`` and ``edge_map.pt`` (int64: part of each id, -1 for ids m + r of loops, which do
+        not exist), and ``part_0/``, ... with ``graph.pt``, ``node_feats.pt`` (``x``) and ``edge_feats.pt``
+        (``edge_attr``). As in PyG's examples, it also holds ``label.pt`` (int64, one per vertex; if multi-label uint8
+        of shape (n, classes)) and ``train-partitions/partition0.pt``, ... (the ids of the part's training vertices;
+        ``val`` and ``test`` likewise). Data that the partition was saved without is left out. A part without vertices
+        has no ``node_feats.pt``, since PyG fails on empty ones.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def pyg(
     ModuleNotFoundError
         torch is not installed; the text says what to install.
     OSError
-        With path and errno; an earlier export is intact.
+        With path and errno. An earlier export is intact.
 
     Notes
     -----

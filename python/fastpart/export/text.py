@@ -22,26 +22,26 @@ def text(
     Parameters
     ----------
     source : path
-        A partition of vertices: a directory, or any file that :func:`fastpart.load` reads.
+        A partition of vertices: a directory, or any file that :func:`fastpart.open_partition` reads.
     out : path
-        The directory to write; its parent must exist. An earlier export is replaced; any other directory must be empty.
+        The directory to write. Its parent must exist. An earlier export is replaced. Any other directory must be empty.
     threads, memory_limit, progress
         As in :func:`fastpart.spring`.
 
     Returns
     -------
     pathlib.Path
-        DST, the ``--partitions-dir`` of ``tools/dispatch_data.py``. It holds ``assignment.txt``, whose line v is the
-        part of vertex v, and ``part_meta.json`` (``num_parts``, ``algo_name``, ``version``). The pipeline opens them by
-        other names, which are links to them: ``_N.txt`` (after the node type: rename it if your graph's is another one)
-        and ``partition_meta.json``.
+        ``out``, the ``--partitions-dir`` of ``tools/dispatch_data.py``. It holds ``assignment.txt``, whose line v is
+        the part of vertex v, and ``part_meta.json`` (``num_parts``, ``algo_name``, ``version``). The pipeline opens
+        them by other names, which are links to them: ``partition_meta.json`` and ``_N.txt`` (after the node type:
+        rename it if your graph has another one).
 
     Raises
     ------
     ParameterError
         An edge partition.
     OSError
-        With path and errno; an earlier export is intact.
+        With path and errno. An earlier export is intact.
 
     Notes
     -----

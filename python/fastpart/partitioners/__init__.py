@@ -18,7 +18,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     )
     for name, known in ALGORITHMS.items()
 }
-"""Parameters with which a partitioner is another algorithm, for comparisons of all."""
+"""Parameters that make a partitioner a different algorithm, for comparisons of all algorithms."""
 
 
 def items_of(name: str, parameters: Mapping[str, Any]) -> str:

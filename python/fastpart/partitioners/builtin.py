@@ -1,4 +1,4 @@
-"""The partitioners of the core, one function each: all of it comes from the registry in ``rust/algorithms``.
+"""The partitioners of the core, one function each. Everything comes from the registry in ``rust/algorithms``.
 
 A function checks what users pass, calls the core, and wraps its result. ``builtin.pyi`` beside this file tells type
 checkers the same signatures; ``make stubs`` writes it.
@@ -17,7 +17,7 @@ from .common import edge_partition, vertex_partition
 from .documents import document, signature
 
 ALGORITHMS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.algorithms()}
-"""What the registry says of each."""
+"""The registry's entry of each partitioner."""
 
 
 def _checked(field: _core.Field, value: Any) -> Any:
@@ -48,7 +48,7 @@ def _checked(field: _core.Field, value: Any) -> Any:
 
 
 def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
-    """Check the arguments of a call, run the core, and wrap what it made."""
+    """Check the arguments of a call, run the core, and wrap its result."""
     k = parameters.parts(arguments["k"])
     of = parameters.choice("of", arguments.get("of", algorithm.of[0]), tuple(algorithm.of))
     values = {field.name: _checked(field, arguments[field.name]) for field in algorithm.fields}

@@ -1,4 +1,4 @@
-"""Partitioners of the user's own, checked like those of the core."""
+"""Your own partitioners, checked like those of the core."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..parameters import Of, Progress, run_options
 from ..partition import EdgePartition, Partition, VertexPartition
 
 BlockPartitioner = Callable[[npt.NDArray[np.uint32]], Any]
-"""Gets the records of a block; returns their parts, or vertices and theirs."""
+"""Takes the records of a block and returns their parts, or vertices and the parts of these."""
 
 _DEFERRED = np.iinfo(np.int32).max
 
@@ -66,11 +66,11 @@ def custom(
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
 ) -> VertexPartition | EdgePartition:
-    """Partition with a function of your own, called with one block of records after the other, or wrap an array.
+    """Partition with your own function, which is called with one block of records after the other, or wrap an array.
 
-    What comes back is checked (every part in ``0..k-1``, every item has one, the cap holds) and knows its graph, so
-    that it is measured, saved and exported as the results of the built-in partitioners. Takes 4 bytes per vertex, or
-    per record, beside what the function keeps.
+    The result is checked: every part is in ``0..k-1``, every item has one, the cap holds. It knows its graph, so it can
+    be measured, saved and exported like results of the built-in partitioners. Needs 4 bytes per vertex or per record,
+    plus the memory of the function.
 
     Parameters
     ----------
@@ -81,21 +81,21 @@ def custom(
     partitioner : callable or array of integers
         Called with the records of each block, a uint32 array of shape (b, 2), in stream order; all ids are below n.
         For ``of="edges"`` it returns the parts of these b records. For ``of="vertices"`` it returns a pair of arrays,
-        vertices and their parts, or None; a vertex named again moves, and vertices never named go, in id order, to the
-        parts with the fewest vertices. An array is the whole assignment.
+        vertices and their parts, or None. A vertex that is named again moves. Vertices that are never named go, in id
+        order, to the parts with the fewest vertices. An array is the whole assignment.
     of : {"vertices", "edges"}
-        What gets parts.
+        Partition the vertices or the edge records.
     balance : float, optional
-        A ratio >= 1: a part with more than ``ceil(balance * n / k)`` vertices (``m`` records) is refused. By default
-        there is no bound.
+        A ratio >= 1. A part with more than ``ceil(balance * n / k)`` vertices (``m`` records) is refused. Default: no
+        bound.
     passes : int
-        How often the stream is read; what the function returned last counts.
+        Number of times the stream is read. The last answer of the function counts.
     block : int
         Records of a block.
     name : str, optional
-        The ``algorithm`` of the result; by default the name of the function, or "user".
+        The ``algorithm`` of the result. Default: the name of the function, or "user".
     threads, memory_limit, progress
-        As in :func:`spring`; the function itself is called by one thread.
+        As in :func:`spring`. One thread calls the function.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def custom(
     Raises
     ------
     ParameterError, TypeError
-        The function returned something else; the text names the record or vertex. Its own exceptions pass.
+        The function returned something else. The text names the record or vertex. Exceptions of the function pass.
     CapacityError
         A part is larger than ``balance`` allows.
 

@@ -24,7 +24,7 @@ _TYPES = {
 """Annotation, and type in the docs, by kind."""
 
 _RUNNING = (
-    ("threads", "int | None", "int, optional", "Number of threads; None or 0: as many as the process may use."),
+    ("threads", "int | None", "int, optional", "Number of threads. None or 0: all that the process may use."),
     (
         "memory_limit",
         "int | str | None",
@@ -35,14 +35,14 @@ _RUNNING = (
         "tmp_dir",
         "StrPath | None",
         "path, optional",
-        "Where temporary files go, if any are needed; by default where the system has them. They have no names, so\n"
-        "nothing is left of them. On a file system in memory, as ``/dev/shm``, they count against the memory limit.",
+        "Folder of temporary files. Default: the system's. The files have no names, so nothing is left of them. On a\n"
+        "file system in memory, such as ``/dev/shm``, they count against the memory limit.",
     ),
     (
         "progress",
         "Progress | None",
         "callable, optional",
-        "Called as ``progress(phase, done, total)`` about every 50 ms; an exception in it cancels the run.",
+        "Called as ``progress(phase, done, total)`` about every 50 ms. An exception in it cancels the run.",
     ),
 )  # fmt: skip
 
@@ -112,7 +112,7 @@ def document(algorithm: _core.Algorithm) -> str:
         "Number of parts, 1 to 2**20. More parts than there are items leave parts empty, with a warning.",
     )
     if both:
-        lines += _entry("of", '{"vertices", "edges"}', "What gets parts: vertices, or edge records.")
+        lines += _entry("of", '{"vertices", "edges"}', "Partition the vertices or the edge records.")
     for field in algorithm.fields:
         only = f'\nOnly with ``of="{field.only}"``.' if both and field.only else ""
         doc = "\n".join(line.strip() for line in field.doc.strip().splitlines())
@@ -121,14 +121,14 @@ def document(algorithm: _core.Algorithm) -> str:
         lines += _entry(
             "on_infeasible",
             '{"warn", "error"}',
-            "What happens where a cap cannot be kept: it is raised as little as was found, with a\n"
-            ":class:`CapacityWarning`, or a :class:`CapacityError` is raised.",
+            'If a cap cannot be kept, "warn" raises the cap as little as possible and issues a\n'
+            ':class:`CapacityWarning`. "error" raises a :class:`CapacityError`.',
         )
     if "edges" in algorithm.of:
         lines += _entry(
             "out",
             "path of a .npy, optional",
-            "Where the parts of the records go, as a mapped file instead of memory.",
+            "File for the parts of the records. They are then mapped from it and need no memory.",
         )
     for name, _, kind, doc in _RUNNING:
         lines += _entry(name, kind, doc)
@@ -159,9 +159,9 @@ _RAISES = [
     "Raises",
     "------",
     "ParameterError, TypeError",
-    "    A parameter that cannot be; the text says what is valid.",
+    "    An invalid parameter. The text says what is valid.",
     "CapacityError",
-    '    The caps asked for cannot be kept, and ``on_infeasible="error"``; or the graph is too large for the types.',
+    '    The caps cannot be kept and ``on_infeasible="error"``, or the graph is too large for the types.',
     "MemoryBudgetError",
     "    Before anything is allocated, with the bytes needed and allowed.",
     "EdgeFileChangedError",

@@ -33,10 +33,10 @@ def plots_of(table: pl.DataFrame) -> Iterable[Plot]:
     over_parts = table.filter(pl.col("partitioner").is_not_null())
     for (method,), rows in over_parts.group_by("method", maintain_order=True):
         peak = rows["peak_bytes"].null_count() == 0
-        memory, said = ("peak_bytes", "peak memory") if peak else ("worker_bytes", "memory")
+        memory, label = ("peak_bytes", "peak memory") if peak else ("worker_bytes", "memory")
         for column, words, unit, digits in (
             ("seconds_per_epoch", "seconds per epoch", 1, 3),
-            (memory, f"{said} of a worker, MiB", MIB, 1),
+            (memory, f"{label} of a worker, MiB", MIB, 1),
         ):
             known = rows.select("partitioner", "k", column).drop_nulls()
             values = {(name, k): value / unit for name, k, value in known.rows()}

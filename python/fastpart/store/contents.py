@@ -1,4 +1,4 @@
-"""What a partition directory holds beside the partition: checked here, before any work."""
+"""The data that a partition directory holds beside the partition, checked before any work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Extras:
-    """What the user asked a directory to hold; see :func:`fastpart.store.save`."""
+    """The data that a directory is to hold; see :func:`fastpart.store.save`."""
 
     features: Any = None
     labels: Any = None
@@ -45,7 +45,7 @@ class Extras:
     halo_features: bool = False
 
     def check(self, target: Path | None, form: str, of: str, *, graph: bool) -> None:
-        """Refuse what contradicts itself, the output, its format or what has parts."""
+        """Refuse parameters that contradict each other, the output, its format or the type of the partition."""
         if parameters.integer("halo_hops", self.halo_hops, 0, 2**31) not in HALO_HOPS:
             raise ParameterError(f"halo_hops: {self.halo_hops}; valid are 0, 1, 2")
         parameters.flag("halo_features", self.halo_features)

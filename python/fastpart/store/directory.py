@@ -16,35 +16,28 @@ from ..forks import before_polars_threads
 from ..graph import Graph
 from ..parameters import RunOptions
 from ..partition import EdgePartition, Partition
-from ..parts import MANIFEST, PART, SCHEMA, part_name
+from ..parts import MANIFEST, PART, part_name
 from ..results import Evaluation
 from ..rows import Rows
 from .contents import Contents
+from .schemas import SCHEMA, caps_of
 
 Sizes = dict[str, Any]
 
 
 def identity(partition: Partition) -> dict[str, Any]:
     """Return what tells which partition this is, and of which graph."""
-    stored = {
+    return {
         "of": partition.of,
         "algorithm": partition.algorithm,
         "parameters": partition.parameters,
         "k": partition.k,
-        "cap": partition.cap,
+        "caps": caps_of(partition),
         "n": partition.num_vertices,
         "m": partition.num_edges,
         "loops": partition.loops,
         "checksum": partition.checksum,
     }
-    for second in ("weight", "volume"):
-        loads = getattr(partition, f"{second}_loads")
-        if loads is not None:
-            stored |= {
-                f"{second}_cap": getattr(partition, f"{second}_cap"),
-                f"{second}_loads": loads.tolist(),
-            }
-    return stored
 
 
 def write_directory(
@@ -69,7 +62,7 @@ def write_directory(
             evaluation.parts.write_parquet(buffer)
             _put(inside / "metrics.parquet", buffer.getvalue())
             graph.check_unchanged()
-        _put(inside / MANIFEST, _json(manifest, indent=1))
+        _put(inside / MANIFEST, as_json(manifest, indent=1))
         directory.commit()
     finally:
         directory.discard()
@@ -106,7 +99,7 @@ def _write_parts(
         described["halo_hops"] = contents.halo_hops
         sizes = _core.write_vertex_parts(*given, halo_hops=contents.halo_hops, **how)
     for index, size in enumerate(sizes):
-        _put(inside / part_name(index) / PART, _json(size))
+        _put(inside / part_name(index) / PART, as_json(size))
     for name, ids, span, rows in _arrays(contents):
         ranges = [span(size) for size in sizes]
         _gather(inside, name, ids, ranges, rows, options)
@@ -159,7 +152,8 @@ def _put(file: Path, content: bytes) -> None:
         raise OSError(error.errno, error.strerror, str(file)) from None
 
 
-def _json(content: dict[str, Any], indent: int | None = None) -> bytes:
+def as_json(content: dict[str, Any], indent: int | None = None) -> bytes:
+    """Return the bytes of a JSON file."""
     return (json.dumps(content, indent=indent, default=_plain) + "\n").encode()
 
 

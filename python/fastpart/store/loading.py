@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from .. import _core, parameters
+from .. import parameters
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..forks import before_polars_threads
 from ..graph import open_graph
 from ..parameters import Of, Progress, StrPath, run_options, shown
 from ..parsing import damaged
 from ..partition import EdgePartition, Partition, VertexPartition
-from ..parts import MANIFEST, SCHEMA
+from ..parts import MANIFEST
+from .schemas import caps_of, present, restore_caps
 
 _CLASSES: dict[str, type[Partition]] = {"vertices": VertexPartition, "edges": EdgePartition}
 
@@ -74,9 +75,9 @@ def open_partition(
     source : path
         A file, by suffix, or a partition directory.
     graph : path, array or Graph, optional
-        The graph: a partition of another one is refused.
+        The graph. A partition of another graph is refused.
     k : int, optional
-        Number of parts, for ``.npy`` and ``.txt``, which do not store it. Default: the largest part + 1.
+        Number of parts. ``.npy`` and ``.txt`` do not store it. Default: the largest part + 1.
     of : {"vertices", "edges"}, optional
         For ``.npy`` and ``.txt``. Default "vertices"; "edges" if the array holds uint8 or int16, as edge partitions do.
     threads, memory_limit, progress
@@ -93,12 +94,12 @@ def open_partition(
     GraphFormatError
         The content is not a partition, contradicts itself, or belongs to another graph.
     FileNotFoundError
-        With the path; if only ``.NAME.old-*`` is left of an interrupted replacement, the text says how to restore it.
+        With the path. If an interrupted replacement left only ``.NAME.old-*``, the text says how to restore it.
 
     Notes
     -----
-    Nothing in a file is executed or believed unchecked. One limit: Polars reads Parquet, and some damaged pages make it
-    abort the process; for files that others may have tampered with, use the other formats.
+    Nothing in a file is executed, and everything is checked. One limit: Polars reads Parquet, and some damaged pages
+    make it abort the process. Use the other formats for files that others may have tampered with.
 
     Examples
     --------
@@ -176,16 +177,21 @@ def _read_parquet(file: Path, k: int | None, of: str | None) -> Partition:
         array = pl.read_parquet(opened, columns=["part"])["part"].to_numpy()
     if metadata is None:
         return _wrap(file, array, k, of)
-    return _restore(file, array, _json(file, metadata))
+    return _restore(file, array, present(file, _json(file, metadata)))
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a directory as it was written, of any schema."""
+    file = folder / MANIFEST
+    if not file.is_file():
+        raise GraphFormatError(f"{shown(folder)}: no {MANIFEST} in it; not a partition directory")
+    return _json(file, file.read_bytes())
 
 
 def _read_directory(folder: Path) -> Partition:
-    manifest_file = folder / MANIFEST
-    if not manifest_file.is_file():
-        raise GraphFormatError(f"{shown(folder)}: no {MANIFEST} in it; not a partition directory")
-    manifest = _json(manifest_file, manifest_file.read_bytes())
+    manifest = present(folder, read_manifest(folder))
     partition = _restore(folder, _read_npy(parameters.regular(folder / "assignment.npy")), manifest)
-    partition.folder, partition.manifest = folder, manifest
+    partition.folder, partition.manifest = folder, {**manifest, "caps": caps_of(partition)}
     return partition
 
 
@@ -198,16 +204,11 @@ def _json(file: Path, text: str | bytes) -> dict[str, Any]:
 
 
 def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> Partition:
-    """Make a partition of an array and what a manifest says of it, believing neither."""
-    if stored.get("schema") != SCHEMA:
-        raise GraphFormatError(
-            f"{shown(origin)}: schema {stored.get('schema')!r}; "
-            f"this fastpart ({_core.__version__}) reads schema {SCHEMA}"
-        )
+    """Make a partition of an array and a manifest, both of which are checked."""
     try:
         cls = _CLASSES[parameters.choice("of", stored.get("of"), _CLASSES)]
         partition = cls(array, parameters.parts(stored.get("k")))
-        for name in ("n", "m", "loops", "cap", "weight_cap", "volume_cap"):
+        for name in ("n", "m", "loops"):
             if (value := stored.get(name)) is not None:
                 attribute = {"n": "num_vertices", "m": "num_edges"}.get(name, name)
                 setattr(partition, attribute, parameters.integer(name, value, 0, 2**63))
@@ -216,25 +217,15 @@ def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> P
                 if not isinstance(value, type_):
                     raise TypeError(f"{name}: expected {type_.__name__}, got {type(value).__name__}")
                 setattr(partition, name, value)
-        for name in ("weight_loads", "volume_loads"):
-            if (loads := stored.get(name)) is not None:
-                setattr(partition, name, _loads(name, loads, partition.k))
         items = partition.num_vertices if cls is VertexPartition else partition.num_edges
         if items is not None and items != len(partition):
             raise ParameterError(
                 f"assignment: {len(partition)} {partition.items}, but the manifest says {items}"
             )
+        restore_caps(partition, stored.get("caps", []))
     except (FastpartError, TypeError) as error:
         raise GraphFormatError(f"{shown(origin)}: {error}") from None
     return partition
-
-
-def _loads(name: str, loads: Any, k: int) -> npt.NDArray[np.int64]:
-    if not isinstance(loads, list) or len(loads) != k:
-        raise ParameterError(f"{name}: expected a list of {k} integers, one per part")
-    array = np.array([parameters.integer(name, load, 0, 2**63 - 1) for load in loads], dtype=np.int64)
-    array.flags.writeable = False
-    return array
 
 
 def _wrap(file: Path, array: npt.NDArray[Any], k: int | None, of: str | None) -> Partition:

@@ -18,10 +18,11 @@ from ..graph import Graph, open_graph
 from ..metrics import evaluate
 from ..parameters import Progress, RunOptions, StrPath, run_options, shown
 from ..partition import EdgePartition, Partition
-from ..parts import MANIFEST, SCHEMA
+from ..parts import MANIFEST
 from ..results import Evaluation
 from .contents import Contents, Extras
 from .directory import identity, write_directory
+from .schemas import SCHEMA
 
 FORMATS = {".npy": "npy", ".txt": "txt", ".parquet": "parquet", "": "directory"}
 

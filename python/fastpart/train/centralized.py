@@ -1,4 +1,4 @@
-"""Centralized training: the reference that knows no parts."""
+"""Centralized training: the reference, without parts."""
 
 from __future__ import annotations
 
@@ -47,59 +47,59 @@ def full(
 ) -> Trained:
     """Train on the whole graph in one process.
 
-    The reference for the methods that train over parts: same models, same options, no parts.
+    This is the reference for methods that train over parts. Models and options are the same.
 
     Parameters
     ----------
     source : path
         A partition directory of vertices or of edges, saved with ``graph=``, ``features=``, ``labels=`` and
-        ``splits=``; what the parts are does not matter.
+        ``splits=``. The result does not depend on the parts.
     model : str or callable
         A name in :data:`fastpart.train.models.MODELS`, an import path ``module:Class`` or ``file.py:Class``, or a class
         that makes a ``torch.nn.Module`` of ``(task, options)``.
     hidden, layers, heads : int
         Width of hidden layers (per head), number of layers, heads of attention.
     dropout : float
-        Share of the output of each hidden layer that is dropped.
+        Share of the outputs of each hidden layer that is dropped.
     lr, weight_decay : float
-        Of Adam.
+        Learning rate and weight decay of Adam.
     epochs : int
-        At most so many.
+        Maximum number of epochs.
     batch_size : int, optional
-        Training vertices per step, with sampled neighbours; default: all at once, with all neighbours. Models that are
-        trained on sampled graphs (``clustergcn``, ``graphsaint``) have about so many in each; default: a tenth.
+        Training vertices per step, with sampled neighbours. Default: all at once, with all neighbours. For models that
+        train on sampled graphs (``clustergcn``, ``graphsaint``), about so many in each graph. Default: a tenth.
     fanouts : sequence of int, optional
-        Neighbours sampled per layer, first layer first; -1 takes all. Default: 10 each.
+        Number of neighbours that are sampled per layer, first layer first. -1 takes all. Default: 10 each.
     patience : int, optional
-        End after so many epochs without a better validation score (micro-F1).
+        Training ends after so many epochs without a better validation score (micro-F1).
     seed : int
         Seed of weights, dropout and samples.
     out : path, optional
         A folder for ``checkpoint.pt``, ``best.pt`` (weights only), ``history.parquet`` and ``history.svg``; its parent
         must exist.
     resume : bool
-        Go on from the checkpoint in ``out``, if there is one.
+        Continue from the checkpoint in ``out``, if there is one.
     threads : int, optional
-        Of torch; default: all CPUs.
+        Threads of torch. Default: all CPUs.
     progress : callable, optional
-        Called as ``progress("epoch", done, epochs)``; an exception in it ends the training.
+        Called as ``progress("epoch", done, epochs)``. An exception in it ends the training.
 
     Returns
     -------
     Trained
-        With the weights of the epoch that is best by validation.
+        With the weights of the epoch with the best validation score.
 
     Raises
     ------
     ParameterError
-        A parameter that cannot be, or a directory without features, labels or splits.
+        An invalid parameter, or a directory without features, labels or splits.
     GraphFormatError
         A damaged directory or checkpoint.
 
     Notes
     -----
-    Holds the graph, the features and the activations of all vertices (mini-batches: of a batch, but evaluation is of
-    all). Scores are exact, with all neighbours.
+    The process holds the graph, the features and the activations of all vertices. With mini-batches it holds the
+    activations of a batch, but evaluation still needs those of all vertices. Scores are exact, with all neighbours.
 
     Examples
     --------

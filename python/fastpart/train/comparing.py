@@ -1,4 +1,4 @@
-"""What partitions cost the training over them: methods and partitioners beside one another."""
+"""Trainings over several partitions: a comparison of methods and partitioners."""
 
 from __future__ import annotations
 
@@ -73,23 +73,23 @@ def compare(
     features, labels, splits, split
         As :meth:`fastpart.VertexPartition.save` takes them.
     methods : sequence of str
-        Some of ``"distdgl"``, ``"sdt"``, ``"sancus"``, which train over parts of vertices, ``"distgnn"``, over parts of
-        edges, and ``"full"``, which knows no parts and runs once per seed.
+        Some of ``"distdgl"``, ``"sdt"`` and ``"sancus"``, which train over parts of vertices, ``"distgnn"``, which
+        trains over parts of edges, and ``"full"``, which needs no parts and runs once per seed.
     partitioners : sequence of str, optional
-        Names of partitioners. Each method trains over those that make what it needs; ``"sigma"`` and ``"random"`` make
-        parts of either kind. Default: ``"spring"``, ``"sigma"``, ``"grem"`` and ``"random"``; for ``"distgnn"``
-        ``"sigma"``, ``"hdrf"``, ``"dbh"`` and ``"random"``.
+        Names of partitioners. Each method trains over the partitioners that make the parts it needs. ``"sigma"`` and
+        ``"random"`` make parts of vertices and of edges. Default: ``"spring"``, ``"sigma"``, ``"grem"`` and
+        ``"random"``; for ``"distgnn"`` ``"sigma"``, ``"hdrf"``, ``"dbh"`` and ``"random"``.
     seeds : int
-        Trainings of each kind, with the seeds 0, 1, ...
+        Number of trainings of each pair, with the seeds 0, 1, ...
     threads : int, optional
         As the methods take it.
     progress : callable, optional
         Called as ``progress("training", done, total)``; an exception in it ends the comparison.
     **training
         Other parameters of :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (1000) counts
-        the training vertices of a part in a step; ``"full"`` takes k times as many, so that all make as many steps.
-        None: all at once; then the same number of epochs is far fewer steps. ``"distgnn"`` and ``"sancus"`` always make
-        one step per epoch: give them more epochs, or ``batch_size=None``, so that all make as many steps.
+        the training vertices of a part in a step. ``"full"`` takes k times as many, so that all make as many steps.
+        None: all at once. Then the same number of epochs is far fewer steps. ``"distgnn"`` and ``"sancus"`` always make
+        one step per epoch. Give them more epochs, or ``batch_size=None``, so that all make as many steps.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def compare(
         smallest test accuracy), the medians of ``seconds_per_epoch``, ``remote_bytes`` (per epoch, of all processes:
         features fetched from other parts, weights that are averaged, or rows and sums that others need),
         ``worker_bytes`` (largest anonymous memory of a process) and ``peak_bytes`` (the most memory that a process ever
-        had, with mapped files). What does not apply is null.
+        had, with mapped files). Columns that do not apply are null.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What all training methods take, checked in one place."""
+"""The parameters of all training methods, checked in one place."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..errors import ParameterError
 from .model_source import ModelSource, import_path
 
 MOST = 2**31 - 1
-"""What counts may be."""
+"""Largest accepted count."""
 
 FANOUT = 10
-"""Neighbours sampled of each vertex per layer, unless told otherwise."""
+"""Default number of neighbours that are sampled of each vertex per layer."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,17 @@ class Options:
     hidden, layers, heads : int
         Width of hidden layers (per head), number of layers, heads of attention.
     dropout : float
-        Share of the output of each hidden layer that is dropped in training.
+        Share of the outputs of each hidden layer that is dropped in training.
     lr, weight_decay : float
-        Of Adam.
+        Learning rate and weight decay of Adam.
     epochs : int
-        At most so many.
+        Maximum number of epochs.
     batch_size : int or None
-        Training vertices per step; None: all at once.
+        Training vertices per step. None: all at once.
     fanouts : tuple of int
         Neighbours sampled per layer in mini-batches, first layer first; -1 takes all.
     patience : int or None
-        Epochs without a better validation score after which training ends.
+        Training ends after so many epochs without a better validation score.
     seed : int
         Seed of weights, dropout and samples.
     """
@@ -59,7 +59,7 @@ class Options:
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Options:
-        """Check what a user gave."""
+        """Check the parameters of a user."""
         values = dict(given)
         for name in ("hidden", "layers", "heads", "epochs"):
             values[name] = parameters.integer(name, given[name], 1, MOST)

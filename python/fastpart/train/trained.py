@@ -1,4 +1,4 @@
-"""What training returns."""
+"""The result of a training."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model and how it came about.
+    """A trained model with the history of its training.
 
     Attributes
     ----------
     method : str
-        What trained it.
+        Name of the training method.
     history : polars.DataFrame
         One row per epoch: ``epoch``, ``loss`` (mean over the training vertices), ``val_accuracy``, ``val_f1``,
-        ``seconds``, and what the method adds.
+        ``seconds``, and columns of the method.
     summary : dict
         ``epochs``, ``best_epoch``, ``val_accuracy``, ``val_f1``, ``test_accuracy``, ``test_f1`` of the best epoch's
-        weights, ``seconds_per_epoch`` and ``worker_bytes`` (medians over the epochs), ``remote_bytes`` (their mean
-        over the epochs after the first, which may also send what is sent only once), and what the
-        method adds.
+        weights, ``seconds_per_epoch`` and ``worker_bytes`` (medians over the epochs), ``remote_bytes`` (mean over the
+        epochs after the first, in which some data is sent only once), and entries of the method.
     weights : dict of torch.Tensor
         Weights of the best epoch.
     out : pathlib.Path or None
-        Where checkpoint, weights, history and its plot lie.
+        Folder of the checkpoint, the weights, the history and its plot.
     """
 
     method: str
@@ -53,18 +52,18 @@ class Trained:
 
     @property
     def workers(self) -> pl.DataFrame | None:
-        """One row per worker, of methods that look at them one by one: what it holds, and what an epoch takes there.
+        """One row per worker with its share of the graph and its cost per epoch; None for methods without this table.
 
-        ``worker``; what it holds, as ``vertices`` and ``edges``; over the epochs after the first, medians of the
-        seconds by what they went into, and means of ``sent_bytes`` and ``received_bytes``; ``peak_bytes``, its largest
-        resident memory.
+        ``worker``. Its share, such as ``vertices`` and ``edges``. Over the epochs after the first, medians of the
+        seconds of each step and means of ``sent_bytes`` and ``received_bytes``. ``peak_bytes``, its largest resident
+        memory.
         """
         rows = self.summary.get("per_worker")
         return None if rows is None else pl.DataFrame(rows)
 
     @classmethod
     def of(cls, method: str, task: Task, history: History, summary: dict[str, Any]) -> Trained:
-        """Return what a history came to; with an output folder, the plot of it goes there."""
+        """Return the result of a history. If there is an output folder, the plot goes there."""
         epochs = history.frame()
         of_all: dict[str, Any] = {
             "method": method,
@@ -101,7 +100,7 @@ class Trained:
         Parameters
         ----------
         out : path
-            The picture; the suffix says the format.
+            The picture. The suffix decides the format.
 
         Raises
         ------

@@ -1,37 +1,40 @@
-//! GREM: a vertex partition by recursive bisection, each by greedy decisions that every chunk of the stream refines.
+//! GREM: a vertex partition by recursive bisection, each by greedy decisions that every chunk of the stream
+//! refines.
 //!
 //! **Requirements.** Any graph; room on the disk unless it fits one chunk.
 //!
-//! **Algorithm.** k parts are bisected into `ceil(k/2)` and `floor(k/2)`, whose vertices and inner records become two
-//! sub-problems, and so on. For a bisection the records pass in chunks, in random order. The first chunk is partitioned
-//! in memory ([`seed`]). In every later chunk each vertex, in ascending order, counts its neighbours on either side, adds
-//! what it counted before, faded by a fifth, and goes to the side with more of them: noise of thin chunks averages out,
-//! and decisions made when little was known are made again. During a chunk either side may hold any number of vertices;
-//! after it, what exceeds a cap goes to the other side, the vertices with the smallest lead first ([`sides`]). So a full
-//! side takes who belongs there in exchange for who does not, and a dense core gathers where the cap allows it. Vertices
-//! without a record come last. A sub-problem that fits one chunk is partitioned whole. A sub-problem for s parts takes s
-//! times the cap of a part at every level, so that the imbalance does not compound.
+//! **Algorithm.** k parts are bisected into `ceil(k/2)` and `floor(k/2)`. The vertices of each side and the records
+//! inside it become a sub-problem, and so on. For a bisection the records pass in chunks, in random order. The
+//! first chunk is partitioned in memory ([`seed`]). In every later chunk each vertex, in ascending order, counts
+//! its neighbours on either side. It adds four fifths of what it counted before and goes to the side with more of
+//! them. So the noise of thin chunks averages out, and decisions made with little information are made again.
+//! During a chunk either side may hold any number of vertices. After it, what exceeds a cap goes to the other side,
+//! the vertices with the smallest lead first ([`sides`]). So a full side exchanges vertices with a small lead for
+//! vertices that belong there, and a dense core gathers where the cap allows it. Vertices without a record come
+//! last. A sub-problem that fits one chunk is partitioned whole. A sub-problem for s parts takes s times the cap of
+//! a part at every level, so that the imbalance does not compound.
 //!
-//! The paper halves the old counts and never exceeds a cap in between; `faithful` does that. Measured, k = 8, chunks of
-//! 10 %, median of 5 seeds: amazon-computers 0.227 (the paper's rule 0.287), ego-facebook 0.040 (0.173), fb100-cornell5
-//! 0.424 (0.608); R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.896). There the parts with the core hold most
-//! of the edges: only vertices are bounded.
+//! The paper halves the old counts and never exceeds a cap in between. `faithful` does that. Measured, k = 8,
+//! chunks of 10 %, median of 5 seeds: amazon-computers 0.227 (the paper's rule 0.287), ego-facebook 0.040 (0.173),
+//! fb100-cornell5 0.424 (0.608); R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.896). On R-MAT the parts
+//! with the core hold most of the edges, since only vertices are bounded.
 //!
-//! **Memory.** [`Grem::memory`]: 16 bytes per vertex, result included, and 4 MB; for each worker 36 bytes per record of a
-//! chunk, and 104 bytes for each vertex that the multilevel partitioner sees: of a first chunk of half a million records
-//! or more it sees clusters, at most one for four vertices; a sub-problem that fits one chunk has at most two vertices
-//! per record, each with 4 bytes more for each part beyond two, up to 64.
+//! **Memory.** [`Grem::memory`]: 16 bytes per vertex, result included, and 4 MB. Each worker takes 36 bytes per
+//! record of a chunk, and 104 bytes for each vertex that the multilevel partitioner sees. Of a first chunk of half
+//! a million records or more it sees clusters, at most one for four vertices. A sub-problem that fits one chunk has
+//! at most two vertices per record, each with 4 bytes more for each part beyond two, up to 64.
 //!
-//! **Disk.** The shuffled records and those of the sub-problems, 8 bytes each, in two files at a time; 24 bytes per record
-//! while the order is made: memory, if the folder lies in memory. The files have no names, so that nothing is left of them, however the process ends.
+//! **Disk.** The shuffled records and those of the sub-problems, 8 bytes each, in two files at a time; 24 bytes per
+//! record while the order is made. If the folder is in memory, this is memory. The files have no names, so that
+//! nothing is left of them, however the process ends.
 //!
-//! **Parallelism.** Sub-problems of a level run in parallel where the memory allows, chunks are sorted by all threads.
+//! **Parallelism.** Sub-problems of a level run in parallel if the memory allows. All threads sort a chunk.
 //! Decisions are sequential, and the result is the same for any number of threads.
 //!
-//! **Complexity.** O(m) time per level beside the multilevel partitioner's; O(m log m) for ranges with hubs.
+//! **Complexity.** O(m) time per level beside that of the multilevel partitioner; O(m log m) for ranges with hubs.
 //!
-//! **Source.** Waleffe et al., "Armada: Memory-Efficient Distributed Training of Large-Scale Graph Neural Networks",
-//! section 4.
+//! **Source.** Waleffe et al., "Armada: Memory-Efficient Distributed Training of Large-Scale Graph Neural
+//! Networks", section 4.
 
 mod bisection;
 mod clusters;

@@ -1,7 +1,8 @@
-//! The seed partitioner: [`crate::algorithms::multilevel`] on the graph of one chunk, whose vertices are numbered densely.
+//! The seed partitioner: [`crate::algorithms::multilevel`] on the graph of one chunk, whose vertices are numbered
+//! densely.
 //!
-//! The graph of a large chunk is never held: its vertices are clustered first, and the clusters are partitioned; the
-//! decisions of GREM itself, over and over, then refine the finest level.
+//! The graph of a large chunk is never held. Its vertices are clustered first, and the clusters are partitioned.
+//! The repeated decisions of GREM itself then refine the finest level.
 
 use super::clusters;
 use super::entries::Entries;
@@ -16,7 +17,7 @@ use crate::base::buffer::Buffer;
 use crate::base::error::{Error, Result};
 use crate::base::run::Run;
 
-/// The multilevel partitioner needs room to move, and gets this much beside a part's share of the vertices.
+/// Slack that the multilevel partitioner gets beside a part's share of the vertices.
 const SLACK: f64 = 1.03;
 /// Entries up to which a graph is partitioned with all the care there is, whatever comes after.
 const SMALL: usize = 1 << 18;

@@ -21,7 +21,7 @@ pub enum Rule {
     Frozen,
 }
 
-/// A bisection in the making.
+/// The state of a bisection.
 pub struct Sides {
     /// 0: none yet; else 1 more than the side.
     side: Buffer<u8>,
@@ -34,7 +34,7 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// Nobody has a side; at most `caps` vertices get one each.
+    /// No vertex has a side. A side gets at most its cap in `caps`.
     pub fn new(n: u64, caps: [u64; 2], rule: Rule) -> Result<Self> {
         let n = n as usize;
         let side = Buffer::zeroed(n, "grem: sides")?;

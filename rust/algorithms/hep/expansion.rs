@@ -17,14 +17,14 @@ pub const HIGH: u32 = NONE - 1;
 
 /// Entries of a list that are looked at together.
 const CHUNK: usize = 64;
-/// How many vertices ahead of its use memory is asked for.
+/// How many vertices ahead of its use data is prefetched.
 const AHEAD: usize = 4;
-/// Cache lines of a list that are asked for; the processor follows longer ones by itself.
+/// Cache lines of a list that are prefetched. The processor prefetches longer lists by itself.
 const LINES: usize = 3;
 /// Entries or vertices between two looks at the cancel flag.
 const CHECK_EVERY: usize = 1 << 14;
 
-/// What an expansion needs to know besides the lists.
+/// Inputs of an expansion besides the lists.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule<'a> {
     /// Degrees of all vertices.
@@ -296,7 +296,7 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// The vertex to begin with when nobody waits: in random order, at first those with lists up to the mean degree.
+    /// The vertex to begin with when the queue is empty, in random order. Lists up to the mean degree come first.
     fn seed(&mut self) -> Result<Option<u32>> {
         let n = self.vertices.len() as u64;
         while self.next < 2 * n {
@@ -359,7 +359,7 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// Collects the vertices that are inside, or those that are not, without a branch that nobody can predict.
+/// Collects the vertices that are inside, or those that are not, without an unpredictable branch.
 #[inline(always)]
 fn select(vertices: &[u32], inside: &Bits, wanted: bool, into: &mut [u32; CHUNK]) -> usize {
     let mut count = 0;

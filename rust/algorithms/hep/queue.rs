@@ -1,8 +1,9 @@
-//! The vertices that wait for expansion: the least external degree first, of equal ones the last to get it.
+//! The vertices that wait for expansion, by ascending external degree. Among equal degrees the last one to get its
+//! degree comes first.
 //!
-//! A stack for each degree. A vertex whose degree falls is pushed again, and its old entry, which
-//! [`Vertex::slot`] no longer names, is dropped where it is met. All entries lie in one arena in the order of their
-//! pushes, so that a push touches no vertex but its own. When the arena is full, the dropped ones are squeezed out.
+//! Each degree has a stack. A vertex whose degree falls is pushed again. Its old entry, which [`Vertex::slot`] no
+//! longer names, is dropped when it is reached. All entries are in one arena in the order of their pushes, so that
+//! a push touches no vertex but its own. When the arena is full, it is compacted: dropped entries are removed.
 
 use bytemuck::Zeroable;
 
@@ -12,7 +13,7 @@ use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
 
-/// How many entries ahead of its use a vertex is asked for.
+/// How many entries ahead of its use a vertex is prefetched.
 const AHEAD: usize = 16;
 /// Entries between two looks at the cancel flag.
 const CHECK_EVERY: usize = 1 << 16;
@@ -95,7 +96,7 @@ impl Queue {
         }
     }
 
-    /// Forgets all entries; the slots of those who wait are emptied by the caller.
+    /// Removes all entries. The caller empties the slots of the vertices in the queue.
     pub fn clear(&mut self) {
         self.tops.fill(NONE);
         (self.filled, self.lowest, self.waiting) = (0, self.tops.len(), 0);

@@ -1,8 +1,8 @@
-//! Loads back within their caps, at the least cost for the cut.
+//! Balancing: loads are brought back within their caps, at the least cost for the cut.
 //!
-//! Vertices of parts above their cap go, by descending gain per weight they relieve, to the part that is best for them
-//! among those with room. Where no vertex fits anywhere, two vertices change places: the one that leaves the part relieves
-//! it more than the one that comes burdens it.
+//! Vertices of parts above their cap are moved by descending gain per weight that they relieve. Each goes to the
+//! part that is best for it among those with room. If no vertex fits anywhere, two vertices are exchanged: the one
+//! that leaves the part relieves it more than the one that comes burdens it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

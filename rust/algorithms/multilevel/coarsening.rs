@@ -1,17 +1,18 @@
 //! Clusters to contract, by label propagation under a size constraint; on meshes, by heavy-edge matching.
 //!
-//! Every vertex starts alone. In rounds, in order of ascending degree, each moves
-//! to the neighbouring cluster with the best [`Rating`] that has room. Vertices that are alone in the end, since all
-//! clusters around them are full, are paired if they prefer the same cluster (*two-hop*): without it the many leaves of
-//! hubs would never get fewer.
+//! Every vertex starts alone. In rounds, in order of ascending degree, each moves to the neighbouring cluster with
+//! the best [`Rating`] that has room. Some vertices stay alone, since all clusters around them are full. They are
+//! paired if they prefer the same cluster (*two-hop*). Without that the many leaves of hubs would never become
+//! fewer.
 //!
-//! On a mesh, whose vertices have a few neighbours each, every vertex in that order that is alone is paired with the
-//! neighbour by its heaviest edge that is alone, too: no worse there, and faster. The coarser levels of a mesh have more
-//! neighbours, and are clustered as others are.
+//! On a mesh, whose vertices have a few neighbours each, the vertices are matched in that order. Every vertex that
+//! is alone is paired with another such neighbour, by its heaviest edge. There this is no worse, and faster. The
+//! coarser levels of a mesh have more neighbours, and are clustered as others are.
 //!
 //! **Source.** Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA
 //! 2014; two-hop: LaSalle et al., "Improving Graph Partitioning for Modern Graphs and Architectures", IA3 2015;
-//! matching: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs", 1998.
+//! matching: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs",
+//! 1998.
 
 use super::graph::{Graph, Weight};
 use crate::base::NONE;
@@ -23,7 +24,7 @@ use crate::capacity::bounds::{fits, minus, plus};
 use crate::sets::groups::Groups;
 use crate::sets::rating_map::RatingMap;
 
-/// What a vertex likes about a cluster. None is the best for all graphs.
+/// How a vertex rates a cluster. No rating is the best for all graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rating {
     /// The weight of the edges to it.
@@ -45,7 +46,7 @@ impl Rating {
 /// How to cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct Coarsening {
-    /// What vertices like.
+    /// How vertices rate clusters.
     pub rating: Rating,
     /// What a cluster may weigh.
     pub cap: Weight,
@@ -128,7 +129,7 @@ struct State<'a> {
     /// First and second weight of each cluster; the second only under two bounds.
     sizes: Buffer<u32>,
     seconds: Buffer<u64>,
-    /// Weight of the edges from the vertex at hand to each cluster.
+    /// Weight of the edges from the current vertex to each cluster.
     ratings: RatingMap,
 }
 
@@ -183,7 +184,7 @@ impl State<'_> {
         self.set_load(v, [0; 2]);
     }
 
-    /// Moves `v` to the cluster that it likes best; whether it moved.
+    /// Moves `v` to the cluster with the best rating; whether it moved.
     fn visit(&mut self, v: u32) -> bool {
         let own = self.cluster_of[v as usize];
         let (weight, cap) = (self.graph.weight(v), self.how.cap);

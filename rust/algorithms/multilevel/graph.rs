@@ -158,7 +158,7 @@ impl Graph {
     }
 }
 
-/// A graph in the making: the entries of a vertex, then the vertex.
+/// Builder of a graph: the entries of a vertex, then the vertex.
 pub struct Builder {
     offsets: Buffer<u64>,
     entries: Buffer<[u32; 2]>,
@@ -185,7 +185,7 @@ impl Builder {
         })
     }
 
-    /// Adds an entry to the vertex at hand.
+    /// Adds an entry to the current vertex.
     #[inline(always)]
     pub fn entry(&mut self, u: u32, weight: u32) {
         self.entries[self.end] = [u, weight];
@@ -198,7 +198,7 @@ impl Builder {
         self.entries[self.end - 1][1] += 1;
     }
 
-    /// Ends the vertex at hand.
+    /// Ends the current vertex.
     pub fn vertex(&mut self, weight: Weight) {
         self.weights[self.vertices] = weight;
         self.total = plus(self.total, weight);

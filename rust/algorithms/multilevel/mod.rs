@@ -1,25 +1,27 @@
-//! A multilevel partitioner for graphs that fit into memory: one bound on the parts, or two.
+//! A multilevel partitioner for graphs that fit into memory, under one bound on the parts or two.
 //!
-//! **Requirements.** The neighbours of every vertex; fewer than 2^32 entries. A symmetric stream must list both directions
-//! of every edge.
+//! **Requirements.** The neighbours of every vertex; fewer than 2^32 entries. A symmetric stream must list both
+//! directions of every edge.
 //!
-//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 16 bytes per entry (the graph with weights, 8, and as much
-//! for all coarser ones; 32 for more than 64 parts, whose blocks are copied, and 40 for two bounds, under which graphs
-//! shrink slowly), 96 per vertex and 4 per vertex and part, of at most 64 parts at a time.
+//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 16 bytes per entry, 96 per vertex, and 4 per vertex
+//! and part for at most 64 parts at a time. Of the 16 bytes, the graph with weights takes 8, and all coarser graphs
+//! as much. An entry takes 32 bytes for more than 64 parts, whose blocks are copied, and 40 for two bounds, under
+//! which graphs shrink slowly.
 //!
-//! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph is
-//! small; [`initial`](scheme::initial) partitions that by recursive bisection; on the way back to the given graph every level is
-//! [`balancing`]ed and searched for better states ([`refinement`]). [`scheme`] says how often each is done. More than 64
-//! parts are made in two steps or more: up to 64 blocks, then the parts of each. With two bounds, what is still above a
-//! cap in the end is repaired as SIGMA does it; the caps on vertices always hold.
+//! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph
+//! is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back to the
+//! given graph every level is balanced ([`balancing`]) and searched for better states ([`refinement`]). [`scheme`]
+//! says how often each is done. More than 64 parts are made in two steps or more: up to 64 blocks, then the parts
+//! of each. With two bounds, loads that are still above a cap in the end are repaired as SIGMA does it. The caps on
+//! vertices always hold.
 //!
 //! **Parallelism.** The attempts on the small graphs, each by itself.
 //!
-//! **Complexity.** O((n + m) log n) where coarsening halves the graph; at most `8 n` moves per level, O(degree + log n)
-//! each.
+//! **Complexity.** O((n + m) log n) if coarsening halves the graph; at most `8 n` moves per level, O(degree + log
+//! n) each.
 //!
-//! **Source.** Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke, Sanders
-//! and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014.
+//! **Source.** Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke,
+//! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014.
 
 pub mod balancing;
 pub mod coarsening;

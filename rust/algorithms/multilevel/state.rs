@@ -1,4 +1,4 @@
-//! A partition in the making, and what every vertex would gain by moving.
+//! A partition while it is improved, and what every vertex would gain by moving.
 
 use super::graph::{Graph, Weight};
 use crate::base::buffer::Buffer;
@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::bounds::{excess, fits, minus, plus, relative};
 
-/// Parts of all vertices, their loads, and the ties of every vertex to every part.
+/// Parts of all vertices, their loads, and the connection of every vertex to every part.
 pub struct State<'a> {
     /// The graph.
     pub graph: &'a Graph,
@@ -105,7 +105,7 @@ impl<'a> State<'a> {
         self.ties(v)[self.part(v)] != self.graph.volume(v)
     }
 
-    /// The other part with room for `v` to which it has the strongest ties (ties: the one with the smaller relative
+    /// The other part with room for `v` to which it has the strongest connection (ties: the one with the smaller relative
     /// load, then the lowest), and the gain of moving there.
     #[inline(always)]
     pub fn best_move(&self, v: u32) -> Option<(usize, i64)> {

@@ -32,7 +32,7 @@ use crate::base::run::Run;
 use crate::capacity::{BalanceOn, cap, validate_balance, validate_parts};
 use crate::clustering::hollocou::Hollocou;
 use crate::edges::EdgeStream;
-use crate::exec::follow::largest_batch;
+use crate::exec::follow;
 use crate::graph::degrees;
 use crate::graph::degrees::Degrees;
 use crate::graph::identity::Graph;
@@ -114,10 +114,10 @@ impl Spring {
 
     /// Bytes needed for `n` vertices and `m` records.
     fn needed(&self, n: u64, m: u64) -> u64 {
-        let batch = largest_batch(self.batch, m);
+        let batches = follow::memory(self.batch, m);
         let per_part = if self.balance_on.is_some() { 64 } else { 16 };
         let given = self.degrees.as_ref().map_or(0, |degrees| 4 * degrees.len() as u64);
-        n * self.bytes_per_vertex() + given + FIXED_BYTES + per_part * u64::from(self.k) + 8 * batch
+        n * self.bytes_per_vertex() + given + FIXED_BYTES + per_part * u64::from(self.k) + batches
     }
 
     fn degrees(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {

@@ -1,4 +1,4 @@
-//! 2PS: records after clusters of their ends.
+//! 2PS: an edge partition from clusters of the vertices.
 //!
 //! **Requirements.** Any graph. The order of the stream matters; a sorted file is fine.
 //!
@@ -7,26 +7,27 @@
 //!
 //! **Algorithm.**
 //! 1. *Degrees*: one pass.
-//! 2. *Clusters* ([`Bounded`]) of volume at most `vol(V) / k`: one pass. In descending volume (ties: the lower id) each
-//!    goes to the part with the least volume (ties: the lowest).
-//! 3. *Pre-partitioning*: a record whose ends have clusters in the same part goes there; a part takes the first
-//!    `cap = ceil(balance * m / k)` of these records.
-//! 4. *Streaming* over the others, in order. `Linear` (2PS-L) looks at two parts only, those of the clusters of the ends;
-//!    the larger of `g_u + g_v + s_u + s_v` wins: `g_u = 2 - d(u) / (d(u) + d(v))` if `u` is in the part, and
-//!    `s_u = vol(C_u) / (vol(C_u) + vol(C_v))` if it is that of u's cluster, each else 0. Full parts do not count; with both
-//!    full, the hash of the end of higher degree says the part (ties: the lower id), and if that is full, it is the one
-//!    with the fewest records. `Hdrf` (2PS-HDRF) takes the largest `g_u + g_v + (Lmax - L_p) / Lmax` of all parts below the
-//!    cap. Ties: the lowest part.
+//! 2. *Clusters* ([`Bounded`]) of volume at most `vol(V) / k`: one pass. In descending volume (ties: the lower id)
+//!    each goes to the part with the least volume (ties: the lowest).
+//! 3. *Pre-partitioning*: a record whose ends have clusters in the same part goes to that part. A part takes the
+//!    first `cap = ceil(balance * m / k)` of these records.
+//! 4. *Streaming* over the other records, in order. `Linear` (2PS-L) considers two parts only, those of the
+//!    clusters of the ends. The larger of `g_u + g_v + s_u + s_v` wins: `g_u = 2 - d(u) / (d(u) + d(v))` if `u` is
+//!    in the part, and `s_u = vol(C_u) / (vol(C_u) + vol(C_v))` if it is that of u's cluster, each else 0. Full
+//!    parts do not count. If both are full, the hash of the end of higher degree chooses the part (ties: the lower
+//!    id). If that is full, too, the part with the fewest records is taken. `Hdrf` (2PS-HDRF) takes the largest
+//!    `g_u + g_v + (Lmax - L_p) / Lmax` of all parts below the cap. Ties: the lowest part.
 //! 5. *Loops* last ([`loops`]).
 //!
-//! The published program differs in two details: it hashes as soon as one of the two parts is full (which costs up to a
-//! tenth of the replication factor), and places the records that exceed a cap in step 3 at once.
+//! The published program differs in two details. It hashes as soon as one of the two parts is full, which costs up
+//! to a tenth of the replication factor. It places the records that exceed a cap in step 3 at once.
 //!
-//! **Parallelism.** Step 2 in batches. Step 3 record by record. In step 4 the threads gather what records need to know
-//! of their vertices, while one places those gathered before, which is exact: the result depends on no batch.
+//! **Parallelism.** Step 2 in batches. Step 3 record by record. In step 4 the threads gather what records need from
+//! their vertices, while one thread places the records gathered before. This is exact: the result depends on no
+//! batch.
 //!
-//! **Complexity.** O(n log n + m), with `Hdrf` O(m · parts of a vertex): its largest score is that of a part which holds
-//! an end, or of the least-loaded part.
+//! **Complexity.** O(n log n + m), with `Hdrf` O(m · parts of a vertex): its largest score is that of a part which
+//! holds an end, or of the least-loaded part.
 //!
 //! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022; 2PS-HDRF:
 //! section V of the same.
@@ -82,7 +83,7 @@ pub struct TwoPhase {
     pub batch: Option<u64>,
 }
 
-/// What the second phase needs to know of a vertex, in a quarter of a cache line.
+/// The state of a vertex in the second phase, in a quarter of a cache line.
 #[derive(Debug, Clone, Copy, bytemuck::Zeroable)]
 #[repr(C, align(16))]
 struct Vertex {
@@ -148,7 +149,7 @@ impl TwoPhase {
     }
 }
 
-/// Gives each cluster a part, and each vertex what it has to know of its cluster.
+/// Gives each cluster a part, and each vertex the part and volume of its cluster.
 fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
     let Bounded { members, volumes, count, .. } = clusters;
     run.begin("clusters to parts", u64::from(count) + members.len() as u64);
@@ -157,7 +158,7 @@ fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
     let mut vertices: Buffer<Vertex> = Buffer::zeroed(members.len(), "vertices")?;
     for_each(&mut vertices, run, |v, vertex| {
         let member = &members[v];
-        // A vertex without records has no cluster, and no record will ask for its part.
+        // A vertex without records has no cluster, and no record uses its part.
         if let Some(&part) = parts.get(member.cluster as usize) {
             *vertex = Vertex { degree: member.degree, part, volume: volumes[member.cluster as usize] };
         }

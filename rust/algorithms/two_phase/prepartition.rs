@@ -12,7 +12,7 @@ use crate::exec::pass::blocks;
 use crate::partition::EdgeParts;
 use crate::sets::incidence::{Incidence, Shared};
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
 /// Gives them that part, and all others the mark; no part takes more than its first `cap`. Returns the loads, and where

@@ -16,7 +16,7 @@ use crate::partition::EdgeParts;
 /// Bytes of what is kept of a record.
 const BYTES_PER_RECORD: u64 =
     (size_of::<Record>() + size_of::<u32>() + size_of::<Candidate>() + size_of::<(u64, u32)>()) as u64;
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 16;
 
 /// Bytes that streaming `m` records takes.

@@ -1,35 +1,35 @@
-//! Linear deterministic greedy and Fennel: vertices stream by, each with all its neighbours, and go where the score is
-//! best.
+//! Linear deterministic greedy and Fennel. Vertices are streamed, each with all its neighbours, and go to the part
+//! with the best score.
 //!
-//! **Requirements.** The adjacency ([`Csr`]). Vertices come in the order of their ids, those without neighbours among them: placed last,
-//! as other algorithms do, they cost Fennel up to a tenth of its cut on Amazon Computers.
+//! **Requirements.** The adjacency ([`Csr`]). Vertices come in the order of their ids, including those without
+//! neighbours. Other algorithms place these last, which costs Fennel up to a tenth of its cut on Amazon Computers.
 //!
-//! **Memory.** Beside the adjacency 4 bytes per vertex: the result. With weights to balance on ([`crate::capacity`]) 16,
-//! weights included.
+//! **Memory.** Beside the adjacency 4 bytes per vertex: the result. With weights to balance on
+//! ([`crate::capacity`]) 16, weights included.
 //!
-//! **Algorithm.** With e(v, p) neighbours of v in part p, and the cap `C = ceil(balance * n / k)`, which no part
-//! exceeds, v goes to the part with the largest
+//! **Algorithm.** Let e(v, p) be the number of neighbours of v in part p. No part exceeds the cap
+//! `C = ceil(balance * n / k)`. v goes to the part with the largest
 //! - `e(v, p) * (1 - |p| / C)` ([`Rule::Ldg`]), or
 //! - `e(v, p) - alpha * gamma * |p|^(gamma - 1)`, `gamma = 1.5`, `alpha = sqrt(k) * m / n^1.5` ([`Rule::Fennel`]; n
 //!   vertices, m edges without loops).
 //!
-//! Of equal ones the least loaded is taken, then the lowest. Scores fall with the load, so that of the parts without
-//! neighbours of v only the least loaded one can win. With `passes` the vertices stream by again, into parts that are
-//! empty again; a neighbour not met in this pass counts for the part that the pass before gave it. (The published
-//! programs differ: some let v leave its part and keep the other loads, some let alpha grow from pass to pass. Emptied
-//! parts and a constant alpha were the best, or close to it, on most of the graphs tried, and none of the others was on
-//! all.)
+//! Among equal scores the least loaded part is taken, then the lowest. Scores fall with the load. So of the parts
+//! without neighbours of v only the least loaded one can win. With `passes` the vertices are streamed again, into
+//! parts that are empty again. A neighbour not yet placed in this pass counts for the part of the pass before. (The
+//! published programs differ: some let v leave its part and keep the other loads, some let alpha grow from pass to
+//! pass. Emptied parts and a constant alpha were the best, or close to it, on most of the graphs tried. No other
+//! variant was the best on all.)
 //!
-//! **Parallelism.** Vertices are decided about in batches: all threads find the best parts in the state before the
-//! batch; then the vertices take them in order. A vertex decides again if its part has no room any more, or if, in the
-//! first pass, one of its neighbours came earlier in the same batch; one that found no part with neighbours takes the
-//! part that is the least loaded by then. `batch = 1` is the sequential rule.
+//! **Parallelism.** Vertices are decided in batches. All threads find the best parts in the state before the batch.
+//! Then the vertices take them in order. A vertex decides again if its part has no room any more, or if, in the
+//! first pass, one of its neighbours came earlier in the same batch. A vertex that found no part with neighbours
+//! takes the part that is the least loaded by then. `batch = 1` is the sequential rule.
 //!
 //! **Complexity.** O(passes * (n + m)) time, O(log k) more per vertex with weights to balance on.
 //!
-//! **Sources.** Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012; Tsourakakis
-//! et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014; Nishimura and Ugander,
-//! "Restreaming Graph Partitioning", KDD 2013.
+//! **Sources.** Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012;
+//! Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014; Nishimura and
+//! Ugander, "Restreaming Graph Partitioning", KDD 2013.
 
 mod named;
 mod pass;

@@ -19,7 +19,7 @@ pub struct Pass<'a, S: Score, R> {
     /// The part of each vertex: where this pass put it; before, where the pass before did.
     part_of: &'a mut Buffer<u32>,
     prices: Vec<S::Price>,
-    /// Whether nobody had a part before: then the neighbours above a vertex need no look.
+    /// Whether no vertex had a part before. Then neighbours above a vertex need no lookup.
     first: bool,
     /// Vertices below have their parts.
     placed: u32,
@@ -68,7 +68,7 @@ impl<'a, S: Score, R: Room> Pass<'a, S, R> {
     }
 
     /// The best part for `v`, and how many neighbours it holds: the highest value, then the lowest load, then the
-    /// lowest part. Of the parts without neighbours, the least loaded is the best, so that nobody looks at the others.
+    /// lowest part. Of the parts without neighbours, the least loaded is the best, so the others are not examined.
     #[inline(always)]
     fn best(&self, counts: &mut PartCounts, neighbours: &[u32], v: u32) -> Option<(u32, u32)> {
         counts.count(neighbours, self.part_of);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// What may fail between the first byte and the last name.
 pub(super) trait Fs: Sync {
-    /// Creates a file that must not exist, readable by whom the umask allows.
+    /// Creates a file that must not exist, with the permissions that the umask leaves.
     fn create(&self, path: &Path) -> io::Result<File>;
     /// Creates a directory that must not exist, and opens it.
     fn create_dir(&self, path: &Path) -> io::Result<File>;
@@ -80,7 +80,7 @@ impl Fs for RealFs {
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         match File::open(path)?.sync_all() {
-            // Some network file systems know no such operation.
+            // Some network file systems have no such operation.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP)) => Ok(()),
             synced => synced,
         }

@@ -1,14 +1,14 @@
 //! Files and directories that appear whole or not at all.
 //!
-//! Everything is written to a sibling `.NAME.tmp-PID.COUNT`, forced to the disk, and only then given its name: a file
-//! by `rename`, a directory that replaces another by `renameat2(RENAME_EXCHANGE)`. A failure, a cancelled run or a
-//! dropped value leaves what was there before, and no temporary. Where the file system cannot exchange, the old
-//! directory becomes `.NAME.old-PID.COUNT` for the moment between two renames; a crash just then leaves it under
-//! that name, to be renamed back by hand.
+//! Everything is written to a sibling `.NAME.tmp-PID.COUNT`, forced to the disk, and only then renamed. A file is
+//! renamed by `rename`. A directory that replaces another is exchanged by `renameat2(RENAME_EXCHANGE)`. A failure,
+//! a cancelled run or a dropped value leaves the old target and no temporary. Some file systems cannot exchange.
+//! There the old directory becomes `.NAME.old-PID.COUNT` between two renames. A crash at that moment leaves it
+//! under that name, and it must be renamed back by hand.
 //!
-//! A process that is killed leaves its temporary behind; the next writer of the same name removes it. Who still
-//! lives is told by a lock on the temporary and not by the process id, which means nothing in another container or
-//! on another host of a shared disk. Where the file system has no locks, leftovers stay.
+//! A process that is killed leaves its temporary behind. The next writer of the same name removes it. A lock on the
+//! temporary tells whether its writer is alive. The process id cannot tell that, since it means nothing in another
+//! container or on another host of a shared disk. Left-overs stay on file systems without locks.
 
 mod fs;
 

@@ -1,4 +1,4 @@
-//! Pairs of vertices that change places, so that volume leaves a part and the numbers of vertices stay.
+//! Exchanges of pairs of vertices, which move volume out of a part and keep the numbers of vertices.
 
 use std::cmp::Reverse;
 

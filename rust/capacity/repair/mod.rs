@@ -1,16 +1,18 @@
-//! Vertices leave over-full parts until both caps hold, on vertices and on volume, or the cap on volume is raised.
+//! Repair: vertices leave over-full parts until the caps on vertices and on volume hold, or the cap on volume is
+//! raised.
 //!
-//! SIGMA and the multilevel partitioner repair so what their own rules leave above a cap.
+//! SIGMA and the multilevel partitioner use it for what their own rules leave above a cap.
 //!
-//! 1. *Moves*: out of any over-full part, into parts with room for them, lowest cut loss first.
-//! 2. If there are still too many vertices somewhere, those of lowest degree go where there are too few, whatever the
-//!    volume. Now the cap on vertices holds.
-//! 3. *Exchanges* ([`exchange`](mod@exchange)) carry volume out of over-full parts and leave the numbers of vertices alone.
-//! 4. What volume is then above its cap becomes the cap, up to `ceil((2m' + n) / k) + max(d + 1)`, m' edges without
-//!    loops. Beyond that all vertices are dealt by descending degree, which meets this bound ([`BalanceOn`]).
+//! 1. *Moves* take vertices out of any over-full part, into parts with room for them, lowest cut loss first.
+//! 2. If a part still has too many vertices, those of lowest degree go to parts with too few, whatever the volume.
+//!    Now the cap on vertices holds.
+//! 3. *Exchanges* ([`exchange`](mod@exchange)) move volume out of over-full parts and keep the numbers of vertices.
+//! 4. If a volume is still above its cap, it becomes the cap, up to `ceil((2m' + n) / k) + max(d + 1)` with m'
+//!    edges without loops. Beyond that all vertices are dealt by descending degree, which keeps this bound
+//!    ([`BalanceOn`]).
 //!
-//! A vertex whose own volume is above the cap makes it impossible from the beginning; then the bound takes its place.
-//! Every move and every exchange lowers the sum of what is above the caps, so each step ends.
+//! A vertex whose own volume is above the cap makes the cap impossible from the beginning. Then the bound takes its
+//! place. Every move and every exchange lowers the total excess over the caps, so each step ends.
 
 mod exchange;
 
@@ -46,7 +48,7 @@ pub(crate) struct Repaired {
     pub dealt: bool,
 }
 
-/// Sees to it that the parts keep the `caps`, or as little more volume as can be reached.
+/// Makes the parts keep the `caps`, or exceed the cap on volume as little as can be reached.
 pub(crate) fn repair(
     csr: &Csr,
     parts: &mut [u32],

@@ -1,7 +1,7 @@
-//! The lines of an edge list: bytes to ids, and what is wrong with a line that holds none.
+//! The lines of an edge list: from bytes to ids, or to what is wrong with a line.
 //!
-//! Two steps, so that the hot one stays small: [`record`] knows only lines that are right; every other line goes
-//! to [`other`], which tells comments and headers from faults and explains these.
+//! There are two steps, so that the hot one stays small. [`record`] accepts only correct records. Every other line
+//! goes to [`other`], which separates comments and headers from errors and explains the errors.
 
 use crate::edges::decode::WideRecord;
 
@@ -156,7 +156,7 @@ fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Past the separator at `at`: blanks around at most one comma or semicolon, for two of them enclose an empty field.
+/// The end of the separator at `at`: blanks around at most one comma or semicolon. Two of them enclose an empty field.
 #[inline(always)]
 fn skip_separator(text: &[u8], at: usize) -> usize {
     let at = skip_blanks(text, at);
@@ -166,7 +166,7 @@ fn skip_separator(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// The place of the line's end; `None` if a control byte that has no business there comes first.
+/// The place of the line's end; `None` if a forbidden control byte comes first.
 fn skip_rest(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match text.get(at) {

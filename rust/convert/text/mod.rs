@@ -1,16 +1,17 @@
 //! Edge lists as text: SNAP, TSV, CSV, KONECT; streamed, plain or gzip.
 //!
-//! **Format.** One record a line: two whole numbers, then any columns, which are ignored. Fields are separated by
-//! blanks (spaces, tabs) around at most one comma or semicolon. Lines end with LF or CR LF, the last one perhaps
-//! with nothing; blank lines, comments (`#`, `%`, `//`), a UTF-8 byte order mark and one header line are skipped.
-//! Everything else is refused with line and column (in bytes, both from 1; the mark is not counted).
+//! **Format.** One record a line: two integers, then any columns, which are ignored. Fields are separated by blanks
+//! (spaces, tabs) around at most one comma or semicolon. Lines end with LF or CR LF; the last one may lack its end.
+//! Blank lines, comments (`#`, `%`, `//`), a UTF-8 byte order mark and one header line are skipped. Everything else
+//! is refused with line and column (in bytes, both from 1; the mark is not counted).
 //!
-//! **Algorithm.** Batches of bytes, cut at a line end, are cut into pieces; all threads parse the pieces of one batch
-//! while the records of the batch before are delivered, in order, and the batch after is read. Faults travel with
-//! their piece, so that the first one of the file is reported whatever the threads and sizes.
+//! **Algorithm.** The input is read in batches that end at a line end. Batches are cut into pieces. All threads
+//! parse the pieces of one batch while the records of the batch before are delivered, in order, and the batch after
+//! is read. An error stays with its piece, so that the first error of the file is reported whatever the threads and
+//! sizes.
 //!
 //! **Memory.** At most three batches and the records of two, 16 bytes a line: about 11 MiB a thread, whatever the
-//! input. A line that is no comment may have 1 MiB; a comment of any length passes through in parts.
+//! input. A line that is no comment may have 1 MiB. A comment may have any length.
 
 mod line;
 

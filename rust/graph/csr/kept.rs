@@ -38,7 +38,7 @@ impl Kept {
             *kept = Some(csr.clone());
             return Ok(csr);
         }
-        // The old one goes before the new one is built: nobody needs both.
+        // The old one is freed before the new one is built. Both are never needed.
         *kept = None;
         let csr = Csr::build(edges, symmetric, run)?;
         run.hold(csr.bytes());

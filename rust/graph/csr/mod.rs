@@ -1,27 +1,29 @@
-//! The neighbours of every vertex, from a stream of edges.
+//! The adjacency: the neighbours of every vertex, from a stream of edges.
 //!
-//! **Requirements.** Ids below `n`. Of a *symmetric* stream, which lists both directions of every edge, a record
-//! `(u, v)` is the one entry `u → v`. Nothing checks that it is symmetric: if it is not, `v` does not list `u`, and an
-//! algorithm takes the edge for one that only `u` has; its result is valid, but for another graph.
+//! **Requirements.** Ids below `n`. In a *symmetric* stream, which lists both directions of every edge, a record
+//! `(u, v)` is the one entry `u → v`. The symmetry is not checked. If the stream is not symmetric, `v` does not
+//! list `u`, and an algorithm sees an edge that only `u` has. Its result is valid, but for another graph.
 //!
-//! **Memory.** The result takes 8 bytes per vertex, and 4 per entry: 8 per undirected record. Building it takes 4 bytes
-//! per vertex and 2 per entry more, and per worker `400 sqrt(entries)` bytes or so (7 MB for 10^9 records). If that is at
-//! most half of the budget, all of it is in memory; the other half is left to what is computed from it. Else whatever
-//! grows with the records lies in mapped temporary files without a name, 6 bytes per entry while it is built and 4
-//! then, whose blocks are taken before anything is written to them. (A file system that copies on write, as btrfs, may
-//! need new blocks later, and end the process if it has none.) Files on a file system in memory count as memory.
+//! **Memory.** The result takes 8 bytes per vertex, and 4 per entry: 8 per undirected record. Building it takes 4
+//! bytes per vertex and 2 per entry more, and per worker about `400 sqrt(entries)` bytes (7 MB for 10^9 records).
+//! If that is at most half of the budget, all of it is in memory. The other half is left for what is computed from
+//! it. Otherwise whatever grows with the records goes to mapped, unnamed temporary files: 6 bytes per entry while
+//! it is built, and 4 afterwards. Their blocks are allocated before anything is written to them. (A file system
+//! that copies on write, such as btrfs, may need new blocks later, and ends the process if it has none.) Files on a
+//! file system in memory count as memory.
 //!
-//! **Algorithm.** Degrees give the offsets. Ranges of vertices with about `T = sqrt(32 entries)` entries are *buckets*; a
-//! vertex with more is a bucket of its own. One pass over the records collects the entries of each bucket in small
-//! buffers, and copies full ones to the bucket's place in the result, in any order: the targets themselves, and beside
-//! them, in 16 bits, the sources ([`buckets`]). Then each bucket, which the second-level cache holds, is sorted by
-//! source and target ([`sort`]), which makes the order in which it was filled, and so the threads, forgotten. All
-//! accesses to large arrays are sequential, but for one lookup per entry of a vertex's bucket.
+//! **Algorithm.** Degrees give the offsets. Ranges of vertices with about `T = sqrt(32 entries)` entries are
+//! *buckets*. A vertex with more is a bucket of its own. One pass over the records collects the entries of each
+//! bucket in small buffers. It copies full buffers to the place of the bucket in the result, in any order: the
+//! targets themselves, and beside them, in 16 bits, the sources ([`buckets`]). Then each bucket, which the
+//! second-level cache holds, is sorted by source and target ([`sort`]). So the order in which it was filled, and
+//! with it the threads, does not matter. All accesses to large arrays are sequential, except one lookup per entry
+//! of the bucket of a vertex.
 //!
 //! **Parallelism.** The passes by records, the sorting by buckets.
 //!
-//! **Complexity.** O(n + m): two passes over the records, then `1 + ceil(log2(n) / 11)` over the entries in the cache.
-//! T balances the two things that a cache has to hold, the buffers of all buckets and one bucket.
+//! **Complexity.** O(n + m): two passes over the records, then `1 + ceil(log2(n) / 11)` over the entries in the
+//! cache. T balances the two things that a cache has to hold, the buffers of all buckets and one bucket.
 //!
 //! **Source.** Partitioning as in Polychroniou, Ross, "A comprehensive study of main-memory partitioning and its
 //! application to large-scale comparison- and radix-sort", SIGMOD 2014, section 3.

@@ -1,8 +1,8 @@
 //! Sorting the entries of a bucket by source and target.
 //!
-//! Entries that the cache holds are sorted by the digits of the target, the lowest first, and placed by source: a
-//! counting sort each, which keeps what came before. The list of a vertex that has more is cut in place by its highest
-//! digit, until its parts are small enough.
+//! Entries that fit in the cache are sorted by the digits of the target, the lowest first, and then placed by
+//! source. Each is a counting sort, which is stable. If the list of a vertex is larger, it is divided in place by
+//! its highest digit until its pieces are small enough.
 
 use super::changed;
 use crate::base::buffer::{Buffer, reserved};

@@ -44,50 +44,52 @@ def distdgl(
 ) -> Trained:
     """Train with DGL's distributed engine: mini-batches of sampled neighbours, gradients averaged at every step.
 
-    For each part there is one server, which holds it in shared memory, and ``trainers_per_part`` trainers. All of them
-    run on this machine, talking over its loopback interface only; or, with ``ip_config``, each part on a machine of its
-    own. As soon as one process fails, all are ended.
+    For each part one server holds the part in shared memory, and ``trainers_per_part`` trainers train. All processes
+    run on this machine and use its loopback interface only. With ``ip_config``, each part is on a machine of its own.
+    If a process fails, all are stopped.
 
     Parameters
     ----------
     source : path
-        A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``; or the
-        JSON file that :func:`fastpart.export.dgl` made of one.
+        A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``, or the
+        JSON file that :func:`fastpart.export.dgl` wrote for one.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, progress
-        As in :func:`fastpart.train.full`. Trainers that ask each other for neighbours do so in no fixed order: with
-        several parts, two runs with the same seed differ slightly.
+        As in :func:`fastpart.train.full`. Trainers ask each other for neighbours in no fixed order. So with several
+        parts, two runs with the same seed differ slightly.
     batch_size : int, optional
-        Training vertices per step of each trainer; None: all of them at once.
+        Training vertices per step of each trainer. None: all at once.
     fanouts : sequence of int, optional
-        Neighbours sampled per layer, first layer first; -1 takes all. Default: 10 each.
+        Number of neighbours that are sampled per layer, first layer first. -1 takes all. Default: 10 each.
     trainers_per_part : int
-        Trainers that share a part.
+        Number of trainers that share a part.
     samplers : int
-        Processes that sample for each trainer while it computes; 0: it samples itself.
+        Processes that sample for each trainer while it computes. 0: the trainer samples.
     ip_config : path, optional
-        A file with one line ``ADDRESS PORT`` for each part, in their order: the same call is made on each of these
-        machines, with the same export of the graph. Machine 0 also listens on the two ports above its own.
+        A file with one line ``ADDRESS PORT`` for each part, in the order of the parts. Make the same call on each of
+        these machines, with the same export of the graph. Machine 0 also listens on the two ports above its own.
     out : path, optional
-        With ``ip_config``, that of machine 0 is the one to resume from.
+        As in :func:`fastpart.train.full`. With ``ip_config``, resume from the folder of machine 0.
     threads : int, optional
-        For all trainers on this machine together; default: all CPUs.
+        Threads of all trainers on this machine together. Default: all CPUs.
 
     Returns
     -------
     Trained
-        Its ``history`` have for each epoch also ``sampling_seconds``, ``fetching_seconds`` (features and labels),
-        ``compute_seconds`` and ``synchronising_seconds`` (waiting for the slowest trainer included), each the mean over
-        the trainers, while ``seconds`` is that of the slowest; ``local_bytes`` and ``remote_bytes`` of features that
-        batches took from their own and from other parts; and ``remote_seeds``, the share of training vertices that a
-        trainer of another part took over, so that all trainers do equally many steps: balance them in the partitioner.
+        ``history`` adds for each epoch ``sampling_seconds``, ``fetching_seconds`` (features and labels),
+        ``compute_seconds`` and ``synchronising_seconds`` (with waiting for the slowest trainer), each the mean over the
+        trainers. ``seconds`` is that of the slowest trainer. ``local_bytes`` and ``remote_bytes`` count the features
+        that batches read from their own part and from others. ``remote_seeds`` is the share of training vertices that
+        moved to a trainer of another part, so that all trainers make equally many steps. To lower it, balance the
+        training vertices in the partitioner.
 
     Raises
     ------
     TrainingError
-        A process ended, or was not ready in time. The text says which, how, and what it said last.
+        A process ended, or was not ready in time. The text names it and its signal or exit code, and quotes the end of
+        its stderr.
     ParameterError
-        A parameter that cannot be; a directory without features, labels, splits or halo; machines that are not one for
-        each part; with ``ip_config``, a part without vertices or edges.
+        An invalid parameter, a directory without features, labels, splits or halo, or a number of machines that is not
+        the number of parts. With ``ip_config``, a part without vertices or edges.
     MemoryBudgetError
         The parts do not fit into /dev/shm.
     GraphFormatError
@@ -95,9 +97,9 @@ def distdgl(
 
     Notes
     -----
-    Each part takes as much of /dev/shm as its files, and each process 300 to 500 MB besides. Validation and test scores
-    are exact, with all neighbours, each trainer on its share of the vertices. The traffic between machines is neither
-    authenticated nor encrypted: it belongs on a private network.
+    Each part needs as much of /dev/shm as its files have, and each process 300 to 500 MB in addition. Validation and
+    test scores are exact, with all neighbours. Each trainer computes them for its share of the vertices. The traffic
+    between machines is neither authenticated nor encrypted: use a private network.
 
     Examples
     --------

@@ -45,10 +45,10 @@ def distgnn(
 ) -> Trained:
     """Train with full batches over parts of the edges, one process for each part.
 
-    Every edge is in one process. A vertex with edges in several has a copy in each; one copy is its root, the others
-    are leaves. In each layer the leaves send the sums over their edges to the root, which adds them up and sends the
-    totals back. Gradients go the same way, so with ``delay=0`` loss and gradients are those of the whole graph in
-    one process, dropout included (but that of attention), up to rounding.
+    Every edge is in one process. A vertex with edges in several processes has a copy in each. One copy is its root, the
+    others are leaves. In each layer the leaves send the sums over their edges to the root, which adds them and sends
+    the totals back. Gradients go the same way. So with ``delay=0`` loss and gradients equal those of the whole graph in
+    one process up to rounding, including dropout (except dropout of attention).
 
     Parameters
     ----------
@@ -64,14 +64,14 @@ def distgnn(
     exchange : {"always", "never"}
         ``"never"``: no messages in training (0c in the paper).
     aggregation : {"auto", "dgl", "torch"}
-        Who sums over the edges of a process. ``"auto"``: DGL if it is installed, which is faster on CPUs, else torch.
+        The library that sums over the edges of a process. ``"auto"``: DGL, which is faster on CPUs, if it is installed.
     out, resume
         As in :func:`fastpart.train.full`. With a delay, messages under way are no part of the checkpoint: after a
         resume it begins without, as in the first epoch.
     threads : int, optional
-        Of all processes together; default: all CPUs.
+        Threads of all processes together. Default: all CPUs.
     progress : callable, optional
-        Called as ``progress("epoch", done, epochs)``; an exception in it ends the training.
+        Called as ``progress("epoch", done, epochs)``. An exception in it ends the training.
 
     Returns
     -------
@@ -87,26 +87,26 @@ def distgnn(
     Raises
     ------
     ParameterError
-        A parameter that cannot be, a model that cannot be trained so, or a directory without features, labels, splits.
+        An invalid parameter, a model that this method cannot train, or a directory without features, labels or splits.
     TrainingError
-        A worker died; the text says which, how, and what it said last.
+        A worker died. The text names it and its signal or exit code, and quotes the end of its stderr.
 
     Notes
     -----
-    A worker holds the features of its copies and their sums, and the activations of all layers: about as much as
-    :func:`fastpart.train.full` would, times the replication factor, divided by the number of parts. Messages take
-    16 MB for each peer at a time, but with a delay the messages under way stay in memory.
+    A worker holds the features of its copies, their sums, and the activations of all layers. That is about the memory
+    of :func:`fastpart.train.full` times the replication factor, divided by the number of parts. Messages need 16 MB for
+    each peer at a time. With a delay, messages under way stay in memory.
 
-    Scores are exact: one pass over the whole graph after each epoch.
+    Scores are exact. They take one pass over the whole graph after each epoch.
 
     Under ``torchrun`` the calling process is the worker of the part of its rank, also on several machines that see the
     same ``source`` and ``out``: ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train distgnn parts/ -o
-    run/`` on each of them. That traffic is neither encrypted nor authenticated: it belongs on a private network.
+    run/`` on each of them. The traffic is neither encrypted nor authenticated: use a private network.
 
     References
     ----------
-    Md et al., "DistGNN: Scalable Distributed Training for Large-Scale Graph Neural Networks", SC 2021, whose backward
-    pass leaves out the messages of the gradients; here they are sent.
+    Md et al., "DistGNN: Scalable Distributed Training for Large-Scale Graph Neural Networks", SC 2021. The paper leaves
+    out the messages of the gradients in the backward pass. Here they are sent.
 
     Examples
     --------

@@ -56,36 +56,37 @@ def sdt(
 ) -> Trained:
     """Train a copy of the model on every part with its halo, and average the copies.
 
-    Workers never ask each other for features or neighbours: all that travels are the weights, once per
-    ``average_every`` epochs. With more parts than workers each worker takes its parts in turn, one in memory at a time.
+    Workers never exchange features or neighbours. They exchange only the weights, once per ``average_every`` epochs.
+    With more parts than workers each worker trains its parts in turn and holds one at a time.
 
     Parameters
     ----------
     source : path
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``. Features
-        of the halo are read from the other parts unless it was saved with ``halo_features=True``.
+        of the halo are read from the other parts unless the directory was saved with ``halo_features=True``.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, batch_size, fanouts, patience, seed
-        As in :func:`fastpart.train.full`; ``batch_size`` counts within each part.
+        As in :func:`fastpart.train.full`. ``batch_size`` counts vertices of each part.
     workers : int, optional
-        Processes; default: as many as CPUs, at most one per part.
+        Number of processes. Default: one per CPU, at most one per part.
     average : {"weights", "gradients"}
-        What is averaged. ``"gradients"``: in every step, over all workers, which with full batches and ``halo_hops``
-        not below ``layers`` is centralized training.
+        ``"weights"``: average the weights after ``average_every`` epochs. ``"gradients"``: average the gradients of all
+        workers in every step. With full batches and ``halo_hops`` not below ``layers`` that is centralized training.
     average_every : int
         Epochs that each copy trains between two averages of the weights.
     average_moments : bool
-        Average Adam's moments with the weights. Without it parts with different labels cost accuracy.
+        Average Adam's moments together with the weights. Without this, parts with different labels lose accuracy.
     parts : int or "auto", optional
-        Partition anew into so many parts, in the way ``source`` was made. ``"auto"``: as many as ``memory_per_worker``
-        asks for; see :attr:`Trained.summary` ``["sizing"]`` for the numbers. Default: the parts of ``source``.
+        Partition again into so many parts, with the partitioner of ``source``. ``"auto"``: as many as
+        ``memory_per_worker`` requires. :attr:`Trained.summary` ``["sizing"]`` has the numbers. Default: the parts of
+        ``source``.
     memory_per_worker : int or str, optional
-        What a worker may take, in bytes or as "4G". Two thirds of it are left to the computation.
+        Memory of a worker, in bytes or as "4G". Two thirds of it are left for the computation.
     out, resume
-        As in :func:`fastpart.train.full`. New parts are kept there, too.
+        As in :func:`fastpart.train.full`. New parts are stored there, too.
     threads : int, optional
-        Of all workers together; default: all CPUs.
+        Threads of all workers together. Default: all CPUs.
     progress : callable, optional
-        Called as ``progress("epoch", done, epochs)``; an exception in it ends the training.
+        Called as ``progress("epoch", done, epochs)``. An exception in it ends the training.
 
     Returns
     -------
@@ -98,17 +99,17 @@ def sdt(
     Raises
     ------
     ParameterError
-        A parameter that cannot be, or a directory without features, labels or splits.
+        An invalid parameter, or a directory without features, labels or splits.
     MemoryBudgetError
         No number of parts fits ``memory_per_worker``.
     TrainingError
-        A worker died; the text says which, how, and what it said last.
+        A worker died. The text names it and its signal or exit code, and quotes the end of its stderr.
 
     Notes
     -----
     Under ``torchrun`` the calling process is one of the workers, also on several machines that see the same ``source``
     and ``out``: ``torchrun --nnodes 2 --rdzv-endpoint HOST:29500 -m fastpart train sdt parts/ -o run/`` on each of
-    them. That traffic is neither encrypted nor authenticated: it belongs on a private network.
+    them. The traffic is neither encrypted nor authenticated: use a private network.
 
     Averages are weighted by training vertices; parts without any are skipped, and halo vertices are never targets.
     Scores are exact, with all neighbours: layer by layer over the parts.

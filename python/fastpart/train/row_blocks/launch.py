@@ -47,19 +47,19 @@ def sancus(
 ) -> Trained:
     """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
 
-    Every process has the rows of the vertices of its part. In each layer the processes broadcast their rows in turn,
-    and all others add what their edges ask of them. Rows that have changed little, or not for long, need not be
-    broadcast: the others take the copies that they have. Without a bound on what little or long means, loss and
-    gradients are those of the whole graph in one process, dropout included, up to rounding.
+    Every process holds the rows of the vertices of its part. In each layer the processes broadcast their rows in turn,
+    and the others sum those that their edges need. A broadcast is skipped while the copies of the others are recent or
+    close enough, as ``max_age``, ``max_change`` or ``period`` says. Without such a bound, loss and gradients equal
+    those of the whole graph in one process up to rounding, including dropout.
 
     Parameters
     ----------
     source : path
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed
-        As in :func:`fastpart.train.full`. Every epoch is one step. Models with attention are refused: SANCUS takes
-        layers as products of matrices, of which that of the edges never changes. ``clustergcn`` and ``graphsaint``
-        learn from samples, and are refused, too.
+        As in :func:`fastpart.train.full`. Every epoch is one step. Models with attention are refused: SANCUS needs
+        layers that are products of matrices, where the matrix of the edges never changes. ``clustergcn`` and
+        ``graphsaint`` learn from samples and are refused, too.
     max_age : int, optional
         Largest age of a copy, in epochs (the paper's eps_a). Each part has its own turn, so copies have different ages
         and about 1 / (``max_age`` + 1) of the parts are broadcast in each epoch. 0 is exact.
@@ -71,17 +71,17 @@ def sancus(
         Epochs from one broadcast of all rows to the next (eps_e + 1). 1 is exact. At most one of ``max_age``,
         ``max_change`` and ``period`` may be given.
     rows : {"all", "boundary"}
-        What others get of a part. ``"all"``: everything, if they have any edge from it; bytes depend on the number of
-        parts, and hardly on the partition. ``"boundary"``: each the rows that it has edges from, so that a good cut
-        pays. Both come to the same numbers.
+        The rows that others receive. ``"all"``: every process with an edge from a part receives all its rows. The
+        bytes depend on the number of parts and hardly on the partition. ``"boundary"``: each process receives the
+        rows that it has edges from, so a good cut saves bytes. The results are the same.
     aggregation : {"auto", "dgl", "torch"}
-        Who sums over the edges of a process. ``"auto"``: DGL if it is installed, which is faster on CPUs, else torch.
+        The library that sums over the edges of a process. ``"auto"``: DGL, which is faster on CPUs, if it is installed.
     out, resume
-        As in :func:`fastpart.train.full`. Copies are no part of the checkpoint: after a resume all rows are broadcast.
+        As in :func:`fastpart.train.full`. The checkpoint does not hold copies. After a resume all rows are broadcast.
     threads : int, optional
-        Of all processes together; default: all CPUs.
+        Threads of all processes together. Default: all CPUs.
     progress : callable, optional
-        Called as ``progress("epoch", done, epochs)``; an exception in it ends the training.
+        Called as ``progress("epoch", done, epochs)``. An exception in it ends the training.
 
     Returns
     -------
@@ -98,24 +98,24 @@ def sancus(
     Raises
     ------
     ParameterError
-        A parameter that cannot be, a model that cannot be trained so, or a directory without features, labels, splits.
+        An invalid parameter, a model that this method cannot train, or a directory without features, labels or splits.
     TrainingError
-        A worker died; the text says which, how, and what it said last.
+        A worker died. The text names it and its signal or exit code, and quotes the end of its stderr.
 
     Notes
     -----
-    Features never change: the first layer's sums are made once, from one broadcast, which the first epoch includes.
-    Gradients go the same way back, but not to rows that were not broadcast: copies are constants.
+    Features never change. The sums of the first layer are computed once, from one broadcast in the first epoch.
+    Gradients go the same way back, except to rows that were not broadcast: copies are constants.
 
-    A worker holds the rows of its part in all layers and, with ``rows="all"``, those of one other part at a time; with
-    ``"boundary"``, the rows of its halo. With a bound it also keeps the copies: in each layer but the first, those of
-    all parts that it has edges from, or of its halo.
+    A worker holds the rows of its part in all layers and, with ``rows="all"``, the rows of one other part at a time, or
+    with ``"boundary"`` the rows of its halo. With a bound it also keeps the copies in each layer but the first: those
+    of all parts that it has edges from, or of its halo.
 
-    Scores are exact: one pass over the whole graph after each epoch, with everything broadcast.
+    Scores are exact. They take one pass over the whole graph after each epoch, with all rows broadcast.
 
     Under ``torchrun`` the calling process is the worker of the part of its rank, also on several machines that see the
     same ``source`` and ``out``: ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train sancus parts/ -o
-    run/`` on each of them. That traffic is neither encrypted nor authenticated: it belongs on a private network.
+    run/`` on each of them. The traffic is neither encrypted nor authenticated: use a private network.
 
     References
     ----------

@@ -1,7 +1,7 @@
 //! The partition of the coarsest graph, by recursive bisection.
 //!
-//! A bisection *grows* one side from a random vertex, always by the vertex that cuts least, until it has its share; from
-//! several seeds; each is refined, and the best by excess and then by cut is taken.
+//! A bisection *grows* one side from a random vertex, always by the vertex that cuts least, until it has its share.
+//! It does so from several seeds and refines each result. It takes the best by excess and then by cut.
 //!
 //! **Source.** Greedy graph growing: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning
 //! Irregular Graphs", 1998.

@@ -1,15 +1,17 @@
 //! How levels, attempts and blocks make up a partition.
 //!
 //! The graph is coarsened once until a twelfth of its entries is left. From there, several attempts with different
-//! ratings go down to the coarsest graph and back. The best is then *crossed* with each of the others: clusters are made
-//! anew that lie within one part of the best and within one of the other, so that both are partitions of every level;
-//! the way back begins with the best, and has the borders of the other to offer. What comes out goes up to the given
-//! graph. So the finest levels, which take most of the time, are clustered and refined once.
+//! ratings go down to the coarsest graph and back. The best is then *crossed* with each of the others. For that,
+//! clusters are made again, each within one part of the best and within one part of the other, so that both are
+//! partitions of every level. The way back begins with the best, and can use the borders of the other. The result
+//! is projected to the given graph. So the finest levels, which take most of the time, are clustered and refined
+//! once.
 //!
-//! The caps of coarse levels are loosened by their heaviest vertex: clusters are large beside what balances allow, and
-//! caps that leave no choice cost more than bringing the loads back among smaller vertices.
+//! The caps of coarse levels are loosened by their heaviest vertex. Clusters are large compared with the slack of
+//! the caps. Caps that leave no choice cost more than bringing the loads back among smaller vertices.
 //!
-//! **Source.** Crossing: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section 4.1.
+//! **Source.** Crossing: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section
+//! 4.1.
 
 pub mod initial;
 
@@ -25,7 +27,7 @@ use crate::base::error::{Error, Result};
 use crate::base::random::splitmix64;
 use crate::base::run::Run;
 
-/// Parts that are made at once: every vertex knows its ties to each.
+/// Parts that are made at once: every vertex stores its connection to each.
 pub const MOST_PARTS: usize = 64;
 /// The part of the entries below which several attempts are made.
 const FEW: usize = 12;

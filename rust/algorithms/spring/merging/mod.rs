@@ -2,9 +2,6 @@
 
 mod by_size;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 pub(super) use self::by_size::BySize;
 use super::Spring;
 use crate::base::buffer::Buffer;
@@ -12,6 +9,7 @@ use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::{BalanceOn, share};
 use crate::clustering::hollocou::{Clustering, degree_of, vertex_of};
+use crate::sets::monotone::MonotoneQueue;
 
 /// How often long loops ask whether the run is cancelled.
 pub(super) const CHECK_EVERY: usize = 1 << 16;
@@ -125,15 +123,17 @@ pub(super) fn merge(clustering: Clustering, spring: &Spring, run: &Run) -> Resul
     let in_order = BySize::of(&clusters.size, run)?;
     let mut first = in_order.ascending().peekable();
     // Merged clusters alone; a cluster that grew is larger than the one just taken, so that both queues stay in order.
-    let mut grown = BinaryHeap::new();
+    let mut grown = MonotoneQueue::default();
     let mut taken = 0_usize;
     loop {
-        let is_grown = match (first.peek(), grown.peek()) {
-            (Some(&small), Some(&Reverse(large))) => large < small,
+        let key = |(size, id): (u32, u32)| u64::from(size) << 32 | u64::from(id);
+        let is_grown = match (first.peek(), grown.first()) {
+            (Some(&small), Some(large)) => large < key(small),
             (small, _) => small.is_none(),
         };
-        let next = if is_grown { grown.pop().map(|Reverse(next)| next) } else { first.next() };
-        let Some((size, id)) = next else { break };
+        let next = if is_grown { grown.pop() } else { first.next().map(key) };
+        let Some(next) = next else { break };
+        let (size, id) = ((next >> 32) as u32, next as u32);
         in_order.look_ahead(taken, &clusters);
         taken += 1;
         if taken.is_multiple_of(CHECK_EVERY) {
@@ -160,7 +160,7 @@ pub(super) fn merge(clustering: Clustering, spring: &Spring, run: &Run) -> Resul
         if let Some(weight) = clusters.weight.get_mut(target as usize) {
             *weight = merged_weight;
         }
-        grown.push(Reverse((merged as u32, target)));
+        grown.push(merged << 32 | u64::from(target));
     }
     Ok(clusters)
 }

@@ -1,0 +1,125 @@
+"""Manifests of every schema: what earlier versions wrote is translated to the present names when it is read.
+
+Schema 2 renamed the keys of schema 1 and made the caps a list. Arrays, ``part.json`` and ``metrics.parquet`` did not
+change, so a directory is of another schema as soon as its manifest is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core, parameters
+from ..errors import GraphFormatError, ParameterError
+from ..partition import Partition
+
+SCHEMA = 2
+
+_RENAMED = {"kind": "of", "edges": "directedness", "metrics": "summary"}
+_ITEMS = {"vertex": "vertices", "edge": "edges"}
+_BOUNDS = {"weights": "weight", "volume": "volume"}
+"""What is bounded beside the items, and how the attributes of a partition begin that say so."""
+
+
+def caps_of(partition: Partition) -> list[dict[str, Any]]:
+    """Return the bounds that a partition was made with: of its items, of weights, of volume."""
+    caps = []
+    if partition.cap is not None:
+        caps.append({"of": partition.of, "cap": partition.cap, "loads": partition.loads.tolist()})
+    for of, prefix in _BOUNDS.items():
+        loads = getattr(partition, f"{prefix}_loads")
+        if loads is not None:
+            caps.append({"of": of, "cap": getattr(partition, f"{prefix}_cap"), "loads": loads.tolist()})
+    return caps
+
+
+def present(origin: Path, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest in the form of the present schema. Its values are not checked yet.
+
+    Raises
+    ------
+    GraphFormatError
+        A schema that this version does not know.
+    """
+    schema = stored.get("schema")
+    if schema == SCHEMA:
+        return dict(stored)
+    if schema == 1:
+        return _second(stored)
+    raise GraphFormatError(
+        f"{parameters.shown(origin)}: schema {schema!r}; "
+        f"this fastpart ({_core.__version__}) reads schemas 1 to {SCHEMA}"
+    )
+
+
+def _second(first: Mapping[str, Any]) -> dict[str, Any]:
+    """Translate a manifest of schema 1; the order of the keys stays."""
+    second: dict[str, Any] = {}
+    for name, value in first.items():
+        match name:
+            case "schema":
+                second[name] = 2
+            case "kind":
+                second["of"] = _items(value)
+            case "parameters" | "metrics" if isinstance(value, dict):
+                renamed = {"mode": "of"} if name == "parameters" else {"kind": "of"}
+                second[_RENAMED.get(name, name)] = {
+                    renamed.get(key, key): _items(item) if key in renamed else item
+                    for key, item in value.items()
+                }
+            case "cap":
+                second["caps"] = _caps(first)
+            case "weight_cap" | "weight_loads" | "volume_cap" | "volume_loads":
+                pass  # they are among the caps
+            case _:
+                second[_RENAMED.get(name, name)] = value
+    return second
+
+
+def _items(value: Any) -> Any:
+    return _ITEMS.get(value, value) if isinstance(value, str) else value
+
+
+def _caps(first: Mapping[str, Any]) -> list[dict[str, Any]]:
+    caps = []
+    if first["cap"] is not None:
+        caps.append({"of": _items(first.get("kind")), "cap": first["cap"]})
+    for of, prefix in _BOUNDS.items():
+        if f"{prefix}_loads" in first:
+            caps.append({"of": of, "cap": first.get(f"{prefix}_cap"), "loads": first[f"{prefix}_loads"]})
+    return caps
+
+
+def restore_caps(partition: Partition, caps: Any) -> None:
+    """Give a partition the bounds that a manifest lists. Loads of its items follow from the assignment.
+
+    Raises
+    ------
+    FastpartError, TypeError
+        The list is not one, or contradicts the assignment.
+    """
+    if not isinstance(caps, list) or not all(isinstance(bound, dict) for bound in caps):
+        raise TypeError("caps: expected a list of objects")
+    for bound in caps:
+        of = parameters.choice("caps: of", bound.get("of"), (partition.of, *_BOUNDS))
+        cap = parameters.integer(f"caps: {of}: cap", bound.get("cap"), 0, 2**63)
+        if of in _BOUNDS:
+            setattr(partition, f"{_BOUNDS[of]}_cap", cap)
+            setattr(partition, f"{_BOUNDS[of]}_loads", _loads(of, bound.get("loads"), partition.k))
+            continue
+        partition.cap = cap
+        if "loads" in bound and bound["loads"] != partition.loads.tolist():
+            raise ParameterError(f"caps: the loads of {of} are not those of the assignment")
+
+
+def _loads(of: str, loads: Any, k: int) -> npt.NDArray[np.int64]:
+    if not isinstance(loads, list) or len(loads) != k:
+        raise ParameterError(f"caps: {of}: loads: expected a list of {k} integers, one per part")
+    checked = [parameters.integer(f"caps: {of}: loads", load, 0, 2**63 - 1) for load in loads]
+    array = np.array(checked, dtype=np.int64)
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,223 @@
+"""Partition directories of every schema: each is read, and upgrading one makes it what the newest is."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from fastpart.cli import main
+
+DATA = Path(__file__).parent / "data" / "schemas"
+"""One directory of vertices and one of edges per schema, each written by the version that it is of."""
+
+OF = ["vertices", "edges"]
+ARRAYS = ["vertices", "degree", "indptr", "indices", "edge_ids", "features", "labels", "train", "val", "test"]
+
+
+def manifest(folder):
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def files(folder):
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.fixture
+def old(tmp_path, of):
+    return Path(shutil.copytree(DATA / "1" / of, tmp_path / "parts"))
+
+
+@pytest.mark.parametrize("of", OF)
+def test_every_schema_is_read_and_gives_the_same(of):
+    first, second = (fp.open_partition(DATA / schema / of, DATA / "g.bin") for schema in ("1", "2"))
+    assert first.manifest == second.manifest == manifest(DATA / "2" / of)
+    for name in (
+        "of", "k", "cap", "volume_cap", "weight_cap", "algorithm", "parameters", "num_vertices", "num_edges", "loops",
+        "checksum",
+    ):  # fmt: skip
+        assert getattr(first, name) == getattr(second, name)
+    for name in ("assignment", "loads", "volume_loads"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    for one, other in zip(first.parts, second.parts, strict=True):
+        for name in ARRAYS:
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), strict=True)
+
+
+def test_caps_of_schema_1_are_known():
+    vertices, edges = (fp.open_partition(DATA / "1" / of) for of in OF)
+    assert (vertices.of, vertices.cap, vertices.volume_cap) == ("vertices", 16, 96)
+    assert vertices.volume_loads.tolist() == [83, 91]
+    assert (vertices.parameters["of"], edges.parameters["of"]) == ("vertices", "edges")
+    assert (edges.of, edges.cap, edges.volume_cap) == ("edges", 41, None)
+
+
+@pytest.mark.parametrize("of", OF)
+def test_what_is_saved_today_is_of_the_newest_schema(tmp_path, monkeypatch, of):
+    """The graph, features and labels of the directories are read from them, so nothing depends on random numbers."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(DATA / "g.bin", "g.bin")
+    stored = fp.open_partition(DATA / "2" / of)
+    features = np.empty((30, 2), np.float32)
+    records = np.empty((73, 1), np.float32)
+    for part in stored.parts:
+        features[part.vertices[: part.num_inner]] = part.features
+        if of == "vertices":
+            records[part.edge_ids % 73] = part.edge_features
+    graph = fp.open_graph("g.bin", num_vertices=30)
+    more = {"edge_features": records, "halo_features": True} if of == "vertices" else {}
+    splits = {name: range(i, 30, 3) for i, name in enumerate(("train", "val", "test"))}
+    fp.sigma(graph, 2, of=of).save(
+        "parts", graph=graph, features=features, labels=np.arange(30) // 15, splits=splits, **more
+    )
+    assert {**manifest(Path("parts")), "fastpart": ""} == {**manifest(DATA / "2" / of), "fastpart": ""}
+    written, expected = files(Path("parts")), files(DATA / "2" / of)
+    assert written.keys() == expected.keys()
+    assert all(written[name] == expected[name] for name in expected if name.endswith((".npy", "part.json")))
+
+
+@pytest.mark.parametrize("of", OF)
+def test_an_upgraded_directory_is_one_of_the_newest_schema(old, of):
+    before = {name: (old / name).stat().st_ino for name in files(old)}
+    assert fp.store.upgrade(old) is True
+    assert manifest(old) == manifest(DATA / "2" / of)
+    ours, newest = files(old), files(DATA / "2" / of)
+    assert ours.keys() == newest.keys()
+    assert all(ours[name] == newest[name] for name in newest if name != "manifest.json")
+    assert all((old / name).stat().st_ino == before[name] for name in before if name != "manifest.json")
+    once = files(old)
+    assert fp.store.upgrade(old) is False
+    assert files(old) == once
+
+
+@pytest.mark.parametrize("of", OF)
+def test_the_order_of_the_keys_is_that_of_the_newest_schema(old, of):
+    fp.store.upgrade(old)
+    assert list(manifest(old)) == list(manifest(DATA / "2" / of))
+
+
+@pytest.mark.parametrize("of", ["vertices"])
+def test_command(old, of, capsys):
+    assert main(["upgrade", str(old)]) == 0
+    assert capsys.readouterr().out == f"{old}: rewritten to schema 2\n"
+    assert main(["upgrade", str(old)]) == 0
+    assert capsys.readouterr().out == f"{old}: already schema 2\n"
+    assert main(["upgrade", str(old), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"source": str(old), "schema": 2, "upgraded": False}
+
+
+def test_what_is_no_partition_directory_is_refused(tmp_path):
+    (tmp_path / "empty").mkdir()
+    fp.VertexPartition([0, 1], 2).save(tmp_path / "part.npy")
+    with pytest.raises(
+        fp.GraphFormatError, match=r"empty: no manifest\.json in it; not a partition directory"
+    ):
+        fp.store.upgrade(tmp_path / "empty")
+    with pytest.raises(
+        fp.GraphFormatError, match=r"part\.npy: a file; only partition directories are upgraded"
+    ):
+        fp.store.upgrade(tmp_path / "part.npy")
+    with pytest.raises(FileNotFoundError, match="absent"):
+        fp.store.upgrade(tmp_path / "absent")
+    assert main(["upgrade", str(tmp_path / "empty")]) == 1
+
+
+@pytest.mark.parametrize("of", ["vertices"])
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"schema": 3}, r"schema 3; this fastpart \(.*\) reads schemas 1 to 2"),
+        ({"schema": None}, "schema None"),
+        ({"schema": [1]}, r"schema \[1\]"),
+        ({"kind": "hyper"}, "of: unknown value 'hyper'"),
+        ({"kind": {}}, "of: expected a string"),
+        ({"cap": "16"}, "caps: vertices: cap: expected an integer"),
+        ({"volume_loads": [1]}, "caps: volume: loads: expected a list of 2 integers"),
+        ({"volume_cap": None}, "caps: volume: cap: expected an integer"),
+    ],
+)
+def test_damaged_manifests_are_refused_and_stay(old, of, changes, text):
+    content = manifest(old) | changes
+    (old / "manifest.json").write_text(json.dumps(content))
+    before = files(old)
+    for call in (fp.open_partition, fp.store.upgrade):
+        with pytest.raises(fp.GraphFormatError, match=text):
+            call(old)
+    assert files(old) == before
+
+
+UPGRADE = """
+import sys
+from fastpart import _core, store
+_core.write_file = lambda *_: None  # the last step never happens
+store.upgrade(sys.argv[1])
+"""
+
+KILLED = """
+import json, os, shutil, signal, sys, time
+import fastpart as fp
+old, target = sys.argv[1:]
+fp.open_partition(old)
+for i in range(60):
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(old, target)
+    child = os.fork()
+    if not child:
+        fp.store.upgrade(target)
+        os._exit(0)
+    time.sleep(i * 0.00005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    partition = fp.open_partition(target)
+    print(json.load(open(target + "/manifest.json"))["schema"], partition.cap)
+"""
+
+
+@pytest.mark.parametrize("of", OF)
+def test_killed_at_any_time_the_directory_is_old_or_new(tmp_path, of):
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, DATA / "1" / of, tmp_path / "parts"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    seen = set(done.stdout.split("\n")) - {""}
+    cap = fp.open_partition(DATA / "2" / of).cap
+    assert seen <= {f"1 {cap}", f"2 {cap}"}
+    assert len(done.stdout.split("\n")) == 61
+
+
+@pytest.mark.parametrize("of", ["vertices"])
+def test_nothing_is_written_before_the_last_step(old, of):
+    before = files(old)
+    subprocess.run([sys.executable, "-c", UPGRADE, old], check=True)
+    assert files(old) == before
+
+
+@pytest.mark.parametrize("name", ["part.parquet"])
+def test_parquet_of_schema_1_is_read(tmp_path, name):
+    import polars as pl
+
+    stored = {
+        "schema": 1,
+        "kind": "edge",
+        "algorithm": "user",
+        "parameters": {"mode": "edge"},
+        "k": 2,
+        "cap": 3,
+    }
+    frame = pl.DataFrame({"part": np.array([0, 1, 1], np.uint8)})
+    frame.write_parquet(tmp_path / name, metadata={"fastpart": json.dumps(stored)})
+    partition = fp.open_partition(tmp_path / name)
+    assert (partition.of, partition.cap, partition.parameters) == ("edges", 3, {"of": "edges"})
+
+
+def test_loads_that_are_not_those_of_the_assignment_are_refused(tmp_path):
+    folder = Path(shutil.copytree(DATA / "2" / "edges", tmp_path / "parts"))
+    content = manifest(folder)
+    content["caps"][0]["loads"] = [36, 37]
+    (folder / "manifest.json").write_text(json.dumps(content))
+    with pytest.raises(fp.GraphFormatError, match="caps: the loads of edges are not those of the assignment"):
+        fp.open_partition(folder)
