@@ -68,6 +68,13 @@ def test_no_edges(source):
     assert fp.open_graph(source).num_vertices == 0
 
 
+def test_arrays_of_accelerators_are_refused():
+    array = Alien(PATH)
+    array.__class__ = type("Distant", (Alien,), {"__dlpack_device__": lambda self: (2, 0)})
+    with pytest.raises(TypeError, match="Distant lies on an accelerator; copy it to the CPU"):
+        fp.open_graph(array)
+
+
 def test_dlpack_is_read_in_place():
     array = np.array(PATH)
     graph = fp.open_graph(Alien(array))
@@ -182,6 +189,13 @@ def test_networkx():
             fp.open_graph(named)
     assert fp.open_graph(nx.convert_node_labels_to_integers(nx.path_graph("abc"))).num_edges == 2
     assert fp.spring(nx.karate_club_graph(), k=2).num_vertices == 34
+
+
+def test_graphs_without_edges():
+    nx, igraph = pytest.importorskip("networkx"), pytest.importorskip("igraph")
+    for n in (0, 3):
+        for graph in (nx.empty_graph(n), igraph.Graph(n)):
+            assert (fp.open_graph(graph).num_vertices, fp.open_graph(graph).num_edges) == (n, 0)
 
 
 def test_igraph():

@@ -105,10 +105,10 @@ def tables(title: str, *frames: Any) -> str:
 
 
 def _table(frame: Any) -> str:
-    rows: Sequence[Sequence[Any]] = frame.rows()
-    if len(rows) > MOST_ROWS:
+    rows: list[Sequence[Any]] = frame.head(MOST_ROWS).rows()
+    if len(frame) > MOST_ROWS:
         half = MOST_ROWS // 2
-        rows = [*rows[:half], ["..."] * frame.width, *rows[-half:]]
+        rows = [*rows[:half], ["..."] * frame.width, *frame.tail(half).rows()]
     body = "".join(f"<tr>{_row('td', row)}</tr>" for row in rows)
     return f"<table><thead><tr>{_row('th', frame.columns)}</tr></thead><tbody>{body}</tbody></table>"
 

@@ -30,6 +30,9 @@ _BATCH = 1 << 18
 
 _LARGEST = 2**32 - 2
 
+_HOST = (1, 3, 11)
+"""Devices of DLPack whose memory the CPU reads: its own, and what CUDA or ROCm pinned."""
+
 ACCEPTED = (
     "a path, an array of shape (m, 2) or (2, m), a pair of arrays (sources, targets), a list of pairs, a table of two "
     "integer columns (Polars, pandas, Arrow), or a graph of scipy.sparse, networkx, igraph, rustworkx, DGL or PyG"
@@ -121,15 +124,15 @@ def _plain(source: Any) -> Array:
             return np.asarray(source)
         except ValueError:
             raise TypeError("graph: lists of different lengths; edges are pairs (source, target)") from None
-    if hasattr(source, "__dlpack__"):
+    if hasattr(source, "__dlpack_device__"):
+        if source.__dlpack_device__()[0] not in _HOST:
+            raise TypeError(f"graph: {_named(source)} lies on an accelerator; copy it to the CPU")
         with suppress(BufferError, RuntimeError, TypeError):  # it may still be an array in another way
             return np.from_dlpack(source)
     if hasattr(source, "__array__"):
         array = np.asarray(source)
         if array.dtype != object:
             return array
-    if hasattr(source, "__dlpack__"):
-        raise TypeError(f"graph: {_named(source)} is not in the memory of this machine; copy it to the CPU")
     raise TypeError(f"graph: expected {ACCEPTED}, got {_named(source)}")
 
 
@@ -202,8 +205,6 @@ def _streamed(frame: Any, options: RunOptions) -> Array:
                 records[:, slot] = _checked(batch[name], count)
             records.tofile(file)
             count += len(batch)
-            if options.progress is not None:
-                options.progress("records", count, 0)
         file.flush()
         if not count:
             return np.empty((0, 2), np.uint32)
