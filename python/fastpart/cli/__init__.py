@@ -13,7 +13,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 
-from ..errors import FastpartError, ParameterError
+from ..errors import FastpartError, GraphWarning, ParameterError
 from ..notes import log
 from ..parameters import shown
 from .parser import make_parser
@@ -70,6 +70,8 @@ def _speak(quiet: bool) -> None:
         print(f"fastpart: warning: {message}", file=sys.stderr)
 
     warnings.showwarning = warn
+    if quiet:
+        warnings.simplefilter("ignore", GraphWarning)
     log.handlers.clear()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("fastpart: note: %(message)s"))
