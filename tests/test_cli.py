@@ -403,12 +403,13 @@ def test_interrupts_exit_with_130(run, monkeypatch):
 # What goes to stderr.
 
 
-def test_notes_go_to_stderr_and_quiet_silences_them(run):
+@pytest.mark.filterwarnings("always::fastpart.GraphWarning")
+def test_assumptions_go_to_stderr_and_quiet_silences_them(run):
     os.remove("g.bin.json")
     code, out, err = run(*SPRING)
     assert code == 0
-    assert re.fullmatch(r"fastpart: note: g\.bin: n = 6, the largest id \+ 1; .*\n", err)
-    assert "note" not in out
+    assert re.fullmatch(r"fastpart: warning: g\.bin: n = 6, the largest id \+ 1; .*\n", err)
+    assert "warning" not in out
     code, quiet, err = run(*SPRING, "-q", "-o", "part.npy")
     assert (code, err) == (0, "")
     # The table is the result; how long it took is not.

@@ -60,10 +60,12 @@ def test_sidecar_says_the_type(graph):
 
 
 @pytest.mark.parametrize("changes", [{"m": 4}, {"dtype": "u64"}])
-def test_sidecar_of_another_size_is_ignored_with_a_note(graph, changes):
+def test_sidecar_of_another_size_is_ignored_with_a_warning(graph, changes):
     sidecar(graph, **changes)
-    edges = fp.open_graph(graph)
+    with pytest.warns(fp.GraphWarning) as seen:
+        edges = fp.open_graph(graph)
     assert (edges.num_vertices, edges.directedness) == (3, "undirected")
+    assert edges.notes == tuple(str(warning.message) for warning in seen)
     assert len(edges.notes) == 2
     assert "g.bin.json is of another file" in edges.notes[0]
     assert "24 bytes): ignored" in edges.notes[0]

@@ -1,7 +1,6 @@
 """Edges from arrays and files: every form reads the same, and the number of vertices is what was said."""
 
 import gc
-import logging
 
 import numpy as np
 import polars as pl
@@ -172,13 +171,22 @@ def test_more_than_2_to_the_32_records(tmp_path):
 # The number of vertices.
 
 
-def test_without_a_word_n_is_the_largest_id_plus_1_with_a_note(graph, caplog):
-    with caplog.at_level(logging.INFO, "fastpart"):
+def test_without_a_word_n_is_the_largest_id_plus_1_with_a_warning(graph):
+    for call in (fp.open_graph, fp.info, lambda file: fp.spring(file, k=2)):
+        with pytest.warns(fp.GraphWarning, match=r"g\.bin: n = 3, the largest id \+ 1; .*unknown") as seen:
+            call(graph)
+        assert [warning.filename for warning in seen] == [__file__]
+    with pytest.warns(fp.GraphWarning):
         edges = fp.open_graph(graph)
     assert edges.num_vertices == 3
-    assert len(edges.notes) == 1
-    assert "n = 3, the largest id + 1; isolated vertices behind it are unknown" in edges.notes[0]
-    assert caplog.messages == list(edges.notes)
+    assert edges.notes == (str(seen[0].message),)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_known_is_no_warning(graph):
+    fp.open_graph(graph, num_vertices=3)
+    fp.open_graph(TRIANGLE)
+    fp.open_graph(TRIANGLE.tolist())
 
 
 @pytest.mark.parametrize("source", ["file", "array"])
@@ -274,11 +282,11 @@ def test_arrays_of_other_shapes_are_refused(shape, layout):
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ([[0, 1], [1, 2]], "got list"),
+        ([[0, 1], [1]], "lists of different lengths"),
         (3.5, "got float"),
         (object(), "got object"),
         (TRIANGLE[:2].view(np.matrix), "one-dimensional"),
-        (pl.DataFrame({"u": [0], "v": [1], "w": [2]}), "a Polars frame of 3 columns"),
+        (pl.DataFrame({"u": [0], "v": [1], "w": [2]}), "a polars frame of 3 columns"),
         (pl.DataFrame({"u": [0, None], "v": [1, 2]}), "column 'u' .*has nulls"),
         (pl.DataFrame({"u": [0], "v": [1.0]}), "column 'v' is Float64"),
         (pl.DataFrame({"u": ["a"], "v": [1]}), "column 'u' is String"),

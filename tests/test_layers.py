@@ -11,8 +11,8 @@ HOME = Path(__file__).parents[1]
 PYTHON = """
 _core
 errors frames
-notes parameters progress options forks parsing
-graph graph_info staging generate converting, inputs rows
+notes parameters progress options forks parsing protocols
+graph graph_info sources staging generate converting, inputs rows
 parts partition results
 partitioners clustering, metrics homes expected
 store

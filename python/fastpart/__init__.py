@@ -28,6 +28,7 @@ from .errors import (
     EdgeFileChangedError,
     FastpartError,
     GraphFormatError,
+    GraphWarning,
     InternalError,
     MemoryBudgetError,
     ParameterError,
@@ -40,8 +41,9 @@ from .homes import home_parts
 from .metrics import evaluate
 from .options import Options, config
 from .partition import EdgePartition, VertexPartition
-from .partitioners import *  # noqa: F403
-from .partitioners import PARTITIONERS, custom
+from .partitioners import builtin as _builtin
+from .partitioners import custom
+from .partitioners.builtin import *  # noqa: F403
 from .results import Clustering, Evaluation, upward
 from .store import open_partition
 
@@ -71,7 +73,7 @@ def _report(name: str) -> Callable[..., Any]:
     return lambda *args: getattr(import_module(f"{__name__}.report"), name)(*args)
 
 
-upward |= {"save": store.save}
+upward |= {"evaluate": evaluate, "save": store.save}
 upward |= {name: _report(name) for name in ("evaluation_text", "comparison_text", "write_report")}
 
 __all__ = [
@@ -81,10 +83,11 @@ __all__ = [
     "Comparison",
     "EdgeFileChangedError",
     "EdgePartition",
-    "Graph",
     "Evaluation",
     "FastpartError",
+    "Graph",
     "GraphFormatError",
+    "GraphWarning",
     "InternalError",
     "MemoryBudgetError",
     "Options",
@@ -107,5 +110,5 @@ __all__ = [
     "open_partition",
     "store",
     "train",
-    *PARTITIONERS,
 ]
+__all__ += _builtin.__all__  # which type checkers can follow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, get_args
 
 from . import _core, parameters
 from .errors import ParameterError
@@ -10,13 +10,14 @@ from .graph import open_graph
 from .options import Options, run_options, with_options
 from .results import Clustering
 
-METHODS = ("modularity", "hollocou")
+Method = Literal["modularity", "hollocou"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
 @with_options
 def cluster(
     graph: Any,
-    method: str = "modularity",
+    method: Method = "modularity",
     *,
     max_size: int | None = None,
     max_volume: int | None = None,

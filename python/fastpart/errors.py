@@ -14,6 +14,7 @@ __all__ = [
     "EdgeFileChangedError",
     "FastpartError",
     "GraphFormatError",
+    "GraphWarning",
     "InternalError",
     "MemoryBudgetError",
     "ParameterError",
@@ -55,6 +56,10 @@ class InternalError(RuntimeError):
 
 class CapacityWarning(UserWarning):
     """The partition is valid, but has empty parts, or caps that had to be raised."""
+
+
+class GraphWarning(UserWarning):
+    """Something about a graph was assumed, because nothing says it; the text says what would."""
 
 
 def warn(text: str, category: type[Warning]) -> None:

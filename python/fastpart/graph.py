@@ -6,20 +6,21 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import GraphFormatError, ParameterError
-from .notes import log
+from .errors import EdgeFileChangedError, GraphFormatError, GraphWarning, ParameterError, warn
 from .options import Options, RunOptions, run_options, with_options
-from .parameters import choice, integer, path, shown
+from .parameters import Directedness, IdType, Layout, choice, integer, path, shown
+from .protocols import facts
+from .sources import columns_of
 
-DIRECTEDNESS = ("undirected", "symmetric", "directed")
-LAYOUTS = ("rows", "edge_index")
-_RECORD_BYTES = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
+DIRECTEDNESS: tuple[Directedness, ...] = get_args(Directedness)
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+_RECORD_BYTES: dict[IdType, int] = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
 
 
 class Graph:
@@ -41,19 +42,24 @@ class Graph:
     dtype : str or None
         Type of the ids in the file.
     notes : tuple of str
-        Assumptions about values that were not given.
+        Assumptions about values that were not given. Each was a :class:`GraphWarning`.
     """
 
     def __init__(
-        self, source: _core.EdgeSource, directedness: str, file: Path | None, notes: tuple[str, ...] = ()
+        self,
+        source: _core.EdgeSource,
+        directedness: Directedness,
+        file: Path | None,
+        notes: tuple[str, ...] = (),
     ) -> None:
         self._source = source
         self._identity: tuple[int, str] | None = None
         self.directedness = directedness
         self.path = file
         self.notes = notes
+        self._origin: _Origin | None = None
         for note in notes:
-            log.info("%s", note)
+            warn(note, GraphWarning)
 
     @property
     def num_vertices(self) -> int:
@@ -73,6 +79,28 @@ class Graph:
     def __repr__(self) -> str:
         where = f" {str(self.path)!r}" if self.path else ""
         return f"<Graph{where}: n={self.num_vertices}, m={self.num_edges}, {self.directedness}>"
+
+    def _repr_html_(self) -> str:
+        named = {"vertices": self.num_vertices, "records": self.num_edges, "directedness": self.directedness}
+        return facts("Graph", named | ({"file": shown(self.path)} if self.path else {}))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return self is other or (self._sizes() == other._sizes() and self.identify() == other.identify())
+
+    def __hash__(self) -> int:
+        return hash(self._sizes())
+
+    def _sizes(self) -> tuple[int, int, str]:
+        return self.num_vertices, self.num_edges, self.directedness
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = (self.num_vertices, self.directedness, self.notes, self._identity)
+        if self.path is None or self._origin is None:
+            return _of_records, (self._source.block(0, self.num_edges), *known)
+        self.check_unchanged()
+        return _reopened, (self._origin, *known)
 
     def check_unchanged(self) -> None:
         """Raise :class:`EdgeFileChangedError` if the file changed since it was opened."""
@@ -120,10 +148,10 @@ class Graph:
 class Sidecar:
     """The content of ``FILE.json``, which describes the raw edge file beside it."""
 
-    dtype: str
+    dtype: IdType
     n: int
     m: int
-    directedness: str
+    directedness: Directedness
     checksum: str | None = None
 
     @staticmethod
@@ -178,32 +206,38 @@ class Sidecar:
 def open_graph(
     source: Any,
     *,
-    dtype: str | npt.DTypeLike | None = None,
+    dtype: IdType | npt.DTypeLike | None = None,
     num_vertices: int | None = None,
-    directedness: str | None = None,
+    directedness: Directedness | None = None,
     io: Literal["mmap", "read"] = "mmap",
-    layout: Literal["rows", "edge_index"] | None = None,
+    layout: Layout | None = None,
     max_vertices: int | None = None,
     **options: Unpack[Options],
 ) -> Graph:
-    """Open a graph: a file of edge records, or an array that holds them.
+    """Open a graph: a file of edge records, an array that holds them, or a graph of another library.
 
     Parameters
     ----------
-    source : path, numpy array, torch tensor, Polars frame or Graph
-        A file of headerless little-endian pairs of u32 (or u64) ids, or a ``.npy`` file. A numpy array of shape (m, 2),
-        or (2, m) if m != 2 or ``layout="edge_index"``. A torch ``edge_index`` of shape (2, m). A Polars frame of two
-        integer columns. Arrays hold uint32, int32, uint64 or int64 and are read in place, never copied as a whole. Do
-        not write to them during a call.
+    source : path, array, pair of arrays, table, graph of another library or Graph
+        A file of headerless little-endian pairs of u32 (or u64) ids, or a ``.npy`` file. An array (numpy, or anything
+        with ``__dlpack__``) of shape (m, 2), or (2, m) if m != 2 or ``layout="edge_index"``. A torch ``edge_index`` of
+        shape (2, m). A list of pairs. A pair (sources, targets) of arrays, or a tuple of two lists. A table of two
+        integer columns (Polars, pandas, or anything with ``__arrow_c_stream__``). A square matrix of scipy.sparse,
+        whose stored entries are the edges. A graph of networkx, igraph or rustworkx, a homogeneous graph of DGL, or a
+        ``Data`` of PyG. Arrays hold uint32, int32, uint64 or int64 and are read in place, never copied as a whole. Do
+        not write to them during a call. A Polars LazyFrame is streamed to a temporary file.
     dtype : {"u32", "u64", "i32", "i64"}, optional
         Type of the ids of a raw file. Default: the sidecar's, or u32. Without a sidecar the first bytes are checked:
         text, archives, u64 ids and big-endian files are refused.
     num_vertices : int, optional
-        Number of vertices n. Default: the sidecar's, or the largest id + 1, which takes one pass over the records.
-        Isolated vertices behind the largest id are then lost.
+        Number of vertices n. Default: that of the sidecar, or of the graph of another library. Else the largest id + 1,
+        which takes one pass over the records. Isolated vertices behind the largest id are then lost, and for a file
+        this is a :class:`GraphWarning`.
     directedness : {"undirected", "symmetric", "directed"}, optional
         What a record means for training: an edge in both directions, one of the two directions of such an edge (the
-        file lists both), or a directed edge. Default: the sidecar's, or "undirected".
+        source lists both), or a directed edge. Default: that of the sidecar, or of a graph of networkx, igraph or
+        rustworkx. Graphs of scipy.sparse, DGL and PyG store each direction by itself: they are "symmetric" if every
+        edge has its opposite, else "directed". For a triangular matrix say "undirected". All others are "undirected".
     io : {"mmap", "read"}
         "read" never maps the file. Use it where others may truncate the file during a run.
     layout : {"rows", "edge_index"}, optional
@@ -227,7 +261,7 @@ def open_graph(
     ParameterError
         An argument contradicts the sidecar or the ``.npy`` header.
     TypeError
-        The source is of a type, or an array of a dtype, that cannot hold edges.
+        The source is of a type, or an array of a dtype, that cannot hold edges. The text says what to pass.
 
     Examples
     --------
@@ -253,22 +287,28 @@ def open_graph(
         return _open_file(path("graph", source), given, run)
     if dtype is not None:
         raise ParameterError("dtype: is for raw files; an array has its own")
-    sources, targets = _columns(source, layout)
+    columns = columns_of(source, layout, run)
+    if num_vertices is None:
+        num_vertices = columns.num_vertices
     core = _core.EdgeSource.columns(
-        sources, targets, num_vertices=num_vertices, max_vertices=max_vertices, options=run
+        columns.sources,
+        columns.targets,
+        num_vertices=num_vertices,
+        max_vertices=max_vertices,
+        options=run,
     )
-    return Graph(core, directedness or "undirected", None)
+    return Graph(core, directedness or columns.directedness, None)
 
 
 @dataclass(frozen=True)
 class _Given:
     """The arguments of the caller for a file."""
 
-    dtype: str | None
+    dtype: IdType | None
     num_vertices: int | None
-    directedness: str | None
+    directedness: Directedness | None
     io: str
-    layout: str | None
+    layout: Layout | None
     max_vertices: int | None
 
 
@@ -304,7 +344,81 @@ def _open_file(file: Path, given: _Given, options: RunOptions) -> Graph:
             f"{shown(file)}: n = {core.num_vertices}, the largest id + 1; isolated vertices behind it are unknown "
             "(num_vertices= or a sidecar tells them)"
         )
-    return Graph(core, given.directedness or "undirected", file, tuple(notes))
+    graph = Graph(core, given.directedness or "undirected", file, tuple(notes))
+    graph._origin = _Origin.of(file, given)
+    return graph
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where a graph lies, and how it was opened: what a pickle of it holds."""
+
+    path: str
+    dtype: IdType | None
+    layout: Layout | None
+    io: str
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, file: Path, given: _Given) -> _Origin:
+        state = file.stat()
+        return cls(
+            os.path.abspath(file), given.dtype, given.layout, given.io, state.st_size, state.st_mtime_ns
+        )
+
+
+def _reopened(
+    origin: _Origin,
+    n: int,
+    directedness: Directedness,
+    notes: tuple[str, ...],
+    identity: tuple[int, str] | None,
+) -> Graph:
+    """Open the file of a pickled graph, if it is still the same one."""
+    file = Path(origin.path)
+    state = file.stat()
+    touched = state.st_mtime_ns != origin.changed
+    if state.st_size != origin.size or (touched and identity is None):
+        what = (
+            f"{state.st_size} bytes, then {origin.size}" if state.st_size != origin.size else "written since"
+        )
+        raise EdgeFileChangedError(
+            f"{shown(file)}: not the file of the pickled graph ({what}); open it again by fp.open_graph"
+        )
+    core = _core.EdgeSource.open(
+        file,
+        dtype=origin.dtype,
+        layout=origin.layout,
+        io=origin.io,
+        num_vertices=n,
+        max_vertices=None,
+        options=RunOptions(),
+    )
+    graph = Graph(core, directedness, file)
+    graph.notes, graph._origin = notes, origin
+    if touched and graph.identify() != identity:
+        raise EdgeFileChangedError(
+            f"{shown(file)}: not the records of the pickled graph; open it again by fp.open_graph"
+        )
+    graph._identity = identity
+    return graph
+
+
+def _of_records(
+    records: npt.NDArray[np.uint32],
+    n: int,
+    directedness: Directedness,
+    notes: tuple[str, ...],
+    identity: tuple[int, str] | None,
+) -> Graph:
+    """Return the pickled graph of an array."""
+    core = _core.EdgeSource.columns(
+        records[:, 0], records[:, 1], num_vertices=n, max_vertices=None, options=RunOptions()
+    )
+    graph = Graph(core, directedness, None)
+    graph.notes, graph._identity = notes, identity
+    return graph
 
 
 def _agree(file: Path, name: str, given: object, stored: object) -> None:
@@ -313,7 +427,7 @@ def _agree(file: Path, name: str, given: object, stored: object) -> None:
         raise ParameterError(f"{name}: {given!r}, but {beside} says {stored!r}; correct one of them")
 
 
-def id_type(dtype: str | npt.DTypeLike | None) -> str | None:
+def id_type(dtype: str | npt.DTypeLike | None) -> IdType | None:
     """Return the core's name of a raw file's id type."""
     if dtype is None or (isinstance(dtype, str) and dtype in _RECORD_BYTES):
         return dtype
@@ -322,34 +436,3 @@ def id_type(dtype: str | npt.DTypeLike | None) -> str | None:
     except TypeError:
         name = str(dtype)
     return choice("dtype", name.replace("uint", "u").replace("int", "i"), _RECORD_BYTES)
-
-
-def _columns(source: Any, layout: str | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Sources and targets of an array, as views where the library allows."""
-    library = type(source).__module__.partition(".")[0]
-    if library == "polars" and hasattr(source, "get_columns"):
-        if source.width != 2:
-            raise TypeError(
-                f"graph: a Polars frame of {source.width} columns; select the two that hold the ids"
-            )
-        for series in source.get_columns():
-            if series.null_count() or not series.dtype.is_integer():
-                raise TypeError(
-                    f"graph: column {series.name!r} is {series.dtype}, or has nulls; ids are integers"
-                )
-        sources, targets = (series.to_numpy() for series in source.get_columns())
-        return sources, targets
-    if library == "torch" and hasattr(source, "detach"):
-        source, layout = source.detach().cpu().numpy(), layout or "edge_index"
-    if isinstance(source, np.ma.MaskedArray):
-        raise TypeError("graph: a masked array; drop the masked records, as .compressed() or .data of them")
-    if not isinstance(source, np.ndarray):
-        raise TypeError(
-            f"graph: expected a path, a numpy array, a torch edge_index or a Polars frame, got {type(source).__name__}"
-        )
-    if source.ndim == 2 and source.shape[1] == 2 and layout != "edge_index":
-        return source[:, 0], source[:, 1]
-    if source.ndim == 2 and source.shape[0] == 2 and layout != "rows":
-        return source[0], source[1]
-    wanted = {"rows": "(m, 2)", "edge_index": "(2, m)", None: "(m, 2) or (2, m)"}[layout]
-    raise TypeError(f"graph: an array of shape {source.shape}; edges have shape {wanted}")

@@ -77,4 +77,6 @@ def home_parts(
     opened.remember(result.graph.loops, result.graph.checksum)
     edge_partition.refuse_other_graph(opened.num_vertices, opened.num_edges, result.graph.checksum)
     given = {**edge_partition.parameters, "k": edge_partition.k}
-    return VertexPartition._made(f"{edge_partition.algorithm}+home", given, result, result.assignment)
+    partition = VertexPartition._made(f"{edge_partition.algorithm}+home", given, result, result.assignment)
+    partition.graph = opened
+    return partition

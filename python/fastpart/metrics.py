@@ -40,8 +40,8 @@ def evaluate(
     ----------
     graph : path, array or Graph
         The graph, as :func:`open_graph` accepts it.
-    partition : VertexPartition, EdgePartition or array of integers
-        The partition. An array holds one part per vertex, and ``k`` is its largest entry + 1.
+    partition : VertexPartition, EdgePartition, Clustering or array of integers
+        The partition. An array, or a clustering, holds one part per vertex, and ``k`` is its largest entry + 1.
     labels : array or path of a .npy, optional
         Integer class of each vertex, length n, -1 = unlabelled; or 0 and 1 of shape (n, classes). Adds ``label_skew``.
     splits : mapping or path of a .npz, optional
@@ -88,9 +88,12 @@ def evaluate(
     opened = open_graph(graph, **options)
     if not isinstance(partition, Partition):
         array = np.asarray(partition)
-        partition = VertexPartition(
-            array, int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 1
-        )
+        k = int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 1
+        if k > _core.MAX_PARTS:
+            raise ParameterError(
+                f"k: the largest part or cluster is {k - 1}, but at most {_core.MAX_PARTS} of them can be measured"
+            )
+        partition = VertexPartition(array, k)
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
     if isinstance(partition, EdgePartition):
         if labels is not None or splits is not None:

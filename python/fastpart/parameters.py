@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,20 @@ Progress = Callable[[str, int, int], object]
 """Called with the step's name, the units done, and the units in all."""
 
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+Directedness = Literal["undirected", "symmetric", "directed"]
+"""What a record means."""
+
+Of = Literal["vertices", "edges"]
+"""What gets parts."""
+
+Layout = Literal["rows", "edge_index"]
+"""Which axis of an array counts the records."""
+
+IdType = Literal["u32", "u64", "i32", "i64"]
+"""Type of the ids of a raw file."""
+
+Word = TypeVar("Word", bound=str)
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -139,14 +153,14 @@ def flag(name: str, value: object) -> bool:
     return value
 
 
-def choice(name: str, value: object, valid: Mapping[str, Any] | tuple[str, ...]) -> str:
+def choice(name: str, value: object, valid: Mapping[Word, Any] | tuple[Word, ...]) -> Word:
     """Return one of the valid names."""
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a string, got {type(value).__name__}")
     if value not in valid:
         known = ", ".join(map(repr, valid))
         raise ParameterError(f"{name}: unknown value {value!r}; valid are {known}{meant(value, valid)}")
-    return value
+    return value  # type: ignore[return-value]
 
 
 def meant(word: str, valid: Iterable[str]) -> str:

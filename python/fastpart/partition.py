@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self, Unpack
 
@@ -11,15 +12,17 @@ import numpy.typing as npt
 
 from . import _core, parameters
 from .errors import FastpartError, GraphFormatError, ParameterError
+from .graph import Graph
 from .options import Options, with_options
 from .parts import EdgePartData, PartData, Parts, VertexPartData
-from .results import upward
+from .protocols import Assigned, facts
+from .results import Evaluation, upward
 
 _BLOCK = 1 << 20
 """Items that are checked at a time."""
 
 
-class Partition:
+class Partition(Assigned):
     """The base of :class:`VertexPartition` and :class:`EdgePartition`.
 
     Attributes
@@ -48,6 +51,14 @@ class Partition:
         These identify the graph; None where unknown.
     folder, manifest
         The directory that was opened, and the content of its ``manifest.json``; None for other partitions.
+    graph : Graph or None
+        The graph that the partition was made from, or opened with. None where unknown, and after unpickling.
+
+    Notes
+    -----
+    Two partitions are equal if they are of the same type and k and give every item the same part. ``np.asarray(p)`` is
+    the assignment, without a copy. ``from_dlpack`` takes it, and tables get a column ``part``. A partition keeps its
+    graph alive. Set ``p.graph = None`` to let it go.
     """
 
     of: ClassVar[str]
@@ -56,6 +67,9 @@ class Partition:
     _part: ClassVar[type[PartData]]
     folder: Path | None = None
     manifest: dict[str, Any] | None = None
+    graph: Graph | None = None
+    _column = "part"
+    _forgotten = ("graph", "_measures")
 
     weight_loads: npt.NDArray[np.int64] | None = None
     weight_cap: int | None = None
@@ -120,12 +134,58 @@ class Partition:
     def _dtype(self) -> npt.DTypeLike:
         return np.int32
 
-    def __len__(self) -> int:
-        return len(self.assignment)
-
     def __repr__(self) -> str:
         spread = f"loads {self.loads.min()}..{self.loads.max()}"
         return f"<{type(self).__name__}: {self.algorithm}, k={self.k}, {len(self)} {self.items}, {spread}>"
+
+    def _repr_html_(self) -> str:
+        named = {"algorithm": self.algorithm, "k": self.k, self.items: len(self)}
+        named |= {"loads": f"{self.loads.min():,} to {self.loads.max():,}", "cap": self.cap}
+        return facts(type(self).__name__, named | ({"folder": self.folder} if self.folder else {}))
+
+    def _values(self) -> tuple[Any, ...]:
+        return (self.k,)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return state | ({"folder": self.folder.absolute()} if self.folder else {})
+
+    def evaluate(
+        self,
+        labels: Any = None,
+        splits: Any = None,
+        *,
+        split: int | None = None,
+        threads: int | None = None,
+        memory_limit: int | str | None = None,
+        progress: parameters.Progress | None = None,
+    ) -> Evaluation:
+        """Measure the partition on the graph that it was made from; see :func:`fastpart.evaluate`.
+
+        Raises
+        ------
+        FastpartError
+            The graph is not known, as of an array of the user's own; call ``fp.evaluate(graph, p)``.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
+        >>> p = fp.multilevel(graph, k=2)
+        >>> p.evaluate().parts["halo"].to_list(), round(p.cut_ratio, 4)
+        ([1, 1], 0.1429)
+        """
+        if self.graph is None:
+            raise FastpartError(
+                "evaluate: this partition does not know its graph; call fp.evaluate(graph, p), or open it with graph="
+            )
+        running = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
+        made: Evaluation = upward["evaluate"](self.graph, self, labels, splits, split=split, **running)
+        return made
+
+    @cached_property
+    def _measures(self) -> Evaluation:
+        return self.evaluate()
 
     def refuse_other_graph(self, n: int, m: int, checksum: str | None) -> None:
         """Raise :class:`GraphFormatError` unless this partition belongs to the graph described."""
@@ -281,6 +341,11 @@ class VertexPartition(Partition):
     items = "vertices"
     _part = VertexPartData
 
+    @property
+    def cut_ratio(self) -> float:
+        """Cut records / records that are no loops; measured once, by :meth:`evaluate`."""
+        return self._measures.cut_ratio
+
 
 class EdgePartition(Partition):
     """One part per edge record, in stream order.
@@ -310,6 +375,11 @@ class EdgePartition(Partition):
     item = "record"
     items = "records"
     _part = EdgePartData
+
+    @property
+    def rf(self) -> float:
+        """Replication factor: the parts that a vertex is in, on average; measured once, by :meth:`evaluate`."""
+        return self._measures.rf
 
     def _dtype(self) -> npt.DTypeLike:
         return np.uint8 if self.k <= 255 else np.int16 if self.k <= 32_767 else np.int32

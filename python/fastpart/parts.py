@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from . import parameters
 from .errors import FastpartError, GraphFormatError, ParameterError
 from .parameters import shown
+from .protocols import facts
 
 Array = npt.NDArray[Any]
 Ids = npt.NDArray[np.int64]
@@ -78,6 +80,25 @@ class PartData:
             f"<{type(self).__name__} {self.index}: {self.num_inner} inner and {self.num_halo} halo vertices, "
             f"{self.num_edges} in-edges>"
         )
+
+    def _repr_html_(self) -> str:
+        named = {"inner vertices": self.num_inner, "halo vertices": self.num_halo, "in-edges": self.num_edges}
+        return facts(f"{type(self).__name__} {self.index}", named | {"folder": shown(self._folder)})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PartData) or type(other) is not type(self):
+            return NotImplemented
+        return self._folder == other._folder or (self.index == other.index and self._holds_as(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _holds_as(self, other: PartData) -> bool:
+        """Whether both hold the same arrays, one after the other."""
+        names = [name for name in dir(type(self)) if isinstance(getattr(type(self), name), cached_property)]
+        return all(_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._root, self._manifest, self.index)
 
     @cached_property
     def vertices(self) -> Ids:
@@ -413,8 +434,27 @@ class Parts(Sequence[AnyPart], Generic[AnyPart]):
     def __repr__(self) -> str:
         return f"<{len(self)} parts of {shown(self._folder)}>"
 
+    def _repr_html_(self) -> str:
+        return facts("Parts", {"number": len(self), "folder": shown(self._folder)})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Parts):
+            return NotImplemented
+        return len(self) == len(other) and all(map(operator.eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parts, (self._cls, self._folder.absolute(), self._manifest)
+
 
 _DTYPES = tuple(np.dtype(code).name for code in np.typecodes["All"] if np.dtype(code).kind in "biufc")
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple):
+        return all(map(np.array_equal, one, other))
+    return np.array_equal(one, other) if one is not None and other is not None else one is other
 
 
 def _count(sizes: Mapping[str, Any], name: str) -> int:

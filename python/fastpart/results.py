@@ -6,13 +6,14 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
 from .frames import pl
+from .protocols import Assigned, facts, tables
 
 upward: dict[str, Callable[..., Any]] = {}
 """What methods of results call in the layers above them, which import the results; the package fills it.
@@ -34,7 +35,30 @@ class Evaluation:
         Counts of records between parts (vertex partitions): int64 of shape (k, k), symmetric, internal records on the
         diagonal, without loops. Above 4,096 parts it is a frame ``part, other, records`` with ``part <= other``,
         computed on first access.
+
+    Notes
+    -----
+    Every column of the summary is also an attribute: ``e.cut_ratio``. Evaluations are equal if both tables are.
     """
+
+    of: str
+    algorithm: str
+    k: int
+    n: int
+    m: int
+    loops: int
+    cut_ratio: float
+    vertex_balance: float
+    edge_balance: float
+    halo_rf: float
+    rf: float
+    replica_balance: float
+    weight_balance: float
+    volume_balance: float
+    train_balance: float
+    val_balance: float
+    test_balance: float
+    label_skew: float
 
     def __init__(
         self,
@@ -51,6 +75,34 @@ class Evaluation:
         """Counts of records between parts."""
         return self._count_cut_matrix()
 
+    if not TYPE_CHECKING:  # type checkers know the columns from above
+
+        def __getattr__(self, name: str) -> Any:
+            summary = vars(self).get("summary")
+            if summary is not None and name in summary.columns:
+                return summary[name][0]
+            names = "" if summary is None else f"; the measures are {', '.join(summary.columns)}"
+            raise AttributeError(f"Evaluation has no attribute {name!r}{names}", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.summary.columns})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Evaluation):
+            return NotImplemented
+        return self.parts.equals(other.parts) and self.summary.equals(other.summary)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"parts": self.parts, "summary": self.summary, "cut_matrix": self.cut_matrix}
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.parts.__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        return tables(f"{self.algorithm}: parts of {self.of}", self.summary, self.parts)
+
     def to_json(self) -> str:
         """Return ``{"summary": {...}, "parts": [...]}``. Undefined values are null."""
         content = {"summary": self.summary.row(0, named=True), "parts": self.parts.rows(named=True)}
@@ -62,7 +114,7 @@ class Evaluation:
     __repr__ = __str__
 
 
-class Clustering:
+class Clustering(Assigned):
     """One cluster per vertex; made by :func:`fastpart.cluster`.
 
     Attributes
@@ -83,7 +135,14 @@ class Clustering:
         The parameters of :func:`fastpart.cluster`, defaults included.
     num_vertices, num_edges, loops, checksum
         These identify the graph.
+
+    Notes
+    -----
+    Two clusterings are equal if they give every vertex the same cluster. ``np.asarray(c)`` is the assignment, without
+    a copy. Tables get a column ``cluster``.
     """
+
+    _column = "cluster"
 
     def __init__(self, method: str, given: Mapping[str, Any], result: _core.ClusterResult) -> None:
         self.method = method
@@ -107,8 +166,10 @@ class Clustering:
         """Number of clusters."""
         return len(self.sizes)
 
-    def __len__(self) -> int:
-        return len(self.assignment)
+    def _repr_html_(self) -> str:
+        named = {"method": self.method, "clusters": self.num_clusters, "vertices": self.num_vertices}
+        named |= {"largest": int(self.sizes.max(initial=0)), "modularity": self.modularity}
+        return facts("Clustering", named)
 
     def __repr__(self) -> str:
         largest = int(self.sizes.max(initial=0))

@@ -23,7 +23,7 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
-from ..errors import FastpartError, ParameterError
+from ..errors import FastpartError, GraphWarning, ParameterError
 from ..notes import log
 from ..parameters import meant, shown
 from .app import make_app
@@ -116,6 +116,8 @@ def _speak(quiet: bool) -> None:
         print(f"fastpart: warning: {message}", file=sys.stderr)
 
     warnings.showwarning = warn
+    if quiet:
+        warnings.simplefilter("ignore", GraphWarning)
     log.handlers.clear()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("fastpart: note: %(message)s"))

@@ -14,12 +14,13 @@ from ..errors import ParameterError
 from ..forks import before_polars_threads
 from ..frames import pl
 from ..parameters import StrPath, shown
+from ..protocols import tables
 from ..results import upward
 from .outcomes import SCHEMA, Outcome, summary_of
 from .saved import load
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """A comparison of partitions of one graph. :func:`fastpart.compare` makes it.
 
@@ -43,6 +44,22 @@ class Comparison:
         return str(upward["comparison_text"](self))
 
     __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Comparison):
+            return NotImplemented
+        return self.graph == other.graph and self.outcomes == other.outcomes
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.summary.__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        whole = self.summary
+        told = [column for column in whole.get_columns() if column.null_count() < len(column)]
+        title = f"Partitions of {self.graph['name']}: n = {self.graph['n']:,}, m = {self.graph['m']:,}"
+        return tables(title, whole.select(column.name for column in told))
 
     def to_json(self, *, parts: bool = True) -> str:
         """Return the summary as JSON, with the data of the parts that a report shows unless ``parts=False``."""

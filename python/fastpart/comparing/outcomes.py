@@ -49,7 +49,7 @@ LAST: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """What became of one algorithm at one number of parts.
 
@@ -69,6 +69,16 @@ class Outcome:
     parts: pl.DataFrame | None = None
     matrix: npt.NDArray[np.int64] | None = None
     traceback: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Outcome):
+            return NotImplemented
+        parts = self.parts is other.parts or (
+            self.parts is not None and other.parts is not None and self.parts.equals(other.parts)
+        )
+        return self.row == other.row and parts and np.array_equal(self.matrix, other.matrix)  # type: ignore[arg-type]
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def summary_of(outcomes: Iterable[Outcome]) -> pl.DataFrame:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Unpack
+from typing import Literal, Unpack, get_args
 
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..graph import DIRECTEDNESS, LAYOUTS, Graph, Sidecar, id_type, open_graph
 from ..notes import log
 from ..options import Options, RunOptions, run_options, with_options
-from ..parameters import StrPath, choice
+from ..parameters import Directedness, IdType, Layout, StrPath, choice
 from ..staging import beside, staged
 from . import parquet
 
 __all__ = ["FORMATS", "convert"]
 
-FORMATS = ("text", "metis", "binedgelist", "parquet")
+Format = Literal["text", "metis", "binedgelist", "parquet"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 """What ``format=`` knows."""
 
 _OUTPUTS = {
@@ -37,17 +38,17 @@ def convert(
     source: StrPath,
     out: StrPath,
     *,
-    format: str | None = None,
+    format: Format | None = None,
     relabel: bool = False,
     drop_loops: bool = False,
     dedup: bool = False,
     shuffle: bool = False,
     seed: int | None = 0,
     swap: bool = False,
-    dtype: str | None = None,
-    layout: str | None = None,
+    dtype: IdType | None = None,
+    layout: Layout | None = None,
     num_vertices: int | None = None,
-    directedness: str | None = None,
+    directedness: Directedness | None = None,
     **options: Unpack[Options],
 ) -> Graph:
     r"""Turn an edge list of any format into raw u32 edges with a sidecar, or these into another format.
@@ -186,8 +187,13 @@ def convert(
 
 @contextmanager
 def _readable(
-    origin: Path, format: str | None, raw: Path, relabel: bool, dtype: str | None, options: RunOptions
-) -> Iterator[tuple[Path, str | None, str | None]]:
+    origin: Path,
+    format: Format | None,
+    raw: Path,
+    relabel: bool,
+    dtype: IdType | None,
+    options: RunOptions,
+) -> Iterator[tuple[Path, IdType | None, Format | None]]:
     """Give a file that the core reads, with its dtype and format: of Parquet a copy, beside the output."""
     if format != "parquet" and (format is not None or dtype is not None or origin.suffix != ".parquet"):
         yield origin, dtype, format

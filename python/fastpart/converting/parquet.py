@@ -15,7 +15,7 @@ from ..forks import before_polars_threads
 from ..frames import pl
 from ..notes import log
 from ..options import RunOptions
-from ..parameters import shown
+from ..parameters import IdType, shown
 from ..parsing import damaged
 
 ROWS = 1 << 20
@@ -25,10 +25,10 @@ _LARGEST = 2**32 - 2
 _COLUMNS = ("source", "target")
 
 
-def read(file: Path, copy: Path, relabel: bool, options: RunOptions) -> str:
+def read(file: Path, copy: Path, relabel: bool, options: RunOptions) -> IdType:
     """Write the two integer columns of a Parquet file as raw pairs, and return their type."""
     before_polars_threads(f"convert: {shown(file)}")
-    wide = "u64" if relabel else "u32"
+    wide: IdType = "u64" if relabel else "u32"
     what = "not a Parquet file of edges"
     with parameters.regular(file).open("rb") as opened, copy.open("xb") as written:
         with damaged(file, what):

@@ -79,9 +79,13 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
             options=run_options(**options),
         )
 
-    if of == "edges":
-        return edge_partition(algorithm.name, given, opened, out, call)
-    return vertex_partition(algorithm.name, given, call(), opened, infeasible)
+    try:
+        if of == "edges":
+            return edge_partition(algorithm.name, given, opened, out, call)
+        return vertex_partition(algorithm.name, given, call(), opened, infeasible)
+    finally:
+        if opened is not arguments["graph"]:  # the partition keeps the graph, but need not keep its adjacency
+            opened._source.forget_csr()
 
 
 def _function(algorithm: _core.Algorithm) -> Callable[..., Partition]:

@@ -1,6 +1,6 @@
 # Written by `make stubs` from the registry of the core; do not edit.
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -43,15 +43,16 @@ def spring(
     batch: int | None = None,
     strict: bool = True,
     degrees: npt.NDArray[np.uint32] | None = None,
-    on_infeasible: str = "warn",
+    on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
+@overload
 def sigma(
     graph: Any,
     k: int,
     *,
-    of: str = "vertices",
-    objective: str = "multi",
+    of: Literal["vertices"] = "vertices",
+    objective: Literal["multi", "cut"] = "multi",
     balance: float | None = None,
     volume_balance: float = 1.1,
     tau: float = 0.5,
@@ -61,10 +62,30 @@ def sigma(
     strict: bool = True,
     batch: int | None = None,
     seed: int | None = 0,
-    on_infeasible: str = "warn",
+    on_infeasible: Literal["warn", "error"] = "warn",
     out: StrPath | None = None,
     **options: Unpack[Options],
-) -> VertexPartition | EdgePartition: ...
+) -> VertexPartition: ...
+@overload
+def sigma(
+    graph: Any,
+    k: int,
+    *,
+    of: Literal["edges"],
+    objective: Literal["multi", "cut"] = "multi",
+    balance: float | None = None,
+    volume_balance: float = 1.1,
+    tau: float = 0.5,
+    gamma: float = 2.5,
+    balance_weight: float = 1.0,
+    bands: int = 8,
+    strict: bool = True,
+    batch: int | None = None,
+    seed: int | None = 0,
+    on_infeasible: Literal["warn", "error"] = "warn",
+    out: StrPath | None = None,
+    **options: Unpack[Options],
+) -> EdgePartition: ...
 def grem(
     graph: Any,
     k: int,
@@ -74,9 +95,9 @@ def grem(
     refine: bool = True,
     faithful: bool = False,
     balance: float = 1.0,
-    order: str = "random",
+    order: Literal["random", "file"] = "random",
     seed: int | None = 0,
-    on_infeasible: str = "warn",
+    on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def multilevel(
@@ -88,27 +109,41 @@ def multilevel(
     balance_on: npt.ArrayLike | None = None,
     balance_on_ratio: float = 1.05,
     seed: int | None = 0,
-    on_infeasible: str = "warn",
+    on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
+@overload
 def random(
     graph: Any,
     k: int,
     *,
-    of: str = "vertices",
+    of: Literal["vertices"] = "vertices",
     balance_on: npt.ArrayLike | None = None,
     balance_on_ratio: float = 1.05,
     seed: int | None = 0,
-    on_infeasible: str = "warn",
+    on_infeasible: Literal["warn", "error"] = "warn",
     out: StrPath | None = None,
     **options: Unpack[Options],
-) -> VertexPartition | EdgePartition: ...
+) -> VertexPartition: ...
+@overload
+def random(
+    graph: Any,
+    k: int,
+    *,
+    of: Literal["edges"],
+    balance_on: npt.ArrayLike | None = None,
+    balance_on_ratio: float = 1.05,
+    seed: int | None = 0,
+    on_infeasible: Literal["warn", "error"] = "warn",
+    out: StrPath | None = None,
+    **options: Unpack[Options],
+) -> EdgePartition: ...
 def hash(
     graph: Any,
     k: int,
     *,
     seed: int | None = 0,
-    on_infeasible: str = "warn",
+    on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def ldg(
@@ -120,7 +155,7 @@ def ldg(
     balance_on_ratio: float = 1.05,
     batch: int | None = None,
     seed: int | None = 0,
-    on_infeasible: str = "warn",
+    on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def fennel(
@@ -132,7 +167,7 @@ def fennel(
     balance_on_ratio: float = 1.05,
     batch: int | None = None,
     seed: int | None = 0,
-    on_infeasible: str = "warn",
+    on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def reldg(
@@ -145,7 +180,7 @@ def reldg(
     passes: int = 10,
     batch: int | None = None,
     seed: int | None = 0,
-    on_infeasible: str = "warn",
+    on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def refennel(
@@ -158,7 +193,7 @@ def refennel(
     passes: int = 10,
     batch: int | None = None,
     seed: int | None = 0,
-    on_infeasible: str = "warn",
+    on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def dbh(
@@ -173,7 +208,7 @@ def two_phase(
     graph: Any,
     k: int,
     *,
-    scoring: str = "linear",
+    scoring: Literal["linear", "hdrf"] = "linear",
     balance: float = 1.05,
     seed: int | None = 0,
     batch: int | None = None,
@@ -204,7 +239,7 @@ def hep(
     k: int,
     *,
     balance: float = 1.05,
-    tau: float | str = 10.0,
+    tau: float | Literal["fit"] = 10.0,
     seed: int | None = 0,
     out: StrPath | None = None,
     **options: Unpack[Options],

@@ -83,6 +83,7 @@ def _wrapped(
 ) -> AnyPartition:
     """Wrap a result with the parameters as its maker chose them, and say what users should know."""
     partition = type_._made(algorithm, {**given, **result.chosen}, result, assignment)
+    partition.graph = graph
     graph.remember(result.graph.loops, result.graph.checksum)
     for warning in result.warnings:
         warn(warning, UserWarning)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from .. import parameters
 from ..errors import CapacityError, CapacityWarning, ParameterError, warn
 from ..graph import Graph, open_graph
 from ..options import Options, run_options, with_options
-from ..parameters import Progress
+from ..parameters import Of, Progress
 from ..partition import EdgePartition, Partition, VertexPartition
 
 BlockPartitioner = Callable[[npt.NDArray[np.uint32]], Any]
@@ -22,13 +22,39 @@ BlockPartitioner = Callable[[npt.NDArray[np.uint32]], Any]
 _DEFERRED = np.iinfo(np.int32).max
 
 
+@overload
+def custom(
+    graph: Any,
+    k: int,
+    partitioner: BlockPartitioner | npt.ArrayLike,
+    *,
+    of: Literal["vertices"] = "vertices",
+    balance: float | None = None,
+    passes: int = 1,
+    block: int = 65_536,
+    name: str | None = None,
+    **options: Unpack[Options],
+) -> VertexPartition: ...
+@overload
+def custom(
+    graph: Any,
+    k: int,
+    partitioner: BlockPartitioner | npt.ArrayLike,
+    *,
+    of: Literal["edges"],
+    balance: float | None = None,
+    passes: int = 1,
+    block: int = 65_536,
+    name: str | None = None,
+    **options: Unpack[Options],
+) -> EdgePartition: ...
 @with_options
 def custom(
     graph: Any,
     k: int,
     partitioner: BlockPartitioner | npt.ArrayLike,
     *,
-    of: str = "vertices",
+    of: Of = "vertices",
     balance: float | None = None,
     passes: int = 1,
     block: int = 65_536,
@@ -127,6 +153,7 @@ def custom(
     partition.parameters = {"k": k, "of": of, "balance": ratio, "passes": passes, "block": block}
     partition.num_vertices, partition.num_edges = opened.num_vertices, opened.num_edges
     partition.loops, partition.checksum = opened.identify(run)
+    partition.graph = opened
     if k > items > 0:
         message = f"k={k} parts for {items} {partition.items}: {k - items} or more parts are empty"
         warn(message, CapacityWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from inspect import Parameter, Signature
 from typing import Any
@@ -28,11 +27,15 @@ _TYPES = {
 
 def _annotation(field: _core.Field) -> str:
     if field.kind == "choice":
-        return "str"
+        return _words(field.words)
     if field.kind == "number_or":
-        return "float | str"
+        return f"float | {_words(field.words[:1])}"
     text = _TYPES[field.kind][0]
     return f"{text} | None" if field.default is None and "None" not in text else text
+
+
+def _words(words: list[str]) -> str:
+    return f"Literal[{', '.join(map(_literal, words))}]"
 
 
 def _documented(field: _core.Field) -> str:
@@ -48,10 +51,10 @@ def signature(algorithm: _core.Algorithm) -> Signature:
     """Return the signature of its function; annotations are text."""
     named: list[tuple[str, str, Any]] = []
     if len(algorithm.of) > 1:
-        named.append(("of", "str", algorithm.of[0]))
+        named.append(("of", _words(algorithm.of), algorithm.of[0]))
     named += [(field.name, _annotation(field), field.default) for field in algorithm.fields]
     if "vertices" in algorithm.of:
-        named.append(("on_infeasible", "str", "warn"))
+        named.append(("on_infeasible", _words(["warn", "error"]), "warn"))
     if "edges" in algorithm.of:
         named.append(("out", "StrPath | None", None))
     first = [
@@ -65,8 +68,11 @@ def signature(algorithm: _core.Algorithm) -> Signature:
     return Signature([*first, *rest, *parameters_of(Options)], return_annotation=_result(algorithm))
 
 
+_RESULTS = {"vertices": "VertexPartition", "edges": "EdgePartition"}
+
+
 def _result(algorithm: _core.Algorithm) -> str:
-    return " | ".join({"vertices": "VertexPartition", "edges": "EdgePartition"}[of] for of in algorithm.of)
+    return " | ".join(_RESULTS[of] for of in algorithm.of)
 
 
 def document(algorithm: _core.Algorithm) -> str:
@@ -152,7 +158,7 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
     lines = [
         "# Written by `make stubs` from the registry of the core; do not edit.",
         "from collections.abc import Callable",
-        "from typing import Any, Unpack",
+        "from typing import Any, Literal, Unpack, overload",
         "",
         "import numpy as np",
         "import numpy.typing as npt",
@@ -171,20 +177,25 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
         "",
     ]
     for algorithm in algorithms:
-        lines.append(f"def {algorithm.name}(")
-        keyword_only = False
-        for parameter in signature(algorithm).parameters.values():
-            if parameter.kind is Parameter.KEYWORD_ONLY and not keyword_only:
-                lines.append("    *,")
-                keyword_only = True
-            default = (
-                "" if parameter.default is inspect.Parameter.empty else f" = {_literal(parameter.default)}"
-            )
-            if parameter.name not in NAMES:
-                lines.append(f"    {parameter.name}: {parameter.annotation}{default},")
-        lines.append("    **options: Unpack[Options],")
-        lines.append(f") -> {_result(algorithm)}: ...")
+        for of in algorithm.of:  # one overload each, if there are two
+            lines += ["@overload"] if len(algorithm.of) > 1 else []
+            lines += _stub(algorithm, of)
     return "\n".join(lines) + "\n"
+
+
+def _stub(algorithm: _core.Algorithm, of: str) -> list[str]:
+    """Return the signature with which the function makes parts of these."""
+    lines = [f"def {algorithm.name}("]
+    for parameter in signature(algorithm).parameters.values():
+        if parameter.kind is Parameter.KEYWORD_ONLY and "    *," not in lines:
+            lines.append("    *,")
+        if parameter.name == "of":
+            default = algorithm.of[0] if of == algorithm.of[0] else Parameter.empty
+            parameter = parameter.replace(annotation=_words([of]), default=default)
+        default = "" if parameter.default is Parameter.empty else f" = {_literal(parameter.default)}"
+        if parameter.name not in NAMES:
+            lines.append(f"    {parameter.name}: {parameter.annotation}{default},")
+    return [*lines, "    **options: Unpack[Options],", f") -> {_RESULTS[of]}: ..."]
 
 
 def _literal(value: Any) -> str:

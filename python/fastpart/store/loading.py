@@ -6,7 +6,7 @@ import errno
 import json
 import os
 from pathlib import Path
-from typing import Any, NoReturn, Unpack
+from typing import Any, Literal, NoReturn, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from ..forks import before_polars_threads
 from ..frames import pl
 from ..graph import open_graph
 from ..options import Options, run_options, with_options
-from ..parameters import StrPath, shown
+from ..parameters import Of, StrPath, shown
 from ..parsing import damaged
 from ..partition import EdgePartition, Partition, VertexPartition
 from ..parts import MANIFEST
@@ -26,15 +26,42 @@ from .schemas import caps_of, present, restore_caps
 _CLASSES: dict[str, type[Partition]] = {"vertices": VertexPartition, "edges": EdgePartition}
 
 
+@overload
+def open_partition(
+    source: StrPath,
+    graph: Any = None,
+    *,
+    k: int | None = None,
+    of: None = None,
+    **options: Unpack[Options],
+) -> VertexPartition | EdgePartition: ...
+@overload
+def open_partition(
+    source: StrPath,
+    graph: Any = None,
+    *,
+    k: int | None = None,
+    of: Literal["vertices"],
+    **options: Unpack[Options],
+) -> VertexPartition: ...
+@overload
+def open_partition(
+    source: StrPath,
+    graph: Any = None,
+    *,
+    k: int | None = None,
+    of: Literal["edges"],
+    **options: Unpack[Options],
+) -> EdgePartition: ...
 @with_options
 def open_partition(
     source: StrPath,
     graph: Any = None,
     *,
     k: int | None = None,
-    of: str | None = None,
+    of: Of | None = None,
     **options: Unpack[Options],
-) -> Partition:
+) -> VertexPartition | EdgePartition:
     """Read a partition that :meth:`Partition.save` wrote, or any ``.npy``, ``.txt`` or ``.parquet`` of parts.
 
     Parameters
@@ -99,7 +126,8 @@ def open_partition(
         opened = open_graph(graph, **options)
         checksum = opened.identify(run_options(**options))[1] if partition.checksum is not None else None
         partition.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
-    return partition
+        partition.graph = opened
+    return partition  # type: ignore[return-value]  # there are no others
 
 
 def _refuse_missing(file: Path) -> NoReturn:

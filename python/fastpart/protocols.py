@@ -1,0 +1,125 @@
+"""What results are to other libraries: arrays, tables, small pages of notebooks, values that compare and pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_CPU = (1, 0)
+"""The device of DLPack that is this machine's memory."""
+
+_EXPORTS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+"""Whether numpy can tell a consumer not to write."""
+
+MOST_ROWS = 40
+"""A longer table is shown by its first and last rows."""
+
+
+class Assigned:
+    """One number per item, in ``assignment``; numpy, DLPack and Arrow consumers get these numbers.
+
+    Two of one kind are equal if they give every item the same number. A pickle, or a copy, has the same arrays, as
+    read-only as before, and forgets the names in ``_forgotten``.
+    """
+
+    assignment: Array
+    _column: ClassVar[str]
+    _forgotten: ClassVar[tuple[str, ...]] = ()
+
+    def __len__(self) -> int:
+        return len(self.assignment)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Assigned) or type(other) is not type(self):
+            return NotImplemented
+        same = self._values() == other._values() and np.array_equal(self.assignment, other.assignment)
+        return self is other or same
+
+    __hash__ = None  # type: ignore[assignment]  # some attributes may be set
+
+    def _values(self) -> tuple[Any, ...]:
+        """What must be equal beside the numbers."""
+        return ()
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        if copy is None:  # numpy 1.26 knows no None
+            return np.asarray(self.assignment, dtype)
+        return np.array(self.assignment, dtype, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CPU
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if stream is not None or dl_device not in (None, _CPU):
+            raise BufferError(f"the array is in the memory of the CPU, not on device {dl_device}")
+        if _EXPORTS_READ_ONLY and max_version is not None and max_version >= (1, 0):
+            return self.assignment.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+        if copy is False:
+            raise BufferError("the array is read-only, which this consumer cannot be told; let it copy")
+        return np.array(self.assignment).__dlpack__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        import polars as pl
+
+        return pl.DataFrame({self._column: self.assignment}).__arrow_c_stream__(requested_schema)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: np.asarray(value) if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+            if name not in self._forgotten
+        }
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        vars(self).update(state)
+
+
+# Pages of notebooks: no scripts, no colours, nothing from elsewhere.
+
+
+def facts(title: str, named: Mapping[str, Any]) -> str:
+    """Return a title and a table of names and values."""
+    rows = (f"<tr><th>{_cell(name)}</th><td>{_cell(value)}</td></tr>" for name, value in named.items())
+    return f"<div><p>{escape(title)}</p><table>{''.join(rows)}</table></div>"
+
+
+def tables(title: str, *frames: Any) -> str:
+    """Return a title and Polars frames below it."""
+    return f"<div><p>{escape(title)}</p>{''.join(map(_table, frames))}</div>"
+
+
+def _table(frame: Any) -> str:
+    rows: list[Sequence[Any]] = frame.head(MOST_ROWS).rows()
+    if len(frame) > MOST_ROWS:
+        half = MOST_ROWS // 2
+        rows = [*rows[:half], ["..."] * frame.width, *frame.tail(half).rows()]
+    body = "".join(f"<tr>{_row('td', row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{_row('th', frame.columns)}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _row(tag: str, cells: Iterable[Any]) -> str:
+    return "".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in cells)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return escape(f"{value:,}" if isinstance(value, int) else str(value))

@@ -1,0 +1,319 @@
+"""Edges of other libraries' objects, as two columns of ids that are views wherever a view is possible.
+
+Graph libraries are known by the module of a type and by their attributes: none is imported here.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import GraphFormatError
+from .forks import before_polars_threads
+from .options import RunOptions
+from .parameters import Directedness, Layout
+
+Array = npt.NDArray[Any]
+
+_BLOCK = 1 << 16
+"""Records that are looked at, or written, at a time."""
+
+_BATCH = 1 << 18
+"""Rows of a lazy frame that are held at a time."""
+
+_LARGEST = 2**32 - 2
+
+_HOST = (1, 3, 11)
+"""Devices of DLPack whose memory the CPU reads: its own, and what CUDA or ROCm pinned."""
+
+ACCEPTED = (
+    "a path, an array of shape (m, 2) or (2, m), a pair of arrays (sources, targets), a list of pairs, a table of two "
+    "integer columns (Polars, pandas, Arrow), or a graph of scipy.sparse, networkx, igraph, rustworkx, DGL or PyG"
+)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The edges of an object, and what it knows beside them.
+
+    ``both`` says that its library stores an undirected edge as two.
+    """
+
+    sources: Array
+    targets: Array
+    num_vertices: int | None = None
+    directed: bool = False
+    both: bool = False
+
+    @property
+    def directedness(self) -> Directedness:
+        """What a record means."""
+        if self.both:
+            return "symmetric" if mirrored(self.sources, self.targets) else "directed"
+        return "directed" if self.directed else "undirected"
+
+
+def columns_of(source: Any, layout: Layout | None, options: RunOptions) -> Columns:
+    """Return the edges of an object; ``layout`` is about arrays of two dimensions."""
+    libraries = {base.__module__.partition(".")[0] for base in type(source).__mro__}
+    for library, adapter in _GRAPHS.items():
+        if library in libraries:
+            return adapter(source)
+    if "polars" in libraries and hasattr(source, "collect_batches"):
+        return Columns(*_streamed(source, options).T)
+    if "pandas" in libraries and hasattr(source, "iloc") and source.ndim == 2:
+        names = _two("pandas", list(source.columns))
+        u, v = (_ids(name, source.iloc[:, i].to_numpy()) for i, name in enumerate(names))
+        return Columns(u, v)
+    if hasattr(source, "__arrow_c_stream__"):
+        return _arrow(source)
+    if "torch" in libraries and hasattr(source, "detach"):
+        source, layout = source.detach().cpu().numpy(), layout or "edge_index"
+    pair = _pair(source)
+    return Columns(*(pair or _array(source, layout)))
+
+
+def mirrored(sources: Array, targets: Array) -> bool:
+    """Whether every record (u, v) has its (v, u), by sums of hashes: one pass, and no memory."""
+    difference = 0
+    for start in range(0, len(sources), _BLOCK):
+        u = sources[start : start + _BLOCK].astype(np.uint64)
+        v = targets[start : start + _BLOCK].astype(np.uint64)
+        difference += int(_mixed(u << np.uint64(32) | v).sum(dtype=np.uint64))
+        difference -= int(_mixed(v << np.uint64(32) | u).sum(dtype=np.uint64))
+    return difference % 2**64 == 0
+
+
+def _mixed(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The finalizer of splitmix64."""
+    keys = (keys ^ keys >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ keys >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return keys ^ keys >> np.uint64(31)
+
+
+# Arrays, lists and pairs.
+
+
+def _array(source: Any, layout: Layout | None) -> tuple[Array, Array]:
+    if isinstance(source, np.ma.MaskedArray):
+        raise TypeError("graph: a masked array; drop the masked records, as .compressed() or .data of them")
+    array = _plain(source)
+    if array.shape == (0,) and not isinstance(source, np.ndarray):
+        array = np.empty((0, 2), np.uint32)  # an empty list
+    if array.ndim == 2 and array.shape[1] == 2 and layout != "edge_index":
+        return array[:, 0], array[:, 1]
+    if array.ndim == 2 and array.shape[0] == 2 and layout != "rows":
+        return array[0], array[1]
+    wanted = {"rows": "(m, 2)", "edge_index": "(2, m)", None: "(m, 2) or (2, m)"}[layout]
+    raise TypeError(f"graph: an array of shape {array.shape}; edges have shape {wanted}")
+
+
+def _plain(source: Any) -> Array:
+    """Return a numpy array of an array of any library, or of lists; a view if there can be one."""
+    if isinstance(source, np.ndarray):
+        return source
+    if isinstance(source, list | tuple):
+        try:
+            return np.asarray(source)
+        except ValueError:
+            raise TypeError("graph: lists of different lengths; edges are pairs (source, target)") from None
+    if hasattr(source, "__dlpack_device__"):
+        if source.__dlpack_device__()[0] not in _HOST:
+            raise TypeError(f"graph: {_named(source)} lies on an accelerator; copy it to the CPU")
+        with suppress(BufferError, RuntimeError, TypeError):  # it may still be an array in another way
+            return np.from_dlpack(source)
+    if hasattr(source, "__array__"):
+        array = np.asarray(source)
+        if array.dtype != object:
+            return array
+    raise TypeError(f"graph: expected {ACCEPTED}, got {_named(source)}")
+
+
+def _pair(source: Any) -> tuple[Array, Array] | None:
+    """Return the two columns of a pair of arrays, or of a tuple of two lists; None of anything else."""
+    if not isinstance(source, list | tuple) or len(source) != 2:
+        return None
+    arrays = all(hasattr(item, "__array__") or hasattr(item, "__dlpack__") for item in source)
+    lists = isinstance(source, tuple) and all(isinstance(item, list) for item in source)
+    if not (arrays or lists):
+        return None
+    u, v = (_plain(_on_host(item)) for item in source)
+    if not u.size and not v.size:
+        u, v = u.astype(np.uint32), v.astype(np.uint32)  # empty lists are of floats
+    if u.ndim != 1 or u.shape != v.shape:
+        raise TypeError(
+            f"graph: a pair of arrays of shapes {u.shape} and {v.shape}; sources and targets have one dimension and "
+            "one length"
+        )
+    return u, v
+
+
+def _on_host(item: Any) -> Any:
+    return item.detach().cpu().numpy() if hasattr(item, "detach") else item
+
+
+# Tables.
+
+
+def _arrow(source: Any) -> Columns:
+    import polars as pl
+
+    frame = source
+    if not isinstance(source, pl.DataFrame):
+        before_polars_threads("graph: an Arrow table")
+        frame = pl.DataFrame(source)
+    _two(type(source).__module__.partition(".")[0], frame.columns)
+    u, v = map(_of_series, frame.get_columns())
+    return Columns(u, v)
+
+
+def _two(library: str, names: list[Any]) -> list[Any]:
+    if len(names) != 2:
+        raise TypeError(f"graph: a {library} frame of {len(names)} columns; select the two that hold the ids")
+    return names
+
+
+def _of_series(column: Any) -> Array:
+    if column.null_count() or not column.dtype.is_integer():
+        raise TypeError(f"graph: column {column.name!r} is {column.dtype}, or has nulls; ids are integers")
+    ids: Array = column.to_numpy()
+    return ids
+
+
+def _ids(name: object, ids: Array) -> Array:
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"graph: column {name!r} is {ids.dtype}, or has nulls; ids are integers")
+    return ids
+
+
+def _streamed(frame: Any, options: RunOptions) -> Array:
+    """Return the records of a lazy frame in a mapped file without a name; only a batch of them is ever in memory."""
+    before_polars_threads("graph: a lazy frame")
+    names = _two("polars", frame.collect_schema().names())
+    count = 0
+    with tempfile.TemporaryFile(dir=options.tmp_dir) as file:
+        for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
+            records = np.empty((len(batch), 2), "<u4")
+            for slot, name in enumerate(names):
+                records[:, slot] = _checked(batch[name], count)
+            records.tofile(file)
+            count += len(batch)
+        file.flush()
+        if not count:
+            return np.empty((0, 2), np.uint32)
+        return np.memmap(file, "<u4", "r", shape=(count, 2))
+
+
+def _checked(column: Any, first: int) -> Array:
+    """Return the ids of a batch that begins with record ``first``; casting them would wrap silently."""
+    ids = _of_series(column)
+    bad = np.flatnonzero((ids < 0) | (ids > _LARGEST))
+    if bad.size:
+        raise GraphFormatError(
+            f"graph: record {first + int(bad[0])} holds the id {ids[bad[0]]}; ids are 0 to 2^32 - 2: relabel them"
+        )
+    return ids
+
+
+# Graphs of other libraries.
+
+
+def _scipy(matrix: Any) -> Columns:
+    if not hasattr(matrix, "tocoo") or len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        shape = getattr(matrix, "shape", None)
+        raise TypeError(f"graph: {_named(matrix)} of shape {shape}; a sparse adjacency matrix is square")
+    entries = matrix.tocoo(copy=False)
+    return Columns(entries.row, entries.col, matrix.shape[0], both=True)
+
+
+def _networkx(graph: Any) -> Columns:
+    if not hasattr(graph, "is_multigraph"):
+        raise _unknown(graph)
+    n = graph.number_of_nodes()
+    for node in graph:
+        if not isinstance(node, int | np.integer) or not 0 <= node < n:
+            raise GraphFormatError(
+                f"graph: {_named(graph)} has the node {node!r:.80}; nodes are 0..{n - 1}: "
+                "pass networkx.convert_node_labels_to_integers(graph)"
+            )
+    u, v = _pairs(iter(graph.edges()), graph.number_of_edges())
+    return Columns(u, v, n, graph.is_directed())
+
+
+def _igraph(graph: Any) -> Columns:
+    if not hasattr(graph, "vcount"):
+        raise _unknown(graph)
+    u, v = _pairs((edge.tuple for edge in graph.es), graph.ecount())
+    return Columns(u, v, graph.vcount(), graph.is_directed())
+
+
+def _rustworkx(graph: Any) -> Columns:
+    if not hasattr(graph, "edge_list"):
+        raise _unknown(graph)
+    n = graph.num_nodes()
+    if n and max(graph.node_indexes()) != n - 1:
+        raise GraphFormatError(
+            f"graph: {_named(graph)} has gaps in its node indices, which removed nodes leave; "
+            "pass graph.subgraph(graph.node_indexes())"
+        )
+    u, v = np.asarray(graph.edge_list(), np.int64).reshape(-1, 2).T
+    return Columns(u, v, n, "Di" in type(graph).__name__)
+
+
+def _dgl(graph: Any) -> Columns:
+    if not hasattr(graph, "is_homogeneous"):
+        raise _unknown(graph)
+    if not graph.is_homogeneous:
+        raise TypeError(
+            f"graph: {_named(graph)} has several types of nodes or edges; pass dgl.to_homogeneous(graph)"
+        )
+    u, v = (_on_host(ids) for ids in graph.edges(order="eid"))
+    return Columns(u, v, graph.num_nodes(), both=True)
+
+
+def _pyg(graph: Any) -> Columns:
+    if hasattr(graph, "edge_types"):
+        raise TypeError(
+            f"graph: {_named(graph)} has several types of nodes or edges; pass graph.to_homogeneous()"
+        )
+    if getattr(graph, "edge_index", None) is None:
+        raise TypeError(f"graph: {_named(graph)} without edge_index; pass a Data that has one")
+    u, v = _on_host(graph.edge_index)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a number that PyG had to guess, as the largest id + 1
+        n = graph.num_nodes
+    return Columns(u, v, n, both=True)
+
+
+_GRAPHS: dict[str, Callable[[Any], Columns]] = {
+    "networkx": _networkx,
+    "igraph": _igraph,
+    "rustworkx": _rustworkx,
+    "scipy": _scipy,
+    "dgl": _dgl,
+    "torch_geometric": _pyg,
+}
+"""By the package that defines the type, or one of its bases."""
+
+
+def _pairs(edges: Iterator[tuple[int, int]], count: int) -> Array:
+    """Return pairs of ids as columns, filled one by one."""
+    ids = np.fromiter(chain.from_iterable(edges), np.uint32, 2 * count)
+    return ids.reshape(-1, 2).T
+
+
+def _named(value: object) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _unknown(value: object) -> TypeError:
+    return TypeError(f"graph: expected {ACCEPTED}, got {_named(value)}")

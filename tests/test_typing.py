@@ -1,0 +1,49 @@
+"""A strict type checker passes on the examples of the docs, and knows what is refused."""
+
+import doctest
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastpart
+
+HOME = Path(__file__).parents[1]
+HEAVY = ("fastpart.train", "fastpart.export", "fastpart.cli", "fastpart.__main__")
+"""What needs torch or DGL, or is no library."""
+
+
+def examples(folder):
+    """Write the examples of every docstring as a module of its own."""
+    names = ["fastpart", *(module.name for module in pkgutil.walk_packages(fastpart.__path__, "fastpart."))]
+    finder = doctest.DocTestFinder()
+    for name in names:
+        if name.startswith(HEAVY) or name.endswith("_core"):
+            continue
+        for found in finder.find(importlib.import_module(name)):
+            if found.examples:
+                code = "".join(example.source for example in found.examples)
+                (folder / f"example_{found.name.replace('.', '_')}.py").write_text(code)
+
+
+@pytest.mark.timeout(600)  # without its cache, it reads all of numpy and Polars
+def test_a_strict_type_checker_passes_on_the_examples(tmp_path):
+    pytest.importorskip("mypy")
+    examples(tmp_path)
+    files = [str(HOME / "tests" / "typed.py"), *map(str, sorted(tmp_path.iterdir()))]
+    assert len(files) > 20
+    command = [sys.executable, "-m", "mypy", "--strict", "--allow-untyped-defs", "--allow-untyped-calls"]
+    done = subprocess.run(
+        [*command, *files],
+        cwd=HOME,  # whose configuration and cache it takes
+        env={**os.environ, "MYPYPATH": str(HOME / "python")},
+        capture_output=True,
+        text=True,
+        timeout=590,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,51 @@
+"""What a strict type checker says of calls: read by test_typing.py, never run."""
+
+from typing import Literal, assert_type
+
+import numpy as np
+import numpy.typing as npt
+
+import fastpart as fp
+
+graph = fp.open_graph("g.bin", directedness="directed", io="read", layout="rows", dtype="u64")
+fp.open_graph("g.bin", directedness="both")  # type: ignore[arg-type]
+fp.open_graph("g.bin", io="map")  # type: ignore[arg-type]
+fp.open_graph(graph, directedness=graph.directedness)
+
+assert_type(fp.sigma(graph, 8), fp.VertexPartition)
+assert_type(fp.sigma(graph, 8, of="edges", objective="cut"), fp.EdgePartition)
+assert_type(fp.random(graph, k=8, of="vertices"), fp.VertexPartition)
+assert_type(fp.dbh(graph, 8), fp.EdgePartition)
+fp.sigma(graph, 8, of="records")  # type: ignore[call-overload]
+fp.spring(graph, 8, on_infeasible="raise")  # type: ignore[arg-type]
+fp.grem(graph, 8, order="none")  # type: ignore[arg-type]
+fp.hep(graph, 8, tau="fit")
+fp.hep(graph, 8, tau=2.5)
+
+
+def either(of: Literal["vertices", "edges"]) -> fp.VertexPartition | fp.EdgePartition:
+    return fp.sigma(graph, 8, of=of)
+
+
+def parts(records: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    return records[:, 0] % 8
+
+
+assert_type(fp.custom(graph, 8, parts, of="edges"), fp.EdgePartition)
+assert_type(fp.custom(graph, 8, [0, 1]), fp.VertexPartition)
+
+assert_type(fp.open_partition("p", of="edges"), fp.EdgePartition)
+assert_type(fp.open_partition("p"), fp.VertexPartition | fp.EdgePartition)
+
+p = fp.multilevel(graph, 8)
+assert_type(p.cut_ratio, float)
+assert_type(p.evaluate().halo_rf, float)
+assert_type(p.evaluate(labels=[0, 1]).label_skew, float)
+print(p.evaluate().cut)  # type: ignore[attr-defined]
+print(p.rf)  # type: ignore[attr-defined]
+np.asarray(p).sum()
+np.from_dlpack(p)
+assert_type(fp.cluster(graph, "hollocou").modularity, float)
+fp.cluster(graph, "louvain")  # type: ignore[arg-type]
+fp.convert("a.txt", "a.bin", format="text")
+fp.convert("a.txt", "a.bin", format="csv")  # type: ignore[arg-type]
