@@ -96,55 +96,48 @@ class Family:
 
 def verbs(words: Sequence[str]) -> dict[str, Verb | Family]:
     """Return all verbs; the options of ``partition`` are those of the algorithm that the words name."""
-    before = ("generate", "convert", "info")
-    return (
-        {name: _VERBS[name] for name in before}
-        | {"partition": _partition(words)}
-        | {name: verb for name, verb in _VERBS.items() if name not in before}
-    )
+    completing = "--install-completion" in words
+    return _VERBS | ({"partition": _partition(words)} if completing or "partition" in words[:1] else {})
 
 
 def _partition(words: Sequence[str]) -> Verb:
     """Return the verb for the algorithm that is named; for help without a name, what all have in common."""
-    flag = "--algorithm"
+    flag, names = "--algorithm", list(algorithms())
     named = [value for word, value in pairwise(words) if word == flag]
     named += [word.removeprefix(f"{flag}=") for word in words if word.startswith(f"{flag}=")]
-    algorithm = choice(flag, named[-1] if named else DEFAULT_ALGORITHM, algorithms())
-    of_others = algorithms() if "--install-completion" in words else ()  # which completes the options of all
-    verb = Verb(
-        "commands:partition",
-        (algorithm, *of_others, "open_graph", "evaluate", "save"),
-        _FILE,
-        "partition g.bin -k 8\n"
-        "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
-        "partition g.bin -k 8 --algorithm sigma -o parts/ --features x.npy --labels y.npy --splits s.npz",
+    algorithm = choice(flag, named[-1] if named else DEFAULT_ALGORITHM, tuple(names))
+    of_others = names if "--install-completion" in words else []  # which completes the options of all
+    doc = "`fastpart partition --help` lists them."
+    verb = replace(
+        _PARTITION,
+        takes=(algorithm, *of_others, *_PARTITION.takes[1:]),
         own=(
-            Option(
-                "algorithm",
-                f"Literal{[*algorithms()]}",
-                DEFAULT_ALGORITHM,
-                "",
-                "`fastpart partition --help` lists them.",
-            ),
+            Option("algorithm", f"Literal{names}", DEFAULT_ALGORITHM, doc=doc),
             replace(read("save")["out"], default=None),
         ),
-        says="" if named else "Partition a graph; print the measures, and save the partition with -o.",
+        says="" if named else _PARTITION.says,
     )
     if named or {"--help", "-h"}.isdisjoint(words):
         return verb
-    lines = [f"  {name:12} {summary(name)}" for name in algorithms()]
-    shared = set[str].intersection(*(set(read(name)) for name in algorithms()))
-    return replace(
-        verb,
-        without=frozenset(read(algorithm)) - shared,
-        more="\n".join(["Algorithms (`--algorithm NAME --help` lists the options of each):", *lines])
-        + "\n\n",
-    )
+    shared = set[str].intersection(*(set(read(name)) for name in names))
+    lines = [f"  {name:12} {summary(name)}" for name in names]
+    more = "\n".join(["Algorithms (`--algorithm NAME --help` lists the options of each):", *lines, "", ""])
+    return replace(verb, without=frozenset(read(algorithm)) - shared, more=more)
 
 
 def _out(doc: str, default: Any = None) -> tuple[Option, ...]:
     return (Option("out", "StrPath", default, doc=doc),)
 
+
+_PARTITION = Verb(
+    "commands:partition",
+    (DEFAULT_ALGORITHM, "open_graph", "evaluate", "save"),
+    _FILE,
+    "partition g.bin -k 8\n"
+    "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
+    "partition g.bin -k 8 --algorithm sigma -o parts/ --features x.npy --labels y.npy --splits s.npz",
+    says="Partition a graph; print the measures, and save the partition with -o.",
+)
 
 _VERBS: dict[str, Verb | Family] = {
     "generate": Family(
@@ -174,6 +167,7 @@ _VERBS: dict[str, Verb | Family] = {
         "convert big-endian.bin g.bin --swap",
     ),
     "info": Verb("commands:info", ("info", "open_graph"), _FILE, "info g.bin\ninfo edges.npy --json"),
+    "partition": _PARTITION,
     "evaluate": Verb(
         "commands:evaluate",
         ("evaluate", "open_partition", "open_graph"),
