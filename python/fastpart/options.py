@@ -30,6 +30,8 @@ class Running(TypedDict, total=False):
 class Options(Running, total=False):
     """The options of every long call. None of them changes a result. See also :func:`fastpart.config`.
 
+    There is one exception: :func:`fastpart.hep` with ``tau="fit"`` fits its ``tau`` to the memory limit.
+
     Attributes
     ----------
     threads : int, optional
