@@ -206,18 +206,18 @@ def refused(run, code, *arguments):
     [
         (
             ["full", "--workers", "2"],
-            "unknown argument '--workers'; full also takes --model, --hidden, --layers",
+            r"unknown option '--workers' \(see `fastpart train full --help`\)",
         ),
         (
             ["sdt", "--trainers-per-part", "2"],
-            "sdt also takes .*--average, --average-every, --average-moments",
+            "unknown option '--trainers-per-part'",
         ),
-        (["distdgl", "--average", "weights"], "distdgl also takes .*--trainers-per-part, --samplers"),
+        (["distdgl", "--average", "weights"], "unknown option '--average'"),
         (
             ["distgnn", "--workers", "2"],
-            "unknown argument '--workers'; distgnn also takes .*--delay, --exchange, --aggregation",
+            "unknown option '--workers'",
         ),
-        (["distgnn", "--batch-size", "10"], "unknown argument '--batch-size'"),
+        (["distgnn", "--batch-size", "10"], "unknown option '--batch-size'"),
         (["distgnn", "--delay", "cd-5"], "--delay: 'cd-5' is not a number"),
         (["distgnn"], "source: parts is a vertex partition; this method trains over parts of the edges"),
         (["full", "surplus"], "unknown argument 'surplus'"),
@@ -230,7 +230,7 @@ def refused(run, code, *arguments):
         (["full", "--layers", "3", "--fanouts", "5,5"], "fanouts: 2 numbers for 3 layers"),
         (["full", "--resume"], "resume: there is no out= to resume from"),
         (["sdt", "--parts", "auto"], "give memory_per_worker"),
-        (["sdt", "--average", "median"], "average: unknown value 'median'"),
+        (["sdt", "--average", "median"], "--average: unknown value 'median'"),
         (["sdt", "--workers", "0"], "workers: 0"),
     ],
 )
@@ -241,14 +241,9 @@ def test_wrong_command_lines_exit_with_2(run, words, text):
 
 
 @pytest.mark.parametrize("method", ALL_METHODS)
-def test_a_memory_limit_is_refused_with_the_remedy(run, method):
+def test_training_has_no_memory_limit(run, method):
     said = refused(run, 2, method, "parts", "--memory-limit", "4G")
-    assert said == "--memory-limit: not for training; sdt takes --memory-per-worker"
-
-
-def test_compare_refuses_a_memory_limit_too(run):
-    said = refused(run, 2, *COMPARE, "--splits", "s.npz", "--memory-limit", "4G")
-    assert "sdt takes --memory-per-worker" in said
+    assert said == f"unknown option '--memory-limit' (see `fastpart train {method} --help`)"
 
 
 @needs_torch
@@ -271,7 +266,7 @@ def test_compare_refuses_a_memory_limit_too(run):
         (
             ["--workers", "2"],
             2,
-            "unknown argument '--workers'; compare also takes --model, --hidden, .*--fanouts",
+            "unknown option '--workers'",
         ),
         (["--fanouts", "5,some"], 2, "fanouts: 'some' is not a number"),
         (["-o", "table.csv"], 2, r"unknown suffix '\.csv'"),
@@ -358,20 +353,6 @@ def test_functions_say_what_is_missing(without, library):
             getattr(fp.train, name)
     with pytest.raises(AttributeError, match="no attribute 'quarter'"):
         fp.train.quarter  # noqa: B018
-
-
-@pytest.mark.parametrize("command", [[], *([name] for name in (*ALL_METHODS, "compare"))])
-def test_help_needs_no_torch(capsys, without, command):
-    without("dgl")
-    without("torch")
-    with pytest.raises(SystemExit) as exit_:
-        main(["train", *command, "--help"])
-    assert exit_.value.code == 0
-    text = capsys.readouterr().out
-    if command:
-        assert f"\nexamples:\n  fastpart train {command[0]} " in text
-    else:
-        assert all(f"    {name}" in text for name in (*ALL_METHODS, "compare"))
 
 
 # Who only partitions pays neither the seconds nor the memory of torch.

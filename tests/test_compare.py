@@ -392,9 +392,9 @@ def test_the_command_fails_if_nobody_made_a_partition(run):
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (("-k", "x"), 2, "-k: 'x'; write numbers of parts"),
+        (("-k", "x"), 2, "-k: 'x' is not a number"),
         (("-k", "2", "--algorithms", "sprung"), 2, "unknown 'sprung'"),
-        (("-k", "2", "--passes", "2"), 2, "unknown argument '--passes'"),
+        (("-k", "2", "--passes", "2"), 2, "unknown option '--passes'"),
         (("-k", "2", "-o", "c.csv"), 2, "unknown suffix '.csv'"),
         (("-k", "2", "-o", "missing/c.json"), 1, "missing: the folder of the output does not exist"),
         (("-k", "2", "-o", "g.bin.html/c.json"), 1, "does not exist"),

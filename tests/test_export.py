@@ -207,10 +207,10 @@ def test_the_verb(tmp_path, parts, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["text", "parts", "out", "--graph-name", "g"], 2, "--graph-name: belongs to `export dgl`"),
+        (["text", "parts", "out", "--graph-name", "g"], 2, "unknown option '--graph-name'"),
         (["dgl", "parts", "out", "--graph-name", "a/b"], 2, "graph_name: 'a/b'; use up to"),
-        (["xml", "parts", "out"], 2, "invalid choice: 'xml'"),
-        (["text", "parts"], 2, "required: OUT"),
+        (["xml", "parts", "out"], 2, "unknown command 'xml'"),
+        (["text", "parts"], 2, "OUT is missing"),
         (["text", "parts", "out", "more"], 2, "unknown argument 'more'"),
         (["text", "parts", "parts"], 2, "out: parts is the input"),
         (["text", "absent", "out"], 1, "absent: No such file"),

@@ -375,7 +375,7 @@ def test_command(tmp_path, capsys):
     capsys.readouterr()
     for arguments, text in (
         ("--halo-hops 3 -o new", "halo_hops: 3; valid are 0, 1, 2"),
-        ("--halo-hops x -o new", "invalid int value: 'x'"),
+        ("--halo-hops x -o new", "'x' is not a number"),
         (f"--features {tmp_path}/x.npy", "features: belongs to a partition directory"),
         (f"--features {tmp_path}/x.npy -o {tmp_path}/new.npy", "features: belongs to a partition directory"),
         (f"--features {tmp_path}/e.npy -o {tmp_path}/new", "features: 8 rows for 6 vertices"),

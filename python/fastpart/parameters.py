@@ -7,8 +7,9 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -157,8 +158,16 @@ def choice(name: str, value: object, valid: Mapping[Word, Any] | tuple[Word, ...
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a string, got {type(value).__name__}")
     if value not in valid:
-        raise ParameterError(f"{name}: unknown value {value!r}; valid are {', '.join(map(repr, valid))}")
+        known = ", ".join(map(repr, valid))
+        raise ParameterError(f"{name}: unknown value {value!r}; valid are {known}{meant(value, valid)}")
     return value  # type: ignore[return-value]
+
+
+def meant(word: str, valid: Iterable[str]) -> str:
+    """Ask for the valid word that is close to another one, at the end of a refusal."""
+    plain = {each.strip("-"): each for each in valid}
+    close = get_close_matches(word.strip("-").lower(), plain, n=1)
+    return f"; did you mean {plain[close[0]]!r}?" if close else ""
 
 
 def memory_size(value: int | str | None) -> int | None:
@@ -175,19 +184,26 @@ def memory_size(value: int | str | None) -> int | None:
 
 def from_text(name: str, text: str, annotation: str) -> Any:
     """Return the value that a word of the command line stands for, by the annotation of the parameter."""
-    if "None" in annotation and text.lower() == "none":
+    types = set(re.findall(r"\w+", re.sub(r"Literal\[[^]]*\]", "str", annotation)))
+    if "None" in types and text.lower() == "none":
         return None
-    if "bool" in annotation:
+    if types & {"Sequence", "Iterable", "tuple"}:
+        item = "int" if "int" in types else "str"
+        return [from_text(name, word.strip(), item) for word in text.split(",")]
+    if "bool" in types:
         if text.lower() not in ("true", "false"):
             raise ParameterError(f"{name}: {text!r}; write true or false")
         return text.lower() == "true"
-    if "Sequence[int]" in annotation or "tuple[int" in annotation:
-        return [from_text(name, word, "int") for word in text.split(",")]
-    kinds = [kind for kind in (int, float) if kind.__name__ in annotation]
-    for kind in kinds:
-        with suppress(ValueError):
-            return kind(text)
-    if kinds and "str" not in annotation and "Literal" not in annotation:
+    with suppress(ValueError):
+        if "int" in types:
+            return int(text)
+    with suppress(ValueError):
+        number = float(text)
+        if "float" in types:
+            return number
+        if "int" in types and number.is_integer():  # as 1e9
+            return int(number)
+    if types & {"int", "float"} and "str" not in types:
         raise ParameterError(f"{name}: {text!r} is not a number")
     return text
 

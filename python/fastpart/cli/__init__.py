@@ -12,11 +12,21 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from itertools import chain
+
+from cyclopts import (
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 
 from ..errors import FastpartError, GraphWarning, ParameterError
 from ..notes import log
-from ..parameters import shown
-from .parser import make_parser
+from ..parameters import meant, shown
+from .app import make_app
 
 __all__ = ["main"]
 
@@ -26,9 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     try:
-        options, rest = make_parser().parse_known_args(arguments)
-        _speak(quiet=options.quiet)
-        options.run(options, rest)
+        _speak(quiet=not {"-q", "--quiet"}.isdisjoint(arguments))
+        _run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _refuse("interrupted", 130, debug)
@@ -45,6 +54,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _refuse(f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1, debug)
     return 0
+
+
+def _run(words: list[str]) -> None:
+    app = make_app(words)
+    try:
+        for word in words:
+            if word.startswith("--") and "_" in word.partition("=")[0]:  # cyclopts would take it for a hyphen
+                raise ParameterError(f"unknown option {word!r}{meant(word, [word.replace('_', '-')])}")
+        command, given, _ = app.parse_args(words, print_error=False, exit_on_error=False)
+    except CycloptsError as error:
+        called = " ".join(["fastpart", *(error.command_chain or ())])
+        raise ParameterError(f"{_reason(error)} (see `{called} --help`)") from error
+    if command == app.help_print and {"--help", "-h"}.isdisjoint(words):
+        raise ParameterError(f"a command is missing (see `{' '.join(['fastpart', *words])} --help`)")
+    command(*given.args, **given.kwargs)
+
+
+def _reason(error: CycloptsError) -> str:
+    """Say in our words what cyclopts has found."""
+    if isinstance(error.__cause__, ParameterError):
+        return str(error.__cause__)
+    if isinstance(error, CoercionError) and error.argument and error.token:
+        word, known = error.token.value, [*(error.argument.get_choices() or ("true", "false"))]
+        return (
+            f"{error.token.keyword}: unknown value {word!r}; valid are {', '.join(known)}{meant(word, known)}"
+        )
+    if isinstance(error, UnknownOptionError):
+        word = error.token.keyword or error.token.value
+        return f"unknown option {word!r}{meant(word, chain(*(each.names for each in error.argument_collection)))}"
+    if isinstance(error, UnknownCommandError) and error.app and error.unused_tokens:
+        word, known = error.unused_tokens[0], [name for name in error.app if not name.startswith("-")]
+        return f"unknown command {word!r}; known are {', '.join(known)}{meant(word, known)}"
+    if isinstance(error, MissingArgumentError) and error.argument:
+        return f"{error.keyword} needs a value" if error.keyword else f"{error.argument.name} is missing"
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return f"unknown argument {error.unused_tokens[0]!r}"
+    return str(error)
 
 
 def _refuse(reason: object, code: int, debug: bool) -> int:

@@ -11,82 +11,49 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, train
 from ..comparing.comparison import PICTURES
-from ..errors import ParameterError
 from ..parameters import shown
 from ..report.text import table
 from ..report.training import write_training
-from ..train.config import Options as TrainingOptions
-from .commands import Options, function_parameters, open_input
+from .call import Call
+from .commands import open_input
 from .comparing import output_file
-from .progress import progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
 
-_OWN = frozenset({"source", "out", "resume", "seed", "threads", "progress"})
-"""Parameters of the methods that have options of their own."""
 
-
-def train_over(options: Options, rest: list[str]) -> None:
+def train_over(call: Call) -> None:
     """``fastpart train METHOD``."""
-    _refuse_memory_limit(options)
-    function = getattr(train, options.method)
-    given = function_parameters(function, rest, _OWN)
-    with progress_bar(options) as running:
-        del running["memory_limit"]
-        trained = function(
-            options.source, out=options.out, resume=options.resume, seed=options.seed, **given, **running
-        )
+    trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
     if os.environ.get("RANK", "0") != "0":  # torchrun started several of us
         return
-    if options.json:
+    if call["json"]:
         print(_json({"summary": trained.summary, "history": trained.history.rows(named=True)}))
         return
     print(trained)
-    if options.out and not options.quiet:
-        print(f"\nsaved to {shown(options.out)}")
+    if call["out"] and not call["quiet"]:
+        print(f"\nsaved to {shown(call['out'])}")
 
 
-def compare(options: Options, rest: list[str]) -> None:
+def compare(call: Call) -> None:
     """``fastpart train compare``."""
-    _refuse_memory_limit(options)
-    given = function_parameters(TrainingOptions, rest, _OWN, "compare")
-    target = output_file(options.out, (".parquet", *PICTURES)) if options.out else None
-    with progress_bar(options) as running:
-        graph = open_input(options, running)
-        del running["memory_limit"]
-        compared = train.compare(
-            graph,
-            options.k,
-            features=options.features,
-            labels=options.labels,
-            splits=options.splits,
-            split=options.split,
-            methods=_names(options.methods),
-            partitioners=None if options.partitioners is None else _names(options.partitioners),
-            seeds=options.seeds,
-            **given,
-            **running,
-        )
-        if target is not None:
-            _save(compared, target, options)
-    print(_json(compared.rows(named=True)) if options.json else table(compared))
-    if target is not None and not (options.json or options.quiet):
+    target = output_file(call["out"], (".parquet", *PICTURES)) if call["out"] else None
+    graph = open_input(call)
+    compared = train.compare(graph, **call.of("train.compare"))
+    if target is not None:
+        _save(compared, target, call)
+    print(_json(compared.rows(named=True)) if call["json"] else table(compared))
+    if target is not None and not (call["json"] or call["quiet"]):
         print(f"\nsaved to {shown(target)}")
 
 
-def _save(compared: pl.DataFrame, target: Path, options: Options) -> None:
+def _save(compared: pl.DataFrame, target: Path, call: Call) -> None:
     if target.suffix in PICTURES:
-        write_training(compared, target, Path(options.file).name)
+        write_training(compared, target, Path(call["file"]).name)
         return
     buffer = io.BytesIO()
     compared.write_parquet(buffer)
     _core.write_file(target, buffer.getvalue())
-
-
-def _refuse_memory_limit(options: Options) -> None:
-    if options.memory_limit is not None:
-        raise ParameterError("--memory-limit: not for training; sdt takes --memory-per-worker")
 
 
 def _json(content: Any) -> str:
@@ -100,7 +67,3 @@ def _json(content: Any) -> str:
         return None if isinstance(value, float) and math.isnan(value) else value
 
     return json.dumps(known(content))
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]

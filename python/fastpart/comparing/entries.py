@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import ParameterError
 from ..graph import Graph
 from ..options import NAMES
-from ..parameters import from_text, shown
+from ..parameters import from_text, meant, shown
 from ..partition import EdgePartition, Partition, VertexPartition
 from ..partitioners import PARTITIONERS, VARIANTS, items_of
 from .memory import peak
@@ -183,8 +183,10 @@ def _entry(algorithm: Any) -> Entry:
 def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
     """Return a built-in algorithm or a peer; values that are text are read as the parameter asks."""
     if name not in PARTITIONERS and name not in PEERS:
-        known = ", ".join([*PARTITIONERS, *PEERS])
-        raise ParameterError(f"algorithms: unknown {name!r}; known are {known}")
+        known = [*PARTITIONERS, *PEERS]
+        raise ParameterError(
+            f"algorithms: unknown {name!r}; known are {', '.join(known)}{meant(name, known)}"
+        )
     peer = PEERS.get(name)
     function = peer.parameters if peer else PARTITIONERS[name]
     known_parameters = _parameters_of(function)

@@ -73,7 +73,7 @@ def compare(
         Number of parts.
     features, labels, splits, split
         As :meth:`fastpart.VertexPartition.save` takes them.
-    methods : sequence of str
+    methods : sequence of {"distdgl", "sdt", "sancus", "distgnn", "full"}
         Some of ``"distdgl"``, ``"sdt"`` and ``"sancus"``, which train over parts of vertices, ``"distgnn"``, which
         trains over parts of edges, and ``"full"``, which needs no parts and runs once per seed.
     partitioners : sequence of str, optional

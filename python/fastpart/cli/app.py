@@ -1,0 +1,168 @@
+"""The application of cyclopts: its commands, and how its help looks."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from inspect import Parameter as Slot
+from inspect import Signature
+from typing import Annotated, Any
+
+from cyclopts import App, Group, Parameter
+
+from .. import _core
+from ..options import NAMES, config
+from ..parameters import choice, from_text
+from .call import Call
+from .signatures import Option
+from .verbs import TITLES, Family, Verb, verbs
+
+_EXAMPLES = """\
+generate rmat g.bin --n 1000000 --m 10000000
+partition g.bin -k 8 --algorithm spring -o parts/
+evaluate g.bin parts/"""
+
+_INDENT = 28
+"""Columns for the names."""
+
+_SHORT = {"out": "-o", "quiet": "-q"}
+
+_GROUPS = {title: Group.create_ordered(title) for title in TITLES}
+
+
+def make_app(words: Sequence[str]) -> App:
+    """Return the application with all verbs; only the one that the words name has its options."""
+    app = App(
+        name="fastpart",
+        help="Partition graphs larger than memory for distributed GNN training.",
+        help_epilogue=_examples(_EXAMPLES) + "\n\n`fastpart VERB --help` has more.",
+        help_format="plaintext",
+        help_formatter=_Columns(),
+        version=f"fastpart {_core.__version__}",
+        verbose=False,
+    )
+    if not {"--help", "-h"}.isdisjoint(words):
+        from rich.console import Console
+
+        app.console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+    app.register_install_completion_command()
+    called = None if "--install-completion" in words else [word for word in words if not word.startswith("-")]
+    for place, (name, verb) in enumerate(verbs(words).items()):
+        app.command(_app(name, verb, called, place))
+    return app
+
+
+def _app(name: str, verb: Verb | Family, called: list[str] | None, place: int = 0) -> App:
+    """Return the application of a verb; without its options if it is not the one that is called."""
+    app = App(name=name, help=verb.line, sort_key=place)
+    if called is None or called[:1] == [name]:
+        if isinstance(verb, Family):
+            app.help_epilogue = f"`fastpart {name} COMMAND --help` has more."
+            for order, (member, each) in enumerate(verb.members().items()):
+                app.command(_app(member, each, None if called is None else called[1:], order))
+        else:
+            app.help_epilogue = verb.more + _examples(verb.examples)
+            app.default(_command(name, verb))
+    return app
+
+
+def _examples(text: str) -> str:
+    lines = [line if line.startswith(" ") else f"fastpart {line}" for line in text.split("\n")]
+    return "\n  ".join(["examples:", *lines])
+
+
+def _command(name: str, verb: Verb) -> Callable[..., None]:
+    """Return the function of a verb, whose signature has its arguments and options."""
+    module, _, function = verb.run.partition(":")
+
+    def command(*given: Any, **named: Any) -> None:
+        names = list(verb.arguments)
+        values = dict(zip(names, given, strict=False))
+        if verb.several:
+            values[names[-1]] = given[len(names) - 1 :]
+        values |= named
+        running: Any = {each: values.pop(each) for each in NAMES if each in values}
+        running["progress"] = sys.stderr.isatty() and not values.get("quiet")
+        with config(**running):
+            getattr(import_module(f"fastpart.cli.{module}"), function)(Call(name, values, running))
+
+    slots = [
+        Slot(
+            argument,
+            Slot.VAR_POSITIONAL
+            if verb.several and argument == list(verb.arguments)[-1]
+            else Slot.POSITIONAL_ONLY,
+            annotation=Annotated[str, Parameter(help=text)],
+        )
+        for argument, text in verb.arguments.items()
+    ]
+    slots += [_slot(option, _GROUPS[title]) for title, option in verb.options().values()]
+    command.__signature__ = Signature(slots)  # type: ignore[attr-defined]
+    return command
+
+
+def _slot(option: Option, group: Group) -> Slot:
+    """Return the parameter of cyclopts for an option."""
+    given: dict[str, Any] = {"metavar": option.metavar}
+    if "bool" in option.words:
+        given = {"negative": None if option.default or option.name == "peers" else ()}
+    else:
+        given["converter"] = lambda _, tokens: _value(option, tokens[0].value)
+        if option.choices and not option.listed:
+            given["choices"] = option.choices  # for completion
+    names = [option.flag, *([_SHORT[option.name]] if option.name in _SHORT else [])]
+    parameter = Parameter(name=names, help=option.doc, group=group, allow_repeating=True, **given)
+    default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
+    type_ = Any if "bool" not in option.words else bool if option.default is not None else bool | None
+    return Slot(option.name, Slot.KEYWORD_ONLY, default=default, annotation=Annotated[type_, parameter])
+
+
+def _value(option: Option, text: str) -> Any:
+    value = from_text(option.flag, text, option.annotation)
+    for word in value if isinstance(value, list) else [value]:
+        if option.choices and option.listed:
+            choice(option.flag, word, option.choices)
+    return value
+
+
+class _Columns:
+    """Help in two columns of plain text."""
+
+    def render_usage(self, console: Any, _: Any, usage: Any) -> None:
+        """Print how to write the command."""
+        console.print(f"usage: {_plain(usage)}\n")
+
+    def render_description(self, console: Any, _: Any, description: Any) -> None:
+        """Print what the command does."""
+        console.print(textwrap.fill(_plain(description), console.width), end="\n\n")
+
+    def __call__(self, console: Any, options: Any, panel: Any) -> None:
+        """Print one group of options or commands."""
+        if not panel.entries:
+            return
+        lines = [f"{panel.title}:"]
+        for entry in panel.entries:
+            label = "  " + ", ".join(entry.display_labels_with_metavar)
+            text = _plain(entry.description)
+            if entry.default is not None:
+                text += f" [default: {entry.default}]"
+            elif entry.required and entry.positional_label is None:
+                text += " [required]"
+            if len(label) >= _INDENT:
+                lines.append(label)
+                label = ""
+            lines += _hanging(label.ljust(_INDENT), text, console.width)
+        console.print("\n".join(lines), end="\n\n")
+
+
+def _hanging(label: str, text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text, max(width, 2 * _INDENT), initial_indent=label, subsequent_indent=" " * len(label)
+    )
+
+
+def _plain(text: Any) -> str:
+    """Return the text that cyclopts has dressed for rich."""
+    return str(getattr(getattr(text, "primary_renderable", text), "plain", "")).strip()

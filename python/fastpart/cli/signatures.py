@@ -1,0 +1,99 @@
+"""What the public functions take, as options of a command line."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from .sources import described, signature_of, spelled_out, text_of
+
+REQUIRED = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Option:
+    """A parameter of a function."""
+
+    name: str
+    annotation: str
+    default: Any = REQUIRED
+    type: str = ""
+    """As numpydoc has it."""
+    doc: str = ""
+
+    @property
+    def flag(self) -> str:
+        """Its one spelling on the command line."""
+        return "-k" if self.name == "k" else f"--{self.name.replace('_', '-')}"
+
+    @property
+    def words(self) -> set[str]:
+        """The types in the annotation."""
+        return set(re.findall(r"\w+", re.sub(r"Literal\[[^]]*\]", "str", self.annotation)))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The few words that may be given, and nothing else."""
+        if literal := re.fullmatch(r"(?:\w+\[)?Literal\[([^]]*)\]\]?(?: \| None)?", self.annotation):
+            return tuple(ast.literal_eval(f"({literal[1]},)"))
+        return self._named if self.words <= {"str", "None", "Sequence"} else ()
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        """The words that the docs name as values."""
+        return tuple(re.findall(r'"([^"]*)"', self.type))
+
+    @property
+    def listed(self) -> bool:
+        """Whether several values may be given, with commas between them."""
+        return not {"Sequence", "Iterable"}.isdisjoint(self.words)
+
+    @property
+    def _is_file(self) -> bool:
+        return (
+            not {"StrPath", "PathLike", "Any", "ArrayLike"}.isdisjoint(self.words)
+            and "Callable" not in self.words
+        )
+
+    @property
+    def metavar(self) -> str:
+        """What stands for its value in help."""
+        if self.name == "out":
+            return "OUT"
+        if "memory" in self.name:
+            return "SIZE"
+        number = "FLOAT" if "float" in self.words else "INT" if "int" in self.words else ""
+        text = "NAME" if self.listed else "FILE" if self._is_file else "TEXT"
+        words = "|".join(filter(None, [number, *(self.choices or self._named)])) or text
+        words = words if len(words) < 60 else "NAME"
+        return f"{words},..." if self.listed else words
+
+
+@cache
+def read(name: str) -> dict[str, Option]:
+    """Return the parameters of a public function, or of an algorithm, by name."""
+    options = {}
+    for each in signature_of(name).parameters.values():
+        kind, doc = described(name, each.name)
+        annotation = (
+            each.annotation if isinstance(each.annotation, str) else inspect.formatannotation(each.annotation)
+        )
+        text = _sentence(doc, each.default is None)
+        options[each.name] = Option(each.name, spelled_out(name, annotation), each.default, kind, text)
+    return options
+
+
+def summary(name: str) -> str:
+    """Return the first sentence of a docstring."""
+    return _sentence(text_of(name).partition("\n\n")[0])
+
+
+def _sentence(doc: str, with_default: bool = False) -> str:
+    """Return the first sentence without markup, and on request the one that says the default."""
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", " ".join(doc.split())).replace("``", "")
+    first, *rest = re.split(r"(?<=\.)\s+(?=[A-Z(\"])", text)
+    return " ".join([first, *(each for each in rest if with_default and each.startswith("Default"))])

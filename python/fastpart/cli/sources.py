@@ -1,0 +1,157 @@
+"""The public functions without their bodies: signatures and docstrings, made from the source.
+
+Polars takes tenths of a second to import and torch takes seconds. Neither ``--help`` nor a typo waits for them.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from functools import cache
+from importlib import import_module
+from importlib.util import resolve_name
+from pathlib import Path
+from typing import Any
+
+from docstring_parser import DocstringParam, DocstringStyle
+from docstring_parser import parse as parse_docstring
+
+from .. import _core
+from ..partitioners import documents
+
+SOURCES = {
+    "open_graph": "graph",
+    "info": "graph_info",
+    "convert": "converting",
+    "evaluate": "metrics",
+    "cluster": "clustering",
+    "compare": "comparing.running",
+    "open_partition": "store.loading",
+    "save": "partition",
+    "upgrade": "store.upgrading",
+    "Options": "options",
+    "generate.ba": "generate",
+    "generate.grid": "generate",
+    "generate.planted": "generate",
+    "generate.rmat": "generate",
+    "export.dgl": "export.dgl",
+    "export.pyg": "export.pyg",
+    "export.text": "export.text",
+    "train.full": "train.centralized",
+    "train.distdgl": "train.distributed.launch",
+    "train.sdt": "train.model_averaging.launch",
+    "train.distgnn": "train.edge_parts.launch",
+    "train.sancus": "train.row_blocks.launch",
+    "train.compare": "train.comparing",
+}
+"""The module of each function; algorithms are in the registry of the core."""
+
+_ROOT = __package__.partition(".")[0]
+
+
+@cache
+def algorithms() -> dict[str, _core.Algorithm]:
+    """Return the registry of the core."""
+    return {algorithm.name: algorithm for algorithm in _core.algorithms()}
+
+
+@cache
+def signature_of(name: str) -> inspect.Signature:
+    """Return the signature of a function of :data:`SOURCES`, or of an algorithm; annotations are text or types."""
+    if name not in SOURCES:
+        return documents.signature(algorithms()[name])
+    module, function = _Module.of(SOURCES[name]), _definition(name)
+    function.body = function.body[:1]
+    tree = ast.Module([function], type_ignores=[])
+    exec(compile(tree, module.file, "exec", annotations.compiler_flag, dont_inherit=True), module)
+    return inspect.signature(module[function.name])
+
+
+def text_of(name: str) -> str:
+    """Return the docstring of a function, a class or an algorithm."""
+    if name not in SOURCES:
+        return documents.document(algorithms()[name])
+    return ast.get_docstring(_definition(name)) or ""
+
+
+@cache
+def _documented(name: str) -> list[DocstringParam]:
+    return parse_docstring(text_of(name), DocstringStyle.NUMPYDOC).params
+
+
+def described(name: str, parameter: str) -> tuple[str, str]:
+    """Return type and description of a parameter; where the docs name another function, what those say."""
+    own = "", ""
+    for each in _documented(name):
+        if parameter in each.arg_name.split(", "):
+            own = each.type_name or "", each.description or ""
+    if reference := re.match(r"As (?:in )?:\w+:`~?(?:[\w.]*\.)?(\w+)`", own[1]):
+        beside = f"{name.rpartition('.')[0]}.{reference[1]}"
+        known = [other for other in SOURCES if other.rpartition(".")[2] == reference[1]]
+        other = described(beside if beside in SOURCES else (known or [reference[1]])[0], parameter)
+        return other if other[1] else own
+    return own
+
+
+class _Module(dict[str, Any]):
+    """The names of a module, each looked up when it is needed: what decorators and defaults ask for is light."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(__name__=name)
+        file = Path(__file__).parents[1].joinpath(*name.split(".")[1:])
+        package = file / "__init__.py"
+        self.file, self.package = file.with_suffix(".py"), name.rpartition(".")[0]
+        if package.exists():
+            self.file, self.package = package, name
+        self.tree = ast.parse(self.file.read_text(encoding="utf-8"))
+
+    @staticmethod
+    @cache
+    def of(name: str) -> _Module:
+        """Return a module of the package."""
+        return _Module(f"{_ROOT}.{name}")
+
+    def __missing__(self, name: str) -> Any:
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+                self[name] = eval(compile(ast.Expression(node.value), self.file, "eval"), self)
+                return self[name]
+            if isinstance(node, ast.ImportFrom):
+                for each in node.names:
+                    if (each.asname or each.name) == name:
+                        module = import_module("." * node.level + (node.module or ""), self.package)
+                        return getattr(module, each.name)
+        raise KeyError(name)
+
+
+def spelled_out(name: str, annotation: str) -> str:
+    """Put the ``Literal`` in place of its name."""
+    if name not in SOURCES:
+        return annotation
+    module = _Module.of(SOURCES[name])
+    return re.sub(r"\b[A-Z]\w+\b(?!\[)", lambda word: _literal(module, word[0]) or word[0], annotation)
+
+
+def _literal(module: _Module, name: str) -> str | None:
+    for node in module.tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            value = ast.unparse(node.value)
+            return value if value.startswith("Literal[") else None
+        if isinstance(node, ast.ImportFrom) and node.level and name in {each.name for each in node.names}:
+            source = resolve_name("." * node.level + (node.module or ""), module.package)
+            return _literal(_Module.of(source.partition(".")[2]), name)
+    return None
+
+
+def _definition(name: str) -> ast.FunctionDef | ast.ClassDef:
+    """Return the definition of a function, method or class: the last one, behind overloads."""
+    module, function = _Module.of(SOURCES[name]), name.rpartition(".")[2]
+    for nodes in (module.tree.body, ast.walk(module.tree)):
+        if matches := [
+            each
+            for each in nodes
+            if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name == function
+        ]:
+            return matches[-1]
+    raise LookupError(name)

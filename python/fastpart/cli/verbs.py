@@ -1,0 +1,251 @@
+"""What the command line has: verbs, the functions whose parameters are their options, and what they add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from ..parameters import choice
+from .signatures import REQUIRED, Option, read, summary
+from .sources import algorithms
+
+DEFAULT_ALGORITHM = "multilevel"
+
+_RUNNING = ("threads", "memory_limit", "tmp_dir")
+"""Parameters that say how, not what; a verb has those of its own function only."""
+
+_NOT_OPTIONS = {"self", "graph", "source", "partition", "degrees", "progress"}
+"""Parameters that hold objects, which no command line can give."""
+
+_TITLE_OF = {
+    "open_graph": "How to read FILE",
+    "evaluate": "What else to measure",
+    "save": "What else a partition directory holds",
+}
+
+TITLES = ("Options", *_TITLE_OF.values(), "Common options")
+"""Groups of options, in the order of the help."""
+
+_COMMON = (
+    Option("json", "bool", None, doc="Print JSON instead of tables."),
+    Option("quiet", "bool", None, doc="No progress bar, no notes."),
+    Option("debug", "bool", None, doc="Show the traceback of an error."),
+)
+
+_FILE = {"file": "Edges: raw u32 or u64 pairs, or .npy."}
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb: the parameters of the functions that it takes are its options."""
+
+    run: str
+    """``module:function``, imported when it runs."""
+    takes: tuple[str, ...]
+    """Its own function first, of which it also has what says how it runs, and the first line of its help."""
+    arguments: Mapping[str, str]
+    examples: str
+    """Without ``fastpart``."""
+    own: tuple[Option, ...] = ()
+    without: frozenset[str] = frozenset()
+    several: bool = False
+    """Whether the last argument may be given several times, or not at all."""
+    says: str = ""
+    """Instead of the first line of its function's help."""
+    more: str = ""
+    """What its help says before the examples."""
+
+    @property
+    def line(self) -> str:
+        """The first line of its help."""
+        return self.says or summary(self.takes[0])
+
+    def options(self) -> dict[str, tuple[str, Option]]:
+        """Return title and option by name, in the order of the help."""
+        hidden = {*_NOT_OPTIONS, *_RUNNING, *self.without, *self.arguments}
+        running = [option for name, option in read(self.takes[0]).items() if name in _RUNNING]
+        options = {option.name: ("Options", option) for option in self.own}
+        for function in self.takes:
+            for name, option in read(function).items():
+                if name not in hidden:
+                    options.setdefault(name, (_TITLE_OF.get(function, "Options"), option))
+        return options | {option.name: ("Common options", option) for option in (*running, *_COMMON)}
+
+
+@dataclass(frozen=True)
+class Family:
+    """A verb with a verb for each of several functions, as the methods of ``train``."""
+
+    line: str
+    run: str
+    arguments: tuple[str, ...]
+    examples: Mapping[str, str]
+    """By the names of the functions."""
+    more: dict[str, Verb]
+
+    def members(self) -> dict[str, Verb]:
+        """Return its verbs by name."""
+        members = {}
+        for name, example in self.examples.items():
+            described = {argument: read(name)[argument].doc for argument in self.arguments}
+            members[name.rpartition(".")[2]] = Verb(self.run, (name,), described, example)
+        return members | self.more
+
+
+def verbs(words: Sequence[str]) -> dict[str, Verb | Family]:
+    """Return all verbs; the options of ``partition`` are those of the algorithm that the words name."""
+    before = ("generate", "convert", "info")
+    return (
+        {name: _VERBS[name] for name in before}
+        | {"partition": _partition(words)}
+        | {name: verb for name, verb in _VERBS.items() if name not in before}
+    )
+
+
+def _partition(words: Sequence[str]) -> Verb:
+    """Return the verb for the algorithm that is named; for help without a name, what all have in common."""
+    flag = "--algorithm"
+    named = [value for word, value in pairwise(words) if word == flag]
+    named += [word.removeprefix(f"{flag}=") for word in words if word.startswith(f"{flag}=")]
+    algorithm = choice(flag, named[-1] if named else DEFAULT_ALGORITHM, algorithms())
+    of_others = algorithms() if "--install-completion" in words else ()  # which completes the options of all
+    verb = Verb(
+        "commands:partition",
+        (algorithm, *of_others, "open_graph", "evaluate", "save"),
+        _FILE,
+        "partition g.bin -k 8\n"
+        "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
+        "partition g.bin -k 8 --algorithm sigma -o parts/ --features x.npy --labels y.npy --splits s.npz",
+        own=(
+            Option(
+                "algorithm",
+                f"Literal{[*algorithms()]}",
+                DEFAULT_ALGORITHM,
+                "",
+                "`fastpart partition --help` lists them.",
+            ),
+            replace(read("save")["out"], default=None),
+        ),
+        says="" if named else "Partition a graph; print the measures, and save the partition with -o.",
+    )
+    if named or {"--help", "-h"}.isdisjoint(words):
+        return verb
+    lines = [f"  {name:12} {summary(name)}" for name in algorithms()]
+    shared = set[str].intersection(*(set(read(name)) for name in algorithms()))
+    return replace(
+        verb,
+        without=frozenset(read(algorithm)) - shared,
+        more="\n".join(["Algorithms (`--algorithm NAME --help` lists the options of each):", *lines])
+        + "\n\n",
+    )
+
+
+def _out(doc: str, default: Any = None) -> tuple[Option, ...]:
+    return (Option("out", "StrPath", default, doc=doc),)
+
+
+_VERBS: dict[str, Verb | Family] = {
+    "generate": Family(
+        "Write a graph to try things on.",
+        "commands:generate",
+        ("out",),
+        {
+            "generate.rmat": "generate rmat g.bin --n 4194304 --m 64000000 --seed 1",
+            "generate.ba": "generate ba g.bin --n 1000000 --m 8000000",
+            "generate.planted": "generate planted g.bin --n 100000 --m 1000000 --classes 10 --features 32",
+            "generate.grid": "generate grid g.bin --rows 1000 --columns 1000",
+        },
+        {},
+    ),
+    "convert": Verb(
+        "commands:convert",
+        ("convert",),
+        {
+            "source": "Text (plain or .gz), .graph (METIS), .parquet, .binedgelist, .npy, or raw pairs.",
+            "out": "Raw pairs, with the sidecar OUT.json; or .txt, .tsv, .graph, .parquet, .binedgelist.",
+        },
+        "convert soc-LiveJournal1.txt.gz lj.bin\n"
+        "convert hashed-ids.csv g.bin --relabel    # dense ids; the map goes to g.bin.ids.npy\n"
+        "convert mesh.graph g.bin                  # METIS; also .parquet, .binedgelist, .npy\n"
+        "convert g.bin simple.bin --drop-loops --dedup --shuffle --seed 1\n"
+        "convert g.bin g.graph                     # also .parquet, .binedgelist, .txt, .tsv\n"
+        "convert big-endian.bin g.bin --swap",
+    ),
+    "info": Verb("commands:info", ("info", "open_graph"), _FILE, "info g.bin\ninfo edges.npy --json"),
+    "evaluate": Verb(
+        "commands:evaluate",
+        ("evaluate", "open_partition", "open_graph"),
+        _FILE | {"partition": "A .npy, .txt or .parquet file, or a partition directory."},
+        "evaluate g.bin parts/\nevaluate g.bin part.npy -k 8 --labels y.npy --splits split.npz",
+    ),
+    "cluster": Verb(
+        "commands:cluster",
+        ("cluster", "open_graph"),
+        _FILE,
+        "cluster g.bin -o clusters.npy\ncluster g.bin --method hollocou --max-volume 100000",
+        _out("A .npy for the cluster of each vertex."),
+    ),
+    "compare": Verb(
+        "comparing:compare",
+        ("compare", "open_graph"),
+        _FILE,
+        "compare g.bin -k 8\n"
+        "compare g.bin -k 4,8,32 --algorithms spring,spring:passes=2,metis -o comparison.json\n"
+        "compare g.bin -k 8 --labels y.npy --splits split.npz -o report.html",
+        _out(
+            "A .json (all, for `fastpart report`), .parquet (the table), .html (the report), .svg, .png or .pdf."
+        ),
+    ),
+    "report": Verb(
+        "comparing:report",
+        ("evaluate", "open_partition", "open_graph"),
+        {
+            "file": "Edges; or, without partitions, a comparison as .json.",
+            "partitions": "Partitions of FILE.",
+        },
+        "report comparison.json -o report.html\n"
+        "report g.bin parts/ other.npy -o report.html\n"
+        "report comparison.json -o plots.svg",
+        _out("An .html (one page that needs nothing else), .svg, .png or .pdf.", REQUIRED),
+        several=True,
+        says="Write a page with tables and plots of a comparison, or of partitions.",
+    ),
+    "export": Family(
+        "Write a partition directory in the format of a training system.",
+        "commands:export",
+        ("source", "out"),
+        {
+            "export.dgl": "export dgl parts/ dgl/ --graph-name papers    # dgl/papers.json is the part_config",
+            "export.pyg": "export pyg parts/ pyg/",
+            "export.text": "export text parts/ text/",
+        },
+        {},
+    ),
+    "upgrade": Verb("commands:upgrade", ("upgrade",), {"source": "A partition directory."}, "upgrade parts/"),
+    "train": Family(
+        "Train a graph neural network over a partition directory (pip install 'fastpart[train]').",
+        "training:train_over",
+        ("source",),
+        {
+            "train.full": "train full parts/ --model gcn --hidden 32 --epochs 200 --patience 20 -o run/",
+            "train.distdgl": "train distdgl parts/ --trainers-per-part 2 --batch-size 1000 --fanouts 15,10",
+            "train.sdt": "train sdt parts/ --workers 2 --average-every 5 -o run/",
+            "train.distgnn": "train distgnn parts/ --delay 5",
+            "train.sancus": "train sancus parts/ --rows boundary",
+        },
+        {
+            "compare": Verb(
+                "training:compare",
+                ("train.compare", "open_graph"),
+                _FILE,
+                "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
+                "    --methods distdgl,sdt,full --partitioners spring,sigma,random --epochs 50\n"
+                "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
+                "    --methods distgnn,sancus --partitioners sigma,hdrf,dbh,random -o report.html",
+                _out("A .parquet (the table), .html (a page), .svg, .png or .pdf."),
+            )
+        },
+    ),
+}

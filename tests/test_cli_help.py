@@ -1,0 +1,224 @@
+"""``--help`` says what the functions take; neither it nor a typo waits for Polars or torch."""
+
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import fastpart as fp
+from fastpart.cli import main
+from fastpart.partitioners import PARTITIONERS
+
+needs_torch = pytest.mark.skipif(
+    not all(importlib.util.find_spec(name) for name in ("torch", "dgl")), reason="needs torch and dgl"
+)
+
+OBJECTS = {"graph", "source", "partition", "degrees", "progress", "self"}
+"""What only Python can give, and what stands without a name: FILE, SOURCE, PARTITION."""
+
+RUNNING = {"threads", "memory_limit", "tmp_dir"}
+ADDED = {"--json", "--quiet", "--debug"}
+
+GRAPH = fp.open_graph
+MEASURED = (fp.open_partition, GRAPH)
+
+COMMANDS = {
+    **{f"generate {name}": (getattr(fp.generate, name),) for name in fp.generate.__all__},
+    "convert": (fp.convert,),
+    "info": (fp.info, GRAPH),
+    **{
+        f"partition --algorithm {name}": (function, GRAPH, fp.evaluate, fp.VertexPartition.save)
+        for name, function in PARTITIONERS.items()
+    },
+    "evaluate": (fp.evaluate, *MEASURED),
+    "cluster": (fp.cluster, GRAPH),
+    "compare": (fp.compare, GRAPH),
+    "report": (fp.evaluate, *MEASURED),
+    "upgrade": (fp.store.upgrade,),
+    **{f"export {name}": (getattr(fp.export, name),) for name in fp.export.__all__},
+}
+"""The functions behind each command, its own first."""
+
+METHODS = ("full", "distdgl", "sdt", "distgnn", "sancus")
+
+
+@pytest.fixture
+def text_of(capsys, monkeypatch):
+    """Return the help of a command, in lines that are not wrapped."""
+    monkeypatch.setenv("COLUMNS", "1000")
+
+    def text_of(*words):
+        assert main([*words, "--help"]) == 0
+        return capsys.readouterr().out
+
+    return text_of
+
+
+def listed(text):
+    """Return the defaults, as text, of all options in the help; None where it says none."""
+    options = {}
+    text = re.sub(r"^(  -.*)\n {28}", r"\1  ", text, flags=re.MULTILINE)
+    for line in re.findall(r"^  (-.*)$", text, re.MULTILINE):
+        names, described, doc = line.partition("  ")
+        assert described, f"{line} says nothing"
+        assert doc.strip()
+        default = re.search(r" \[default: (.*)\]$", line)
+        options[re.split("[ ,]", names)[0]] = default and default[1]
+    return options
+
+
+def expected(functions, arguments):
+    """Return what the help should list, by the signatures."""
+    options = dict.fromkeys(ADDED)
+    for place, function in enumerate(functions):
+        for name, parameter in inspect.signature(function).parameters.items():
+            if (
+                name in OBJECTS | arguments
+                or (place and name in RUNNING)
+                or parameter.kind is parameter.VAR_KEYWORD
+            ):
+                continue
+            given = parameter.default not in (None, parameter.empty)
+            options.setdefault(
+                "-k" if name == "k" else f"--{name.replace('_', '-')}",
+                str(parameter.default) if given else None,
+            )
+    return options
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_lists_what_the_functions_take(text_of, command):
+    arguments = {"out"} if command.split()[0] in ("generate", "convert", "export") else set()
+    options = expected(COMMANDS[command], arguments)
+    if command in ("cluster", "compare", "report"):
+        options["--out"] = None
+    if command.startswith("partition"):
+        options |= {"--algorithm": "multilevel", "--out": None}
+    assert listed(text_of(*command.split())) == options
+
+
+@needs_torch
+@pytest.mark.parametrize("method", METHODS)
+def test_help_lists_what_the_methods_of_training_take(text_of, method):
+    assert listed(text_of("train", method)) == expected((getattr(fp.train, method),), set())
+
+
+@needs_torch
+def test_help_lists_what_comparing_methods_takes(text_of):
+    functions = (fp.train.compare, GRAPH, fp.train.full)
+    options = expected(functions, {"seed", "resume"})
+    given = listed(text_of("train", "compare"))
+    assert given.pop("--methods") == "distdgl,sdt,full"
+    assert given == {name: value for name, value in options.items() if name != "--methods"}
+
+
+def test_help_of_partition_lists_all_algorithms_and_what_they_share(text_of):
+    text = text_of("partition")
+    for name, function in PARTITIONERS.items():
+        assert re.search(
+            rf"^  {name} +{re.escape(function.__doc__.split('.')[0].split()[0])} ", text, re.MULTILINE
+        )
+    shared = set.intersection(*(set(inspect.signature(each).parameters) for each in PARTITIONERS.values()))
+    functions = COMMANDS["partition --algorithm hash"]
+    options = expected(functions, set(inspect.signature(functions[0]).parameters) - shared)
+    assert set(listed(text)) == {*options, "--algorithm", "--out"}
+
+
+@pytest.mark.parametrize("words", [[], *([name] for name in ("generate", "export", "train"))])
+def test_help_lists_the_commands(text_of, words):
+    text = text_of(*words)
+    names = {
+        "": (
+            "generate",
+            "convert",
+            "info",
+            "partition",
+            "evaluate",
+            "cluster",
+            "compare",
+            "report",
+            "export",
+            "upgrade",
+            "train",
+        ),
+        "generate": ("rmat", "ba", "planted", "grid"),
+        "export": fp.export.__all__,
+        "train": (*METHODS, "compare"),
+    }
+    assert re.findall(r"^  (\w+) +[A-Z]", text, re.MULTILINE) == list(names["".join(words)])
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *(f"train {method}" for method in (*METHODS, "compare"))])
+def test_help_has_examples_of_the_command(text_of, command):
+    text = text_of(*command.split())
+    examples = re.findall(r"^  (fastpart .*)$", text.partition("\nexamples:\n")[2], re.MULTILINE)
+    assert examples
+    assert all(example.startswith(f"fastpart {command.partition(' --')[0]} ") for example in examples)
+    assert text.isascii() or "Barab" in text
+
+
+TYPOS = {
+    "partitoin g.bin": "unknown command 'partitoin'; .*; did you mean 'partition'",
+    "train sdd parts": "unknown command 'sdd'; .*; did you mean 'sdt'",
+    "generate rmta g.bin": "unknown command 'rmta'; .*; did you mean 'rmat'",
+    "export dlg parts out": "unknown command 'dlg'; .*; did you mean 'dgl'",
+    "partition g.bin -k 2 --algorithm sgma": "--algorithm: unknown value 'sgma'; .*; did you mean 'sigma'",
+    "partition g.bin -k 2 --algorithm=spring --pases 2": "unknown option '--pases'; did you mean '--passes'",
+    "train sdt parts --epoch 2": "unknown option '--epoch'; did you mean '--epochs'",
+    "evaluate g.bin parts --lables y.npy": "unknown option '--lables'; did you mean '--labels'",
+    "evaluate g.bin parts --of edge": "--of: unknown value 'edge'; .*; did you mean 'edges'",
+    "train sdt parts --average weight": "--average: unknown value 'weight'; .*; did you mean 'weights'",
+    "train compare g.bin -k 2 --features x --labels y --splits s --methods sdt,distgn":
+        "--methods: unknown value 'distgn'; .*; did you mean 'distgnn'",
+}  # fmt: skip
+
+PROCESS = (
+    "import sys\n"
+    "from fastpart.cli import main\n"
+    "code = main(sys.argv[1:])\n"
+    "print(*{'torch', 'dgl', 'polars'} & set(sys.modules))\n"
+    "sys.exit(code)"
+)
+
+
+@pytest.mark.parametrize("words", TYPOS)
+def test_typos_are_told_at_once(words):
+    done = subprocess.run(
+        [sys.executable, "-c", PROCESS, *words.split()],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "\n")
+    assert re.fullmatch(rf"fastpart: error: {TYPOS[words]}\?( \(see `fastpart .*--help`\))?\n", done.stderr)
+
+
+@pytest.mark.parametrize("words", ["--help", "train sdt --help", "partition --help", "compare --help"])
+def test_help_imports_neither_polars_nor_torch(words):
+    done = subprocess.run(
+        [sys.executable, "-c", PROCESS, *words.split()],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert (done.stdout.splitlines()[-1], done.stderr) == ("", "")
+
+
+def test_completion_is_installed_for_the_shell(tmp_path):
+    environment = os.environ | {"HOME": str(tmp_path), "SHELL": "/bin/bash", "COLUMNS": "80"}
+    done = subprocess.run(
+        [sys.executable, "-m", "fastpart", "--install-completion"],
+        env=environment, capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    (script,) = (file for file in tmp_path.rglob("*") if file.is_file() and "fastpart" in file.name)
+    text = script.read_text()
+    assert all(
+        word in text for word in ("partition", "--memory-limit", "sdt", "--epochs", "multilevel", "--passes")
+    )
