@@ -38,10 +38,11 @@ from .graph_info import info
 from .homes import home_parts
 from .metrics import evaluate
 from .options import Options, config
-from .partition import EdgePartition, VertexPartition
 from .partitioners import builtin as _builtin
 from .partitioners import custom
 from .partitioners.builtin import *  # noqa: F403
+from .partitioners.choosing import partition
+from .partitions import EdgePartition, VertexPartition
 from .results import Clustering, Evaluation, upward
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ __all__ = [
     "info",
     "open_graph",
     "open_partition",
+    "partition",
     "store",
     "train",
 ]

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from . import _core
 from .graph import open_graph
 from .options import Options, run_options, with_options
-from .partition import EdgePartition, VertexPartition
+from .partitions import EdgePartition, VertexPartition
 
 
 @with_options
