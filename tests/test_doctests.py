@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import pytest
@@ -19,6 +20,13 @@ NEEDS = {
 """What examples import, though their module does not."""
 
 
+class Finder(doctest.DocTestFinder):
+    """Finds decorated functions, too."""
+
+    def _from_module(self, module, object):
+        return super()._from_module(module, inspect.unwrap(object))
+
+
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith(".__main__")])
 def test_examples(name, tmp_path, monkeypatch):
     """Every example of the module prints what it says; files it writes go to a fresh directory."""
@@ -31,5 +39,14 @@ def test_examples(name, tmp_path, monkeypatch):
         if error.name not in EXTRAS:
             raise
         pytest.skip(f"needs {error.name}")
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    assert doctest.testmod(module, optionflags=flags).failed == 0
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    tests = Finder().find(module)
+    for test in tests:
+        runner.run(test)
+    assert runner.failures == 0
+    documented = {
+        name
+        for name, value in vars(module).items()
+        if inspect.isroutine(value) and value.__module__ == module.__name__ and ">>>" in (value.__doc__ or "")
+    }
+    assert documented <= {test.name.rpartition(".")[2] for test in tests if test.examples}

@@ -13,7 +13,7 @@ _core
 errors frames
 notes parameters progress options forks parsing protocols
 graph graph_info sources staging generate converting, inputs rows
-parts partition results
+parts partitions results
 partitioners clustering, metrics homes expected
 store
 export, comparing

@@ -197,6 +197,13 @@ def test_an_import_takes_nothing_heavy():
         assert f"'{heavy}'" not in done.stdout
 
 
+def test_what_is_imported_later_is_there():
+    code = "import fastpart as fp; assert {*fp.__all__} <= {*dir(fp)}; [getattr(fp, name) for name in fp.__all__]"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+    with pytest.raises(AttributeError, match="'fastpart' has no attribute 'sprung'"):
+        _ = fp.sprung
+
+
 def test_a_temporary_folder_is_used_by_all(tmp_path):
     with fp.config(tmp_dir=tmp_path):
         graph = fp.open_graph(RING)

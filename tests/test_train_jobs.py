@@ -1,5 +1,6 @@
 """Training by workers, whatever the method: what is asked of a worker, and in which order."""
 
+import dataclasses
 import inspect
 import re
 import subprocess
@@ -18,7 +19,7 @@ pytest.importorskip("dgl")
 
 from fastpart.options import RunOptions  # noqa: E402
 from fastpart.train import history  # noqa: E402
-from fastpart.train.config import Options  # noqa: E402
+from fastpart.train.config import DEFAULTS, Batches, Learning, Options  # noqa: E402
 from fastpart.train.jobs import group, launch  # noqa: E402
 from fastpart.train.jobs.job import Job  # noqa: E402
 from fastpart.train.jobs.methods import METHODS, Method  # noqa: E402
@@ -181,6 +182,27 @@ def test_a_dgl_that_cannot_be_imported_is_done_without(tmp_path):
     text = r"training needs torch and dgl, and an import failed \(FileNotFoundError: libgraphbolt.so\); install them"
     assert re.search(rf"^{text}.* \| FileNotFoundError$", done.stdout, re.MULTILINE), done.stderr
     assert re.search(rf"^{text}.*; torch does its work$", done.stderr, re.MULTILINE)
+
+
+@pytest.mark.parametrize("method", ["full", "sdt", "distdgl", "distgnn", "sancus"])
+def test_every_option_is_in_the_signature_with_its_default(method):
+    function = getattr(fp.train, method)
+    known = inspect.signature(function).parameters
+    assert [parameter.kind for parameter in known.values()].count(inspect.Parameter.VAR_KEYWORD) == 0
+    whole_graph = method in ("distgnn", "sancus")
+    for name, default in DEFAULTS.items():
+        if whole_graph and name in ("batch_size", "fanouts"):
+            assert name not in known
+        else:
+            assert known[name].default == (1000 if (method, name) == ("distdgl", "batch_size") else default)
+    assert {"threads", "tmp_dir", "progress"} <= set(known)
+    with pytest.raises(TypeError, match=rf"^{method}\(\) has no parameter 'epocs'; it takes source, "):
+        function("absent", epocs=1)
+
+
+def test_typed_dictionaries_hold_what_is_checked():
+    named = {*Learning.__annotations__, *Batches.__annotations__, "seed"}
+    assert named == {field.name for field in dataclasses.fields(Options)} == set(DEFAULTS)
 
 
 def test_what_torchrun_leaves_to_say(tmp_path):

@@ -19,9 +19,8 @@ from . import _core
 
 __version__: str = _core.__version__
 
-from . import generate, store, train
+from . import train
 from .clustering import cluster
-from .converting import convert
 from .errors import (
     CapacityError,
     CapacityWarning,
@@ -34,47 +33,62 @@ from .errors import (
     ParameterError,
     TrainingError,
 )
-from .expected import expected_cut
 from .graph import Graph, open_graph
 from .graph_info import info
 from .homes import home_parts
 from .metrics import evaluate
 from .options import Options, config
-from .partition import EdgePartition, VertexPartition
 from .partitioners import builtin as _builtin
 from .partitioners import custom
 from .partitioners.builtin import *  # noqa: F403
+from .partitioners.choosing import partition
+from .partitions import EdgePartition, VertexPartition
 from .results import Clustering, Evaluation, upward
-from .store import open_partition
 
 if TYPE_CHECKING:
-    from . import export
+    from . import export, generate
+    from . import report as report
+    from . import store as store
     from .comparing import Comparison, compare
+    from .converting import convert
+    from .expected import expected_cut
     from .report.draw import draw
+    from .store import open_partition
 
-_LATER = {"Comparison": "comparing", "compare": "comparing", "draw": "report", "export": "", "report": ""}
-"""Names that are imported when somebody asks for them, and the modules that have them."""
+_LATER = {
+    "Comparison": "comparing",
+    "compare": "comparing",
+    "convert": "converting",
+    "draw": "report",
+    "expected_cut": "expected",
+    "open_partition": "store",
+}
+"""What is imported when somebody asks for it, and the modules that have it."""
+
+_MODULES = ("export", "generate", "report", "store")
+"""Modules that are imported when somebody asks for them."""
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{_LATER[name] or name}")
-    value = globals()[name] = getattr(module, name) if _LATER[name] else module
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, *_MODULES})
 
 
-def _report(name: str) -> Callable[..., Any]:
-    """Return a function of the reports, which are imported by its first call."""
-    return lambda *args: getattr(import_module(f"{__name__}.report"), name)(*args)
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that imports its module when it is called."""
+    return lambda *args, **given: getattr(import_module(f"{__name__}.{module}"), name)(*args, **given)
 
 
-upward |= {"evaluate": evaluate, "save": store.save}
-upward |= {name: _report(name) for name in ("evaluation_text", "comparison_text", "write_report")}
+upward |= {"evaluate": evaluate, "save": _later("store", "save")}
+upward |= {name: _later("report", name) for name in ("evaluation_text", "comparison_text", "write_report")}
 
 __all__ = [
     "CapacityError",
@@ -108,6 +122,7 @@ __all__ = [
     "info",
     "open_graph",
     "open_partition",
+    "partition",
     "store",
     "train",
 ]

@@ -11,7 +11,7 @@ from . import parameters
 from .errors import ParameterError
 from .graph import open_graph
 from .options import Options, with_options
-from .partition import VertexPartition
+from .partitions import VertexPartition
 
 _BLOCK = 1 << 16
 

@@ -22,14 +22,7 @@ _MOST_EDGES = 2**48
 
 
 @with_options
-def rmat(
-    out: StrPath,
-    *,
-    n: int,
-    m: int,
-    seed: int | None = 0,
-    **options: Unpack[Options],
-) -> Graph:
+def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[Options]) -> Graph:
     """Write an R-MAT graph: skewed degrees, as social and web graphs have them.
 
     Parameters
@@ -67,14 +60,7 @@ def rmat(
 
 
 @with_options
-def ba(
-    out: StrPath,
-    *,
-    n: int,
-    m: int,
-    seed: int | None = 0,
-    **options: Unpack[Options],
-) -> Graph:
+def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[Options]) -> Graph:
     """Write a Barabási-Albert graph: new vertices attach to old ones by their degrees, which follow a power law.
 
     Parameters
@@ -115,13 +101,7 @@ def ba(
 
 
 @with_options
-def grid(
-    out: StrPath,
-    *,
-    rows: int,
-    columns: int,
-    **options: Unpack[Options],
-) -> Graph:
+def grid(out: StrPath, *, rows: int, columns: int, **options: Unpack[Options]) -> Graph:
     """Write a two-dimensional grid, on which the best cut is known: straight lines.
 
     Parameters

@@ -122,10 +122,7 @@ class Graph:
         self._identity = (loops, checksum)
 
     @with_options
-    def degrees(
-        self,
-        **options: Unpack[Options],
-    ) -> npt.NDArray[np.uint32]:
+    def degrees(self, **options: Unpack[Options]) -> npt.NDArray[np.uint32]:
         """Return the number of non-loop records that touch each vertex.
 
         Returns

@@ -14,10 +14,7 @@ _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 
 
 @with_options
-def info(
-    graph: Any,
-    **options: Unpack[Options],
-) -> dict[str, Any]:
+def info(graph: Any, **options: Unpack[Options]) -> dict[str, Any]:
     """Describe a graph: sizes, loops, degrees, isolated vertices, and the memory that each algorithm would need.
 
     Parameters

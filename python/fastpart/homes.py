@@ -7,15 +7,11 @@ from typing import Any, Unpack
 from . import _core
 from .graph import open_graph
 from .options import Options, run_options, with_options
-from .partition import EdgePartition, VertexPartition
+from .partitions import EdgePartition, VertexPartition
 
 
 @with_options
-def home_parts(
-    graph: Any,
-    edge_partition: EdgePartition,
-    **options: Unpack[Options],
-) -> VertexPartition:
+def home_parts(graph: Any, edge_partition: EdgePartition, **options: Unpack[Options]) -> VertexPartition:
     """Give every vertex the part where it has most records of an edge partition.
 
     This is the "full neighbour" step of SDT-GNN. In a partition directory of the result, each part holds its vertices

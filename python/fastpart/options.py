@@ -30,16 +30,18 @@ class Running(TypedDict, total=False):
 class Options(Running, total=False):
     """The options of every long call. None of them changes a result. See also :func:`fastpart.config`.
 
+    There is one exception: :func:`fastpart.hep` with ``tau="fit"`` fits its ``tau`` to the memory limit.
+
     Attributes
     ----------
     threads : int, optional
         Number of threads. Default (None or 0): as many as the process may use.
     tmp_dir : path, optional
-        Where temporary files go, if any are needed. Default: where the system has them. Nothing is left of them. On a
-        file system in memory, as ``/dev/shm``, they count against the memory limit.
+        Folder of temporary files. Default: the system's. Nothing is left of them. On a file system in memory, such as
+        ``/dev/shm``, they count against the memory limit.
     progress : bool or callable, optional
         True shows a bar with the time left, on stderr or in a notebook. A callable is called as ``progress(phase, done,
-        total)`` about every 50 ms; an exception in it cancels the run. Default: nothing is shown.
+        total)`` about every 50 ms. An exception in it cancels the run. Default: nothing is shown.
     memory_limit : int or str, optional
         Bytes, or a size such as "4G". Default: 80 % of the available memory (of the control group, if that is less).
     """
@@ -58,7 +60,8 @@ class RunOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "RunOptions":
-        """Check the options among what a call is given."""
+        """Check the options among what a call is given; of others, those of :func:`config`."""
+        given = {**_CONFIG.get(Options()), **given}
         return run_options(**{name: given[name] for name in NAMES if name in given})
 
 
@@ -90,9 +93,9 @@ _CONFIG: ContextVar[Options] = ContextVar("fastpart.config")
 
 
 def config(**options: Unpack[Options]) -> AbstractContextManager[None]:
-    """Set options for all calls in a ``with`` block; what a call is given itself goes first.
+    """Set options for all calls in a ``with`` block. Arguments of a call take precedence.
 
-    The block may be within another, and belongs to its thread or asyncio task, as context variables do.
+    Blocks may be nested. A block belongs to its thread or asyncio task, as context variables do.
 
     Parameters
     ----------
@@ -102,7 +105,7 @@ def config(**options: Unpack[Options]) -> AbstractContextManager[None]:
     Raises
     ------
     TypeError
-        Another name. Seeds, balances and all else that changes a result are given to each call.
+        Another name. What changes a result, such as a seed or a balance, is given to each call.
 
     Examples
     --------
@@ -137,10 +140,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def with_options(function: Function, defaults: Mapping[str, Any] | None = None) -> Function:
-    """Let a function have its options checked, with those of :func:`config`, and a bar that ends with the call.
+    """Decorate a function that takes ``**options: Unpack[...]``.
 
-    ``inspect.signature`` shows what stands in ``Unpack[...]`` one by one; ``defaults`` are of those that have another
-    than None. Unknown names are refused, with those that there are.
+    A call looks up :func:`config`, checks the options before anything else, and wipes the bar in the end, also after an
+    error. An unknown name is refused with the list of valid ones. ``inspect.signature`` lists the entries of the typed
+    dictionary one by one; ``defaults`` holds the defaults that are not None.
     """
     known = _expanded(function, defaults or {})
     taken = [name for name in NAMES if name in known.parameters]

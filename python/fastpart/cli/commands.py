@@ -12,7 +12,7 @@ from .. import _core, store
 from .. import generate as generators
 from ..clustering import cluster as find_clusters
 from ..converting import convert as convert_file
-from ..errors import ParameterError
+from ..errors import MemoryBudgetError, ParameterError
 from ..graph import Graph, Sidecar, open_graph
 from ..graph_info import info as graph_info
 from ..inputs import weights_of
@@ -70,7 +70,12 @@ def partition(call: Call) -> None:
     if in_place:  # the parts never need to be in memory
         given["out"] = target
     start = time.perf_counter()
-    result = PARTITIONERS[algorithm](graph, **given)
+    try:
+        result = PARTITIONERS[algorithm](graph, **given)
+    except MemoryBudgetError as error:
+        if call["algorithm"]:
+            raise
+        raise MemoryBudgetError(f"{error}; or choose --algorithm grem or --algorithm spring") from None
     seconds = time.perf_counter() - start
     # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
     unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()

@@ -28,7 +28,7 @@ SOURCES = {
     "cluster": "clustering",
     "compare": "comparing.running",
     "open_partition": "store.loading",
-    "save": "partition",
+    "save": "partitions",
     "upgrade": "store.upgrading",
     "Options": "options",
     "generate.ba": "generate",

@@ -14,8 +14,8 @@ from ..errors import ParameterError
 from ..graph import Graph
 from ..options import NAMES
 from ..parameters import from_text, meant, shown
-from ..partition import EdgePartition, Partition, VertexPartition
 from ..partitioners import PARTITIONERS, VARIANTS, items_of
+from ..partitions import EdgePartition, Partition, VertexPartition
 from .memory import peak
 from .peers import PEERS, Bench, Peer
 

@@ -19,7 +19,7 @@ from ..inputs import labels_of, splits_of
 from ..metrics import evaluate
 from ..options import Options, RunOptions, run_options, with_options
 from ..parameters import Progress, shown
-from ..partition import EdgePartition
+from ..partitions import EdgePartition
 from ..results import Evaluation
 from .comparison import Comparison
 from .entries import Entry, Made, entries_of, plain

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .. import _core, parameters
 from ..errors import GraphFormatError, ParameterError
 from ..parameters import Progress, StrPath, shown
-from ..partition import VertexPartition
+from ..partitions import VertexPartition
 from ..parts import VertexPartData
 from ..store import open_partition
 

@@ -33,12 +33,7 @@ _HALO_BYTES = 5 * 8
 
 
 @with_options
-def dgl(
-    source: StrPath,
-    out: StrPath,
-    graph_name: str = "graph",
-    **options: Unpack[Options],
-) -> Path:
+def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unpack[Options]) -> Path:
     """Write a vertex partition for ``dgl.distributed``.
 
     Vertices and edges get new ids: vertices by part, then by old id; edges by the part of their destination, then by

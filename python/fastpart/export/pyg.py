@@ -19,11 +19,7 @@ from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, 
 
 
 @with_options
-def pyg(
-    source: StrPath,
-    out: StrPath,
-    **options: Unpack[Options],
-) -> Path:
+def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     """Write a vertex partition for ``torch_geometric.distributed``.
 
     All ids stay as they are: those of vertices, and those of directed edges (r for record r, m + r for its opposite

@@ -12,11 +12,7 @@ from .common import Source, directory, write_json
 
 
 @with_options
-def text(
-    source: StrPath,
-    out: StrPath,
-    **options: Unpack[Options],
-) -> Path:
+def text(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     r"""Write the parts of the vertices as text, for the dispatch pipeline in DGL's ``tools/``.
 
     Parameters

@@ -13,7 +13,7 @@ from .. import _core, parameters
 from ..errors import ParameterError
 from ..graph import open_graph
 from ..options import NAMES, run_options, with_options
-from ..partition import Partition
+from ..partitions import Partition
 from .common import edge_partition, vertex_partition
 from .documents import document, signature
 

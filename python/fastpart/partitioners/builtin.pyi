@@ -8,7 +8,7 @@ import numpy.typing as npt
 from .. import _core
 from ..options import Options
 from ..parameters import StrPath
-from ..partition import EdgePartition, Partition, VertexPartition
+from ..partitions import EdgePartition, Partition, VertexPartition
 
 __all__ = [
     "dbh",

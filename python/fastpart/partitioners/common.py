@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core, parameters
 from ..errors import CapacityError, CapacityWarning, ParameterError, warn
 from ..graph import Graph
-from ..partition import EdgePartition, Partition, VertexPartition
+from ..partitions import EdgePartition, Partition, VertexPartition
 
 AnyPartition = TypeVar("AnyPartition", VertexPartition, EdgePartition)
 

@@ -14,7 +14,7 @@ from ..errors import CapacityError, CapacityWarning, ParameterError, warn
 from ..graph import Graph, open_graph
 from ..options import Options, run_options, with_options
 from ..parameters import Of, Progress
-from ..partition import EdgePartition, Partition, VertexPartition
+from ..partitions import EdgePartition, Partition, VertexPartition
 
 BlockPartitioner = Callable[[npt.NDArray[np.uint32]], Any]
 """Takes the records of a block and returns their parts, or vertices and the parts of these."""

@@ -166,7 +166,7 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
         "from .. import _core",
         "from ..options import Options",
         "from ..parameters import StrPath",
-        "from ..partition import EdgePartition, Partition, VertexPartition",
+        "from ..partitions import EdgePartition, Partition, VertexPartition",
         "",
         "__all__ = [",
         *(f'    "{algorithm.name}",' for algorithm in sorted(algorithms, key=lambda known: known.name)),

@@ -15,7 +15,7 @@ from .. import _core
 from ..forks import before_polars_threads
 from ..graph import Graph
 from ..options import RunOptions
-from ..partition import EdgePartition, Partition
+from ..partitions import EdgePartition, Partition
 from ..parts import MANIFEST, PART, part_name
 from ..results import Evaluation
 from ..rows import Rows

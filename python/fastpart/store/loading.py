@@ -19,7 +19,7 @@ from ..graph import open_graph
 from ..options import Options, run_options, with_options
 from ..parameters import Of, StrPath, shown
 from ..parsing import damaged
-from ..partition import EdgePartition, Partition, VertexPartition
+from ..partitions import EdgePartition, Partition, VertexPartition
 from ..parts import MANIFEST
 from .schemas import caps_of, present, restore_caps
 

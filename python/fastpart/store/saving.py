@@ -17,7 +17,7 @@ from ..graph import Graph, open_graph
 from ..metrics import evaluate
 from ..options import Options, RunOptions, run_options
 from ..parameters import StrPath, shown
-from ..partition import EdgePartition, Partition
+from ..partitions import EdgePartition, Partition
 from ..parts import MANIFEST
 from ..results import Evaluation
 from .contents import Contents, Extras
@@ -41,7 +41,7 @@ def save(
     halo_features: bool = False,
     **options: Unpack[Options],
 ) -> None:
-    """Write a partition, as :meth:`fastpart.partition.Partition.save` documents."""
+    """Write a partition, as :meth:`fastpart.partitions.Partition.save` documents."""
     target, form = output(out)
     extras = Extras(features, labels, splits, split, edge_features, halo_hops, halo_features)
     extras.check(target, form, partition.of, graph=graph is not None)

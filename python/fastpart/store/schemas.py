@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .. import _core, parameters
 from ..errors import GraphFormatError, ParameterError
-from ..partition import Partition
+from ..partitions import Partition
 
 SCHEMA = 2
 

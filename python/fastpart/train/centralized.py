@@ -25,11 +25,7 @@ from .usage import anonymous_bytes
 
 @trains
 def full(
-    source: StrPath,
-    *,
-    out: StrPath | None = None,
-    resume: bool = False,
-    **training: Unpack[Batched],
+    source: StrPath, *, out: StrPath | None = None, resume: bool = False, **training: Unpack[Batched]
 ) -> Trained:
     """Train on the whole graph in one process.
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from .. import parameters
 from ..errors import GraphFormatError, ParameterError
 from ..parameters import StrPath, shown
-from ..partition import Partition
+from ..partitions import Partition
 from ..parts import PartData, VertexPartData
 from ..store import open_partition
 from .scores import Task

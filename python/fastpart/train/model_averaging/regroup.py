@@ -17,7 +17,7 @@ from ... import partitioners
 from ...errors import CapacityWarning
 from ...graph import Graph, open_graph
 from ...options import NAMES, RunOptions
-from ...partition import VertexPartition
+from ...partitions import VertexPartition
 from ...store import save
 from ..data import SPLITS, Dataset
 

@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import MemoryBudgetError
 from ...metrics import evaluate
 from ...options import RunOptions
-from ...partition import VertexPartition
+from ...partitions import VertexPartition
 from ..data import Dataset
 from .regroup import graph_of, partitioned
 
