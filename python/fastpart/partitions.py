@@ -150,15 +150,9 @@ class Partition(Assigned):
         state = super().__getstate__()
         return state | ({"folder": self.folder.absolute()} if self.folder else {})
 
+    @with_options
     def evaluate(
-        self,
-        labels: Any = None,
-        splits: Any = None,
-        *,
-        split: int | None = None,
-        threads: int | None = None,
-        memory_limit: int | str | None = None,
-        progress: parameters.Progress | None = None,
+        self, labels: Any = None, splits: Any = None, *, split: int | None = None, **options: Unpack[Options]
     ) -> Evaluation:
         """Measure the partition on the graph that it was made from; see :func:`fastpart.evaluate`.
 
@@ -179,9 +173,8 @@ class Partition(Assigned):
             raise FastpartError(
                 "evaluate: this partition does not know its graph; call fp.evaluate(graph, p), or open it with graph="
             )
-        running = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
-        made: Evaluation = upward["evaluate"](self.graph, self, labels, splits, split=split, **running)
-        return made
+        evaluation: Evaluation = upward["evaluate"](self.graph, self, labels, splits, split=split, **options)
+        return evaluation
 
     @cached_property
     def _measures(self) -> Evaluation:

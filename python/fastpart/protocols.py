@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+
+from .frames import pl
 
 Array = npt.NDArray[Any]
 
@@ -72,8 +73,6 @@ class Assigned:
         return np.array(self.assignment).__dlpack__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        import polars as pl
-
         return pl.DataFrame({self._column: self.assignment}).__arrow_c_stream__(requested_schema)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -115,6 +114,11 @@ def _table(frame: Any) -> str:
 
 def _row(tag: str, cells: Iterable[Any]) -> str:
     return "".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in cells)
+
+
+def escape(text: str) -> str:
+    """Return text for a page."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _cell(value: Any) -> str:

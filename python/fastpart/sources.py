@@ -5,7 +5,6 @@ Graph libraries are known by the module of a type and by their attributes: none 
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from .errors import GraphFormatError
 from .forks import before_polars_threads
+from .frames import pl
 from .options import RunOptions
 from .parameters import Directedness, Layout
 
@@ -164,8 +164,6 @@ def _on_host(item: Any) -> Any:
 
 
 def _arrow(source: Any) -> Columns:
-    import polars as pl
-
     frame = source
     if not isinstance(source, pl.DataFrame):
         before_polars_threads("graph: an Arrow table")
@@ -196,6 +194,8 @@ def _ids(name: object, ids: Array) -> Array:
 
 def _streamed(frame: Any, options: RunOptions) -> Array:
     """Return the records of a lazy frame in a mapped file without a name; only a batch of them is ever in memory."""
+    import tempfile  # here, as it imports much
+
     before_polars_threads("graph: a lazy frame")
     names = _two("polars", frame.collect_schema().names())
     count = 0
