@@ -298,7 +298,7 @@ def test_damaged_parquet(refused, tmp_path):
         ({"halo_hops": True}, TypeError, "halo_hops: expected an integer, got bool"),
         ({"halo_features": 1}, TypeError, "halo_features: expected True or False, got int"),
         ({"halo_features": True}, fp.ParameterError, "halo_features: there are no features; give features="),
-        ({"feature": ROWS}, TypeError, "unexpected keyword argument 'feature'"),
+        ({"feature": ROWS}, TypeError, "has no parameter 'feature'"),
     ],
 )
 def test_options_that_cannot_be(refused, options, error, text):

@@ -396,7 +396,7 @@ def test_bytes_are_those_counted_by_hand(case, eps):
     graphs, expected = simulated(case, network, is_fresh("max_age", eps, case.k))
     sent = {}
     for rows in ("all", "boundary"):
-        how = {"rows": rows, **staleness.checked(None, eps, None)}
+        how = {"rows": rows, **staleness.checked(eps, None, None)}
         sent[rows] = epochs_of(case, network, how, epochs=4)
     for epoch in range(4):
         for graph in graphs:
