@@ -196,7 +196,7 @@ fn refusals() {
     }
     let one_way = Csr::build(&graph, true, &run(1)).unwrap();
     let error = Multilevel::new(2).partition(&one_way, &run(1)).unwrap_err();
-    assert!(matches!(error, Error::Parameter { name: "kind", .. }));
+    assert!(matches!(error, Error::Parameter { name: "directedness", .. }));
     let small = fastpart::base::run::Run::new(Some(1), Some(100)).unwrap();
     assert!(matches!(Multilevel::new(2).partition(&csr, &small), Err(Error::MemoryBudget { .. })));
     let run = run(1);
