@@ -378,7 +378,7 @@ fn wrong_assignments_are_refused() {
     assert!(error(refused).contains("k: 0 parts"));
     assert_eq!(
         Kind::named("mixed").unwrap_err().to_string(),
-        "kind: unknown kind \"mixed\"; known are undirected, symmetric, directed"
+        "directedness: unknown value \"mixed\"; known are undirected, symmetric, directed"
     );
     assert!(written(home.path()).is_empty());
 }

@@ -29,8 +29,10 @@ def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpac
     ----------
     out : path
         Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
-    n, m : int
-        Number of vertices and of records. Loops and parallel edges occur, and vertices without an edge.
+    n : int
+        Number of vertices. Some have no edge.
+    m : int
+        Number of records. Loops and parallel edges occur.
     seed : int, optional
         0 to 2**64 - 1; None is 0.
     threads, tmp_dir, progress, memory_limit
@@ -67,9 +69,11 @@ def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[
     ----------
     out : path
         Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
-    n, m : int
-        Number of vertices and of records: each vertex but the first brings m / (n - 1) of them, rounded up or down.
-        Parallel edges occur. Loops do not, if n > 1.
+    n : int
+        Number of vertices.
+    m : int
+        Number of records: each vertex but the first brings m / (n - 1) of them, rounded up or down. Parallel edges
+        occur. Loops do not, if n > 1.
     seed
         As in :func:`rmat`.
     threads, tmp_dir, progress, memory_limit
@@ -153,8 +157,10 @@ def planted(
         Raw u32 edges. Beside it go the sidecar, ``OUT.labels.npy`` (int64, the community), ``OUT.split.npz``
         (``train``, ``val``, ``test``: vertex ids, 60 / 20 / 20 %) and, with features, ``OUT.features.npy`` (float32,
         n x features).
-    n, m : int
-        Number of vertices and of records.
+    n : int
+        Number of vertices.
+    m : int
+        Number of records.
     classes : int
         Number of communities.
     features : int

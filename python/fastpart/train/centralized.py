@@ -39,17 +39,23 @@ def full(
     model : str or callable
         A name in :data:`fastpart.train.models.MODELS`, an import path ``module:Class`` or ``file.py:Class``, or a class
         that makes a ``torch.nn.Module`` of ``(task, options)``.
-    hidden, layers, heads : int
-        Width of hidden layers (per head), number of layers, heads of attention.
+    hidden : int
+        Width of the hidden layers; with attention, of each head.
+    layers : int
+        Number of layers.
+    heads : int
+        Number of attention heads. Models without attention ignore it.
     dropout : float
         Share of the outputs of each hidden layer that is dropped.
-    lr, weight_decay : float
-        Learning rate and weight decay of Adam.
+    lr : float
+        Learning rate of Adam.
+    weight_decay : float
+        Weight decay of Adam.
     epochs : int
         Maximum number of epochs.
     batch_size : int, optional
-        Training vertices per step, with sampled neighbours. Default: all at once, with all neighbours. For models that
-        train on sampled graphs (``clustergcn``, ``graphsaint``), about so many in each graph. Default: a tenth.
+        Training vertices per step, with sampled neighbours. Default: all at once, with all neighbours; for models that
+        train on sampled graphs (``clustergcn``, ``graphsaint``), about a tenth in each graph.
     fanouts : sequence of int, optional
         Number of neighbours that are sampled per layer, first layer first. -1 takes all. Default: 10 each.
     patience : int, optional
