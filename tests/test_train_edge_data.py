@@ -41,9 +41,11 @@ def contents(n, seed=0, several=False):
     }
 
 
-def both(folder, edges, n, k=3, several=False, kind=None, seed=0):
+def both(folder, edges, n, k=3, several=False, directedness=None, seed=0):
     """Save the graph as parts of vertices and as parts of edges, some of them empty, and return the directories."""
-    opened = fp.open_graph(np.asarray(edges, np.uint32).reshape(-1, 2), num_vertices=n, kind=kind)
+    opened = fp.open_graph(
+        np.asarray(edges, np.uint32).reshape(-1, 2), num_vertices=n, directedness=directedness
+    )
     random = np.random.default_rng(seed)
     partitions = {
         "vertex": fp.VertexPartition(random.integers(0, k, n), k=k + 1),
@@ -78,11 +80,11 @@ def assert_same(one, other):
 
 @settings(max_examples=40)
 @given(st.data(), st.sampled_from(["undirected", "symmetric", "directed"]), st.booleans())
-def test_the_whole_graph_is_that_of_parts_of_vertices(tmp_path_factory, data, kind, several):
+def test_the_whole_graph_is_that_of_parts_of_vertices(tmp_path_factory, data, directedness, several):
     n, edges = data.draw(edge_lists())
     if n == 0:
         return
-    vertex, edge = both(tmp_path_factory.mktemp("both"), edges, n, several=several, kind=kind)
+    vertex, edge = both(tmp_path_factory.mktemp("both"), edges, n, several=several, directedness=directedness)
     one, other = Dataset(vertex), EdgeDataset(edge)
     assert one.task == other.task
     assert one.num_train == other.num_train
