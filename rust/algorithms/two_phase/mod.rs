@@ -160,8 +160,8 @@ describe! {
     /// Partition the edge records after clusters of their ends (2PS-L, 2PS-HDRF).
     ///
     /// Clusters the vertices in one pass over the stream, deals the clusters to the parts, gives the records within a part
-    /// to it, and scores the others. Takes 40 bytes per vertex, or 20 and ``8 * ceil(k / 64)``, if that is more; up to
-    /// 22 MB of buffers; and the result.
+    /// to it, and scores the others. Takes 40 bytes per vertex, or 16 and ``8 * ceil(k / 64)``, if that is more; up to
+    /// 9 MB of buffers; and the result.
     ///
     /// Notes
     /// -----
