@@ -5,12 +5,14 @@ Graph libraries are known by the module of a type and by their attributes: none 
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from os import PathLike
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -204,12 +206,20 @@ def _streamed(frame: Any, options: RunOptions) -> Array:
             records = np.empty((len(batch), 2), "<u4")
             for slot, name in enumerate(names):
                 records[:, slot] = _checked(batch[name], count)
-            records.tofile(file)
+            _spill(records, file, tempfile.gettempdir() if options.tmp_dir is None else options.tmp_dir)
             count += len(batch)
-        file.flush()
         if not count:
             return np.empty((0, 2), np.uint32)
         return np.memmap(file, "<u4", "r", shape=(count, 2))
+
+
+def _spill(records: Array, file: BinaryIO, folder: str | PathLike[str]) -> None:
+    """Append records to a file without a name; an error says where that lies, and why, as numpy's own does not."""
+    try:
+        file.write(records.data)
+        file.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(folder)) from None
 
 
 def _checked(column: Any, first: int) -> Array:

@@ -255,3 +255,19 @@ def test_interrupted_replacement_says_how_to_restore_the_old_directory(folder):
     assert sorted(os.listdir(folder)) == [".parts.old-123.0", "parts"]
     (folder / ".parts.old-123.0").rename(folder / "restored")
     np.testing.assert_array_equal(fp.open_partition(folder / "restored").assignment, PART.assignment)
+
+
+LAZY = """
+import os, sys, numpy as np, polars as pl, fastpart as fp
+frame = pl.LazyFrame({"u": np.arange(1_000_000), "v": np.arange(1_000_000)})
+try:
+    fp.open_graph(frame, tmp_dir=sys.argv[1])
+except OSError as error:
+    print(error.errno, error.filename == sys.argv[1])
+"""
+
+
+def test_a_streamed_frame_that_finds_no_room(folder):
+    outcome = run_child(LAZY, folder, ulimit={resource.RLIMIT_FSIZE: 1 << 20})
+    assert (outcome.rc, outcome.out) == (0, f"{errno.EFBIG} True\n"), outcome.err
+    assert os.listdir(folder) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from .. import parameters
 from ..errors import MemoryBudgetError
 from ..options import Options, with_options
 from ..partitions import VertexPartition
@@ -61,7 +60,6 @@ def partition(
     >>> p.algorithm
     'multilevel'
     """
-    k = parameters.parts(k)
     try:
         return multilevel(graph, k, balance=balance, seed=seed, **options)
     except MemoryBudgetError as error:
