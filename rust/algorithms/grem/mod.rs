@@ -45,7 +45,7 @@ mod sides;
 
 use std::sync::Mutex;
 
-use super::multilevel::scheme::MOST_PARTS;
+use super::multilevel::MOST_PARTS;
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::{EdgeStream, TempRecords};

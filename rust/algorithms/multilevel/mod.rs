@@ -23,21 +23,29 @@
 //! **Source.** Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke,
 //! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014.
 
-pub mod balancing;
-pub mod coarsening;
+pub mod assignment;
+pub mod clustering;
+pub mod contraction;
+mod exchange;
+pub mod fm;
+pub mod gain_table;
 pub mod graph;
-pub mod refinement;
+pub mod jet;
+pub mod rebalancing;
 pub mod scheme;
-pub mod state;
 
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{
-    BalanceOn, Balanced, Repaired, cap, fits, plus, repair, validate_balance, validate_parts,
+    BalanceOn, Balanced, Load, Repaired, cap, fits, plus, repair, validate_balance, validate_parts,
 };
 use crate::graph::Csr;
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
-use graph::{Graph, Weight};
+use graph::Graph;
+pub use clustering::Rating;
 pub use scheme::Scheme;
+
+/// TODO
+pub const MOST_PARTS: usize = 64;
 
 /// The second bound of a partition.
 #[derive(Debug, Clone)]
@@ -75,7 +83,7 @@ impl Multilevel {
 
     /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
-        let at_once = u64::from(self.k).min(scheme::MOST_PARTS as u64);
+        let at_once = u64::from(self.k).min(MOST_PARTS as u64);
         let per_entry = match &self.second {
             Some(_) => 40,
             None if u64::from(self.k) > at_once => 32,
@@ -87,17 +95,8 @@ impl Multilevel {
             .saturating_add(96 * u64::from(self.k))
     }
 
-    /// What a vertex weighs.
-    fn weight(&self, csr: &Csr, v: u32) -> Weight {
-        match &self.second {
-            None => [1, 0],
-            Some(Second::Volume(_)) => [1, u64::from(csr.degree(v)) + 1],
-            Some(Second::Weights(on)) => [1, on.weight(v)],
-        }
-    }
-
     /// The caps on vertices and on the second weight.
-    fn caps(&self, csr: &Csr) -> Weight {
+    fn caps(&self, csr: &Csr) -> Load {
         let n = csr.num_vertices() as u64;
         let second = match &self.second {
             None => u64::MAX,
@@ -107,8 +106,17 @@ impl Multilevel {
         [cap(self.balance, n, self.k), second]
     }
 
+    /// The second weight of a vertex.
+    fn weight(&self, csr: &Csr, v: u32) -> Load {
+        match &self.second {
+            None => [1, 0],
+            Some(Second::Volume(_)) => [1, u64::from(csr.degree(v)) + 1],
+            Some(Second::Weights(on)) => [1, on.weight(v)],
+        }
+    }
+
     /// The partition that the parts found make, with its caps kept.
-    fn finish(&self, csr: &Csr, mut parts: Buffer<u32>, caps: Weight, run: &Run) -> Result<VertexPartition> {
+    fn finish(&self, csr: &Csr, mut parts: Buffer<u32>, caps: Load, run: &Run) -> Result<VertexPartition> {
         let mut loads = vec![[0; 2]; self.k as usize];
         run.each(parts.len(), |v| {
             let load = &mut loads[parts[v as usize] as usize];
@@ -146,16 +154,18 @@ impl Multilevel {
         let needed = self.needed(n, csr.num_entries());
         run.require(needed, format!("multilevel on {n} vertices, {} entries", csr.num_entries()))?;
         check_symmetry(csr, run)?;
-        let graph = Graph::of(csr, |v| self.weight(csr, v), run)?;
         let caps = self.caps(csr);
-        let scheme = match self.second {
-            None => Scheme { seed: self.seed, ..Scheme::default() },
-            Some(_) => Scheme::of_two(self.seed),
-        };
-        let scheme = Scheme { units: n + csr.num_entries(), ..scheme };
+        let bounds = if self.second.is_some() { 2 } else { 1 };
+        let scheme = Scheme { units: n + csr.num_entries(), ..Scheme::new(bounds, self.seed) };
         run.begin("partition", scheme.units);
-        let (part_of, _) = scheme.partition(&graph, &vec![caps; self.k as usize], run)?;
-        drop(graph);
+        let part_of = if self.second.is_some() {
+            let weight = |v| self.weight(csr, v);
+            let graph = Graph::finest(csr, &weight, run)?;
+            scheme.partition(&graph, &vec![caps; self.k as usize], run)?.0
+        } else {
+            let graph = Graph::finest(csr, &|_| [1], run)?;
+            scheme.partition(&graph, &vec![[caps[0]]; self.k as usize], run)?.0
+        };
         self.finish(csr, part_of, caps, run)
     }
 }
