@@ -69,7 +69,7 @@ impl Run {
             None | Some(0) => std::thread::available_parallelism().map_or(1, |count| count.get()),
             Some(count) if count <= MAX_THREADS => count,
             Some(count) => {
-                let what = format!("{count} threads are too many; use 1..={MAX_THREADS}, or 0 for all CPUs");
+                let what = format!("{count} threads are too many. Use 1..={MAX_THREADS}, or 0 for all CPUs");
                 return Err(Error::parameter("threads", what));
             }
         };
@@ -78,7 +78,7 @@ impl Run {
             .thread_name(|index| format!("fastpart-{index}"))
             .build()
             .map_err(|error| {
-                Error::Capacity(format!("cannot start {threads} threads: {error}; use fewer"))
+                Error::Capacity(format!("cannot start {threads} threads: {error}. Use fewer"))
             })?;
         Ok(Run {
             pool,

@@ -81,13 +81,13 @@ impl Modularity {
 
     fn validate(&self) -> Result<()> {
         if self.max_vertices == Some(0) {
-            return Err(Error::parameter("max_vertices", "0; a cluster has at least 1 vertex"));
+            return Err(Error::parameter("max_vertices", "0 vertices. A cluster has at least 1"));
         }
         if self.max_volume == Some(0) {
-            return Err(Error::parameter("max_volume", "0; use 1 or more, or None for no bound"));
+            return Err(Error::parameter("max_volume", "a volume of 0. Use 1 or more, or None for no bound"));
         }
         if self.batch == Some(0) {
-            return Err(Error::parameter("batch", "a batch of 0 vertices; use 1 or more"));
+            return Err(Error::parameter("batch", "a batch of 0 vertices. Use 1 or more"));
         }
         Ok(())
     }

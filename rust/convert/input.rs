@@ -42,7 +42,7 @@ impl Input {
             .map_err(|error| Error::io(path, error))?;
         let binary = options.swap || options.id_type.is_some();
         if binary && options.format.is_some() {
-            return Err(Error::parameter("format", "dtype= and swap= are for raw pairs; leave them out"));
+            return Err(Error::parameter("format", "dtype= and swap= are for raw pairs. Leave them out"));
         }
         let gzip = plausible::is_gzip(&head) || head.starts_with(&[0x1f, 0x8b]) && named(path, &["gz"]);
         let stem = path.file_stem().filter(|_| gzip && named(path, &["gz"])).map_or(path, Path::new);
@@ -118,7 +118,7 @@ fn check_unchanged(file: &File, before: &Metadata, path: &Path) -> Result<()> {
     if state(&now) == state(before) {
         return Ok(());
     }
-    Err(Error::FileChanged { path: path.into(), what: "its size or modification time is another" })
+    Err(Error::FileChanged { path: path.into(), what: "its size or modification time changed" })
 }
 
 /// Counts what is read from a file as progress.
@@ -190,7 +190,7 @@ fn from_binedgelist(path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> 
     }
     if !intake.relabels() {
         let note =
-            format!("{}: ids count from 1, so vertex 0 is isolated; --relabel removes it", shown(path));
+            format!("{}: ids count from 1, so vertex 0 is isolated. --relabel removes it", shown(path));
         intake.notes.push(note);
     }
     Ok(intake.n)

@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
             (_, b'\n') => self.end_line(),
             (Within::Comment, _) => Ok(()),
             (Within::Return, _) => {
-                Err(self.fault(self.column - 1, "a carriage return within the line; write line feeds"))
+                Err(self.fault(self.column - 1, "a carriage return within the line. Write line feeds"))
             }
             (Within::Numbers, b' ' | b'\t') => self.end_number(),
             (Within::Numbers, b'\r') => {
@@ -187,8 +187,8 @@ impl<'a> Parser<'a> {
             (Within::Numbers, _) => {
                 let seen = (byte as char).escape_default();
                 let what = format!(
-                    "'{seen}' in a METIS graph, which holds whole numbers, blanks and comment lines that begin with %; of \
-                     an edge list, pass format=\"text\""
+                    "'{seen}' in a METIS graph, which holds whole numbers, blanks and comment lines that begin with %. If \
+                     this is an edge list, pass format=\"text\""
                 );
                 Err(self.fault(self.column, what))
             }
@@ -243,7 +243,7 @@ impl<'a> Parser<'a> {
                 self.header.push((value, place));
                 Ok(())
             }
-            None => Err(self.at(place, "a fifth number in the header, which is: n m [fmt [ncon]]")),
+            None => Err(self.at(place, "a fifth number in the header. Write: n m [fmt [ncon]]")),
             Some(metis) => self.number(metis, value, place),
         }
     }
@@ -260,8 +260,8 @@ impl<'a> Parser<'a> {
         if !(1..=metis.n).contains(&neighbour) {
             let seen = if neighbour == u64::MAX { "2^64 - 1 or more".into() } else { neighbour.to_string() };
             let what = format!(
-                "the neighbour {seen} of vertex {} is outside 1..{}, counted from 1; or there are weights that the \
-                 header's fmt does not announce, or a line is missing",
+                "the neighbour {seen} of vertex {} is outside 1..{}, counted from 1. Otherwise a line is missing, or \
+                 the header's fmt does not announce the weights",
                 self.vertices + 1,
                 metis.n
             );
@@ -287,15 +287,15 @@ impl<'a> Parser<'a> {
             if numbers.is_empty() {
                 return Ok(());
             }
-            return Err(self.fault(self.column, "a header of one number; it is: n m [fmt [ncon]]"));
+            return Err(self.fault(self.column, "a header of one number. Write: n m [fmt [ncon]]"));
         };
         if n > MAX_VERTICES {
-            return Err(self.at(n_place, format!("{n} vertices; at most {MAX_VERTICES}")));
+            return Err(self.at(n_place, format!("{n} vertices are too many. Use at most {MAX_VERTICES}")));
         }
         let flags = rest.first().copied().unwrap_or_default();
         let digits = [100, 10, 1].map(|power| flags.0 / power % 10);
         if flags.0 > 111 || digits.iter().any(|&digit| digit > 1) {
-            let what = format!("fmt is {}; it has up to three digits, each 0 or 1", flags.0);
+            let what = format!("fmt is {}. It has up to three digits, each 0 or 1", flags.0);
             return Err(self.at(flags.1, what));
         }
         let [sizes, weighted, edge_weights] = digits;
@@ -325,7 +325,7 @@ impl<'a> Parser<'a> {
             self.end_line()?;
         }
         let Some(metis) = self.metis else {
-            return Err(self.fault(1, "no header; a METIS graph begins with: n m [fmt [ncon]]"));
+            return Err(self.fault(1, "no header. A METIS graph begins with: n m [fmt [ncon]]"));
         };
         if self.vertices < metis.n {
             let what = format!(
@@ -340,7 +340,7 @@ impl<'a> Parser<'a> {
         if self.up != self.down {
             let what = format!(
                 "not every edge is listed by both its ends, as METIS demands: {} entries have the higher neighbour, {} the \
-                 lower; a line may be missing, or the graph is directed",
+                 lower. A line may be missing, or the graph is directed",
                 self.up.count, self.down.count
             );
             return Err(self.at(place, what));
@@ -352,7 +352,7 @@ impl<'a> Parser<'a> {
     }
 
     fn behind_the_last(&self, n: u64) -> Error {
-        self.fault(1, format!("a line behind that of the last vertex; the header says {n} vertices"))
+        self.fault(1, format!("a line after that of the last vertex. The header says {n} vertices"))
     }
 
     fn fault(&self, column: u64, what: impl Into<String>) -> Error {

@@ -98,11 +98,14 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
         refuse_same(&metadata, input, &ids_target)?;
     }
     if let Some(given) = options.num_vertices.filter(|&given| given > MAX_VERTICES) {
-        return Err(Error::parameter("num_vertices", format!("{given}; at most {MAX_VERTICES}")));
+        return Err(Error::parameter(
+            "num_vertices",
+            format!("{given} is too many. Use at most {MAX_VERTICES}"),
+        ));
     }
     let format = Input::find(&file, input, options)?;
     if matches!(format, Input::Text { .. } | Input::Binedgelist) && options.layout.is_some() {
-        let what = "text holds one record a line; layout= is for arrays and .npy";
+        let what = "text holds one record a line. layout= is for arrays and .npy";
         return Err(Error::parameter("layout", what));
     }
     let ids = options.relabel.then_some(&*ids_target);
@@ -153,7 +156,7 @@ fn reorder(
             dedup(&records, into, run, |more| writer.push(more))?
         };
         if dropped > 0 {
-            notes.push(format!("{dropped} records are dropped that repeat a pair"));
+            notes.push(format!("{dropped} records that repeat a pair are dropped"));
         }
     }
     if let Some(seed) = options.shuffle {
@@ -187,7 +190,7 @@ fn directory(target: &Path) -> &Path {
 fn refuse_same(input: &Metadata, path: &Path, output: &Path) -> Result<()> {
     match std::fs::metadata(output) {
         Ok(output) if (output.dev(), output.ino()) == (input.dev(), input.ino()) => {
-            let what = format!("{} is the input; name another file", shown(path));
+            let what = format!("{} is the input. Name another file", shown(path));
             Err(Error::parameter("out", what))
         }
         _ => Ok(()),

@@ -98,7 +98,7 @@ impl<'a> Relabel<'a> {
 fn next(n: &mut u64) -> Result<u32> {
     if *n >= MAX_VERTICES {
         return Err(Error::Capacity(format!(
-            "more than {MAX_VERTICES} different ids; vertices are numbered in 32 bits"
+            "more than {MAX_VERTICES} different ids. Vertices are numbered in 32 bits"
         )));
     }
     *n += 1;

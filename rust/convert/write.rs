@@ -77,11 +77,11 @@ pub fn metis(edges: &dyn EdgeStream, target: &Path, run: &Run) -> Result<Vec<Str
     file.commit()?;
     let mut notes = Vec::new();
     if csr.graph().loops > 0 {
-        notes.push(format!("{} loops are left out, which METIS forbids", csr.graph().loops));
+        notes.push(format!("{} loops are left out, because METIS forbids them", csr.graph().loops));
     }
     let merged = (csr.num_entries() - entries) / 2;
     if merged > 0 {
-        notes.push(format!("{merged} records are left out that repeat a pair, which METIS forbids"));
+        notes.push(format!("{merged} records that repeat a pair are left out, because METIS forbids them"));
     }
     Ok(notes)
 }

@@ -99,7 +99,7 @@ impl EdgeFile {
                 true if big_endian => {
                     return Err(Error::parameter(
                         "swap",
-                        "a .npy file says its byte order itself; leave it out",
+                        "a .npy file says its byte order itself. Leave it out",
                     ));
                 }
                 true => npy_shape(path, head, size, id_type, layout)?,
@@ -266,10 +266,10 @@ unsafe impl EdgeStream for EdgeFile {
     fn check_unchanged(&self) -> Result<()> {
         let now = self.file.metadata().map_err(|error| Error::io(&self.path, error))?;
         if now.len() != self.size {
-            return Err(self.changed("its size is another"));
+            return Err(self.changed("its size changed"));
         }
         if (now.mtime(), now.mtime_nsec()) != self.modified {
-            return Err(self.changed("its modification time is another"));
+            return Err(self.changed("its modification time changed"));
         }
         Ok(())
     }
@@ -310,7 +310,7 @@ fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
         _ => Error::io(path, error),
     })?;
     if map.len() as u64 != size {
-        return Err(Error::FileChanged { path: path.into(), what: "its size is another" });
+        return Err(Error::FileChanged { path: path.into(), what: "its size changed" });
     }
     // A hint: passes run from front to back.
     let _ = map.advise(memmap2::Advice::Sequential);
@@ -326,7 +326,7 @@ fn raw_shape(
 ) -> Result<Shape> {
     if layout == Some(Layout::EdgeIndex) {
         let what =
-            "a raw file holds one record after the other; layout=\"edge_index\" is for arrays and .npy";
+            "a raw file holds one record after the other. layout=\"edge_index\" is for arrays and .npy";
         return Err(Error::parameter("layout", what));
     }
     if id_type.is_none() {
@@ -353,8 +353,8 @@ fn binedgelist_shape(path: &Path, head: &[u8], size: u64) -> Result<(u64, Shape)
     let (n, m) = (u64::from(u32::from_le_bytes(*n)), u64::from_le_bytes(*m));
     if m.checked_mul(8).and_then(|bytes| bytes.checked_add(BINEDGELIST_HEADER)) != Some(size) {
         let what = format!(
-            "length {size}, but a .binedgelist of the {m} records that its header claims has {BINEDGELIST_HEADER} + 8 * {m}; \
-             it is cut off, or of another kind (raw pairs: pass dtype=\"u32\")"
+            "length {size}, but a .binedgelist of the {m} records that its header claims has {BINEDGELIST_HEADER} + 8 * {m}. \
+             It is cut off, or of another kind (raw pairs: pass dtype=\"u32\")"
         );
         return Err(Error::format(shown(path), what));
     }
@@ -379,7 +379,7 @@ fn npy_shape(
         ([_, 2], None | Some(Layout::Rows)) => true,
         ([2, _], None | Some(Layout::EdgeIndex)) => false,
         (shape, _) => {
-            let what = format!("shape {shape:?}; edges are (m, 2) or, with layout=\"edge_index\", (2, m)");
+            let what = format!("shape {shape:?}. Edges are (m, 2) or, with layout=\"edge_index\", (2, m)");
             return Err(Error::format(shown(path), what));
         }
     };

@@ -17,12 +17,12 @@ pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
         _ => return Ok(()),
     };
     let remedy = match seen {
-        "text" | "a gzip file (magic 1f 8b)" => "convert it first: `fastpart convert IN OUT.bin`",
+        "text" | "a gzip file (magic 1f 8b)" => "Convert it first: `fastpart convert IN OUT.bin`",
         _ => "fastpart reads headerless pairs of u32 or u64, and .npy",
     };
     Err(Error::format(
         origin,
-        format!("this is {seen}, not binary edges; {remedy}. If it is binary, pass dtype="),
+        format!("this is {seen}, not binary edges. {remedy}. If it is binary, pass dtype="),
     ))
 }
 
@@ -43,11 +43,11 @@ pub fn odd_length(size: u64, id_type: IdType) -> String {
     let record = 2 * id_type.width() as u64;
     let hint = match (record, size % record) {
         (8, 4) if size > 12 => {
-            "; a header of 12 bytes (as 2PS and HEP write) would explain it: name the file x.binedgelist and convert it, \
+            ". A header of 12 bytes (as 2PS and HEP write) would explain it: name the file x.binedgelist and convert it, \
              `fastpart convert x.binedgelist OUT.bin`"
         }
-        (16, 8) => "; it suits dtype=\"u32\"",
-        _ => "; the file is cut off, or holds something else",
+        (16, 8) => ". It suits dtype=\"u32\"",
+        _ => ". The file is cut off, or holds something else",
     };
     format!(
         "length {size} is not a multiple of {record}, the size of one {} record (remainder {}){hint}",

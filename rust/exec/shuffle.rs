@@ -47,7 +47,7 @@ pub fn check_records(m: u64) -> Result<()> {
     if m >> ID_BITS == 0 {
         return Ok(());
     }
-    Err(Error::Capacity(format!("{m} records; at most 2^{ID_BITS} - 1 can be reordered")))
+    Err(Error::Capacity(format!("{m} records are too many. At most 2^{ID_BITS} - 1 can be reordered")))
 }
 
 /// Bytes that a worker holds of its bucket, which may exceed the mean: keys, and then records.

@@ -68,11 +68,11 @@ impl Planted {
     pub fn new(n: u64, m: u64, classes: u64, features: u32, seed: u64) -> Result<Self> {
         below_max_vertices(n, m)?;
         if n > 0 && !(1..=n).contains(&classes) {
-            let what = format!("{classes} classes for {n} vertices; use 1..={n}");
+            let what = format!("{classes} classes for {n} vertices. Use 1..={n}");
             return Err(Error::parameter("classes", what));
         }
         if features > MAX_FEATURES {
-            let what = format!("{features} are too many; use at most {MAX_FEATURES}");
+            let what = format!("{features} are too many. Use at most {MAX_FEATURES}");
             return Err(Error::parameter("features", what));
         }
         Ok(Self { n, m, classes, features, seed, ids: Permutation::new(n, seed) })

@@ -18,8 +18,7 @@ const BYTES_PER_PAIR: u64 = 3 * 25;
 pub fn label_skew(assignment: &[i32], labels: &[i64], k: u32, run: &Run) -> Result<Vec<f64>> {
     validate(assignment, k, assignment.len() as u64, run)?;
     if labels.len() != assignment.len() {
-        let what =
-            format!("{} labels for {} vertices; one per vertex is needed", labels.len(), assignment.len());
+        let what = format!("{} labels for {} vertices. Give one per vertex", labels.len(), assignment.len());
         return Err(Error::parameter("labels", what));
     }
     let pairs = count_pairs(assignment, labels, k, run)?;

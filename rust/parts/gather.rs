@@ -173,7 +173,7 @@ impl Gather {
         }
         Err(Error::format(
             &self.ids,
-            format!("id {} of no row; the source has {} rows", id as i64, self.num_rows),
+            format!("id {} of no row. The source has {} rows", id as i64, self.num_rows),
         ))
     }
 
@@ -269,7 +269,7 @@ impl Gather {
         self.for_each_row(&folder, start, end, run, |row| set.insert(row))?;
         let num_rows = set.number();
         if num_rows > u64::from(u32::MAX) {
-            return Err(Error::Capacity(format!("part {part} has {num_rows} records; use more parts")));
+            return Err(Error::Capacity(format!("part {part} has {num_rows} records. Use more parts")));
         }
         let path = folder.join(&self.name);
         let file =
@@ -305,7 +305,7 @@ fn mapped(path: &Path, bytes: u64) -> Result<Mmap> {
     }
     Err(Error::format(
         shown(path),
-        format!("{} bytes instead of {bytes}; it was changed meanwhile", map.len()),
+        format!("{} bytes instead of {bytes}. It was changed meanwhile", map.len()),
     ))
 }
 

@@ -337,7 +337,7 @@ fn stream_row(
 pub fn changed() -> Error {
     Error::format(
         "edges",
-        "they changed while they were being read; nothing was written. Run again when complete",
+        "they changed while they were being read. Nothing was written. Run again when they are complete",
     )
 }
 
@@ -347,6 +347,6 @@ pub fn check_local(part: usize, local: u64) -> Result<()> {
         return Ok(());
     }
     Err(Error::Capacity(format!(
-        "part {part} has {local} local vertices; local ids are int32, use more parts or fewer halo hops"
+        "part {part} has {local} local vertices, but local ids are int32. Use more parts or fewer halo hops"
     )))
 }

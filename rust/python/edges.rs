@@ -80,7 +80,10 @@ impl Source {
             })?,
         };
         if n > MAX_VERTICES {
-            let error = Error::parameter("num_vertices", format!("{n}; at most 2^32 - 1 = {MAX_VERTICES}"));
+            let error = Error::parameter(
+                "num_vertices",
+                format!("{n} is too many. Use at most 2^32 - 1 = {MAX_VERTICES}"),
+            );
             return Err(raise(py, error));
         }
         self.set_num_vertices(n);
@@ -224,7 +227,7 @@ fn column(array: &Bound<'_, PyUntypedArray>) -> PyResult<Column> {
         (b'i', 8) => IdType::I64,
         _ => {
             let text = format!(
-                "edges of dtype {dtype}; ids are uint32, int32, uint64 or int64: convert with .astype(np.uint32)"
+                "edges of dtype {dtype}. Ids are uint32, int32, uint64 or int64. Convert with .astype(np.uint32)"
             );
             return Err(PyTypeError::new_err(text));
         }

@@ -127,7 +127,7 @@ impl RowGatherer {
         let fits = shape.split_first().is_some_and(|(_, rest)| rest == self.row_shape);
         if !fits || !rows.is_c_contiguous() || !rows.dtype().is_equiv_to(self.dtype.bind(py)) {
             let text = format!(
-                "rows need to be C-contiguous, of dtype {} and shape (rows, *{:?}); got {} {shape:?}",
+                "rows need to be C-contiguous, of dtype {} and shape (rows, *{:?}). These are {} {shape:?}",
                 self.dtype.bind(py),
                 self.row_shape,
                 rows.dtype()

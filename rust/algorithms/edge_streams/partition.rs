@@ -57,7 +57,7 @@ impl Rule {
         validate_balance("balance", balance)?;
         let (n, m) = (edges.num_vertices(), edges.num_edges());
         let needed = memory(n, m, k, out).max(degrees::memory(edges, run));
-        run.require(needed, format!("{name}, {n} vertices, {m} records, {k} parts"))?;
+        run.require(needed, format!("{name} on {n} vertices and {m} records, {k} parts"))?;
         let Degrees { mut degree, loops: num_loops, checksum } = degrees::scan(edges, run)?;
         let cap = cap(balance, m, k);
         let mut streamer = EdgeStreamer::new(n as usize, k, cap, terms)?;

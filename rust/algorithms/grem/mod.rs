@@ -118,10 +118,10 @@ impl Grem {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         if self.passes == 0 {
-            return Err(Error::parameter("passes", "0 passes decide nothing; use 1 or more"));
+            return Err(Error::parameter("passes", "0 passes decide nothing. Use 1 or more"));
         }
         if self.faithful && !self.refine {
-            return Err(Error::parameter("faithful", "the paper's rule refines; leave out refine=False"));
+            return Err(Error::parameter("faithful", "the paper's rule refines. Leave out refine=False"));
         }
         let valid = match self.chunk {
             Chunk::Share(share) => share > 0.0 && share <= 1.0,
@@ -228,7 +228,7 @@ impl Grem {
         let enough = if degree > 0.0 { (ENOUGH / degree).clamp(0.01, 1.0) } else { 1.0 };
         Some(format!(
             "chunk: with a mean degree of {degree:.2}, a chunk of {share:.3} of the records shows {:.2} neighbours of a \
-             vertex, and its counts are noise; use chunk={enough:.2} or more",
+             vertex, and its counts are noise. Use chunk={enough:.2} or more",
             degree * share
         ))
     }

@@ -98,9 +98,10 @@ impl Hep {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         match self.tau {
-            Tau::Value(tau) if tau.is_nan() || tau < 0.0 => {
-                Err(Error::parameter("tau", format!("{tau}; a number of at least 0 is needed, as 10")))
-            }
+            Tau::Value(tau) if tau.is_nan() || tau < 0.0 => Err(Error::parameter(
+                "tau",
+                format!("{tau} is not a threshold. It is a number of at least 0, for example 10"),
+            )),
             _ => Ok(()),
         }
     }
@@ -221,7 +222,7 @@ impl Partitioner for Hep {
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
         if self.tau == Tau::Fit && !run.is_limited() {
-            let what = "\"fit\" needs memory_limit, or the partition would depend on the memory that happens to be free";
+            let what = "\"fit\" needs memory_limit. Without it the partition would depend on the memory that happens to be free";
             return Err(Error::parameter("tau", what));
         }
         let (partition, tau) = self.partition_with_tau(input.edges(), input.out(), run)?;

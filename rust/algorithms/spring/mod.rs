@@ -80,12 +80,12 @@ impl Spring {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         if self.passes == 0 {
-            return Err(Error::parameter("passes", "0 passes cluster nothing; use 1 or more"));
+            return Err(Error::parameter("passes", "0 passes cluster nothing. Use 1 or more"));
         }
         if self.batch == Some(0) {
             return Err(Error::parameter(
                 "batch",
-                "a batch of 0 records; use 1 or more, or None to have it chosen",
+                "a batch of 0 records. Use 1 or more, or None to have it chosen",
             ));
         }
         let n = edges.num_vertices();
@@ -95,7 +95,7 @@ impl Spring {
         if let Some(balance_on) = &self.balance_on {
             balance_on.validate(n)?;
             if !self.strict {
-                let what = "strict=False is the paper's rule, which keeps no cap; leave one of the two out";
+                let what = "strict=False is the paper's rule, which keeps no cap. Leave one of the two out";
                 return Err(Error::parameter("balance_on", what));
             }
         }
@@ -126,8 +126,9 @@ impl Spring {
         let (sum, ends) =
             (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
         if sum != ends {
-            let what =
-                format!("they sum to {sum}, the records have {ends} ends; count non-loop records per vertex");
+            let what = format!(
+                "they sum to {sum}, but the records have {ends} ends. Count the non-loop records of each vertex"
+            );
             return Err(Error::parameter("degrees", what));
         }
         identity.degree = Buffer::zeroed(given.len(), "degrees")?;

@@ -106,10 +106,10 @@ impl VertexStream {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         if self.passes == 0 {
-            return Err(Error::parameter("passes", "0 passes place nothing; use 1 or more"));
+            return Err(Error::parameter("passes", "0 passes place nothing. Use 1 or more"));
         }
         if self.batch == Some(0) {
-            let what = "a batch of 0 vertices; use 1 or more, or None to have it chosen";
+            let what = "a batch of 0 vertices. Use 1 or more, or None to have it chosen";
             return Err(Error::parameter("batch", what));
         }
         self.balance_on.as_ref().map_or(Ok(()), |on| on.validate(n))

@@ -47,7 +47,7 @@ impl AtomicFile {
             && !found.is_file()
         {
             let kind = if found.is_dir() { "directory" } else { "device, pipe or socket" };
-            let what = format!("{} is a {kind}; name a regular file", shown(target));
+            let what = format!("{} is a {kind}. Name a regular file", shown(target));
             return Err(Error::parameter("out", what));
         }
         let temp = Temp::create(fs, place, |path| fs.create(path))?;
@@ -159,7 +159,7 @@ fn replaceable(target: &Path, ours: &OsStr) -> Result<()> {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
-            let what = format!("{} is a file; name a directory", shown(target));
+            let what = format!("{} is a file. Name a directory", shown(target));
             return Err(Error::parameter("out", what));
         }
         Err(error) => return Err(Error::io(target, error)),
@@ -168,7 +168,7 @@ fn replaceable(target: &Path, ours: &OsStr) -> Result<()> {
         return Ok(());
     }
     let (target, ours) = (shown(target), Path::new(ours).display());
-    let what = format!("{target} holds files but no {ours}; name a new or an empty directory");
+    let what = format!("{target} holds files but no {ours}. Name a new or an empty directory");
     Err(Error::parameter("out", what))
 }
 
@@ -206,7 +206,7 @@ impl Place {
             Ok(found) if found.is_dir() => Ok(place),
             Ok(_) => Err(Error::io(parent, io::Error::from_raw_os_error(libc::ENOTDIR))),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let text = "no such directory; the parent of an output must exist, create it first";
+                let text = "no such directory. The parent of an output must exist. Create it first";
                 Err(Error::io(parent, io::Error::new(ErrorKind::NotFound, text)))
             }
             Err(error) => Err(Error::io(parent, error)),
@@ -307,7 +307,7 @@ impl Temp {
         match fs.rename(&old, target) {
             Ok(()) => Err(Error::io(target, error)),
             Err(_) => {
-                let text = format!("{error}; the old directory is now {}, rename it back", shown(&old));
+                let text = format!("{error}. The old directory is now {}. Rename it back", shown(&old));
                 Err(Error::io(target, io::Error::new(error.kind(), text)))
             }
         }

@@ -238,7 +238,7 @@ fn refusals_come_first_and_name_the_path() {
         );
     }
     let refused = AtomicDir::create(home.path(), "manifest.json").err().unwrap();
-    assert!(refused.to_string().contains("no manifest.json; name a new or an empty directory"), "{refused}");
+    assert!(refused.to_string().contains("no manifest.json. Name a new or an empty directory"), "{refused}");
     assert_eq!(names(home.path()), only("file"));
 }
 

@@ -200,7 +200,7 @@ fn other(line: &[u8], largest: u64) -> Result<Other, (usize, String)> {
     let comment = is_comment(text);
     if text.len() > LONGEST_LINE && !comment {
         let what = format!(
-            "the line is longer than {LONGEST_LINE} bytes; this is no edge list, or line ends are missing"
+            "the line is longer than {LONGEST_LINE} bytes. This is no edge list, or line ends are missing"
         );
         return Err((LONGEST_LINE, what));
     }
@@ -225,9 +225,9 @@ fn control(line: &[u8]) -> Option<(usize, String)> {
     let lone = |at: usize| line[at] == b'\r' && line.get(at + 1).is_some_and(|&next| next != b'\n');
     let at = (0..line.len()).find(|&at| line[at] == 0 || lone(at))?;
     let what = if line[at] == 0 {
-        "a NUL byte; the file is damaged, binary (pass dtype=) or UTF-16 (save it as UTF-8)"
+        "a NUL byte. The file is damaged, binary (pass dtype=) or UTF-16 (save it as UTF-8)"
     } else {
-        "a carriage return within the line; write line feeds, as `tr '\\r' '\\n'` does"
+        "a carriage return within the line. Write line feeds, as `tr '\\r' '\\n'` does"
     };
     Some((at, what.into()))
 }
@@ -241,7 +241,7 @@ fn explain(line: &[u8], mut at: usize, largest: u64) -> (usize, String) {
             Some((value, stop)) if stop == end && value <= largest => at = skip_separator(line, end),
             Some((value, stop)) if stop == end => {
                 let what = format!(
-                    "the id {value} exceeds {largest}, the largest; relabel with `fastpart convert --relabel`"
+                    "the id {value} exceeds {largest}, the largest. Relabel with `fastpart convert --relabel`"
                 );
                 return (at, what);
             }
@@ -260,12 +260,12 @@ fn refuse_field(field: &[u8]) -> String {
     let digits = field.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match field {
         [] => "an empty field where an id belongs".into(),
-        [b'-', b'0'..=b'9', ..] => format!("{seen} is negative; ids are whole numbers from 0"),
+        [b'-', b'0'..=b'9', ..] => format!("{seen} is negative. Ids are whole numbers from 0"),
         _ if digits == field.len() => format!("{seen} exceeds 2^64 - 1, the largest id"),
         _ if digits > 0 && matches!(field[digits], b'.' | b'e' | b'E') => {
-            format!("{seen} is a floating-point number; write ids as whole numbers")
+            format!("{seen} is a floating-point number. Write ids as whole numbers")
         }
-        _ => format!("{seen} is no id; ids are whole numbers from 0, comment lines begin with #, % or //"),
+        _ => format!("{seen} is no id. Ids are whole numbers from 0. Comment lines begin with #, % or //"),
     }
 }
 

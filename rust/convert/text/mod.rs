@@ -100,7 +100,7 @@ fn after_mark<'a>(text: &'a [u8], path: &Path) -> Result<&'a [u8]> {
         return Ok(text);
     }
     let what =
-        "a Matrix Market file, whose first line of numbers holds sizes; delete its lines up to that one";
+        "a Matrix Market file, whose first line of numbers holds sizes. Delete its lines up to that one";
     Err(Error::Text { path: path.into(), line: 1, column: 1, what: what.into() })
 }
 
@@ -186,8 +186,9 @@ pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return Error::io(path, error);
     }
-    let what =
-        format!("the gzip data are damaged or cut off ({error}); fetch the file again, test with `gzip -t`");
+    let what = format!(
+        "the gzip data are damaged or cut off ({error}). Fetch the file again and test it with `gzip -t`"
+    );
     Error::format(shown(path), what)
 }
 

@@ -207,5 +207,5 @@ fn offsets(degree: &[u32], run: &Run) -> Result<Buffer<u64>> {
 
 /// The second pass met other records than the first. (Of a file, the check after the pass says so before.)
 fn changed() -> Error {
-    Error::format("edges", "the records changed while they were being read; run again when they are complete")
+    Error::format("edges", "the records changed while they were being read. Run again when they are complete")
 }

@@ -29,7 +29,7 @@ pub fn write_vertex_parts(
     run: &Run,
 ) -> Result<Vec<PartSizes>> {
     if halo_hops > 2 {
-        return Err(Error::parameter("halo_hops", format!("{halo_hops}; it is 0, 1 or 2")));
+        return Err(Error::parameter("halo_hops", format!("{halo_hops} is not between 0 and 2")));
     }
     check_records(edges)?;
     let n = edges.num_vertices();
