@@ -1,4 +1,4 @@
-"""SIGMA's vertex mode against the whole rule in plain Python, and what it promises."""
+"""SIGMA of vertices against the whole rule in plain Python, and what it promises."""
 
 import heapq
 import json

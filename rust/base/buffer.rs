@@ -28,7 +28,7 @@ const LARGE: usize = 1 << 20;
 pub struct Buffer<T> {
     items: NonNull<T>,
     len: usize,
-    /// What holds them; without it they lie on the heap.
+    /// What holds them. Without it they lie on the heap.
     map: Option<MmapMut>,
 }
 
@@ -38,7 +38,7 @@ unsafe impl<T: Send> Send for Buffer<T> {}
 unsafe impl<T: Sync> Sync for Buffer<T> {}
 
 impl<T: Zeroable> Buffer<T> {
-    /// Allocates `len` zeros; `what` names the array in the error.
+    /// Allocates `len` zeros. `what` names the array in the error.
     pub fn zeroed(len: usize, what: &str) -> Result<Self> {
         let bytes = size::<T>(0, len, what)?;
         if bytes >= LARGE {
@@ -108,7 +108,7 @@ impl<T> Drop for Buffer<T> {
     }
 }
 
-/// Bytes of `len` values behind `start` bytes; an error if they exceed the address space.
+/// Bytes of `len` values behind `start` bytes. An error if they exceed the address space.
 fn size<T>(start: usize, len: usize, what: &str) -> Result<usize> {
     let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(start));
     let fits = |&bytes: &usize| bytes <= isize::MAX as usize;

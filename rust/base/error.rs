@@ -65,7 +65,7 @@ pub enum Error {
         remedy: String,
     },
 
-    /// A parameter has a value that it cannot have.
+    /// A parameter has an invalid value.
     #[error("{name}: {what}")]
     Parameter {
         /// Name of the parameter.
@@ -78,7 +78,7 @@ pub enum Error {
     #[error("{0}")]
     Capacity(String),
 
-    /// The work would need more memory than allowed; nothing was allocated.
+    /// The work would need more memory than allowed. Nothing was allocated.
     #[error(
         "{what} needs {} of memory, but the budget is {}. Raise memory_limit or free memory",
         bytes(*.needed), bytes(*.budget)
@@ -137,13 +137,13 @@ impl Error {
         Error::Parameter { name, what: what.into() }
     }
 
-    /// A refusal of what a file or an array holds.
+    /// A refusal of a file's or an array's content.
     pub fn format(origin: impl Into<String>, what: impl Into<String>) -> Error {
         Error::Format { origin: origin.into(), what: what.into() }
     }
 }
 
-/// Which of the `known` is called `name`; `what` says what they are.
+/// The item of `known` called `name`. `what` names their kind in the error.
 pub fn named<T: Copy>(parameter: &'static str, what: &str, name: &str, known: &[(&str, T)]) -> Result<T> {
     let found = known.iter().find(|(known, _)| *known == name).map(|&(_, item)| item);
     found.ok_or_else(|| {

@@ -1,10 +1,10 @@
 //! Prefetching of what a loop needs a few rounds later.
 
-/// Brings `items[index]` into the cache; an index outside is ignored.
+/// Brings `items[index]` into the cache. An index outside is ignored.
 #[inline(always)]
 pub fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch never faults, whatever the address; x86-64 always has the instruction.
+    // SAFETY: a prefetch never faults, whatever the address. x86-64 always has the instruction.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch(items.as_ptr().wrapping_add(index).cast(), _MM_HINT_T0);

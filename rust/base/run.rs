@@ -13,7 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::budget;
 use super::error::{Error, Result, bytes, shown};
 
-/// More threads than any machine has; a larger number is a mistake.
+/// More threads than any machine has. A larger number is a mistake.
 pub const MAX_THREADS: usize = 1024;
 
 /// Threads, budget, progress and cancellation of one call.
@@ -142,7 +142,7 @@ impl Run {
         self.pool.install(work)
     }
 
-    /// Refuses work that needs more than the budget; called before anything is allocated.
+    /// Refuses work that needs more than the budget. Called before anything is allocated.
     pub fn require(&self, needed: u64, what: impl Into<String>) -> Result<()> {
         let budget = self.budget();
         if needed <= budget {
@@ -163,14 +163,15 @@ impl Run {
         (files, format!("{}, with {taken} ({remedy} takes none),", what.into()))
     }
 
-    /// The number of workers, at most `most`, that `fixed` and `each` bytes leave room for; an error if not even one has room.
+    /// The number of workers, at most `most`, that `fixed` and `each` bytes leave room for. An error if not even one
+    /// has room.
     pub fn workers(&self, most: usize, fixed: u64, each: u64, what: &str) -> Result<usize> {
         self.require(fixed.saturating_add(each), what)?;
         let room = (self.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
         Ok(room.min(self.threads() as u64).min(most as u64).max(1) as usize)
     }
 
-    /// Begins a step of `total` units; a step without any is none.
+    /// Begins a step of `total` units. A step without any is none.
     pub fn begin(&self, phase: &'static str, total: u64) {
         if total == 0 {
             return;
@@ -183,7 +184,7 @@ impl Run {
         }
     }
 
-    /// Counts `units` as done; an error once the run is cancelled. Call it at least every millisecond of work.
+    /// Counts `units` as done. An error once the run is cancelled. Call it at least every millisecond of work.
     pub fn advance(&self, units: u64) -> Result<()> {
         self.done.fetch_add(units, Relaxed);
         self.check()

@@ -64,7 +64,7 @@ impl Input {
         })
     }
 
-    /// Hands the records to `intake`; returns the number of vertices, if the input says it.
+    /// Hands the records to `intake`. Returns the number of vertices, if the input says it.
     pub(super) fn read(
         self,
         (file, metadata): (&File, &Metadata),
@@ -105,7 +105,7 @@ fn named(path: &Path, names: &[&str]) -> bool {
     path.extension().and_then(OsStr::to_str).is_some_and(|name| names.contains(&name))
 }
 
-/// Text with marks, foreign letters or damage in it, which the parser finds; three of four bytes are text. In raw u32
+/// Text with marks, foreign letters or damage in it, which the parser finds. Three of four bytes are text. In raw u32
 /// ids, below 2^24 every fourth byte is zero, and of the others few happen to be text.
 fn is_nearly_text(head: &[u8]) -> bool {
     let text = |byte: &&u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');

@@ -32,7 +32,7 @@ const BLOCK: usize = 1 << 16;
 /// Bytes held: a block, and records, which take two bytes of text at the least.
 const MEMORY: u64 = (BLOCK + BLOCK / 2 * size_of::<WideRecord>()) as u64;
 
-/// What the file said.
+/// The header of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metis {
     /// Number of vertices.
@@ -103,7 +103,7 @@ struct Parser<'a> {
     line: u64,
     column: u64,
     within: Within,
-    /// The number that is being read, and how many digits it has; more than `u64` holds stays the largest.
+    /// The number that is being read, and how many digits it has. More than `u64` holds stays the largest.
     value: u64,
     digits: u64,
     /// Numbers of this line before that one.

@@ -7,7 +7,7 @@
 //! before.
 //!
 //! **Memory.** The buffers of [`text`] (other input needs less), and with `relabel` up to 256 MB of table and 20 to
-//! 39 bytes for each id beyond it; then, without these, that of [`crate::exec::shuffle`].
+//! 39 bytes for each id beyond it. Then, without these, that of [`crate::exec::shuffle`].
 //!
 //! **Disk.** The output. To drop repeated pairs or to shuffle, beside it the records once more or (for both) twice,
 //! and 16 bytes per record.
@@ -37,7 +37,7 @@ use crate::exec::shuffle;
 pub enum Format {
     /// An edge list as text, whatever its name.
     Text,
-    /// A METIS graph; see [`metis`].
+    /// A METIS graph. See [`metis`].
     Metis,
     /// A file of the 2PS and HEP programs, with their header of 12 bytes.
     Binedgelist,
@@ -54,17 +54,17 @@ impl Format {
 /// How to convert.
 #[derive(Debug, Clone, Default)]
 pub struct Convert {
-    /// What the input is; `None`: found from its bytes and its name.
+    /// What the input is. `None`: found from its bytes and its name.
     pub format: Option<Format>,
     /// Give dense ids in order of first appearance.
     pub relabel: bool,
     /// The input is raw and big-endian.
     pub swap: bool,
-    /// Type of the ids of raw input; `None`: found from the bytes.
+    /// Type of the ids of raw input. `None`: found from the bytes.
     pub id_type: Option<IdType>,
-    /// Layout of `.npy` input; `None`: found from its shape.
+    /// Layout of `.npy` input. `None`: found from its shape.
     pub layout: Option<Layout>,
-    /// Number of vertices; `None`: what the input says, else largest id + 1.
+    /// Number of vertices. `None`: what the input says, else largest id + 1.
     pub num_vertices: Option<u64>,
     /// Leave out records whose two ids are equal.
     pub drop_loops: bool,
@@ -137,7 +137,7 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
     Ok(Converted { n, m, loops, checksum: writer.finish()?, notes })
 }
 
-/// Drops repeated pairs and shuffles, as asked; returns notes.
+/// Drops repeated pairs and shuffles, as asked. Returns notes.
 fn reorder(
     mut records: TempRecords,
     options: &Convert,

@@ -110,7 +110,7 @@ impl Ids<'_> {
     }
 }
 
-/// The header for `n` ids; it has the same length for every `n`.
+/// The header for `n` ids. It has the same length for every `n`.
 fn ids_header(n: u64) -> Vec<u8> {
     npy::header("<u8", &[n])
 }
@@ -144,7 +144,7 @@ impl RawWriter {
         Ok(())
     }
 
-    /// Gives the file its name; returns the checksum.
+    /// Gives the file its name. Returns the checksum.
     pub(super) fn finish(mut self) -> Result<String> {
         if !self.m.is_multiple_of(UNIT) {
             self.hasher.update(self.m, &[], self.m);

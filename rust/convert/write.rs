@@ -2,7 +2,7 @@
 //!
 //! **Memory.** 256 KiB, and for METIS graphs that of [`Csr`].
 //!
-//! **Parallelism.** None but that of [`Csr`]; a record takes some ten nanoseconds.
+//! **Parallelism.** None but that of [`Csr`]. A record takes some ten nanoseconds.
 
 use std::io::Write;
 use std::path::Path;
@@ -121,7 +121,7 @@ fn flush(lines: &mut Vec<u8>, file: &mut AtomicFile, more: usize) -> Result<()> 
     Ok(())
 }
 
-/// Appends the decimal digits; several times as fast as the formatting of the standard library.
+/// Appends the decimal digits. Several times as fast as the formatting of the standard library.
 fn push_number(text: &mut Vec<u8>, mut number: u64) {
     let (mut digits, mut at) = ([0; 20], 20);
     loop {

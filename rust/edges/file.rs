@@ -61,7 +61,7 @@ pub struct EdgeFile {
 
 impl EdgeFile {
     /// Opens `path`. A raw file holds ids of `id_type` (`None`: u32, after a look at the bytes that refuses what is
-    /// evidently something else); a `.npy` file says its own type, with which a given one must agree. Until
+    /// evidently something else). A `.npy` file says its own type, with which a given one must agree. Until
     /// [`EdgeFile::set_num_vertices`], any id that fits is accepted.
     pub fn open(path: &Path, id_type: Option<IdType>, layout: Option<Layout>, io: Io) -> Result<Self> {
         Self::open_ordered(path, id_type, layout, io, false)
@@ -299,7 +299,7 @@ pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
 
 /// Maps the file, which must still have the `size` that its shape was read from.
 fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
-    // SAFETY: the map is only ever read through raw pointers, byte copies into private memory, in `decode`; no
+    // SAFETY: the map is only ever read through raw pointers, byte copies into private memory, in `decode`. No
     // reference lies over it, so bytes that change cannot break Rust's rules.
     let map = unsafe { Mmap::map(file) }.map_err(|error| match error.raw_os_error() {
         Some(libc::ENOMEM) => Error::MemoryBudget {

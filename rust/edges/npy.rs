@@ -7,7 +7,7 @@ use super::decode::IdType;
 /// The first bytes of every `.npy` file.
 pub const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The header never needs more than this; larger claims are refused.
+/// The header never needs more than this. Larger claims are refused.
 pub const LONGEST_HEADER: usize = 1 << 16;
 
 /// Where the data of a two-dimensional integer array are.
@@ -25,7 +25,7 @@ pub struct Header {
     pub shape: [u64; 2],
 }
 
-/// Reads the header from the first bytes of a file; the error says what is wrong and the remedy.
+/// Reads the header from the first bytes of a file. The error says what is wrong and the remedy.
 pub fn parse(head: &[u8]) -> Result<Header, String> {
     let rest = head.strip_prefix(MAGIC).ok_or("no .npy magic at its start")?;
     let (length_bytes, version) = match rest {

@@ -1,5 +1,5 @@
 //! Is this file what it was taken for? Looks that refuse text, archives, the wrong width and the wrong byte order
-//! when nobody said `dtype=`, and ids so large that they can only be a mistake.
+//! when `dtype=` was not given, and ids so large that they can only be a mistake.
 
 use super::decode::IdType;
 use super::{BLOCK, EdgeStream};
@@ -26,7 +26,7 @@ pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
     ))
 }
 
-/// A gzip header also reads as a vertex id; its method, flags and system bytes tell them apart.
+/// A gzip header also reads as a vertex id. Its method, flags and system bytes tell them apart.
 pub fn is_gzip(head: &[u8]) -> bool {
     head.len() >= 18 && head.starts_with(&[0x1f, 0x8b, 8]) && head[3] < 32 && matches!(head[9], 0..=13 | 255)
 }
@@ -73,7 +73,7 @@ pub fn check_words(edges: &dyn EdgeStream, origin: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses u32 records that, read as u64, are ids below 2^32, and not only zeros; word `high` of each would be the
+/// Refuses u32 records that, read as u64, are ids below 2^32, and not only zeros. Word `high` of each would be the
 /// zero half. Few records prove nothing: a small star around vertex 0 looks the same.
 pub(super) fn check_width(edges: &dyn EdgeStream, high: usize, origin: &str) -> Result<()> {
     let m = edges.num_edges();

@@ -33,7 +33,7 @@ pub trait Decider: Send + Sync {
     fn decide(&self, scratch: &mut Self::Scratch, v: u32) -> Self::Decision;
     /// Commits the decision, or another one if it no longer holds.
     fn commit(&mut self, scratch: &mut Self::Scratch, v: u32, decision: Self::Decision);
-    /// What deciding about `v` costs, in units of progress; 1 or more.
+    /// What deciding about `v` costs, in units of progress, at least 1.
     fn work(&self, v: u32) -> u64;
 }
 

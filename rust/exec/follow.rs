@@ -18,7 +18,7 @@ use crate::edges::{BLOCK, EdgeStream, Record};
 
 /// Fewer records than this are followed by the sequential rule.
 const SEQUENTIAL_BELOW: u64 = 1 << 18;
-/// The first batch; batches double until [`LARGEST_BATCH`].
+/// The first batch. Batches double until [`LARGEST_BATCH`].
 const FIRST_BATCH: u64 = 1 << 10;
 const LARGEST_BATCH: u64 = 1 << 16;
 /// Records that one thread filters at a time.
@@ -115,7 +115,7 @@ fn read(edges: &dyn EdgeStream, slices: &mut [Slice]) -> Result<()> {
     each(slices, |slice| slice.read(edges))
 }
 
-/// Hands each slice to a thread; a single one to this.
+/// Hands each slice to a thread. A single one to this.
 fn each(slices: &mut [Slice], step: impl Fn(&mut Slice) -> Result<()> + Send + Sync) -> Result<()> {
     match slices {
         [slice] => step(slice),

@@ -26,8 +26,8 @@ pub fn memory(m: u64, each: u64) -> u64 {
     2 * m.min(BATCH) * each
 }
 
-/// Calls `place` on all records of `edges` in order, slice by slice. `gather` fills a slice with what it needs of a range
-/// of records, from what `shared` says of them; `finish` tells `shared` what became of them.
+/// Calls `place` on all records of `edges` in order, slice by slice. `gather` fills a slice with what it needs of a
+/// range of records, from what `shared` says of them. `finish` tells `shared` what became of them.
 pub fn pipeline<T: Sync + Send, S: Default + Send>(
     edges: &dyn EdgeStream,
     shared: &mut T,
@@ -39,7 +39,7 @@ pub fn pipeline<T: Sync + Send, S: Default + Send>(
     arranged(edges, shared, run, gather, |_| {}, place, finish)
 }
 
-/// The same; what is gathered meets `arrange` before it is placed, in order and by one thread at a time.
+/// The same. What is gathered meets `arrange` before it is placed, in order and by one thread at a time.
 pub fn arranged<T: Sync + Send, S: Default + Send>(
     edges: &dyn EdgeStream,
     shared: &mut T,

@@ -11,7 +11,7 @@ use crate::base::{Error, Result, Run};
 const CHUNK: usize = 1 << 14;
 
 /// Hands `step` each of `items`, which at most `workers` workers take in their order, with the worker's state. Returns
-/// the states; the caller combines them by an operation that does not depend on the order.
+/// the states. The caller combines them by an operation that does not depend on the order.
 pub fn scan<T, S: Send>(
     run: &Run,
     workers: usize,
@@ -74,7 +74,7 @@ pub fn for_each<T: Send>(items: &mut [T], run: &Run, set: impl Fn(usize, &mut T)
     scan(run, usize::MAX, chunks, || Ok(()), work).map(drop)
 }
 
-/// Where an error lies in the stream; errors without a place come last.
+/// Where an error lies in the stream. Errors without a place come last.
 fn position(error: &Error) -> u64 {
     if let Error::IdOutOfRange { record, .. } = error { *record } else { u64::MAX }
 }

@@ -17,7 +17,7 @@
 //! **Complexity.** O(m log b) for buckets of b records. Each record is written and read once, in pieces of 4 to 64
 //! KiB.
 //!
-//! **Source.** Sorting random keys (Knuth, "The Art of Computer Programming" 2, section 3.4.2); splitmix64, see
+//! **Source.** Sorting random keys (Knuth, "The Art of Computer Programming" 2, section 3.4.2). For splitmix64 see
 //! [`crate::base::random`].
 
 use std::path::Path;
@@ -59,7 +59,7 @@ pub fn key(seed: u64, index: u64) -> u64 {
     splitmix64(splitmix64(seed) ^ index)
 }
 
-/// Hands `deliver` all records in the order of their [`key`]s; temporary files lie in the directory `into`.
+/// Hands `deliver` all records in the order of their [`key`]s. Temporary files lie in the directory `into`.
 pub fn shuffle(
     edges: &dyn EdgeStream,
     seed: u64,

@@ -1,7 +1,7 @@
 //! Graphs to try partitioners on, streamed to disk.
 //!
 //! Record `r` is a function of (seed, r) alone, so that any number of threads writes the same bytes. Memory is
-//! 512 KiB per thread, whatever the size of the graph; a generator has no state that grows with it.
+//! 512 KiB per thread, whatever the size of the graph. A generator has no state that grows with it.
 
 mod barabasi_albert;
 mod grid;
@@ -64,7 +64,7 @@ pub fn records(generator: &dyn Generator, range: Range<u64>, run: &Run) -> Resul
     Ok(records)
 }
 
-/// Writes all records to `target`, as little-endian u32 pairs; returns their [`checksum`].
+/// Writes all records to `target`, as little-endian u32 pairs. Returns their [`checksum`].
 pub fn write(generator: &dyn Generator, target: &Path, run: &Run) -> Result<String> {
     let m = generator.num_edges();
     if m.checked_mul(size_of::<Record>() as u64).is_none_or(|bytes| bytes > i64::MAX as u64) {

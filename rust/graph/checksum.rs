@@ -18,7 +18,7 @@ pub struct Hasher {
 }
 
 impl Hasher {
-    /// Adds `records`, the first of which is number `first` of `m`; a unit's records come in order.
+    /// Adds `records`, the first of which is number `first` of `m`. A unit's records come in order.
     pub fn update(&mut self, first: u64, records: &[Record], m: u64) {
         #[cfg(target_endian = "little")]
         self.current.update(bytemuck::cast_slice(records));

@@ -1,9 +1,9 @@
 //! Degrees, loops and checksum of a graph, in one pass.
 //!
-//! **Algorithm.** Up to [`PRIVATE`] workers count into one byte per vertex of their own: four times as many of these fit
-//! a cache, and the random writes to them bound the pass. A byte that overflows leaves 256 to the total, which all share;
-//! at the end the bytes are added to it. More workers raise the total itself, by locked instructions. The counters are
-//! asked for some records ahead.
+//! **Algorithm.** Up to [`PRIVATE`] workers count into one byte per vertex of their own: four times as many of these
+//! fit a cache, and the random writes to them bound the pass. A byte that overflows leaves 256 to the total, which all
+//! share. At the end the bytes are added to it. More workers raise the total itself, by locked instructions. The
+//! counters are asked for some records ahead.
 //!
 //! **Memory.** 4 bytes per vertex, and 1 per vertex and worker: at most 24, below what the partitioners take afterwards.
 //!
@@ -91,7 +91,7 @@ pub struct Counted<S> {
 }
 
 /// Counts the first `ENDS` ends of each record for which `counts` says so, by all threads, with `private` counters or
-/// without; `see` gets all records with the state of a worker.
+/// without. `see` gets all records with the state of a worker.
 pub fn count<const ENDS: usize, S: Default + Send>(
     edges: &dyn EdgeStream,
     private: bool,
@@ -184,7 +184,7 @@ fn raise(count: &AtomicU32, by: u32) {
     }
 }
 
-/// Loops and checksum alone; the degrees stay empty.
+/// Loops and checksum alone. The degrees stay empty.
 pub fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
     let m = edges.num_edges();
     run.begin("checksum", m);

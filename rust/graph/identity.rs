@@ -56,7 +56,7 @@ pub fn find_num_vertices(
     ))
 }
 
-/// The largest id of any record; `None` without records.
+/// The largest id of any record. `None` without records.
 pub fn largest_id(edges: &dyn EdgeStream, run: &Run) -> Result<Option<u32>> {
     run.begin("scan", edges.num_edges());
     let largest = pass(

@@ -7,7 +7,7 @@
 //! [`halo_sizes`]: 8 bytes per vertex. Counts over the vertices: `8 k` bytes per worker. All of it is compared with
 //! the budget first.
 //!
-//! **Algorithm.** One pass over the records for the cut; one for each 64 parts for the halos; one over the vertices
+//! **Algorithm.** One pass over the records for the cut, one for each 64 parts for the halos, and one over the vertices
 //! for sizes, splits and labels. Every result is a sum of integers, so it does not depend on the threads. The one
 //! place with fractions, [`label_skew`], divides exact sums once.
 //!

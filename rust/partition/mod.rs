@@ -76,7 +76,7 @@ impl VertexPartition {
     }
 }
 
-/// Volumes of the parts of a vertex partition, and their bound; the volume of a vertex is its degree + 1.
+/// Volumes of the parts of a vertex partition, and their bound. The volume of a vertex is its degree + 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
     /// Volume of each part.

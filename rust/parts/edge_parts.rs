@@ -1,9 +1,9 @@
 //! The parts of an edge partition.
 //!
-//! **Algorithm.** Edges go to the part of their record. From each part's edges its vertices are found and listed, and the
-//! copies of each vertex counted; then the [roots](super::roots) are chosen. In the end every part is written: its
-//! vertices with their degrees and roots, what it sends, and its rows; and, from what the leaves tell their roots, what it
-//! receives.
+//! **Algorithm.** Edges go to the part of their record. From each part's edges its vertices are found and listed, and
+//! the copies of each vertex counted. Then the [roots](super::roots) are chosen. In the end every part is written: its
+//! vertices with their degrees and roots, what it sends, its rows, and what it receives. The latter follows from what
+//! the leaves tell their roots.
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -35,7 +35,7 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
     let counting = run.workers(usize::MAX, 4 * n + 16 * u64::from(k), 8 * u64::from(k), &what)?;
     let most = kind.most_edges(m);
     let (directory, buffers) = crate::exec::spill::memory(most, Layout::most_buckets(n, most, k.into()));
-    // In-degrees; copies, roots and order (both ways) of the vertices. Layouts and numbers of roots; directories of the spilled.
+    // In-degrees. Copies, roots and order (both ways) of the vertices. Layouts and numbers of roots. Directories of the spilled.
     let fixed = 20 * n + 512 * u64::from(k) + 2 * directory;
     let each = 4 * n + LocalSet::memory(n) + 2 * (RowBuffers::memory(most + n) + buffers);
     let writing = run.workers(usize::MAX, fixed, each, &what)?;
@@ -95,7 +95,7 @@ fn part_layout<P: Copy + Into<i32> + Sync>(
     Ok(layout)
 }
 
-/// What all steps of the writing know.
+/// The state that all steps of the writing share.
 struct Writing<'a> {
     n: u64,
     k: usize,
@@ -105,7 +105,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Calls `each` with an empty set, every part and its edges; returns what it makes of them.
+    /// Calls `each` with an empty set, every part and its edges. Returns what it makes of them.
     fn map<T: Send>(
         &self,
         parts: &Parted,
@@ -126,7 +126,7 @@ impl Writing<'_> {
         })
     }
 
-    /// Writes the vertices that the edges of each part touch; returns in how many parts each vertex is, and how many
+    /// Writes the vertices that the edges of each part touch. Returns in how many parts each vertex is, and how many
     /// vertices each part has.
     fn list_vertices(&self, parts: &Parted) -> Result<(Buffer<u32>, Vec<u64>)> {
         let mut of_vertex: Buffer<u32> = Buffer::zeroed(self.n as usize, "copies")?;
@@ -152,7 +152,7 @@ impl Writing<'_> {
         Ok((of_vertex, sizes))
     }
 
-    /// Writes all but what is received; `touched` has the number of vertices listed so far.
+    /// Writes all but what is received. `touched` has the number of vertices listed so far.
     fn write_all(
         &self,
         parts: &Parted,

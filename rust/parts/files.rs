@@ -34,7 +34,7 @@ pub enum Begin {
     AtEnd,
 }
 
-/// A one-dimensional array that is being written; `finish` makes it valid.
+/// A one-dimensional array that is being written. `finish` makes it valid.
 pub struct ArrayFile<'a, T> {
     run: &'a Run,
     path: PathBuf,
@@ -46,7 +46,7 @@ pub struct ArrayFile<'a, T> {
 }
 
 impl<'a, T: Item> ArrayFile<'a, T> {
-    /// Creates `folder/name`; what is there is replaced.
+    /// Creates `folder/name`. What is there is replaced.
     pub fn create(folder: &Path, name: &str, run: &'a Run) -> Result<Self> {
         Self::open(folder, name, Begin::Anew, run)
     }
@@ -121,7 +121,7 @@ impl Ids {
         Ok(Self { path, file, next: start, end, buffer: Vec::new() })
     }
 
-    /// The next ids, at most 64 KiB of them; none at the end.
+    /// The next ids, at most 64 KiB of them. None at the end.
     pub fn read(&mut self) -> Result<&[i64]> {
         let count = (self.end - self.next.min(self.end)).min((BUFFER / 8) as u64);
         self.buffer.resize(count as usize, 0);

@@ -1,8 +1,8 @@
 //! One root among the copies of each vertex.
 //!
-//! **Rule.** Vertices in ascending order of their number of copies, then of their id, take among the parts that hold a copy
-//! the one with the fewest roots so far (ties: the lowest part). Vertices without a record follow in the order of their
-//! ids; each goes to the part with the fewest roots.
+//! **Rule.** Vertices in ascending order of their number of copies, then of their id, take among the parts that hold a
+//! copy the one with the fewest roots so far (ties: the lowest part). Vertices without a record follow in the order of
+//! their ids. Each goes to the part with the fewest roots.
 //!
 //! **Algorithm.** The lists of vertices of the parts become lists of parts of the vertices, through a temporary file as
 //! edges do: rows are the vertices in the order of the rule, "sources" the parts that hold them. Then one thread applies
@@ -128,7 +128,7 @@ pub fn spill_lists(
     spill.seal(pieces)
 }
 
-/// Places the vertices without a copy; returns them by part.
+/// Places the vertices without a copy. Returns them by part.
 fn place_isolated(copies: &[u32], num_roots: Vec<u64>, of_vertex: &mut [u32], run: &Run) -> Result<Groups> {
     let mut parts = LeastLoaded::new(num_roots.iter().copied());
     place_last(of_vertex, run, || parts.place(1))?;

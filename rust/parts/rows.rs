@@ -144,7 +144,7 @@ pub struct Parted {
 }
 
 impl Parted {
-    /// What `each` makes of every part and its edges, in the order of the parts; it also gets a worker's state.
+    /// What `each` makes of every part and its edges, in the order of the parts. It also gets a worker's state.
     pub fn map<S: Send, T: Send>(
         &self,
         workers: usize,
@@ -229,7 +229,7 @@ impl<'a> RowFiles<'a> {
         Ok(Self { indptr, indices, edge_ids: ArrayFile::open(folder, "edge_ids.npy", begin, run)? })
     }
 
-    /// Finishes the files; returns the numbers of rows and of edges.
+    /// Finishes the files. Returns the numbers of rows and of edges.
     pub fn finish(self) -> Result<(u64, u64)> {
         let (rows, edges) = (self.indptr.count() - 1, self.edge_ids.count());
         self.indptr.finish()?;
@@ -275,7 +275,7 @@ pub fn write_rows(
     Ok(())
 }
 
-/// Puts each entry at the end of its row, which begins where `ends` says; returns how many there were.
+/// Puts each entry at the end of its row, which begins where `ends` says. Returns how many there were.
 fn scatter(
     rows: Range<u64>,
     source: Source,

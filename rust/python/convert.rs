@@ -18,7 +18,7 @@ pub struct Converted {
     notes: Vec<String>,
 }
 
-/// See `fastpart.convert`; `shuffle` is the seed.
+/// See `fastpart.convert`. `shuffle` is the seed.
 #[pyfunction]
 #[pyo3(signature = (
     source, target, *, format, relabel, swap, dtype, layout, num_vertices, drop_loops, dedup, shuffle, options
@@ -50,7 +50,7 @@ pub fn convert(
     Ok(Converted { graph, notes: made.notes })
 }
 
-/// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"); returns notes.
+/// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"). Returns notes.
 #[pyfunction]
 #[pyo3(signature = (edges, target, *, format, options))]
 pub fn write_edges(

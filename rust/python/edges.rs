@@ -27,7 +27,7 @@ enum Source {
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct EdgeSource {
     source: Source,
-    /// The neighbours of the vertices, once somebody needed them.
+    /// The adjacency, built on first use.
     csr: Kept,
     /// What owns the memory of an array.
     _owners: Vec<Py<PyAny>>,
@@ -93,7 +93,7 @@ impl Source {
 
 #[pymethods]
 impl EdgeSource {
-    /// Opens a file; see `fastpart.open_graph`.
+    /// Opens a file. See `fastpart.open_graph`.
     #[staticmethod]
     #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, options))]
     #[expect(clippy::too_many_arguments, reason = "one per parameter of open_graph")]
@@ -152,7 +152,7 @@ impl EdgeSource {
         self.stream().num_edges()
     }
 
-    /// The type of the stored ids: "u32", "i32", "u64" or "i64"; `None` for arrays.
+    /// The type of the stored ids: "u32", "i32", "u64" or "i64". `None` for arrays.
     #[getter]
     fn dtype(&self) -> Option<&'static str> {
         match &self.source {
@@ -166,7 +166,7 @@ impl EdgeSource {
         self.stream().check_unchanged().map_err(|error| raise(py, error))
     }
 
-    /// The records `first..end` as an array of shape (end - first, 2); at most a few blocks at a time.
+    /// The records `first..end` as an array of shape (end - first, 2). At most a few blocks at a time.
     fn block<'py>(&self, py: Python<'py>, first: u64, end: u64) -> PyResult<Bound<'py, PyArray2<u32>>> {
         let records = py.detach(|| {
             let mut records: Vec<Record> = reserved((end - first) as usize, "a block of records")?;
@@ -181,7 +181,7 @@ impl EdgeSource {
         ids.reshape([(end - first) as usize, 2])
     }
 
-    /// Frees the neighbours, should anybody have needed them; the next who does pays for them again.
+    /// Frees the adjacency. The next call that needs it builds it again.
     fn forget_csr(&self) {
         self.csr.forget();
     }
@@ -232,7 +232,7 @@ fn column(array: &Bound<'_, PyUntypedArray>) -> PyResult<Column> {
             return Err(PyTypeError::new_err(text));
         }
     };
-    // SAFETY: the pointer comes from a live array object; only its fields are read here.
+    // SAFETY: the pointer comes from a live array object. Only its fields are read here.
     let start = unsafe { (*array.as_array_ptr()).fields.data }.cast::<u8>().cast_const();
     let stride = array.strides().first().copied().unwrap_or(0);
     Ok(Column { start, stride, id_type, swapped: dtype.is_native_byteorder() == Some(false) })

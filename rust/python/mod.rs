@@ -1,5 +1,5 @@
 //! The boundary to Python: `fastpart._core`. Nothing else in the crate knows Python, and nothing here decides
-//! anything about graphs; the public functions, their checks and docs live in `python/fastpart`.
+//! anything about graphs. The public functions, their checks and docs live in `python/fastpart`.
 
 mod clustering;
 mod convert;

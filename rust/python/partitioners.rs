@@ -102,7 +102,7 @@ impl Input for Call<'_> {
     }
 }
 
-/// Runs the partitioner called `name`; `of` is "vertices" or "edges".
+/// Runs the partitioner called `name`. `of` is "vertices" or "edges".
 #[pyfunction]
 #[pyo3(signature = (name, edges, values, *, k, of, symmetric, out, options))]
 #[expect(clippy::too_many_arguments, reason = "the whole call")]

@@ -44,7 +44,7 @@ pub struct VertexResult {
     warnings: Vec<String>,
 }
 
-/// An edge partition of the core; its assignment is `None` if the parts went to a file.
+/// An edge partition of the core. Its assignment is `None` if the parts went to a file.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
 pub struct EdgeResult {
     assignment: Option<Py<PyAny>>,

@@ -26,7 +26,7 @@ const BUFFER: usize = 8 << 20;
 pub const PIECE: usize = 4096;
 const SMALLEST_PIECE: usize = 256;
 
-/// Bits of an edge id; the rest of the word holds the tag and the flag of an entry.
+/// Bits of an edge id. The rest of the word holds the tag and the flag of an entry.
 pub const ID_BITS: u32 = 54;
 const TAG_BITS: u32 = 63 - ID_BITS;
 
@@ -160,7 +160,7 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Begins the unit, if another was at work; a worker takes each unit at most once and as a whole.
+    /// Begins the unit, if another was at work. A worker takes each unit at most once and as a whole.
     pub fn begin(&mut self, unit: u64) -> Result<()> {
         if u64::from(self.unit) == unit {
             return Ok(());

@@ -7,7 +7,7 @@
 //! **Memory.** With the parts of all vertices at hand, nothing. Else 1.5 bits per vertex, and a row of bits for each
 //! vertex that has a loop.
 //!
-//! **Complexity.** One pass over the records without the parts of the vertices, and one to place; nothing at all if
+//! **Complexity.** One pass over the records without the parts of the vertices, and one to place. No work at all if
 //! there are no loops.
 
 use crate::base::{Buffer, NONE, Result, Run};
@@ -17,7 +17,7 @@ use crate::exec::{in_order, pass};
 use crate::partition::EdgeParts;
 use crate::sets::{Bits, Incidence, ones};
 
-/// Gives every loop a part, and counts it in `loads`; the parts of the other records are known. `holds` is where the
+/// Gives every loop a part, and counts it in `loads`. The parts of the other records are known. `holds` is where the
 /// vertices are present, if the caller knows.
 pub fn place(
     edges: &dyn EdgeStream,

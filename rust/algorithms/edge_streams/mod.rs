@@ -5,10 +5,10 @@
 //! **Memory.** k bits ([`Incidence`]) and 4 bytes of degree per vertex, 40 bytes per part, and up to 9 MB of buffers.
 //!
 //! **Algorithm.** The score of part p for the record (u, v) is what it is worth that u and v are in p already
-//! ([`Affinity`]), plus a term of the loads ([`loads::Balance`]); parts at their limit are out, and if all are, the part
-//! with the fewest records takes it. [`search`] finds the exact maximum: of up to 512 parts by scoring all, of more
-//! by scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule and SIGMA's edge mode differ in
-//! affinity and balance only.
+//! ([`Affinity`]), plus a term of the loads ([`loads::Balance`]). Parts at their limit are out, and if all are, the
+//! part with the fewest records takes it. [`search`] finds the exact maximum: of up to 512 parts by scoring all, of
+//! more by scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule and SIGMA of edges differ
+//! only in affinity and balance.
 //!
 //! **Parallelism.** One thread places the records: each meets the state that the one before left, so the result is that
 //! of the sequential rule for any number of threads. The others read the next records, choose those that are open and
@@ -39,7 +39,7 @@ use loads::{Balance, Loads, SCANNED};
 use search::Wide;
 use search::{All, Dense, Search, Sparse};
 
-/// Records that are scored between two looks at the cancel flag; and where a hub may be in thousands of parts.
+/// Records that are scored between two looks at the cancel flag. A hub may be in thousands of parts.
 const STRIDE: usize = 4096;
 const SPARSE_STRIDE: usize = 128;
 /// How many records ahead rows and degrees are fetched.
@@ -142,7 +142,7 @@ impl EdgeStreamer {
         Self { remaining: Some(records), ..self }
     }
 
-    /// Places a record by somebody else's decision, before [`Self::begin`].
+    /// Places a record in a given part, before [`Self::begin`].
     #[inline(always)]
     pub fn preassign(&mut self, [u, v]: Record, part: u32) {
         let replicas = u32::from(self.present.insert(u, part)) + u32::from(self.present.insert(v, part));
@@ -231,7 +231,7 @@ impl EdgeStreamer {
         self.stream(open, gains, found, run)
     }
 
-    /// Gives each of the records, whose gains are known, a part; a loop gets [`NONE`].
+    /// Gives each of the records, whose gains are known, a part. A loop gets [`NONE`].
     fn stream(&mut self, records: &[Record], gains: &[Gains], parts: &mut [u32], run: &Run) -> Result<()> {
         let stride = if self.k as usize <= SCANNED { STRIDE } else { SPARSE_STRIDE };
         for (first, parts) in (0..).step_by(stride).zip(parts.chunks_mut(stride)) {

@@ -11,7 +11,7 @@ use crate::exec::in_order;
 /// What is to be bisected.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// The first of its parts; all its vertices bear this number for the time being.
+    /// The first of its parts. All its vertices bear this number for the time being.
     pub first: u32,
     /// Number of its parts.
     pub parts: u32,
@@ -69,7 +69,7 @@ impl Problem {
         Ok(entries)
     }
 
-    /// The two sub-problems of the sides, whose records go to `target`; `new_id` is room for a number per vertex.
+    /// The two sub-problems of the sides, whose records go to `target`. `new_id` is room for a number per vertex.
     pub fn split(
         &self,
         side_of: impl Fn(u32) -> usize,

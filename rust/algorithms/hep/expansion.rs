@@ -42,7 +42,7 @@ pub struct Expanded {
     pub present: Incidence,
     /// Records of each part.
     pub loads: Vec<u64>,
-    /// The part that took all records left of a low vertex, those with high ends included; [`NONE`] without one;
+    /// The part that took all records left of a low vertex, those with high ends included. [`NONE`] without one.
     /// [`HIGH`].
     pub home: Buffer<u32>,
 }
@@ -159,7 +159,7 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Has all neighbours of `v` join, and its records with high ends placed; false if the part is full before.
+    /// Has all neighbours of `v` join, and its records with high ends placed. False if the part is full before.
     fn expand(&mut self, v: u32) -> Result<bool> {
         let list = self.list(v);
         prefetch(self.rule.degrees, v as usize);
@@ -184,7 +184,7 @@ impl<'a> Expansion<'a> {
         Ok(self.settle(v))
     }
 
-    /// Brings `v` into the part with all its records to vertices there; false if they do not fit.
+    /// Brings `v` into the part with all its records to vertices there. False if they do not fit.
     #[inline(always)]
     fn join(&mut self, v: u32) -> Result<bool> {
         let list = self.list(v);
@@ -217,7 +217,7 @@ impl<'a> Expansion<'a> {
         Ok(true)
     }
 
-    /// Places the records of `v`, all neighbours of which are inside, with its high ends; false if they do not fit.
+    /// Places the records of `v`, all neighbours of which are inside, with its high ends. False if they do not fit.
     #[inline(always)]
     fn settle(&mut self, v: u32) -> bool {
         let high = self.with_high_ends(v);

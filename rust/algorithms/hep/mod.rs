@@ -1,7 +1,7 @@
 //! HEP, the hybrid edge partitioner: neighbourhood expansion in memory, and a stream for the records of hubs.
 //!
-//! **Requirements.** Any graph; the records in any order, read five times. Memory for the records between vertices
-//! of low degree. `tau` says which degree is low.
+//! **Requirements.** Any graph. The records may come in any order. They are read five times. Memory for the records
+//! between vertices of low degree. `tau` says which degree is low.
 //!
 //! **Memory.** A record between low ends takes 8 bytes, 12 while the lists are built. A vertex takes 49 bytes and k
 //! bits, a part 48 bytes. The result is written after the lists are freed. The need is computed from the degrees
@@ -65,7 +65,7 @@ use pruning::{Pruned, largest_tau, memory_of_largest_tau, most_and_sum};
 /// Up to which degree a vertex is low, in mean degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tau {
-    /// This many; 0 streams all records, infinity none.
+    /// So many times the mean degree. 0 streams all records, infinity none.
     Value(f64),
     /// As many as the memory budget allows.
     Fit,
@@ -157,7 +157,7 @@ impl Hep {
         Ok((EdgePartition { parts, k, loads, cap: Some(cap), graph }, tau))
     }
 
-    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         self.partition_with_tau(edges, out, run).map(|(partition, _)| partition)
     }
@@ -179,17 +179,17 @@ impl Plan<'_> {
 describe! {
     /// Partition the edge records with HEP: in memory where degrees are low, in a stream where they are high.
     ///
-    /// Parts grow one after the other over the records between vertices of low degree, each by the vertex that brings the
-    /// fewest new neighbours; the records of hubs are streamed afterwards to where their ends are. Usually it makes the
-    /// fewest replicas of the edge partitioners here, and gives up some of their balance. Takes 12 bytes for each record
-    /// between vertices of low degree, 49 bytes and k bits per vertex, and the result.
+    /// Parts grow one after the other over the records between vertices of low degree. A part takes the vertex that
+    /// brings the fewest new neighbours. Then the records of hubs are streamed to where their ends are. Usually HEP
+    /// makes the fewest replicas of the edge partitioners here, but spreads them less evenly. Takes 12
+    /// bytes for each record between vertices of low degree, 49 bytes and k bits per vertex, and the result.
     ///
     /// Notes
     /// -----
     /// Source: Mayer and Jacobsen, "Hybrid Edge Partitioner: Partitioning Large Power-Law Graphs under Memory
     /// Constraints", SIGMOD 2021. Every record has one part, and no part exceeds the cap. Unlike the published program,
-    /// a record between a vertex of low degree and a hub goes where the former has given up its last neighbour; vertices
-    /// begin in random order; and a vertex with more records than a part may hold counts as a hub.
+    /// a record between a vertex of low degree and a hub goes to the part in which the former has given up its last
+    /// neighbour. Vertices begin in random order. A vertex with more records than a part may hold counts as a hub.
     ///
     /// Examples
     /// --------
@@ -201,11 +201,11 @@ describe! {
     Hep => "hep", &[Of::Edges];
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
     balance: ratio(1.05);
-    /// Vertices with up to ``tau`` times the mean degree are of low degree, 0 or more. More take more memory and make
-    /// fewer replicas. Where the memory allowed has no room for it, the error names the largest that fits. "fit" takes
-    /// that, needs ``memory_limit``, and leaves the number it chose in ``parameters``.
+    /// A vertex is of low degree if its degree is at most ``tau`` times the mean. 0 or more. A larger tau takes more
+    /// memory and makes fewer replicas. If it exceeds the memory limit, the error names the largest that fits. "fit"
+    /// chooses that one. It needs ``memory_limit`` and stores the number in ``parameters``.
     tau: number_or(10.0, "fit");
-    /// Of the order in which vertices begin; None is 0.
+    /// Seed of the order in which vertices begin. None is 0.
     seed: seed();
 }
 
@@ -222,7 +222,7 @@ impl Partitioner for Hep {
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
         if self.tau == Tau::Fit && !run.is_limited() {
-            let what = "\"fit\" needs memory_limit. Without it the partition would depend on the memory that happens to be free";
+            let what = "\"fit\" needs memory_limit, or the partition would depend on the memory that happens to be free";
             return Err(Error::parameter("tau", what));
         }
         let (partition, tau) = self.partition_with_tau(input.edges(), input.out(), run)?;

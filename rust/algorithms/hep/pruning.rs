@@ -14,7 +14,7 @@ const CHUNK: usize = 1 << 16;
 /// Bytes of an entry of a [`histogram`] map, its free places included.
 const BYTES_PER_DEGREE: u64 = 64;
 
-/// The records between low ends; all others are loops, which are not stored.
+/// The records between low ends. All others are loops, which are not stored.
 pub struct Pruned<'a> {
     edges: &'a dyn EdgeStream,
     high: Bits,

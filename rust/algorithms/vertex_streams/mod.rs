@@ -10,7 +10,7 @@
 //! **Algorithm.** Let e(v, p) be the number of neighbours of v in part p. No part exceeds the cap
 //! `C = ceil(balance * n / k)`. v goes to the part with the largest
 //! - `e(v, p) * (1 - |p| / C)` ([`Rule::Ldg`]), or
-//! - `e(v, p) - alpha * gamma * |p|^(gamma - 1)`, `gamma = 1.5`, `alpha = sqrt(k) * m / n^1.5` ([`Rule::Fennel`]; n
+//! - `e(v, p) - alpha * gamma * |p|^(gamma - 1)`, `gamma = 1.5`, `alpha = sqrt(k) * m / n^1.5` ([`Rule::Fennel`], n
 //!   vertices, m edges without loops).
 //!
 //! Among equal scores the least loaded part is taken, then the lowest. Scores fall with the load. So of the parts
@@ -27,8 +27,8 @@
 //!
 //! **Complexity.** O(passes * (n + m)) time, O(log k) more per vertex with weights to balance on.
 //!
-//! **Sources.** Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012;
-//! Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014; Nishimura and
+//! **Sources.** Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012.
+//! Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014. Nishimura and
 //! Ugander, "Restreaming Graph Partitioning", KDD 2013.
 
 mod named;
@@ -72,7 +72,7 @@ pub struct VertexStream {
     pub balance: f64,
     /// How often the vertices stream by.
     pub passes: u32,
-    /// Vertices decided about in one frozen state; `None` chooses by the size of the graph, 1 is the sequential rule.
+    /// Vertices decided about in one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
     pub batch: Option<u64>,
     /// Weights that the parts share evenly, too.
     pub balance_on: Option<BalanceOn>,
@@ -89,7 +89,7 @@ impl VertexStream {
         Self { rule: Rule::Fennel, balance: 1.1, ..Self::ldg(k) }
     }
 
-    /// The stream of `rule` with these values; one pass, unless they say how many.
+    /// The stream of `rule` with these values, in one pass unless they say how many.
     fn of_values(rule: Rule, values: &mut Values) -> Result<Self> {
         Ok(Self {
             rule,
@@ -101,7 +101,7 @@ impl VertexStream {
         })
     }
 
-    /// Refuses parameters that cannot be, for a graph of `n` vertices.
+    /// Checks the parameters for a graph of `n` vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;

@@ -13,7 +13,7 @@ pub struct Pass<'a, S: Score, R> {
     score: &'a S,
     /// What the pass fills.
     room: R,
-    /// The part of each vertex: where this pass put it; before, where the pass before did.
+    /// The part of each vertex: from this pass, or until it gets there, from the pass before.
     part_of: &'a mut Buffer<u32>,
     prices: Vec<S::Price>,
     /// Whether no vertex had a part before. Then neighbours above a vertex need no lookup.
@@ -33,7 +33,7 @@ pub enum Decision {
 }
 
 impl<'a, S: Score, R: Room> Pass<'a, S, R> {
-    /// A pass into the empty `room`; `first` says whether all of `part_of` is [`NONE`].
+    /// A pass into the empty `room`. `first` says whether all of `part_of` is [`NONE`].
     pub fn new(
         csr: &'a Csr,
         score: &'a S,

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Fails the n-th call, once; may lack the exchange.
+/// Fails the n-th call, once. May lack the exchange.
 struct Faulty {
     left: AtomicUsize,
     exchanges: bool,
@@ -148,7 +148,7 @@ fn any_call_of_a_directory_may_fail() {
             }
             assert_eq!(now.is_some(), old || failures == 7);
         }
-        // create, two files, two directories, rename, sync of the parent; if there is an old one, its exchange
+        // create, two files, two directories, rename, sync of the parent. If there is an old one, its exchange
         // (or two renames) and removal come on top.
         assert_eq!(failures, if !old { 7 } else { 8 + usize::from(exchanges) + 2 * usize::from(!exchanges) });
     }

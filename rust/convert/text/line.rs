@@ -35,7 +35,7 @@ enum Other {
     Header(usize, String),
 }
 
-/// Parses a piece; ids go up to `largest`. If the piece begins within a comment, `comment` says how many bytes of
+/// Parses a piece. Ids go up to `largest`. If the piece begins within a comment, `comment` says how many bytes of
 /// that line lie before it.
 pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>) -> Piece {
     let newlines = count_newlines(text);
@@ -75,7 +75,7 @@ pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>) -> Piece {
     piece
 }
 
-/// The record at the start of `text`, and its line's length with the line end; `None` if the line is anything else.
+/// The record at the start of `text`, and its line's length with the line end. `None` if the line is anything else.
 #[inline(always)]
 fn record(text: &[u8], largest: u64) -> Option<(WideRecord, usize)> {
     let (u, at) = id(text, skip_blanks(text, 0))?;
@@ -166,7 +166,7 @@ fn skip_separator(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// The place of the line's end; `None` if a forbidden control byte comes first.
+/// The place of the line's end. `None` if a forbidden control byte comes first.
 fn skip_rest(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match text.get(at) {
@@ -179,7 +179,7 @@ fn skip_rest(text: &[u8], mut at: usize) -> Option<usize> {
 }
 
 fn count_newlines(text: &[u8]) -> u64 {
-    // Sums of bytes vectorise; 255 of them cannot overflow.
+    // Sums of bytes vectorise. 255 of them cannot overflow.
     text.chunks(255).map(|part| u64::from(part.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>())).sum()
 }
 

@@ -1,9 +1,9 @@
-//! Edge lists as text: SNAP, TSV, CSV, KONECT; streamed, plain or gzip.
+//! Edge lists as text (SNAP, TSV, CSV, KONECT), plain or gzip, read as a stream.
 //!
 //! **Format.** One record a line: two integers, then any columns, which are ignored. Fields are separated by blanks
-//! (spaces, tabs) around at most one comma or semicolon. Lines end with LF or CR LF; the last one may lack its end.
+//! (spaces, tabs) around at most one comma or semicolon. Lines end with LF or CR LF. The last one may lack its end.
 //! Blank lines, comments (`#`, `%`, `//`), a UTF-8 byte order mark and one header line are skipped. Everything else
-//! is refused with line and column (in bytes, both from 1; the mark is not counted).
+//! is refused with line and column (in bytes, both from 1, without the mark).
 //!
 //! **Algorithm.** The input is read in batches that end at a line end. Batches are cut into pieces. All threads
 //! parse the pieces of one batch while the records of the batch before are delivered, in order, and the batch after

@@ -1,4 +1,4 @@
-//! The adjacency of edges that several calls need, perhaps at the same time.
+//! The adjacency of a graph, kept for the calls that need it, perhaps at the same time.
 
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
@@ -12,16 +12,15 @@ use crate::graph::degrees;
 /// How often a call that waits for another one's adjacency looks whether it is cancelled.
 const POLL: Duration = Duration::from_millis(10);
 
-/// The adjacency of some edges, once a call has built it.
+/// The adjacency of a graph, once a call has built it.
 #[derive(Debug, Default)]
 pub struct Kept(Mutex<Option<Arc<Csr>>>);
 
 impl Kept {
-    /// The adjacency of `edges`, always the same ones: built by the first call, and kept for the others. Edges that
-    /// may change without notice, as those of an array, are read again to see whether they are what they were.
+    /// The adjacency of `edges`, which must be the same in all calls. The first call builds it, the others reuse it.
+    /// Edges that may change without notice, such as an array, are read again and compared by checksum.
     ///
-    /// The call that builds it takes what it keeps off its budget. For later ones it is memory in use, as everything
-    /// else that the process holds: not available, and not theirs.
+    /// The call that builds it subtracts its size from the budget. Later calls see it as memory in use.
     pub fn get(
         &self,
         edges: &dyn EdgeStream,
@@ -45,7 +44,7 @@ impl Kept {
         Ok(csr)
     }
 
-    /// Frees it, unless a call is at work on it, which then keeps it.
+    /// Frees it, unless a call holds the lock.
     pub fn forget(&self) {
         match self.0.try_lock() {
             Ok(mut kept) => *kept = None,

@@ -48,7 +48,7 @@ pub use kept::Kept;
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;
 
-/// Adjacency: the neighbours of each vertex, ascending; loops are left out, parallel records are parallel entries.
+/// Adjacency: the neighbours of each vertex, ascending. Loops are left out, parallel records are parallel entries.
 #[derive(Debug)]
 pub struct Csr {
     offsets: Buffer<u64>,
@@ -72,7 +72,7 @@ impl Home<'_> {
 }
 
 impl Csr {
-    /// Builds it. Of an undirected record both ends get an entry; a `symmetric` stream lists both directions, and one
+    /// Builds it. Of an undirected record both ends get an entry. A `symmetric` stream lists both directions, and one
     /// entry per record is the same graph.
     pub fn build(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
         let (n, m) = (edges.num_vertices(), edges.num_edges());

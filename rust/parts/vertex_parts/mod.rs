@@ -55,7 +55,7 @@ fn plan(edges: &dyn EdgeStream, k: u32, kind: Kind, halo_hops: u32, run: &Run) -
     let n = edges.num_vertices();
     let most = kind.most_edges(edges.num_edges());
     let what = format!("writing the parts of {n} vertices (halo_hops={halo_hops})");
-    // Degree, order and rank; inner degrees; masks. The second hop spills up to twice as much.
+    // Degree, order and rank. Inner degrees. Masks. The second hop spills up to twice as much.
     let per_vertex = [16, 12, 20][halo_hops as usize];
     let times = u64::from(halo_hops.max(1));
     let buckets = Layout::most_buckets(times * n, times * most, k.into());
@@ -197,7 +197,7 @@ impl VertexParts<'_> {
         Ok((PartSizes { num_inner, num_halo, num_rows, num_edges, ..Default::default() }, halo_degrees))
     }
 
-    /// Writes the local vertices; returns the sum of the in-degrees of the halo.
+    /// Writes the local vertices. Returns the sum of the in-degrees of the halo.
     fn write_vertices(&self, folder: &Path, members: &[u32], halo: &LocalSet) -> Result<u64> {
         let mut files = VertexFiles::open(folder, Begin::Anew, self.run)?;
         for &v in members {

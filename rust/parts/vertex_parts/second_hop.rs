@@ -1,9 +1,9 @@
 //! The second hop of the halo: the in-edges of the 1-hop halo vertices of each part.
 //!
-//! **Algorithm.** In passes of up to 64 parts, and fewer where more than two times all edges would lie in the temporary file
-//! (a pass costs much less than writing them): a mask per vertex has a bit for each of them that has the vertex in its 1-hop
-//! halo. One pass over the edges sends each to all parts whose bit its target has; then the parts are continued where the
-//! first hop ended.
+//! **Algorithm.** In passes of up to 64 parts, and fewer where more than two times all edges would lie in the temporary
+//! file (a pass costs much less than writing them): a mask per vertex has a bit for each of them that has the vertex in
+//! its 1-hop halo. One pass over the edges sends each to all parts whose bit its target has. Then the parts are
+//! continued where the first hop ended.
 //!
 //! **Memory.** 8 bytes per vertex beyond the first hop's, and a second set per worker.
 

@@ -1,30 +1,30 @@
-//! SIGMA's edge mode: an edge partition that keeps clusters whole and balances records and replicas at once.
+//! SIGMA of edges: an edge partition that keeps clusters whole and balances records and replicas at once.
 //!
 //! **Requirements.** Any graph, as a stream and as adjacency ([`Csr`], for the clusters).
 //!
-//! **Memory.** 20 bytes per vertex for the clusters, adjacency not counted; then 8 bytes (preferred part, degree) and k
-//! bits per vertex, 40 bytes per part, 64 KiB per band, up to 9 MB of other buffers. The result comes on top of the latter.
+//! **Memory.** 20 bytes per vertex for the clusters, adjacency not counted. Then 8 bytes (preferred part, degree) and k
+//! bits per vertex, 40 bytes per part, 64 KiB per band, up to 9 MB of other buffers, and the result.
 //!
 //! **Disk.** With two bands or more, 16 bytes per record that is streamed, in a temporary file ([`crate::sets::spill`]).
 //!
 //! **Algorithm.** Every vertex prefers the part of its cluster ([`super::preference`]). *Preassignment*: a record whose
-//! ends prefer the same part goes there, up to the cap of `ceil(balance * m / k)` records. *Streaming*: the others follow,
-//! each to the part of the largest score `g_u + g_v + lambda * (b_e / 2 + b_r / 2)` among those below the limit.
-//! `g_u = 2 - d(u) / (d(u) + d(v))` if u is in the part already, else 0; `b = (max - load) / max` for records and for
-//! replicas, 0 while max is 0. The limit is `ceil(cap * (s + (1 - s) * sqrt(t)))` with
-//! `s = max(0.9, largest load after the preassignment / cap)` and the fraction t of the streamed records that are placed;
-//! where no part is below it, the one with the fewest records is taken. (Rounded down, it would leave no part open where
-//! `m / k` is small.)
+//! ends prefer the same part goes there, up to the cap of `ceil(balance * m / k)` records. *Streaming*: the others
+//! follow, each to the part of the largest score `g_u + g_v + lambda * (b_e / 2 + b_r / 2)` among those below the
+//! limit. `g_u = 2 - d(u) / (d(u) + d(v))` if u is in the part already, else 0. `b = (max - load) / max` for records
+//! and for replicas, 0 while max is 0. The limit is `ceil(cap * (s + (1 - s) * sqrt(t)))` with
+//! `s = max(0.9, largest load after the preassignment / cap)` and the fraction t of the streamed records that are
+//! placed. Where no part is below it, the one with the fewest records is taken. (Rounded down, it would leave no part
+//! open where `m / k` is small.)
 //!
-//! **Order.** The paper streams in the order of the file. Records of low degree first, in a few [`bands`], make 2 to 20 %
-//! fewer replicas on every graph tried; one band is the paper's order. The preassignment sends what it leaves open to
+//! **Order.** The paper streams in the order of the file. Records of low degree first, in a few [`bands`], make 2 to 20
+//! % fewer replicas on every graph tried. One band is the paper's order. The preassignment sends what it leaves open to
 //! its band in a temporary file, from which the bands are read one after the other. One band is a second pass instead.
 //!
-//! **Complexity.** See [`crate::algorithms::edge_streams`]; one pass over the records, and one over those left open,
+//! **Complexity.** See [`crate::algorithms::edge_streams`]. One pass over the records, and one over those left open,
 //! whatever the number of bands.
 //!
-//! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster, the authors' program those
-//! within a part: so does this.
+//! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster. The authors' program and
+//! this one preassign those within a part.
 
 mod bands;
 
@@ -65,7 +65,7 @@ const AHEAD: usize = 16;
 /// Each band has a buffer while records are sent to it.
 const MAX_BANDS: u32 = 64;
 
-/// Parameters of SIGMA's edge mode.
+/// Parameters of SIGMA of edges.
 #[derive(Debug, Clone)]
 pub struct SigmaEdge {
     /// Number of parts.
@@ -74,7 +74,7 @@ pub struct SigmaEdge {
     pub balance: f64,
     /// Weight of the balance of loads in the score.
     pub lambda: f64,
-    /// Bands of ascending lower degree that records are streamed in; 1 is the order of the stream, the paper's.
+    /// Bands of ascending lower degree that records are streamed in. 1 is the order of the stream, the paper's.
     pub bands: u32,
 }
 
@@ -84,7 +84,7 @@ impl SigmaEdge {
         Self { k, balance: 1.10, lambda: 1.0, bands: 8 }
     }
 
-    /// Refuses parameters that cannot be.
+    /// Checks the parameters.
     pub fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
@@ -128,7 +128,7 @@ impl SigmaEdge {
         run.require(before.max(files + self.memory_of_stream(graph.n, graph.m, out)), what)
     }
 
-    /// Partitions `edges`, whose adjacency is `csr`; the parts go to the `.npy` file `out`, or into memory.
+    /// Partitions `edges`, whose adjacency is `csr`. The parts go to the `.npy` file `out`, or into memory.
     pub fn partition(
         &self,
         edges: &dyn EdgeStream,

@@ -1,10 +1,10 @@
-//! SIGMA's vertex mode: a partition that keeps clusters whole and bounds vertices and volume of every part.
+//! SIGMA of vertices: a partition that keeps clusters whole and bounds vertices and volume of every part.
 //!
 //! **Requirements.** The neighbours of every vertex ([`Csr`]). The *volume* of a part is the sum of `d(v) + 1` over its
 //! vertices.
 //!
-//! **Memory.** 24 bytes per vertex, result included, adjacency and the clustering's scratch space not; that is what
-//! clusters take before the stream and what repair takes, at most, after it. The stream itself takes 8, and k bits for
+//! **Memory.** 24 bytes per vertex, with the result, without the adjacency and the clustering's scratch space. Clusters
+//! take that before the stream, and repair takes at most that after it. The stream itself takes 8, and k bits for
 //! [`Objective::Multi`]. 96 bytes per part, and 8 per part and thread.
 //!
 //! **Algorithm.** Every vertex prefers the part that its cluster is mapped to ([`preference`]). *Preassignment*, in id
@@ -21,7 +21,7 @@
 //! always 0, and `R` is the number of its neighbours that are not present in `p`.
 //!
 //! **Exactness.** By the cut alone, a part without neighbours of `v` is best if its penalty is least: the parts of its
-//! neighbours and the one that [`Loads`] finds are all that need a score. With replicas all parts are scored; the
+//! neighbours and the one that [`Loads`] finds are all that need a score. With replicas all parts are scored. The
 //! neighbours present in each are counted by adding up rows of bits ([`columns`]).
 //!
 //! **Parallelism.** Clustering, and the stream, whose vertices are decided in batches against a frozen state
@@ -29,8 +29,8 @@
 //! state, so that all threads can bring it up to date between the batches. The size of the batches depends on n and
 //! m only. Small graphs have batches of 1, the sequential rule.
 //!
-//! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk); no vertex finding room costs
-//! O(k).
+//! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk). A vertex that finds no
+//! room costs O(k).
 //!
 //! **Source.** SIGMA, sections 3.1 and 3.3.
 
@@ -55,7 +55,7 @@ use streaming::{Replicas, stream};
 /// Graphs with fewer vertices follow the sequential rule.
 const SEQUENTIAL_BELOW: usize = 1 << 16;
 
-/// Vertices decided against one frozen state, on large graphs; on smaller ones one of 1,024, since what a batch does not
+/// Vertices decided against one frozen state, on large graphs. On smaller ones, 1 of 1,024, since what a batch does not
 /// see of itself costs quality.
 const LARGEST_BATCH: usize = 1024;
 
@@ -71,7 +71,7 @@ pub enum Objective {
     Multi,
 }
 
-/// Parameters of SIGMA's vertex mode.
+/// Parameters of SIGMA of vertices.
 #[derive(Debug, Clone)]
 pub struct SigmaVertex {
     /// Number of parts.
@@ -86,9 +86,9 @@ pub struct SigmaVertex {
     pub tau: f64,
     /// A part's penalty is its relative load to the power of `gamma - 1.1`.
     pub gamma: f64,
-    /// Vertices decided against one frozen state; `None` chooses by the size of the graph, 1 is the sequential rule.
+    /// Vertices decided against one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
     pub batch: Option<u64>,
-    /// Whether the caps are kept; `false` is the paper's rule, which may exceed them.
+    /// Whether the caps are kept. `false` is the paper's rule, which may exceed them.
     pub repair: bool,
 }
 
@@ -112,7 +112,7 @@ impl SigmaVertex {
         }
     }
 
-    /// Refuses parameters that cannot be.
+    /// Checks the parameters.
     pub fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
@@ -202,7 +202,7 @@ impl SigmaVertex {
     }
 }
 
-/// Gives each isolated vertex the part with the fewest vertices among those with room under the `caps`; without room
+/// Gives each isolated vertex the part with the fewest vertices among those with room under the `caps`. Without room
 /// anywhere, among all.
 fn place_isolated(parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) -> Result<()> {
     let [mut open, mut all] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[0])));
