@@ -290,7 +290,7 @@ impl<'a> Parser<'a> {
             return Err(self.fault(self.column, "a header of one number. Write: n m [fmt [ncon]]"));
         };
         if n > MAX_VERTICES {
-            return Err(self.at(n_place, format!("{n} vertices are too many. Use at most {MAX_VERTICES}")));
+            return Err(self.at(n_place, format!("{n} vertices. Use at most {MAX_VERTICES}")));
         }
         let flags = rest.first().copied().unwrap_or_default();
         let digits = [100, 10, 1].map(|power| flags.0 / power % 10);

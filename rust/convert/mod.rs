@@ -98,10 +98,7 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
         refuse_same(&metadata, input, &ids_target)?;
     }
     if let Some(given) = options.num_vertices.filter(|&given| given > MAX_VERTICES) {
-        return Err(Error::parameter(
-            "num_vertices",
-            format!("{given} is too many. Use at most {MAX_VERTICES}"),
-        ));
+        return Err(Error::parameter("num_vertices", format!("{given}. Use at most {MAX_VERTICES}")));
     }
     let format = Input::find(&file, input, options)?;
     if matches!(format, Input::Text { .. } | Input::Binedgelist) && options.layout.is_some() {

@@ -116,7 +116,7 @@ fn below_max_vertices(n: u64, m: u64) -> Result<()> {
         return Err(Error::parameter("n", "edges need at least one vertex"));
     }
     if n > MAX_VERTICES {
-        return Err(Error::parameter("n", format!("{n} vertices are too many. Use at most {MAX_VERTICES}")));
+        return Err(Error::parameter("n", format!("{n} vertices. Use at most {MAX_VERTICES}")));
     }
     Ok(())
 }

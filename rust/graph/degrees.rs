@@ -138,9 +138,7 @@ pub fn count<const ENDS: usize, S: Default + Send>(
     if edges.num_edges() >= u64::from(u32::MAX)
         && let Some(v) = degree.iter().position(|&degree| degree == u32::MAX)
     {
-        return Err(Error::Capacity(format!(
-            "vertex {v} has 2^32 - 1 records or more. Degrees have 32 bits"
-        )));
+        return Err(Error::Capacity(format!("vertex {v} has 2^32 - 1 records or more. Degrees are 32 bits")));
     }
     Ok(Counted { degree, passed_over, states })
 }

@@ -96,7 +96,7 @@ fn add_loops(edges: &dyn EdgeStream, degree: &mut [u32], run: &Run) -> Result<()
     let add = |(): &mut (), _, records: &[Record]| {
         for &[v, _] in records.iter().filter(|[u, v]| u == v) {
             if shared[v as usize].fetch_add(1, Relaxed) == u32::MAX {
-                let what = format!("vertex {v} has 2^32 records or more. Degrees have 32 bits");
+                let what = format!("vertex {v} has 2^32 records or more. Degrees are 32 bits");
                 return Err(Error::Capacity(what));
             }
         }

@@ -91,10 +91,7 @@ fn check_records(edges: &dyn EdgeStream) -> Result<()> {
     if m < 1 << (spill::ID_BITS - 1) {
         return Ok(());
     }
-    Err(Error::Capacity(format!(
-        "{m} records are too many. The parts of at most 2^{} can be written",
-        spill::ID_BITS - 1
-    )))
+    Err(Error::Capacity(format!("{m} records. The parts of at most 2^{} can be written", spill::ID_BITS - 1)))
 }
 
 /// In-degree of every vertex, over the records that are `counted`. Takes 4 bytes per vertex, and where `room` bytes allow

@@ -84,7 +84,7 @@ pub fn validate_lambda(lambda: f64) -> Result<()> {
     if lambda.is_finite() && lambda >= 0.0 {
         return Ok(());
     }
-    Err(Error::parameter("balance_weight", format!("{lambda} is not a weight. It is a number of at least 0")))
+    Err(Error::parameter("balance_weight", format!("{lambda}. Use a number of at least 0")))
 }
 
 impl Limit {

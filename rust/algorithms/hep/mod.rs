@@ -98,10 +98,9 @@ impl Hep {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         match self.tau {
-            Tau::Value(tau) if tau.is_nan() || tau < 0.0 => Err(Error::parameter(
-                "tau",
-                format!("{tau} is not a threshold. It is a number of at least 0, for example 10"),
-            )),
+            Tau::Value(tau) if tau.is_nan() || tau < 0.0 => {
+                Err(Error::parameter("tau", format!("{tau}. Use a number of at least 0, as 10")))
+            }
             _ => Ok(()),
         }
     }

@@ -127,7 +127,7 @@ impl Spring {
             (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
         if sum != ends {
             let what = format!(
-                "they sum to {sum}, but the records have {ends} ends. Count the non-loop records of each vertex"
+                "they sum to {sum}, but the records have {ends} ends. Count non-loop records per vertex"
             );
             return Err(Error::parameter("degrees", what));
         }

@@ -100,10 +100,7 @@ impl TwoPhase {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         if self.batch == Some(0) {
-            return Err(Error::parameter(
-                "batch",
-                "a batch of 0 records. Use 1 or more (1 is the sequential rule)",
-            ));
+            return Err(Error::parameter("batch", "0 records. Use 1 or more, or None to have it chosen"));
         }
         Ok(())
     }

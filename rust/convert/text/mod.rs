@@ -186,9 +186,8 @@ pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return Error::io(path, error);
     }
-    let what = format!(
-        "the gzip data are damaged or cut off ({error}). Fetch the file again and test it with `gzip -t`"
-    );
+    let what =
+        format!("the gzip data are damaged or cut off ({error}). Fetch the file again, test with `gzip -t`");
     Error::format(shown(path), what)
 }
 

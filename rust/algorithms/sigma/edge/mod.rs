@@ -90,10 +90,7 @@ impl SigmaEdge {
         validate_balance("balance", self.balance)?;
         validate_lambda(self.lambda)?;
         if !(1..=MAX_BANDS).contains(&self.bands) {
-            return Err(Error::parameter(
-                "bands",
-                format!("{} is not between 1 and {MAX_BANDS}", self.bands),
-            ));
+            return Err(Error::parameter("bands", format!("{}. Use 1 to {MAX_BANDS}", self.bands)));
         }
         Ok(())
     }
@@ -122,8 +119,7 @@ impl SigmaEdge {
     /// Refuses a graph whose stream, or what comes `before`, takes more memory than there is.
     fn require(&self, graph: &Graph, before: u64, out: Option<&Path>, run: &Run) -> Result<()> {
         check_records(graph.m)?;
-        let what =
-            format!("sigma of edges on {} vertices and {} records, {} parts", graph.n, graph.m, self.k);
+        let what = format!("sigma on {} vertices and {} records, {} parts", graph.n, graph.m, self.k);
         let (files, what) = run.temporary(run.tmp_dir(), self.disk(graph.m), what);
         run.require(before.max(files + self.memory_of_stream(graph.n, graph.m, out)), what)
     }

@@ -118,16 +118,11 @@ impl SigmaVertex {
         validate_balance("balance", self.balance)?;
         validate_balance("volume_balance", self.volume_balance)?;
         if !(self.tau.is_finite() && self.tau >= 0.0) {
-            return Err(Error::parameter(
-                "tau",
-                format!("{} is not a weight. It is a number of at least 0", self.tau),
-            ));
+            return Err(Error::parameter("tau", format!("{}. Use a number of at least 0", self.tau)));
         }
         if !(self.gamma.is_finite() && self.gamma > 1.1) {
-            let what = format!(
-                "{} is too small. Use more than 1.1, so that fuller parts have a larger penalty",
-                self.gamma
-            );
+            let what =
+                format!("{}. Use more than 1.1, so that fuller parts have a larger penalty", self.gamma);
             return Err(Error::parameter("gamma", what));
         }
         if self.batch == Some(0) {
