@@ -145,8 +145,8 @@ impl Error {
 
 /// The item of `known` called `name`. `what` names their kind in the error.
 pub fn named<T: Copy>(parameter: &'static str, what: &str, name: &str, known: &[(&str, T)]) -> Result<T> {
-    let found = known.iter().find(|(known, _)| *known == name).map(|&(_, item)| item);
-    found.ok_or_else(|| {
+    let item = known.iter().find(|(known, _)| *known == name).map(|&(_, item)| item);
+    item.ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|&(known, _)| known).collect();
         Error::parameter(parameter, format!("unknown {what} {name:?}. Known are {}", names.join(", ")))
     })

@@ -36,7 +36,7 @@ pub struct Member {
 
 /// Clusters of bounded volume.
 #[derive(Debug)]
-pub struct Bounded {
+pub struct BoundedClustering {
     /// All vertices.
     pub members: Buffer<Member>,
     /// Sum of the degrees of each cluster, of those made: `0..count`. 0 where all members left.
@@ -53,7 +53,7 @@ struct Move {
     to: u32,
 }
 
-impl Bounded {
+impl BoundedClustering {
     /// Clusters `edges`, whose degrees are known. `batch` is the number of records decided against one frozen state.
     pub fn of(
         edges: &dyn EdgeStream,
@@ -102,7 +102,7 @@ impl Bounded {
     }
 }
 
-impl Follower for Bounded {
+impl Follower for BoundedClustering {
     /// Keeps the records that change something in the state as it is.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
         let none = self.members.len() as u32;

@@ -248,7 +248,7 @@ impl<'a> State<'a> {
                 self.emptied = from;
             }
         }
-        let to = if to == NONE { self.found() } else { to };
+        let to = if to == NONE { self.empty_cluster() } else { to };
         self.cluster_of[v as usize] = to;
         self.sizes[to as usize] += 1;
         self.volumes[to as usize] += degree;
@@ -264,7 +264,7 @@ impl<'a> State<'a> {
     }
 
     /// An empty cluster.
-    fn found(&mut self) -> u32 {
+    fn empty_cluster(&mut self) -> u32 {
         let cluster = self.emptied;
         if cluster == NONE {
             self.fresh += 1;

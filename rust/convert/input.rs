@@ -76,7 +76,7 @@ impl Input {
         match self {
             Input::Text { metis, gzip } => {
                 run.begin("convert", metadata.len());
-                let source = Counted { file, run };
+                let source = ProgressReader { file, run };
                 let read = if gzip {
                     let source = MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source));
                     from_text(source, path, metis, intake, run)
@@ -122,12 +122,12 @@ fn check_unchanged(file: &File, before: &Metadata, path: &Path) -> Result<()> {
 }
 
 /// Counts what is read from a file as progress.
-struct Counted<'a> {
+struct ProgressReader<'a> {
     file: &'a File,
     run: &'a Run,
 }
 
-impl Read for Counted<'_> {
+impl Read for ProgressReader<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(bytes)?;
         // The reader of the text asks for cancellation itself.
@@ -154,11 +154,11 @@ fn from_text(
 }
 
 fn from_metis(source: impl Read, path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> {
-    let found = metis::read(source, path, run, |records| intake.push_wide(records))?;
-    if found.vertex_weights > 0 || found.edge_weights {
+    let header = metis::read(source, path, run, |records| intake.push_wide(records))?;
+    if header.vertex_weights > 0 || header.edge_weights {
         intake.notes.push("the weights of the METIS graph are not kept".into());
     }
-    Ok(found.n)
+    Ok(header.n)
 }
 
 fn from_binary(edges: &EdgeFile, intake: &mut Intake, run: &Run) -> Result<()> {

@@ -81,7 +81,7 @@ struct Place {
 
 /// Where in a line the parser is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum Position {
     /// Numbers and blanks.
     Numbers,
     /// A comment, to the end of the line.
@@ -102,7 +102,7 @@ struct Parser<'a> {
     /// Line and column, from 1, of the next byte.
     line: u64,
     column: u64,
-    within: Within,
+    within: Position,
     /// The number that is being read, and how many digits it has. More than `u64` holds stays the largest.
     value: u64,
     digits: u64,
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
             m: Default::default(),
             line: 1,
             column: 1,
-            within: Within::Numbers,
+            within: Position::Numbers,
             value: 0,
             digits: 0,
             position: 0,
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
     fn block(&mut self, bytes: &[u8]) -> Result<()> {
         for &byte in bytes {
             match byte {
-                b'0'..=b'9' if self.within == Within::Numbers => {
+                b'0'..=b'9' if self.within == Position::Numbers => {
                     let digit = u64::from(byte - b'0');
                     self.value = self.value.saturating_mul(10).saturating_add(digit);
                     self.digits += 1;
@@ -170,21 +170,21 @@ impl<'a> Parser<'a> {
     fn other(&mut self, byte: u8) -> Result<()> {
         match (self.within, byte) {
             (_, b'\n') => self.end_line(),
-            (Within::Comment, _) => Ok(()),
-            (Within::Return, _) => {
+            (Position::Comment, _) => Ok(()),
+            (Position::Return, _) => {
                 Err(self.fault(self.column - 1, "a carriage return within the line. Write line feeds"))
             }
-            (Within::Numbers, b' ' | b'\t') => self.end_number(),
-            (Within::Numbers, b'\r') => {
+            (Position::Numbers, b' ' | b'\t') => self.end_number(),
+            (Position::Numbers, b'\r') => {
                 self.end_number()?;
-                self.within = Within::Return;
+                self.within = Position::Return;
                 Ok(())
             }
-            (Within::Numbers, b'%') if self.column == 1 => {
-                self.within = Within::Comment;
+            (Position::Numbers, b'%') if self.column == 1 => {
+                self.within = Position::Comment;
                 Ok(())
             }
-            (Within::Numbers, _) => {
+            (Position::Numbers, _) => {
                 let seen = (byte as char).escape_default();
                 let what = format!(
                     "'{seen}' in a METIS graph, which holds whole numbers, blanks and comment lines that begin with %. If \
@@ -196,12 +196,12 @@ impl<'a> Parser<'a> {
     }
 
     fn end_line(&mut self) -> Result<()> {
-        let comment = self.within == Within::Comment;
+        let comment = self.within == Position::Comment;
         if !comment {
             self.end_number()?;
             self.line_is_complete()?;
         }
-        self.within = Within::Numbers;
+        self.within = Position::Numbers;
         self.position = 0;
         self.line += 1;
         // The caller counts the newline itself.
@@ -336,7 +336,7 @@ impl<'a> Parser<'a> {
             return Err(self.fault(1, what));
         }
         let (m, place) = self.m;
-        let found = self.up.count + self.loops;
+        let edges = self.up.count + self.loops;
         if self.up != self.down {
             let what = format!(
                 "not every edge is listed by both its ends, as METIS demands: {} entries have the higher neighbour, {} the \
@@ -345,8 +345,8 @@ impl<'a> Parser<'a> {
             );
             return Err(self.at(place, what));
         }
-        if found != m {
-            return Err(self.at(place, format!("the header says {m} edges, but the lines hold {found}")));
+        if edges != m {
+            return Err(self.at(place, format!("the header says {m} edges, but the lines hold {edges}")));
         }
         Ok(metis)
     }

@@ -76,7 +76,7 @@ pub struct Convert {
 
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Converted {
+pub struct Conversion {
     /// Number of vertices.
     pub n: u64,
     /// Number of records.
@@ -90,7 +90,7 @@ pub struct Converted {
 }
 
 /// Converts the file `input` into the file `target`.
-pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Result<Converted> {
+pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Result<Conversion> {
     let (file, metadata) = open_regular(input)?;
     let ids_target = with_suffix(target, ".ids.npy");
     refuse_same(&metadata, input, target)?;
@@ -109,17 +109,17 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
     let mut writer = RawWriter::create(target)?;
     let read = |forward: &mut Forward| {
         let mut intake = Intake::new(ids, options.drop_loops, run, forward)?;
-        let said = format.read((&file, &metadata), input, options, &mut intake, run)?;
+        let stated = format.read((&file, &metadata), input, options, &mut intake, run)?;
         check_num_vertices(options.num_vertices, intake.n)?;
         // Relabelled graphs have no isolated vertices.
-        let said = said.filter(|_| !options.relabel);
-        if let (Some(given), Some(said)) = (options.num_vertices, said)
-            && given < said
+        let stated = stated.filter(|_| !options.relabel);
+        if let (Some(given), Some(stated)) = (options.num_vertices, stated)
+            && given < stated
         {
-            return Err(Error::parameter("num_vertices", format!("{given}, but the input says {said}")));
+            return Err(Error::parameter("num_vertices", format!("{given}, but the input says {stated}")));
         }
         let (n, ids, notes) = intake.finish()?;
-        Ok((options.num_vertices.or(said).unwrap_or(n), ids, notes))
+        Ok((options.num_vertices.or(stated).unwrap_or(n), ids, notes))
     };
     let (n, ids, notes) = if options.dedup || options.shuffle.is_some() {
         let mut records = TempRecords::create(directory(target))?;
@@ -131,7 +131,7 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
     };
     let (m, loops) = (writer.m, writer.loops);
     ids.map_or(Ok(()), AtomicFile::commit)?;
-    Ok(Converted { n, m, loops, checksum: writer.finish()?, notes })
+    Ok(Conversion { n, m, loops, checksum: writer.finish()?, notes })
 }
 
 /// Drops repeated pairs and shuffles, as asked. Returns notes.
@@ -145,9 +145,9 @@ fn reorder(
     let mut notes = Vec::new();
     if options.dedup {
         let dropped = if options.shuffle.is_some() {
-            let mut kept = TempRecords::create(into)?;
-            let dropped = dedup(&records, into, run, |more| kept.append(more))?;
-            records = kept;
+            let mut distinct = TempRecords::create(into)?;
+            let dropped = dedup(&records, into, run, |more| distinct.append(more))?;
+            records = distinct;
             dropped
         } else {
             dedup(&records, into, run, |more| writer.push(more))?

@@ -82,9 +82,9 @@ impl<'a> Intake<'a> {
         if !self.drop_loops {
             return (self.forward)(records);
         }
-        let kept: Vec<Record> = records.iter().copied().filter(|[u, v]| u != v).collect();
-        self.dropped_loops += (records.len() - kept.len()) as u64;
-        (self.forward)(&kept)
+        let proper: Vec<Record> = records.iter().copied().filter(|[u, v]| u != v).collect();
+        self.dropped_loops += (records.len() - proper.len()) as u64;
+        (self.forward)(&proper)
     }
 
     /// Ends the intake: n, the map of the ids to be committed, and notes.

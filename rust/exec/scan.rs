@@ -55,13 +55,13 @@ pub fn map<T: Send, S: Send>(
     make: impl Fn(&mut S, usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let init = || Ok((init()?, Vec::new()));
-    let states = scan(run, workers, 0..count, init, |(state, made), index| {
-        made.push((index, make(state, index)?));
+    let states = scan(run, workers, 0..count, init, |(state, results), index| {
+        results.push((index, make(state, index)?));
         Ok(())
     })?;
-    let mut made: Vec<(usize, T)> = states.into_iter().flat_map(|(_, made)| made).collect();
-    made.sort_unstable_by_key(|&(index, _)| index);
-    Ok(made.into_iter().map(|(_, made)| made).collect())
+    let mut results: Vec<(usize, T)> = states.into_iter().flat_map(|(_, results)| results).collect();
+    results.sort_unstable_by_key(|&(index, _)| index);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
 /// Has `set` set each of `items`, which have a number, and counts them as done.

@@ -26,7 +26,7 @@ use super::spill::spill_edges;
 use crate::base::{Error, Result, Run, reserved, splitmix64};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::scan::map;
-use crate::sets::spill::{Entry, ID_BITS, Spilled};
+use crate::sets::spill::{Entry, ID_BITS, SpillReader};
 
 /// Records that one bucket has on average: what a worker holds at once is bounded, and milliseconds of work.
 pub const BUCKET: u64 = 1 << 19;
@@ -94,7 +94,7 @@ pub fn shuffle(
 }
 
 /// The records of one bucket by key.
-fn sorted_bucket(spilled: &Spilled, bucket: usize, seed: u64, run: &Run) -> Result<Vec<Record>> {
+fn sorted_bucket(spilled: &SpillReader, bucket: usize, seed: u64, run: &Run) -> Result<Vec<Record>> {
     let count = spilled.count(bucket) as usize;
     // The key is the upper half: equal keys do not occur.
     let mut keyed: Vec<u128> = reserved(count, "shuffling")?;

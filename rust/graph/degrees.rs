@@ -76,12 +76,12 @@ fn scan_ends<const ENDS: usize>(
     run.begin("degrees", m);
     let see = |hasher: &mut Hasher, first, records: &[Record]| hasher.update(first, records, m);
     let private = run.threads() <= PRIVATE;
-    let Counted { degree, passed_over, states } = count(edges, private, run, counts, see)?;
+    let Counts { degree, passed_over, states } = count(edges, private, run, counts, see)?;
     Ok(Degrees { degree, loops: passed_over, checksum: checksum::combine(states) })
 }
 
 /// What [`count`] counted.
-pub struct Counted<S> {
+pub struct Counts<S> {
     /// For each vertex, how often it counted.
     pub degree: Buffer<u32>,
     /// Records whose last end did not count.
@@ -98,7 +98,7 @@ pub fn count<const ENDS: usize, S: Default + Send>(
     run: &Run,
     counts: impl Fn(Record) -> [bool; ENDS] + Sync,
     see: impl Fn(&mut S, u64, &[Record]) + Sync,
-) -> Result<Counted<S>> {
+) -> Result<Counts<S>> {
     let n = edges.num_vertices() as usize;
     let mut degree: Buffer<u32> = Buffer::zeroed(n, "degrees")?;
     let total = shared(&mut degree);
@@ -140,7 +140,7 @@ pub fn count<const ENDS: usize, S: Default + Send>(
     {
         return Err(Error::Capacity(format!("vertex {v} has 2^32 - 1 records or more. Degrees are 32 bits")));
     }
-    Ok(Counted { degree, passed_over, states })
+    Ok(Counts { degree, passed_over, states })
 }
 
 /// Calls `add` for the counters of the first `ENDS` ends of each record, with what they count for: 0 or 1. Returns how

@@ -78,7 +78,7 @@ impl From<EdgePartition> for Outcome {
 }
 
 /// The name, docs and parameters of a partitioner, as [`describe!`](describe) declares them.
-pub trait Described {
+pub trait Description {
     /// Its name everywhere.
     const NAME: &'static str;
     /// Whether it partitions vertices or records. If both, its parameter `of` decides.
@@ -91,7 +91,7 @@ pub trait Described {
 }
 
 /// An algorithm that partitions the vertices or the records of a graph. Its value holds its parameters.
-pub trait Partitioner: Described + Sized {
+pub trait Partitioner: Description + Sized {
     /// Parameters that make it another algorithm, which a comparison of all includes.
     const VARIANTS: &'static [(&'static str, &'static str)] = &[];
 
@@ -108,15 +108,15 @@ pub trait Partitioner: Described + Sized {
 /// A partitioner in the registry.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// See [`Described::NAME`].
+    /// See [`Description::NAME`].
     pub name: &'static str,
-    /// See [`Described::OF`].
+    /// See [`Description::OF`].
     pub of: &'static [Of],
-    /// See [`Described::DOC`].
+    /// See [`Description::DOC`].
     pub doc: &'static str,
     /// See [`Partitioner::VARIANTS`].
     pub variants: &'static [(&'static str, &'static str)],
-    /// See [`Described::fields`].
+    /// See [`Description::fields`].
     pub fields: fn() -> Vec<Field>,
     /// See [`Partitioner::memory`].
     pub memory: fn(Values, &Shape, usize) -> Result<u64>,
@@ -133,7 +133,9 @@ impl Entry {
             doc: P::DOC,
             variants: P::VARIANTS,
             fields: P::fields,
-            memory: |mut values, shape, threads| P::new(&mut values).map(|made| made.memory(shape, threads)),
+            memory: |mut values, shape, threads| {
+                P::new(&mut values).map(|partitioner| partitioner.memory(shape, threads))
+            },
             solve: |mut values, input, run| P::new(&mut values)?.solve(input, run),
         }
     }
@@ -145,7 +147,7 @@ impl Entry {
 /// on parameters, result and common errors are generated.
 macro_rules! describe {
     ($(#[doc = $doc:literal])* $type:ty => $name:literal, $of:expr; $($(#[doc = $about:literal])* $field:ident: $spec:expr;)*) => {
-        impl crate::partition::contract::Described for $type {
+        impl crate::partition::contract::Description for $type {
             const NAME: &'static str = $name;
             const OF: &'static [crate::partition::Of] = $of;
             const DOC: &'static str = concat!($($doc, "\n"),*);

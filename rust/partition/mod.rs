@@ -8,7 +8,7 @@ use crate::base::Buffer;
 use crate::capacity::{BalanceOn, Balanced, Load, Repaired};
 use crate::graph::Graph;
 pub(crate) use contract::describe;
-pub use contract::{Described, Entry, Input, Outcome, Partition, Partitioner, Shape};
+pub use contract::{Description, Entry, Input, Outcome, Partition, Partitioner, Shape};
 pub use edge_parts::EdgeParts;
 pub use parameters::{Value, Values};
 

@@ -8,16 +8,16 @@
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::files::{ArrayFile, Begin, Ids, part_folder};
+use super::files::{ArrayFile, Ids, Start, part_folder};
 use super::layout::{Layout, Window};
 use super::roots::{Roots, choose_roots, spill_lists};
-use super::rows::{PartEdges, Parted, RowBuffers, RowFiles, Source, changed, check_local, write_rows};
+use super::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, Source, changed, check_local, write_rows};
 use super::{Kind, PartSizes, check_records, in_degrees};
 use crate::base::{Buffer, Error, Result, Run, shared, zeros};
 use crate::edges::{BLOCK, EdgeStream};
 use crate::exec::{pass, spill_edges};
 use crate::measure::validate_records;
-use crate::sets::{Entry, LocalSet, Pieces, Spill, Spilled};
+use crate::sets::{Entry, LocalSet, Pieces, Spill, SpillReader};
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `assignment` has the part of each record.
 pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
@@ -54,8 +54,8 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
         }
         Ok(())
     })?;
-    let parts = Writing { n, k: k as usize, into, run, workers: writing };
-    let edges = Parted { layout, spilled };
+    let parts = Writer { n, k: k as usize, into, run, workers: writing };
+    let edges = EdgeBuckets { layout, spilled };
     let (copies, touched) = parts.list_vertices(&edges)?;
     let roots = choose_roots(&copies, &touched, into, writing, run)?;
     drop(copies);
@@ -96,7 +96,7 @@ fn part_layout<P: Copy + Into<i32> + Sync>(
 }
 
 /// The state that all steps of the writing share.
-struct Writing<'a> {
+struct Writer<'a> {
     n: u64,
     k: usize,
     into: &'a Path,
@@ -104,11 +104,11 @@ struct Writing<'a> {
     workers: usize,
 }
 
-impl Writing<'_> {
+impl Writer<'_> {
     /// Calls `each` with an empty set, every part and its edges. Returns what it makes of them.
     fn map<T: Send>(
         &self,
-        parts: &Parted,
+        parts: &EdgeBuckets,
         each: impl Fn(&mut LocalSet, usize, PartEdges) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let init = || LocalSet::new(self.n);
@@ -128,7 +128,7 @@ impl Writing<'_> {
 
     /// Writes the vertices that the edges of each part touch. Returns in how many parts each vertex is, and how many
     /// vertices each part has.
-    fn list_vertices(&self, parts: &Parted) -> Result<(Buffer<u32>, Vec<u64>)> {
+    fn list_vertices(&self, parts: &EdgeBuckets) -> Result<(Buffer<u32>, Vec<u64>)> {
         let mut of_vertex: Buffer<u32> = Buffer::zeroed(self.n as usize, "copies")?;
         let copies = shared(&mut of_vertex);
         self.run.begin("vertices", parts.layout.num_edges());
@@ -155,7 +155,7 @@ impl Writing<'_> {
     /// Writes all but what is received. `touched` has the number of vertices listed so far.
     fn write_all(
         &self,
-        parts: &Parted,
+        parts: &EdgeBuckets,
         degree: &[u32],
         roots: &Roots,
         touched: &[u64],
@@ -232,7 +232,7 @@ impl Writing<'_> {
             }
             Ok(())
         })?;
-        let mut files = RowFiles::open(&part_folder(self.into, part), Begin::Anew, self.run)?;
+        let mut files = RowFiles::open(&part_folder(self.into, part), Start::Anew, self.run)?;
         let degrees = || counts.iter().map(|&count| u64::from(count));
         let mut layout = Layout::default();
         layout.add_part((0..).zip(degrees()));
@@ -253,7 +253,7 @@ impl Writing<'_> {
     }
 
     /// Sorts the edges of one part by windows of its rows.
-    fn spill_rows(&self, layout: &Layout, set: &LocalSet, edges: PartEdges) -> Result<Spilled> {
+    fn spill_rows(&self, layout: &Layout, set: &LocalSet, edges: PartEdges) -> Result<SpillReader> {
         let spill = Spill::create(self.into, layout.buckets())?;
         let mut writer = spill.writer()?;
         edges.try_read(self.run, |entries| {
@@ -279,7 +279,7 @@ impl Writing<'_> {
             let leaf = || (layout.bucket(place, 0), Entry::new(part, v as u32, 0, place.tag, false));
             (owner != part as usize).then(leaf)
         })?;
-        let leaves = Parted { layout, spilled };
+        let leaves = EdgeBuckets { layout, spilled };
         self.run.begin("receivers", leaves.layout.num_edges());
         self.map(&leaves, |set, part, edges| {
             self.add_listed(part, listed[part], set)?;

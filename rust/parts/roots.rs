@@ -16,7 +16,7 @@ use super::rows::changed;
 use crate::base::{Buffer, NONE, Result, Run, zeros};
 use crate::capacity::{LeastLoaded, place_last};
 use crate::exec::scan;
-use crate::sets::{Entry, Groups, Pieces, Spill, Spilled, to_starts};
+use crate::sets::{Entry, Groups, Pieces, Spill, SpillReader, to_starts};
 
 /// Where the roots of all vertices are.
 pub struct Roots {
@@ -113,7 +113,7 @@ pub fn spill_lists(
     workers: usize,
     run: &Run,
     entry: impl Fn(u32, u64) -> Option<(usize, Entry)> + Sync,
-) -> Result<Spilled> {
+) -> Result<SpillReader> {
     let spill = Spill::create(into, layout.buckets())?;
     let init = || spill.writer();
     let writers = scan(run, workers, 0..sizes.len(), init, |writer, part| {

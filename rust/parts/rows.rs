@@ -6,12 +6,12 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::files::{ArrayFile, Begin};
+use super::files::{ArrayFile, Start};
 use super::layout::{Group, Layout, WINDOW, Window};
 use crate::base::{Buffer, Error, Result, Run, prefetch};
 use crate::edges::BLOCK;
 use crate::exec::map;
-use crate::sets::{Entry, Spilled, to_starts};
+use crate::sets::{Entry, SpillReader, to_starts};
 
 /// How many entries ahead memory is asked for.
 const AHEAD: usize = 16;
@@ -28,7 +28,7 @@ pub enum Source<'a> {
     /// In memory.
     Loaded(&'a [Entry]),
     /// A bucket of a file.
-    Spilled(&'a Spilled, usize),
+    Spilled(&'a SpillReader, usize),
 }
 
 impl Source<'_> {
@@ -45,14 +45,14 @@ impl Source<'_> {
 }
 
 /// The entries of a group that shares a bucket.
-struct Loaded {
+struct GroupEntries {
     entries: Buffer<Entry>,
     sorted: Buffer<Entry>,
     /// Where the entries of each part end.
     ends: Vec<usize>,
 }
 
-impl Loaded {
+impl GroupEntries {
     /// Room for any group of the layout.
     fn new(layout: &Layout) -> Result<Self> {
         let largest = |parts: usize| {
@@ -136,14 +136,14 @@ impl<'a> PartEdges<'a> {
 }
 
 /// Edges by the parts of a layout.
-pub struct Parted {
+pub struct EdgeBuckets {
     /// The buckets of the parts.
     pub layout: Layout,
     /// What they hold.
-    pub spilled: Spilled,
+    pub spilled: SpillReader,
 }
 
-impl Parted {
+impl EdgeBuckets {
     /// What `each` makes of every part and its edges, in the order of the parts. It also gets a worker's state.
     pub fn map<S: Send, T: Send>(
         &self,
@@ -153,18 +153,18 @@ impl Parted {
         each: impl Fn(&mut S, usize, PartEdges) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let groups = &self.layout.groups;
-        let init = || Ok((init()?, Loaded::new(&self.layout)?));
-        let made = map(run, workers, groups.len(), init, |(state, loaded), index| {
-            self.group(&groups[index], loaded, run, |part, edges| each(state, part, edges))
+        let init = || Ok((init()?, GroupEntries::new(&self.layout)?));
+        let results = map(run, workers, groups.len(), init, |(state, entries), index| {
+            self.group(&groups[index], entries, run, |part, edges| each(state, part, edges))
         })?;
-        Ok(made.into_iter().flatten().collect())
+        Ok(results.into_iter().flatten().collect())
     }
 
     /// What `each` makes of every part of a group and its edges.
     fn group<T>(
         &self,
         group: &Group,
-        loaded: &mut Loaded,
+        entries: &mut GroupEntries,
         run: &Run,
         mut each: impl FnMut(usize, PartEdges) -> Result<T>,
     ) -> Result<Vec<T>> {
@@ -172,12 +172,13 @@ impl Parted {
         let source = |bucket| Source::Spilled(&self.spilled, bucket);
         if !group.whole {
             let sources: Vec<_> = group.buckets.clone().map(source).collect();
-            return each(group.parts.start, PartEdges { windows, sources: &sources }).map(|made| vec![made]);
+            return each(group.parts.start, PartEdges { windows, sources: &sources })
+                .map(|result| vec![result]);
         }
-        loaded.load(source(group.buckets.start), group.parts.len(), run)?;
+        entries.load(source(group.buckets.start), group.parts.len(), run)?;
         let each = |(tag, part)| {
-            let made = each(part, PartEdges { windows, sources: &[Source::Loaded(loaded.part(tag))] })?;
-            run.check().map(|()| made)
+            let result = each(part, PartEdges { windows, sources: &[Source::Loaded(entries.part(tag))] })?;
+            run.check().map(|()| result)
         };
         group.parts.clone().enumerate().map(each).collect()
     }
@@ -220,9 +221,9 @@ pub struct RowFiles<'a> {
 
 impl<'a> RowFiles<'a> {
     /// Opens the files in the folder of a part.
-    pub fn open(folder: &Path, begin: Begin, run: &'a Run) -> Result<Self> {
+    pub fn open(folder: &Path, begin: Start, run: &'a Run) -> Result<Self> {
         let mut indptr = ArrayFile::open(folder, "indptr.npy", begin, run)?;
-        if begin == Begin::Anew {
+        if begin == Start::Anew {
             indptr.push(0)?;
         }
         let indices = ArrayFile::open(folder, "indices.npy", begin, run)?;

@@ -13,7 +13,7 @@ use crate::base::{Error, Result, Run, named, reserved, shown};
 use crate::edges::decode::{Column, IdType};
 use crate::edges::{EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record};
 use crate::exec::blocks;
-use crate::graph::csr::{Csr, Kept};
+use crate::graph::csr::{AdjacencyCache, Csr};
 use crate::graph::degrees;
 use crate::graph::identity::find_num_vertices;
 
@@ -28,7 +28,7 @@ enum Source {
 pub struct EdgeSource {
     source: Source,
     /// The adjacency, built on first use.
-    csr: Kept,
+    csr: AdjacencyCache,
     /// What owns the memory of an array.
     _owners: Vec<Py<PyAny>>,
 }
@@ -112,7 +112,7 @@ impl EdgeSource {
         let source = Source::File(opened.map_err(|error| raise(py, error))?);
         Ok(Self {
             source: source.with_num_vertices(py, num_vertices, max_vertices, &options)?,
-            csr: Kept::default(),
+            csr: AdjacencyCache::default(),
             _owners: vec![],
         })
     }
@@ -137,7 +137,7 @@ impl EdgeSource {
         let memory = unsafe { MemoryEdges::new(columns, sources.len() as u64, MAX_VERTICES) };
         let source = Source::Memory(memory).with_num_vertices(py, num_vertices, max_vertices, &options)?;
         let owners = [sources, targets].map(|array| array.clone().into_any().unbind());
-        Ok(Self { source, csr: Kept::default(), _owners: owners.into() })
+        Ok(Self { source, csr: AdjacencyCache::default(), _owners: owners.into() })
     }
 
     #[getter]

@@ -115,7 +115,7 @@ impl Spill {
     }
 
     /// Ends the writing.
-    pub fn seal(self, pieces: Pieces) -> Result<Spilled> {
+    pub fn seal(self, pieces: Pieces) -> Result<SpillReader> {
         let mut pieces = pieces.0;
         pieces.sort_unstable();
         let mut first = reserved(self.buckets + 1, "spill directory")?;
@@ -124,7 +124,7 @@ impl Spill {
             at += pieces[at..].iter().take_while(|piece| (piece.bucket as usize) < bucket).count();
             first.push(at);
         }
-        Ok(Spilled { file: self.file, pieces, first })
+        Ok(SpillReader { file: self.file, pieces, first })
     }
 }
 
@@ -202,13 +202,13 @@ impl Writer<'_> {
 }
 
 /// Entries by bucket, to be read.
-pub struct Spilled {
+pub struct SpillReader {
     file: TempFile,
     pieces: Vec<Piece>,
     first: Vec<usize>,
 }
 
-impl Spilled {
+impl SpillReader {
     /// Number of entries in the bucket.
     pub fn count(&self, bucket: usize) -> u64 {
         let pieces = &self.pieces[self.first[bucket]..self.first[bucket + 1]];

@@ -33,7 +33,7 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
 use crate::partition::EdgeParts;
 use crate::sets::Incidence;
-use crate::sets::spill::{Entry, PIECE, Spilled};
+use crate::sets::spill::{Entry, PIECE, SpillReader};
 use loads::{Balance, Loads, SCANNED};
 #[cfg(target_arch = "x86_64")]
 use search::Wide;
@@ -202,7 +202,7 @@ impl EdgeStreamer {
     /// Places the records of `n` vertices that `spilled` holds, bucket by bucket.
     pub fn stream_spilled(
         &mut self,
-        spilled: &Spilled,
+        spilled: &SpillReader,
         n: u64,
         parts: &mut EdgeParts,
         run: &Run,

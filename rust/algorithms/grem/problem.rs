@@ -96,14 +96,14 @@ impl Problem {
                 Ok(())
             })?;
             let mut ends = [self.records.start, self.records.start + inside[0]];
-            let mut kept = [Vec::new(), Vec::new()];
+            let mut sides = [Vec::new(), Vec::new()];
             self.read(edges, self.records.clone(), run, |records| {
                 for record in records {
                     if let Some(side) = side(record) {
-                        kept[side].push(record.map(|v| new_id[v as usize]));
+                        sides[side].push(record.map(|v| new_id[v as usize]));
                     }
                 }
-                for (records, end) in kept.iter_mut().zip(&mut ends) {
+                for (records, end) in sides.iter_mut().zip(&mut ends) {
                     target.write(*end, records)?;
                     *end += records.len() as u64;
                     records.clear();

@@ -6,7 +6,7 @@ use super::queue::{Queue, Vertex};
 use crate::base::{Buffer, NONE, Permutation, Result, Run, prefetch, reserved};
 use crate::sets::{Bits, Incidence};
 
-/// [`Expanded::home`] of a high vertex.
+/// [`ExpansionResult::home`] of a high vertex.
 pub const HIGH: u32 = NONE - 1;
 
 /// Entries of a list that are looked at together.
@@ -37,7 +37,7 @@ pub struct Rule<'a> {
 
 /// What an expansion leaves.
 #[derive(Debug)]
-pub struct Expanded {
+pub struct ExpansionResult {
     /// The parts that each low vertex has joined.
     pub present: Incidence,
     /// Records of each part.
@@ -77,7 +77,11 @@ pub fn memory(n: u64, longest: u64, k: u32) -> u64 {
 }
 
 /// Expands all parts over the low neighbours of low vertices: where each list begins, and the lists.
-pub fn expand((offsets, mut entries): (Buffer<u64>, Buffer<u32>), rule: Rule, run: &Run) -> Result<Expanded> {
+pub fn expand(
+    (offsets, mut entries): (Buffer<u64>, Buffer<u32>),
+    rule: Rule,
+    run: &Run,
+) -> Result<ExpansionResult> {
     let mut expansion = Expansion::new(&offsets, &mut entries, rule, run)?;
     let mut loads = vec![0; rule.k as usize];
     run.begin("expansion", expansion.left.max(1));
@@ -102,7 +106,7 @@ pub fn expand((offsets, mut entries): (Buffer<u64>, Buffer<u32>), rule: Rule, ru
         home.iter_mut().zip(vertices).for_each(|(home, vertex)| *home = vertex.home);
         run.check()?;
     }
-    Ok(Expanded { present, loads, home })
+    Ok(ExpansionResult { present, loads, home })
 }
 
 impl<'a> Expansion<'a> {

@@ -60,7 +60,7 @@ use crate::partition::{
     EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Value, Values, describe,
 };
 use expansion::{Rule, expand};
-use pruning::{Pruned, largest_tau, memory_of_largest_tau, most_and_sum};
+use pruning::{LowGraph, largest_tau, memory_of_largest_tau, most_and_sum};
 
 /// Up to which degree a vertex is low, in mean degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -131,7 +131,7 @@ impl Hep {
             Tau::Fit => largest()?,
         };
         let threshold = ((tau * mean) as u64).min(cap).min(u32::MAX.into()) as u32;
-        let pruned = Pruned::new(edges, &degrees, threshold, run)?;
+        let pruned = LowGraph::new(edges, &degrees, threshold, run)?;
         let lengths = degrees::scan(&pruned, run)?.degree;
         let (longest, entries) = most_and_sum(&lengths, run)?;
         if !fits(longest, entries) {
@@ -171,7 +171,7 @@ impl Plan<'_> {
         let expanding = 8 * n + 8 + 4 * entries + expansion::memory(n, longest, self.k);
         let placing = EdgeStreamer::memory(n, m, self.k) + 8 * u64::from(self.k);
         let placing = placing + EdgeParts::memory(m, self.k, self.out);
-        4 * n + Pruned::memory(n) + scan.max(building).max(expanding).max(placing)
+        4 * n + LowGraph::memory(n) + scan.max(building).max(expanding).max(placing)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The records of the parts that vertices have joined.
 
-use super::expansion::{Expanded, HIGH};
+use super::expansion::{ExpansionResult, HIGH};
 use crate::base::{NONE, Result, Run, prefetch};
 use crate::edges::{EdgeStream, Record};
 use crate::partition::EdgeParts;
@@ -13,11 +13,11 @@ const AHEAD: usize = 24;
 /// where their records are.
 pub fn place(
     edges: &dyn EdgeStream,
-    expanded: &mut Expanded,
+    expanded: &mut ExpansionResult,
     parts: &mut EdgeParts,
     run: &Run,
 ) -> Result<()> {
-    let Expanded { present, home, .. } = expanded;
+    let ExpansionResult { present, home, .. } = expanded;
     let present = present.shared();
     run.begin("placing", edges.num_edges());
     let step = |(): &mut (), _, records: &[Record], parts: &mut [u32]| {

@@ -24,7 +24,7 @@ pub struct Vertex {
     pub external: u32,
     /// Its entry in the queue, or [`NONE`].
     pub slot: u32,
-    /// See [`super::expansion::Expanded::home`].
+    /// See [`super::expansion::ExpansionResult::home`].
     pub home: u32,
 }
 

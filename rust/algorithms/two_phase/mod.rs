@@ -7,7 +7,7 @@
 //!
 //! **Algorithm.**
 //! 1. *Degrees*: one pass.
-//! 2. *Clusters* ([`Bounded`]) of volume at most `vol(V) / k`: one pass. In descending volume (ties: the lower id)
+//! 2. *Clusters* ([`BoundedClustering`]) of volume at most `vol(V) / k`: one pass. In descending volume (ties: the lower id)
 //!    each goes to the part with the least volume (ties: the lowest).
 //! 3. *Pre-partitioning*: a record whose ends have clusters in the same part goes to that part. A part takes the
 //!    first `cap = ceil(balance * m / k)` of these records.
@@ -43,7 +43,7 @@ use super::edge_streams::partition::stream_open;
 use super::edge_streams::{EdgeStreamer, loops};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{cap, schedule, validate_balance, validate_parts};
-use crate::clustering::bounded::Bounded;
+use crate::clustering::bounded::BoundedClustering;
 use crate::edges::EdgeStream;
 use crate::exec::for_each;
 use crate::graph::{Degrees, Graph, degrees};
@@ -115,7 +115,7 @@ impl TwoPhase {
         )?;
         let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
         let bound = 2 * (m - loops) / u64::from(k);
-        let clusters = Bounded::of(edges, degree, bound, self.batch, run)?;
+        let clusters = BoundedClustering::of(edges, degree, bound, self.batch, run)?;
         let vertices = place(clusters, k, run)?;
         let mut parts = EdgeParts::new(m, k, out)?;
         let cap = cap(self.balance, m, k);
@@ -140,8 +140,8 @@ impl TwoPhase {
 }
 
 /// Gives each cluster a part, and each vertex the part and volume of its cluster.
-fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
-    let Bounded { members, volumes, count, .. } = clusters;
+fn place(clusters: BoundedClustering, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
+    let BoundedClustering { members, volumes, count, .. } = clusters;
     run.begin("clusters to parts", u64::from(count) + members.len() as u64);
     let parts = schedule(&volumes[..count as usize], k, run)?;
     run.advance(u64::from(count))?;

@@ -30,7 +30,7 @@ pub(super) struct Fault {
 }
 
 /// What a line that is no record may be.
-enum Other {
+enum NonRecord {
     Nothing,
     Header(usize, String),
 }
@@ -61,11 +61,11 @@ pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>) -> Piece {
             Some(Fault { newlines: count_newlines(&text[..at]), column: column as u64, what })
         };
         match other(&text[at..next], largest) {
-            Ok(Other::Nothing) => {}
-            Ok(Other::Header(column, what)) if piece.records.is_empty() && piece.header.is_none() => {
+            Ok(NonRecord::Nothing) => {}
+            Ok(NonRecord::Header(column, what)) if piece.records.is_empty() && piece.header.is_none() => {
                 piece.header = fault((column, what));
             }
-            Ok(Other::Header(column, what)) | Err((column, what)) => {
+            Ok(NonRecord::Header(column, what)) | Err((column, what)) => {
                 piece.fault = fault((column, what));
                 return piece;
             }
@@ -195,7 +195,7 @@ pub(super) fn is_comment(line: &[u8]) -> bool {
 }
 
 /// A line that is no record, with its line end: nothing, a header, or a fault at a column.
-fn other(line: &[u8], largest: u64) -> Result<Other, (usize, String)> {
+fn other(line: &[u8], largest: u64) -> Result<NonRecord, (usize, String)> {
     let text = line.strip_suffix(b"\n").unwrap_or(line);
     let comment = is_comment(text);
     if text.len() > LONGEST_LINE && !comment {
@@ -210,12 +210,12 @@ fn other(line: &[u8], largest: u64) -> Result<Other, (usize, String)> {
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     let start = skip_blanks(text, 0);
     match text.get(start) {
-        None => Ok(Other::Nothing),
-        _ if comment => Ok(Other::Nothing),
+        None => Ok(NonRecord::Nothing),
+        _ if comment => Ok(NonRecord::Nothing),
         Some(first) => {
             let (column, what) = explain(text, start, largest);
             let header = first.is_ascii_alphabetic() || *first == b'"';
-            if header { Ok(Other::Header(column, what)) } else { Err((column, what)) }
+            if header { Ok(NonRecord::Header(column, what)) } else { Err((column, what)) }
         }
     }
 }

@@ -29,7 +29,7 @@
 //! application to large-scale comparison- and radix-sort", SIGMOD 2014, section 3.
 
 mod buckets;
-mod kept;
+mod cache;
 mod sort;
 
 use std::path::Path;
@@ -43,7 +43,7 @@ use super::identity::Graph;
 use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::EdgeStream;
 use buckets::Buckets;
-pub use kept::Kept;
+pub use cache::AdjacencyCache;
 
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;

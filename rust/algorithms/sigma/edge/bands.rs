@@ -77,10 +77,10 @@ mod tests {
         let run = Run::new(Some(1), None).unwrap();
         for count in [1, 2, 8, 64] {
             let bands = Bands::new(&degrees, count, &run).unwrap();
-            let found: Vec<u8> =
+            let lower: Vec<u8> =
                 degrees.iter().map(|&degree| bands.of([degree, 1000 - degree / 11])).collect();
             let ascending: Vec<u8> = degrees.iter().map(|&degree| bands.of([u32::MAX, degree])).collect();
-            assert!(ascending.is_sorted() && found.iter().max() <= ascending.iter().max());
+            assert!(ascending.is_sorted() && lower.iter().max() <= ascending.iter().max());
             assert_eq!((ascending[0], u32::from(ascending[999])), (0, count - 1));
             assert_eq!(
                 degrees.iter().map(|&degree| bands.of([degree, u32::MAX])).collect::<Vec<u8>>(),

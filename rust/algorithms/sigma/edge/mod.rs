@@ -192,7 +192,7 @@ impl SigmaEdge {
 
 /// Some records, their parts, and the band of each.
 #[derive(Default)]
-struct Banded {
+struct BandSlice {
     slice: Slice,
     bands: Vec<u8>,
 }
@@ -207,7 +207,7 @@ fn preassign(
     (streamer, parts, open): (&mut EdgeStreamer, &mut EdgeParts, &mut Option<Writer>),
     run: &Run,
 ) -> Result<u64> {
-    let gather = |_: &EdgeParts, range: Range<u64>, Banded { slice, bands: found }: &mut Banded| {
+    let gather = |_: &EdgeParts, range: Range<u64>, BandSlice { slice, bands: found }: &mut BandSlice| {
         let Slice { first, records, parts, chosen, .. } = slice;
         *first = range.start;
         edges.block(range, records)?;
@@ -225,7 +225,7 @@ fn preassign(
         Ok(())
     };
     let mut preassigned = 0;
-    let place = |Banded { slice, bands }: &mut Banded| {
+    let place = |BandSlice { slice, bands }: &mut BandSlice| {
         let Slice { first, records, parts, chosen, .. } = slice;
         for (place, &index) in chosen.iter().enumerate() {
             if let Some(&ahead) = chosen.get(place + AHEAD) {

@@ -46,7 +46,7 @@ use crate::capacity::{
     LeastLoaded, Load, Loads, cap, fits, place_last, plus, repair, validate_balance, validate_parts,
 };
 use crate::graph::Csr;
-use crate::partition::{Described, Of, Values, VertexPartition};
+use crate::partition::{Description, Of, Values, VertexPartition};
 use crate::sets::Incidence;
 use columns::Columns;
 use preassignment::preassign;
