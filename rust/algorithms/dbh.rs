@@ -27,7 +27,7 @@ use crate::edges::{EdgeStream, Record};
 use crate::graph::{Degrees, Graph, degrees};
 use crate::partition::{EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
 /// Records by the hash of their end of lower degree.

@@ -28,7 +28,7 @@ const LARGE: usize = 1 << 20;
 pub struct Buffer<T> {
     items: NonNull<T>,
     len: usize,
-    /// What holds them. Without it they lie on the heap.
+    /// The map that holds them. `None`: they lie on the heap.
     map: Option<MmapMut>,
 }
 
@@ -53,7 +53,7 @@ impl<T: Zeroable> Buffer<T> {
         Ok(Self { items: NonNull::from(Box::leak(items.into_boxed_slice())).cast(), len, map: None })
     }
 
-    /// The `len` values behind the first `start` bytes of `map`, which holds so many.
+    /// The `len` values behind the first `start` bytes of `map`, which is long enough.
     fn within(mut map: MmapMut, start: usize, len: usize) -> Self {
         let items = map[start..].as_mut_ptr().cast();
         Self { items: NonNull::new(items).unwrap_or(NonNull::dangling()), len, map: Some(map) }

@@ -1,4 +1,4 @@
-//! Prefetching of what a loop needs a few rounds later.
+//! Prefetching of data that a loop needs a few rounds later.
 
 /// Brings `items[index]` into the cache. An index outside is ignored.
 #[inline(always)]
@@ -13,7 +13,7 @@ pub fn prefetch<T>(items: &[T], index: usize) {
     let _ = (items, index);
 }
 
-/// Brings what the ends of the record `records[index]` have in `items` into the cache.
+/// Prefetches the items of both ends of `records[index]`.
 #[inline(always)]
 pub fn prefetch_ends<T>(items: &[T], records: &[[u32; 2]], index: usize) {
     if let Some(&[u, v]) = records.get(index) {

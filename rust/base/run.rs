@@ -45,7 +45,7 @@ pub struct Progress {
 /// A step of a watched run.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// How far it came.
+    /// Its progress.
     pub progress: Progress,
     /// Most processor time between two looks at the cancel flag.
     pub longest: Duration,
@@ -132,7 +132,7 @@ impl Run {
         self.limited
     }
 
-    /// Takes `bytes` off the budget for good: they stay in use beside whatever the run does next.
+    /// Takes `bytes` off the budget for good: they stay in use for the rest of the run.
     pub fn hold(&self, bytes: u64) {
         self.held.fetch_add(bytes, Relaxed);
     }
@@ -152,7 +152,7 @@ impl Run {
     }
 
     /// The bytes of memory that `files` bytes of temporary files in `dir` take: none on a disk, all on a file system in
-    /// memory. Then `what` says so, and how to do without.
+    /// memory. In that case `what` also says so and names the remedy.
     pub fn temporary(&self, dir: &Path, files: u64, what: impl Into<String>) -> (u64, String) {
         if files == 0 || !budget::lies_in_memory(dir) {
             return (0, what.into());
@@ -171,7 +171,7 @@ impl Run {
         Ok(room.min(self.threads() as u64).min(most as u64).max(1) as usize)
     }
 
-    /// Begins a step of `total` units. A step without any is none.
+    /// Begins a step of `total` units. A step of 0 units is skipped.
     pub fn begin(&self, phase: &'static str, total: u64) {
         if total == 0 {
             return;
@@ -223,7 +223,7 @@ impl Run {
         self.cancelled.store(true, Relaxed);
     }
 
-    /// How far the run is.
+    /// The progress of the run.
     pub fn progress(&self) -> Progress {
         Progress {
             phase: *locked(&self.phase),
@@ -237,7 +237,7 @@ fn locked<T>(item: &Mutex<T>) -> MutexGuard<'_, T> {
     item.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// What the process has had of its processors.
+/// Processor time of the process so far.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the answer.

@@ -30,7 +30,7 @@ const AHEAD: usize = 24;
 pub struct Member {
     /// Number of its non-loop records.
     pub degree: u32,
-    /// Its cluster. The number of vertices if it has none, for want of records.
+    /// Its cluster, or the number of vertices if it has no records.
     pub cluster: u32,
 }
 
@@ -39,9 +39,9 @@ pub struct Member {
 pub struct BoundedClustering {
     /// All vertices.
     pub members: Buffer<Member>,
-    /// Sum of the degrees of each cluster, of those made: `0..count`. 0 where all members left.
+    /// Volume of each cluster `0..count`. 0 if all members left.
     pub volumes: Buffer<u64>,
-    /// Clusters made.
+    /// Number of clusters.
     pub count: u32,
     bound: u64,
 }
@@ -103,7 +103,7 @@ impl BoundedClustering {
 }
 
 impl Follower for BoundedClustering {
-    /// Keeps the records that change something in the state as it is.
+    /// Keeps the records that change something in the current state.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
         let none = self.members.len() as u32;
         survivors.clear();

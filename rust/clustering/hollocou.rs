@@ -39,7 +39,7 @@ const AHEAD: usize = 24;
 #[repr(C, align(16))]
 pub struct Vertex {
     pub(crate) degree: u32,
-    /// Cluster id. The number of vertices while it has none.
+    /// Cluster id, or the number of vertices while it has none.
     pub(crate) cluster: u32,
     /// Richest neighbour as [`richness`]. 0 while there is none. Atomic, since the filter's threads raise it: a
     /// maximum does not depend on the order.
@@ -168,7 +168,7 @@ impl Clustering {
         (self.vertices, self.count)
     }
 
-    /// Whether `record` would make a cluster, or move an end, in the state as it is.
+    /// Whether `record` would make a cluster, or move an end, in the current state.
     #[inline(always)]
     fn may_move(&self, [u, v]: Record) -> bool {
         let (a, b) = (self.vertices[u as usize].cluster, self.vertices[v as usize].cluster);
@@ -231,8 +231,8 @@ impl Clustering {
 }
 
 impl Follower for Clustering {
-    /// Lets the ends of each record meet, and keeps the records that may move something. Free of branches but for
-    /// the rare ones, since what survives cannot be predicted.
+    /// Lets the ends of each record meet, and keeps the records that may move something. Has no branches except
+    /// the rare ones, since it cannot be predicted which records are kept.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
         survivors.resize(records.len(), [0; 2]);
         let mut kept = 0;

@@ -278,7 +278,7 @@ impl<'a> State<'a> {
 
 impl Decider for State<'_> {
     type Scratch = RatingMap;
-    /// Nothing if the vertex must wait for a neighbour.
+    /// `None` if the vertex must wait for a neighbour.
     type Decision = Option<Move>;
 
     fn scratch(&self) -> Result<RatingMap> {

@@ -27,7 +27,7 @@ pub(super) struct Relabel<'a> {
 }
 
 impl<'a> Relabel<'a> {
-    /// No ids yet. `held` bytes of the budget serve other ends.
+    /// An empty table. `held` bytes of the budget are reserved for other data.
     pub(super) fn new(run: &'a Run, held: u64) -> Result<Self> {
         let small = SMALL.min(run.budget() / 16 / size_of::<u32>() as u64);
         Ok(Self {

@@ -10,7 +10,7 @@ use crate::edges::{BLOCK, Record, npy};
 use crate::graph::checksum;
 use crate::graph::checksum::{Hasher, UNIT};
 
-/// What takes records in order.
+/// A consumer of records, in order.
 pub(super) type Forward<'a> = dyn FnMut(&[Record]) -> Result<()> + Send + 'a;
 
 /// Takes the records of the input in order: relabels them, finds n, drops loops, passes the others on.

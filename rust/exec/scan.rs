@@ -46,7 +46,7 @@ pub fn scan<T, S: Send>(
     }
 }
 
-/// What `make` makes of each of the numbers below `count`, in their order.
+/// The results of `make` for the numbers below `count`, in their order.
 pub fn map<T: Send, S: Send>(
     run: &Run,
     workers: usize,
@@ -64,7 +64,7 @@ pub fn map<T: Send, S: Send>(
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Has `set` set each of `items`, which have a number, and counts them as done.
+/// Calls `set` with each of `items` and its number, and counts them as done.
 pub fn for_each<T: Send>(items: &mut [T], run: &Run, set: impl Fn(usize, &mut T) + Sync) -> Result<()> {
     let chunks = items.chunks_mut(CHUNK).zip((0..).step_by(CHUNK));
     let work = |(): &mut (), (items, first): (&mut [T], usize)| {

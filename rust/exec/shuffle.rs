@@ -3,8 +3,8 @@
 //! **Requirements.** An edge stream of fewer than 2^54 records, and room on the disk.
 //!
 //! **Algorithm.** The order is that of [`key`], a number of 64 bits for every record number. The key is a bijection
-//! of the record number. So no two records tie, and the order is one permutation, whatever the threads, the budget
-//! or the buckets. One pass scatters the records into buckets, which are ranges of keys. Then the buckets are
+//! of the record number. So no two records tie, and the order is one permutation for any threads, budget and
+//! buckets. One pass scatters the records into buckets, which are ranges of keys. Then the buckets are
 //! sorted in memory, a few at a time, and delivered in order.
 //!
 //! **Memory.** 24 MB per worker, 4 KiB per worker and bucket (of half a million records), and 0.2 % of what is

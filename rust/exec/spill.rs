@@ -15,7 +15,7 @@ pub fn memory(entries: u64, buckets: u64) -> (u64, u64) {
     spill::memory(entries, buckets, UNITS.min(entries / BLOCK + 1))
 }
 
-/// Spills what `emit` makes of each block of records (with the number of its first), in one pass.
+/// Spills the entries that `emit` makes of each block of records (with the number of its first), in one pass.
 pub fn spill_edges(
     edges: &dyn EdgeStream,
     run: &Run,

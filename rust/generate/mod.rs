@@ -1,7 +1,7 @@
 //! Graphs to try partitioners on, streamed to disk.
 //!
 //! Record `r` is a function of (seed, r) alone, so that any number of threads writes the same bytes. Memory is
-//! 512 KiB per thread, whatever the size of the graph. A generator has no state that grows with it.
+//! 512 KiB per thread for any size of the graph. A generator has no state that grows with it.
 
 mod barabasi_albert;
 mod grid;

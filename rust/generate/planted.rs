@@ -35,7 +35,7 @@ const INSIDE: f64 = 0.8;
 /// Draws of `v` while it is `u`: so many by the model, and as many again from all classes.
 const REDRAWS: u32 = 8;
 
-/// Distance of two centroids is on average this times √2, whatever the number of features.
+/// Distance of two centroids is on average this times √2, for any number of features.
 const SEPARATION: f64 = 2.0;
 
 /// More features than any data set has. A larger number is a mistake.

@@ -1,4 +1,4 @@
-//! The identity of a graph's records, whatever the container.
+//! The checksum of a graph's records, the same for files and arrays.
 //!
 //! xxh3-128 of the records as little-endian u32 pairs in stream order: blocks of 8 MiB are hashed in parallel, and
 //! the result is xxh3-128 of the 16-byte block digests in order.

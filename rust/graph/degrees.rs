@@ -3,7 +3,7 @@
 //! **Algorithm.** Up to [`PRIVATE`] workers count into one byte per vertex of their own: four times as many of these
 //! fit a cache, and the random writes to them bound the pass. A byte that overflows leaves 256 to the total, which all
 //! share. At the end the bytes are added to it. More workers raise the total itself, by locked instructions. The
-//! counters are asked for some records ahead.
+//! counters are prefetched some records ahead.
 //!
 //! **Memory.** 4 bytes per vertex, and 1 per vertex and worker: at most 24, below what the partitioners take afterwards.
 //!
@@ -29,13 +29,13 @@ pub const PRIVATE: usize = 20;
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;
 
-/// How many records ahead a counter is asked for.
+/// How many records ahead a counter is prefetched.
 const AHEAD: usize = 16;
 
 /// What a byte that overflows leaves to the total.
 const CARRY: u32 = 1 << u8::BITS;
 
-/// What one pass over the records tells.
+/// Degrees, loops and checksum of a graph.
 #[derive(Debug)]
 pub struct Degrees {
     /// Number of non-loop records that touch each vertex.
@@ -80,13 +80,13 @@ fn scan_ends<const ENDS: usize>(
     Ok(Degrees { degree, loops: passed_over, checksum: checksum::combine(states) })
 }
 
-/// What [`count`] counted.
+/// The result of [`count`].
 pub struct Counts<S> {
     /// For each vertex, how often it counted.
     pub degree: Buffer<u32>,
     /// Records whose last end did not count.
     pub passed_over: u64,
-    /// What the workers left.
+    /// The states of the workers.
     pub states: Vec<S>,
 }
 

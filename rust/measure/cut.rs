@@ -103,7 +103,7 @@ fn by_pair(edges: &dyn EdgeStream, assignment: &[i32], k: usize, run: &Run) -> R
     Ok(Cut { internal, cut, matrix: Some(matrix), loops, checksum })
 }
 
-/// What all workers counted.
+/// The counts of all workers.
 struct Tally {
     cells: Buffer<u64>,
     loops: u64,

@@ -6,7 +6,7 @@
 //!
 //! **Requirements.** Any edge partition of the graph.
 //!
-//! **Memory.** 28 bytes per vertex, 4 MB at least, whatever k is: the degree, a cursor, the result, and [`SLOTS`]
+//! **Memory.** 28 bytes per vertex, 4 MB at least, for any k: the degree, a cursor, the result, and [`SLOTS`]
 //! slots of 4 bytes.
 //!
 //! **Algorithm.** A vertex with `d` records (a loop is one) gets `min(d, k)` slots: k counters, or else a place for

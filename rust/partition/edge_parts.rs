@@ -59,7 +59,7 @@ fn zeroed<T: Item>(m: u64, out: Option<&Path>) -> Result<Buffer<T>> {
     unsafe { Buffer::mapped(&file, path, header.len(), m as usize) }
 }
 
-/// A stored part: the cast from u32 keeps the low bits, of which the mark's are all ones but the sign.
+/// A stored part: the cast from u32 keeps the low bits. In the mark they are all ones, except the sign.
 trait Word: Pod + Zeroable + Send + Sync {
     const MARK: Self;
     fn from_part(part: u32) -> Self;

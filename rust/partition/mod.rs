@@ -83,7 +83,7 @@ pub struct Volume {
     pub loads: Vec<u64>,
     /// The cap that was asked for.
     pub nominal: u64,
-    /// The cap that was kept: more than `nominal` where that could not be.
+    /// The cap that was kept. It exceeds `nominal` where that was out of reach.
     pub cap: u64,
 }
 
@@ -102,7 +102,7 @@ pub struct EdgePartition {
     pub graph: Graph,
 }
 
-/// What a partition gives parts to.
+/// What a partition partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     /// Vertices.
@@ -112,7 +112,7 @@ pub enum Of {
 }
 
 impl Of {
-    /// The value of the parameter `of` with which a partitioner does so.
+    /// The value of the parameter `of`.
     pub fn name(self) -> &'static str {
         match self {
             Of::Vertices => "vertices",

@@ -10,7 +10,7 @@
 //!
 //! **Memory.** At most 2 MiB per worker, and 0.19 bytes per row of the source for each worker that lists or orders rows.
 //!
-//! **Disk.** Beside the output a copy of the rows that are put in order, and 8 bytes for each. Gone in the end.
+//! **Disk.** Beside the output a copy of the rows that are put in order, and 8 bytes for each, until the end.
 //!
 //! **Parallelism.** Over the parts.
 
@@ -33,7 +33,7 @@ const BUFFER: usize = 1 << 20;
 const SORTED_IDS: &str = ".wanted.npy";
 const SORTED_ROWS: &str = ".rows";
 
-/// What to gather.
+/// Which rows to gather.
 #[derive(Debug, Clone)]
 pub struct Gather {
     /// Directory of the parts.
@@ -102,7 +102,7 @@ pub struct RowGatherer {
 }
 
 impl RowGatherer {
-    /// Looks at the ids and creates the files.
+    /// Checks the ids and creates the files.
     pub fn new(gather: Gather, run: &Run) -> Result<Self> {
         let parts = gather.ranges.len();
         let workers = room(&gather, run)?;

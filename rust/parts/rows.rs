@@ -13,7 +13,7 @@ use crate::edges::BLOCK;
 use crate::exec::map;
 use crate::sets::{Entry, SpillReader, to_starts};
 
-/// How many entries ahead memory is asked for.
+/// How many entries ahead data is prefetched.
 const AHEAD: usize = 16;
 
 /// Entries between two looks at the cancel flag.
@@ -139,12 +139,13 @@ impl<'a> PartEdges<'a> {
 pub struct EdgeBuckets {
     /// The buckets of the parts.
     pub layout: Layout,
-    /// What they hold.
+    /// Their entries.
     pub spilled: SpillReader,
 }
 
 impl EdgeBuckets {
-    /// What `each` makes of every part and its edges, in the order of the parts. It also gets a worker's state.
+    /// The results of `each` for every part and its edges, in the order of the parts. `each` also gets a worker's
+    /// state.
     pub fn map<S: Send, T: Send>(
         &self,
         workers: usize,
@@ -160,7 +161,7 @@ impl EdgeBuckets {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// What `each` makes of every part of a group and its edges.
+    /// The results of `each` for every part of a group and its edges.
     fn group<T>(
         &self,
         group: &Group,
@@ -334,7 +335,7 @@ fn stream_row(
     files.indptr.push(end as i64)
 }
 
-/// The error when a second pass found other records than the first. (Of files, the pass itself says so.)
+/// The error when a second pass found other records than the first. (For files, the pass itself reports this.)
 pub fn changed() -> Error {
     Error::format(
         "edges",

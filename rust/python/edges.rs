@@ -41,8 +41,7 @@ impl EdgeSource {
         }
     }
 
-    /// The neighbours of the vertices: built by the first call, kept for the others. An array is read again to see
-    /// whether somebody wrote to it.
+    /// The adjacency. The first call builds it, the others reuse it. An array is read again to see whether it changed.
     pub fn csr(&self, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
         let may_change = matches!(self.source, Source::Memory(_));
         self.csr.get(self.stream(), may_change, symmetric, run)

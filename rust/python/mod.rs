@@ -52,7 +52,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("MAX_PARTS", crate::capacity::MAX_PARTS)?;
-        // What is public is said by the package, not here.
+        // The package decides what is public.
         module.delattr("__all__")
     }
 }

@@ -7,7 +7,7 @@ use crate::base::{Buffer, Result};
 /// Items between two calls of the caller's step.
 const STEP: usize = 1 << 12;
 
-/// Makes of the size of each group where it begins. Returns the sum of all.
+/// Turns the sizes of groups into their starts, and returns the sum.
 pub fn to_starts<T: Copy + Default + AddAssign>(sizes: &mut [T]) -> T {
     let mut total = T::default();
     for size in sizes {

@@ -3,8 +3,8 @@
 //! All buckets share one temporary file, so that neither file handles nor disk blocks grow with their number. Every
 //! worker keeps a small buffer per bucket. A full buffer is appended to the file as a *piece*, and a directory
 //! records its place. The stream is cut into units, and all buffers are flushed at the end of a unit. Sorted by
-//! (bucket, unit, place in the file), the pieces give the entries of each bucket in stream order, whatever the
-//! threads.
+//! (bucket, unit, place in the file), the pieces give the entries of each bucket in stream order for any
+//! number of threads.
 //!
 //! **Memory.** At most 8 MB per worker (beyond 2,000 buckets 4 KiB for each), and 24 bytes per piece: 0.1 % of what
 //! is written, up to 0.6 % for thousands of buckets.

@@ -11,7 +11,7 @@ use crate::sets::tournament::Tree;
 /// Up to so many parts all terms are scanned. Those of more are searched by a tree.
 pub const SCANNED: usize = 512;
 
-/// What loads add to a score.
+/// The term of the loads in a score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Balance {
     /// `lambda * (max_e - e_p) / (1 + max_e - min_e)`: HDRF.

@@ -1,8 +1,8 @@
 //! Parts of the loops of an edge partition.
 //!
-//! **Rule.** After all other records, in stream order: a loop goes to the part with the fewest records among those below
-//! the cap that hold its vertex, else to the part with the fewest records (ties: the lowest). So it makes no replica
-//! where it can be helped, and no part exceeds the cap on its account.
+//! **Rule.** After all other records, in stream order: a loop goes to the part with the fewest records among those
+//! below the cap that hold its vertex, else to the part with the fewest records (ties: the lowest). So it makes a
+//! replica only if all parts of its vertex are full, and no part exceeds the cap because of loops.
 //!
 //! **Memory.** With the parts of all vertices at hand, nothing. Else 1.5 bits per vertex, and a row of bits for each
 //! vertex that has a loop.
@@ -76,7 +76,7 @@ fn each_loop(
 struct Rows {
     /// Which vertices have one.
     bits: Bits,
-    /// How many do before each word of the bits: the row of the first.
+    /// Number of these before each word of the bits: the row of the first.
     before: Buffer<u32>,
     parts: Incidence,
 }

@@ -60,7 +60,7 @@ pub type Choose<'a> = &'a (dyn Fn(&[Record], &[u32], &mut Vec<u32>) + Sync);
 /// What a part is worth that holds the first end of a record, and the second.
 pub type Gains = [f64; 2];
 
-/// What [`Affinity::Degree`] says of `records`, whose ends are numbers of `vertices` with a `degree`.
+/// The gains of `records` under [`Affinity::Degree`]. Their ends are numbers of `vertices` with a `degree`.
 pub fn by_degree<V>(vertices: &[V], degree: impl Fn(&V) -> u32, records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &ends)| {
@@ -101,7 +101,7 @@ impl Limit {
     }
 }
 
-/// The state of a stream: who is where, and the loads.
+/// The state of a stream: where the vertices are present, and the loads.
 #[derive(Debug)]
 pub struct EdgeStreamer {
     /// Which parts each vertex is in.
@@ -123,7 +123,7 @@ impl EdgeStreamer {
         Incidence::memory(n, k) + 4 * n + Loads::memory(k) + pipeline::memory(m, BYTES_PER_RECORD)
     }
 
-    /// Goes on where others stopped: vertices are present in parts, which have records.
+    /// Continues a stream: vertices are present in parts, and parts have records.
     pub fn resume((present, records): (Incidence, &[u64]), cap: u64, balance: Balance) -> Result<Self> {
         let k = records.len() as u32;
         let mut loads = Loads::new(k, balance, cap)?;
@@ -132,7 +132,7 @@ impl EdgeStreamer {
         Ok(Self { present, loads, remaining: None, k, limit, streamed: 0, expected: 0 })
     }
 
-    /// None of `n` vertices placed yet, in `k` parts of at most `cap` records.
+    /// An empty stream of `n` vertices into `k` parts of at most `cap` records.
     pub fn new(n: usize, k: u32, cap: u64, balance: Balance) -> Result<Self> {
         Self::resume((Incidence::new(n, k)?, &vec![0; k as usize]), cap, balance)
     }
@@ -322,7 +322,7 @@ pub fn choose_open(records: &[Record], parts: &[u32], chosen: &mut Vec<u32>) {
     choose(records.len(), chosen, |index| parts[index] == NONE && records[index][0] != records[index][1]);
 }
 
-/// What [`Affinity::Remaining`] says of `records`, which each take one from what their ends have to come.
+/// The gains of `records` under [`Affinity::Remaining`]. Each takes one from the records that its ends have to come.
 fn count_down(remaining: &mut [u32], records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &[u, v])| {

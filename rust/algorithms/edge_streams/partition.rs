@@ -37,7 +37,7 @@ pub fn stream_open<V: Sync>(
 
 /// A partition of all records by one rule of scoring.
 pub struct Rule {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Number of parts.
     pub k: u32,
@@ -45,7 +45,7 @@ pub struct Rule {
     pub balance: f64,
     /// What presence in a part is worth.
     pub affinity: Affinity,
-    /// What its loads are worth.
+    /// What the loads of parts are worth.
     pub terms: Balance,
 }
 

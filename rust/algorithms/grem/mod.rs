@@ -64,10 +64,10 @@ pub const BYTES_PER_RECORD: u64 = 36;
 const BYTES_PER_MEMBER: u64 = 96;
 /// Of a large chunk it sees clusters, at most one for so many vertices.
 const CLUSTERED: u64 = 4;
-/// What sorting holds beside.
+/// Bytes that sorting holds besides.
 const FIXED_BYTES: u64 = 4 << 20;
 
-/// How much of the stream is seen at once.
+/// The size of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Chunk {
     /// This share of the records, above 0 and at most 1.
@@ -107,7 +107,7 @@ pub struct Grem {
     pub faithful: bool,
     /// No part exceeds `balance` times its share of the vertices.
     pub balance: f64,
-    /// Whether the records are put in random order, or believed to be.
+    /// Whether the records are put in random order, or are in that order already.
     pub shuffle: bool,
     /// Seed of the order and of the seed partitioner.
     pub seed: u64,
@@ -218,7 +218,7 @@ impl Grem {
         !self.faithful && m <= self.chunk.records(m)
     }
 
-    /// What users should know of chunks that show too little of the graph.
+    /// A warning if the chunks show too little of the graph.
     fn warning_of_thin_chunks(&self, graph: &Graph) -> Option<String> {
         let share = self.chunk.records(graph.m) as f64 / graph.m.max(1) as f64;
         let degree = 2.0 * (graph.m - graph.loops) as f64 / graph.n.max(1) as f64;
@@ -300,7 +300,7 @@ impl Grem {
         Ok(next)
     }
 
-    /// Adds to the number of every vertex what its problem found.
+    /// Adds the result of its problem to the number of every vertex.
     fn apply(&self, problems: &[Problem], offsets: &[u32], assignment: &mut [i32], run: &Run) -> Result<()> {
         const NONE: usize = usize::MAX;
         let mut next = vec![NONE; self.k as usize];

@@ -8,7 +8,7 @@ use crate::edges::temporary::{TempRecords, check_ids};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::in_order;
 
-/// What is to be bisected.
+/// A set of vertices to be bisected.
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// The first of its parts. All its vertices bear this number for the time being.

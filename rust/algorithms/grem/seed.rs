@@ -16,7 +16,7 @@ use crate::base::{Buffer, Error, NONE, Result, Run};
 
 /// Slack that the multilevel partitioner gets beside a part's share of the vertices.
 const SLACK: f64 = 1.03;
-/// Entries up to which a graph is partitioned with all the care there is, whatever comes after.
+/// Entries up to which a graph is partitioned with the best settings, even if chunks follow.
 const SMALL: usize = 1 << 18;
 /// Entries from which on the vertices of a first chunk are clustered before.
 pub const LARGE: usize = 1 << 20;

@@ -35,7 +35,7 @@ pub struct Rule<'a> {
     pub seed: u64,
 }
 
-/// What an expansion leaves.
+/// The result of an expansion.
 #[derive(Debug)]
 pub struct ExpansionResult {
     /// The parts that each low vertex has joined.
@@ -163,7 +163,7 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Has all neighbours of `v` join, and its records with high ends placed. False if the part is full before.
+    /// Lets all neighbours of `v` join, and places its records with high ends. False if the part is full before.
     fn expand(&mut self, v: u32) -> Result<bool> {
         let list = self.list(v);
         prefetch(self.rule.degrees, v as usize);
@@ -281,7 +281,7 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Places all that is left.
+    /// Places all records that are left.
     fn take_all(&mut self) -> Result<()> {
         for v in 0..self.vertices.len() {
             if self.vertices[v].length > 0 {

@@ -7,8 +7,8 @@
 //!
 //! **Algorithm.**
 //! 1. *Degrees*: one pass.
-//! 2. *Clusters* ([`BoundedClustering`]) of volume at most `vol(V) / k`: one pass. In descending volume (ties: the lower id)
-//!    each goes to the part with the least volume (ties: the lowest).
+//! 2. *Clusters* ([`BoundedClustering`]) of volume at most `vol(V) / k`: one pass. In descending volume (ties: the
+//!    lower id) each goes to the part with the least volume (ties: the lowest).
 //! 3. *Pre-partitioning*: a record whose ends have clusters in the same part goes to that part. A part takes the
 //!    first `cap = ceil(balance * m / k)` of these records.
 //! 4. *Streaming* over the other records, in order. `Linear` (2PS-L) considers two parts only, those of the

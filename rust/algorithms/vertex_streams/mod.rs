@@ -70,7 +70,7 @@ pub struct VertexStream {
     pub k: u32,
     /// No part exceeds `ceil(balance * n / k)` vertices.
     pub balance: f64,
-    /// How often the vertices stream by.
+    /// Number of passes over the vertices.
     pub passes: u32,
     /// Vertices decided about in one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
     pub batch: Option<u64>,
@@ -132,7 +132,7 @@ impl VertexStream {
             + 20 * self.batch(n) as u64
     }
 
-    /// Streams the vertices by as often as wanted.
+    /// Streams the vertices `passes` times.
     fn stream<S: Score>(&self, score: &S, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         let (k, n) = (self.k, csr.num_vertices());
         let cap = cap(self.balance, n as u64, k);

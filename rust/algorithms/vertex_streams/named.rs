@@ -99,8 +99,8 @@ named! {
     /// Notes
     /// -----
     /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced
-    /// Balancing", KDD 2013. The cap holds after every pass. The last pass is the result, whether or not it is the
-    /// best.
+    /// Balancing", KDD 2013. The cap holds after every pass. The last pass is the result, even if an earlier one
+    /// was better.
     ///
     /// Examples
     /// --------

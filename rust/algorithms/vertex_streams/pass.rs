@@ -11,7 +11,7 @@ use crate::sets::PartCounts;
 pub struct Pass<'a, S: Score, R> {
     csr: &'a Csr,
     score: &'a S,
-    /// What the pass fills.
+    /// The room that the pass fills.
     room: R,
     /// The part of each vertex: from this pass, or until it gets there, from the pass before.
     part_of: &'a mut Buffer<u32>,
@@ -22,13 +22,13 @@ pub struct Pass<'a, S: Score, R> {
     placed: u32,
 }
 
-/// What is decided about a vertex in a frozen state.
+/// A decision about a vertex in a frozen state.
 pub enum Decision {
     /// The part, as long as it has room.
     Part(u32),
-    /// Whatever part is the least loaded.
+    /// The least loaded part.
     Least,
-    /// To ask again, since a neighbour finds its part in the same batch.
+    /// Undecided, since a neighbour finds its part in the same batch.
     Again,
 }
 

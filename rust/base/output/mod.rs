@@ -153,7 +153,7 @@ impl AtomicDir {
     }
 }
 
-/// Refuses to replace what `target` is, unless it is absent, an empty directory, or one that holds `ours`.
+/// Refuses to replace `target` unless it is absent, an empty directory, or one that holds `ours`.
 fn replaceable(target: &Path, ours: &OsStr) -> Result<()> {
     let mut entries = match std::fs::read_dir(target) {
         Ok(entries) => entries,

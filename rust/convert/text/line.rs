@@ -5,10 +5,10 @@
 
 use crate::edges::WideRecord;
 
-/// Longest line in bytes, comments aside: memory stays bounded whatever the input.
+/// Longest line in bytes, comments aside: memory stays bounded for any input.
 pub const LONGEST_LINE: usize = 1 << 20;
 
-/// What stands in one piece of text, which begins and ends at a line's end (or within a comment).
+/// The content of one piece of text, which begins and ends at a line's end (or within a comment).
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) records: Vec<WideRecord>,

@@ -7,10 +7,10 @@
 //!
 //! **Algorithm.** The input is read in batches that end at a line end. Batches are cut into pieces. All threads
 //! parse the pieces of one batch while the records of the batch before are delivered, in order, and the batch after
-//! is read. An error stays with its piece, so that the first error of the file is reported whatever the threads and
+//! is read. An error stays with its piece, so that the first error of the file is reported for any threads and
 //! sizes.
 //!
-//! **Memory.** At most three batches and the records of two, 16 bytes a line: about 11 MiB a thread, whatever the
+//! **Memory.** At most three batches and the records of two, 16 bytes a line: about 11 MiB a thread for any
 //! input. A line that is no comment may have 1 MiB. A comment may have any length.
 
 mod line;
@@ -181,7 +181,7 @@ impl<R: Read> Reader<'_, R> {
     }
 }
 
-/// What the system said, or what the decoder of compressed data made of the bytes.
+/// The error of the system, or of the decoder of compressed data.
 pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return Error::io(path, error);

@@ -205,7 +205,7 @@ fn offsets(degree: &[u32], run: &Run) -> Result<Buffer<u64>> {
     Ok(offsets)
 }
 
-/// The second pass met other records than the first. (Of a file, the check after the pass says so before.)
+/// The second pass met other records than the first. (For a file, the check after the pass reports this first.)
 fn changed() -> Error {
     Error::format("edges", "the records changed while they were being read. Run again when they are complete")
 }

@@ -14,7 +14,7 @@ use crate::exec::spill_edges;
 use crate::measure;
 use crate::sets::{Entry, Groups, LocalSet, SpillReader, Writer};
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 pub const AHEAD: usize = 24;
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `halo_hops=h` stores the in-edges of every

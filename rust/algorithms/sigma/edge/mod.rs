@@ -21,7 +21,7 @@
 //! its band in a temporary file, from which the bands are read one after the other. One band is a second pass instead.
 //!
 //! **Complexity.** See [`crate::algorithms::edge_streams`]. One pass over the records, and one over those left open,
-//! whatever the number of bands.
+//! for any number of bands.
 //!
 //! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster. The authors' program and
 //! this one preassign those within a part.
@@ -59,7 +59,7 @@ use bands::Bands;
 const VERTICES_OF_CLUSTER: f64 = 1.03;
 /// The least share of the cap that is open in the beginning of the stream.
 const LEAST_OPEN: f64 = 0.9;
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 16;
 
 /// Each band has a buffer while records are sent to it.
@@ -124,7 +124,7 @@ impl SigmaEdge {
         run.require(before.max(files + self.memory_of_stream(graph.n, graph.m, out)), what)
     }
 
-    /// Partitions `edges`, whose adjacency is `csr`. The parts go to the `.npy` file `out`, or into memory.
+    /// Partitions `edges`, whose adjacency is `csr`. The parts go to the `.npy` file `out` or stay in memory.
     pub fn partition(
         &self,
         edges: &dyn EdgeStream,

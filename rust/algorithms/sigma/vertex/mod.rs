@@ -62,7 +62,7 @@ const LARGEST_BATCH: usize = 1024;
 /// Bytes per vertex while caps are repaired, at most.
 const REPAIR_BYTES_PER_VERTEX: u64 = 24;
 
-/// What a part is chosen for.
+/// What the score of a part counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
     /// Few cut edges.
@@ -80,7 +80,7 @@ pub struct SigmaVertex {
     pub balance: f64,
     /// `1 + epsilon_E` of the paper: bound on the volume of a part, relative to its mean.
     pub volume_balance: f64,
-    /// What a part is chosen for.
+    /// What the score of a part counts.
     pub objective: Objective,
     /// Weight of the replicas.
     pub tau: f64,

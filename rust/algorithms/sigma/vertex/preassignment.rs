@@ -1,10 +1,10 @@
-//! Vertices whose cluster's part no neighbour contradicts go there at once.
+//! Preassignment: a vertex goes to its cluster's part at once if no neighbour contradicts.
 
 use crate::base::{NONE, Result, Run, reserved};
 use crate::capacity::{CHECK_EVERY, Load, fits, plus};
 use crate::graph::Csr;
 
-/// What the preassignment leaves to the stream.
+/// The state that the preassignment leaves to the stream.
 pub(super) struct Preassignment {
     /// Load of each part.
     pub loads: Vec<Load>,

@@ -44,7 +44,7 @@ impl Best {
     }
 }
 
-/// Where vertices are present, and what that weighs.
+/// Where vertices are present, and the weight of that in the score.
 pub(super) struct Replicas {
     presence: Incidence,
     tau: f64,

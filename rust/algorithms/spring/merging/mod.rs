@@ -11,7 +11,7 @@ use crate::capacity::{BalanceOn, share};
 use crate::clustering::hollocou::{Clustering, degree_of, vertex_of};
 use crate::sets::monotone::MonotoneQueue;
 
-/// How often long loops ask whether the run is cancelled.
+/// Items between two looks at the cancel flag.
 pub(super) const CHECK_EVERY: usize = 1 << 16;
 
 /// The link of a cluster without vertices.
@@ -19,7 +19,7 @@ const VOID: u64 = u64::MAX;
 
 /// Clusters as sets that can be united. A cluster of size 0 was merged, and `link` then names the one it joined.
 pub(super) struct Clusters {
-    /// Cluster of each vertex before merging. The number of vertices for isolated ones.
+    /// Cluster of each vertex before merging, or the number of vertices if it is isolated.
     pub(super) of: Buffer<u32>,
     /// Vertices of each cluster.
     pub(super) size: Buffer<u32>,
@@ -79,7 +79,7 @@ impl Clusters {
         self.size[cluster as usize] == 0 && self.link[cluster as usize] == VOID
     }
 
-    /// Makes [`of`](Self::of) the clusters after merging. They can be united no more.
+    /// Makes [`of`](Self::of) the clusters after merging. They cannot be united any more.
     pub(super) fn resolve(&mut self, run: &Run) -> Result<()> {
         for start in (0..self.of.len()).step_by(CHECK_EVERY) {
             let end = self.of.len().min(start + CHECK_EVERY);
