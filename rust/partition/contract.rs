@@ -133,9 +133,7 @@ impl Entry {
             doc: P::DOC,
             variants: P::VARIANTS,
             fields: P::fields,
-            memory: |mut values, shape, threads| {
-                P::new(&mut values).map(|partitioner| partitioner.memory(shape, threads))
-            },
+            memory: |mut values, shape, threads| P::new(&mut values).map(|p| p.memory(shape, threads)),
             solve: |mut values, input, run| P::new(&mut values)?.solve(input, run),
         }
     }

@@ -173,8 +173,7 @@ impl EdgeBuckets {
         let source = |bucket| Source::Spilled(&self.spilled, bucket);
         if !group.whole {
             let sources: Vec<_> = group.buckets.clone().map(source).collect();
-            return each(group.parts.start, PartEdges { windows, sources: &sources })
-                .map(|result| vec![result]);
+            return Ok(vec![each(group.parts.start, PartEdges { windows, sources: &sources })?]);
         }
         entries.load(source(group.buckets.start), group.parts.len(), run)?;
         let each = |(tag, part)| {

@@ -79,8 +79,7 @@ impl Source {
             })?,
         };
         if n > MAX_VERTICES {
-            let error =
-                Error::parameter("num_vertices", format!("{n}. Use at most 2^32 - 1 = {MAX_VERTICES}"));
+            let error = Error::parameter("num_vertices", format!("{n}. Use at most {MAX_VERTICES}"));
             return Err(raise(py, error));
         }
         self.set_num_vertices(n);

@@ -6,7 +6,7 @@ use super::queue::{Queue, Vertex};
 use crate::base::{Buffer, NONE, Permutation, Result, Run, prefetch, reserved};
 use crate::sets::{Bits, Incidence};
 
-/// [`ExpansionResult::home`] of a high vertex.
+/// [`Parts::home`] of a high vertex.
 pub const HIGH: u32 = NONE - 1;
 
 /// Entries of a list that are looked at together.
@@ -35,9 +35,9 @@ pub struct Rule<'a> {
     pub seed: u64,
 }
 
-/// The result of an expansion.
+/// The parts after the expansion.
 #[derive(Debug)]
-pub struct ExpansionResult {
+pub struct Parts {
     /// The parts that each low vertex has joined.
     pub present: Incidence,
     /// Records of each part.
@@ -77,11 +77,7 @@ pub fn memory(n: u64, longest: u64, k: u32) -> u64 {
 }
 
 /// Expands all parts over the low neighbours of low vertices: where each list begins, and the lists.
-pub fn expand(
-    (offsets, mut entries): (Buffer<u64>, Buffer<u32>),
-    rule: Rule,
-    run: &Run,
-) -> Result<ExpansionResult> {
+pub fn expand((offsets, mut entries): (Buffer<u64>, Buffer<u32>), rule: Rule, run: &Run) -> Result<Parts> {
     let mut expansion = Expansion::new(&offsets, &mut entries, rule, run)?;
     let mut loads = vec![0; rule.k as usize];
     run.begin("expansion", expansion.left.max(1));
@@ -106,7 +102,7 @@ pub fn expand(
         home.iter_mut().zip(vertices).for_each(|(home, vertex)| *home = vertex.home);
         run.check()?;
     }
-    Ok(ExpansionResult { present, loads, home })
+    Ok(Parts { present, loads, home })
 }
 
 impl<'a> Expansion<'a> {

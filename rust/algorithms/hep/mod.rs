@@ -141,12 +141,12 @@ impl Hep {
         let lists = csr::lists_in_memory(&pruned, lengths, run)?;
         drop(pruned);
         let rule = Rule { degrees: &degrees, threshold, mean, k, cap, seed: self.seed };
-        let mut expanded = expand(lists, rule, run)?;
+        let mut grown = expand(lists, rule, run)?;
         let mut parts = EdgeParts::new(m, k, out)?;
-        placing::place(edges, &mut expanded, &mut parts, run)?;
-        let state = (expanded.present, &expanded.loads[..]);
+        placing::place(edges, &mut grown, &mut parts, run)?;
+        let state = (grown.present, &grown.loads[..]);
         let streamer = EdgeStreamer::resume(state, cap, Balance::Records(1.0))?;
-        drop(expanded.home);
+        drop(grown.home);
         let known = (&degrees[..], |&degree: &u32| degree);
         let (mut present, mut loads) = stream_open(edges, known, streamer, cap, &mut parts, run)?;
         if loops > 0 {

@@ -24,7 +24,7 @@ pub struct Vertex {
     pub external: u32,
     /// Its entry in the queue, or [`NONE`].
     pub slot: u32,
-    /// See [`super::expansion::ExpansionResult::home`].
+    /// See [`super::expansion::Parts::home`].
     pub home: u32,
 }
 

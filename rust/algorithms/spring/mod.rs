@@ -126,9 +126,8 @@ impl Spring {
         let (sum, ends) =
             (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
         if sum != ends {
-            let what = format!(
-                "they sum to {sum}, but the records have {ends} ends. Count non-loop records per vertex"
-            );
+            let what =
+                format!("they sum to {sum}. The records have {ends} ends. Count non-loop records per vertex");
             return Err(Error::parameter("degrees", what));
         }
         identity.degree = Buffer::zeroed(given.len(), "degrees")?;

@@ -5,7 +5,7 @@ use crate::capacity::{CHECK_EVERY, Load, fits, plus};
 use crate::graph::Csr;
 
 /// The state that the preassignment leaves to the stream.
-pub(super) struct Preassignment {
+pub(super) struct Remainder {
     /// Load of each part.
     pub loads: Vec<Load>,
     /// Vertices with neighbours that got no part, in id order.
@@ -15,13 +15,7 @@ pub(super) struct Preassignment {
 /// Vertex by vertex, in id order: `parts` holds the preferred part of each vertex, and afterwards its part or
 /// [`NONE`]. A vertex gets its preferred part if the neighbours before it that have a part are all there, and
 /// there is room under the `caps`. Isolated vertices wait for the end.
-pub(super) fn preassign(
-    csr: &Csr,
-    parts: &mut [u32],
-    k: u32,
-    caps: Load,
-    run: &Run,
-) -> Result<Preassignment> {
+pub(super) fn preassign(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<Remainder> {
     run.begin("preassignment", csr.num_vertices() as u64);
     let mut loads: Vec<Load> = vec![[0; 2]; k as usize];
     let mut deferred = reserved(csr.num_vertices(), "deferred vertices")?;
@@ -46,5 +40,5 @@ pub(super) fn preassign(
         }
     }
     run.advance(csr.num_vertices() as u64 - u64::from(told))?;
-    Ok(Preassignment { loads, deferred })
+    Ok(Remainder { loads, deferred })
 }
