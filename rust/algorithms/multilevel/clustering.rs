@@ -20,7 +20,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::graph::Graph;
-use crate::base::{Buffer, NONE, Result, Run, splitmix64};
+use crate::base::{Buffer, NONE, Result, Run, prefetch, splitmix64};
 use crate::capacity::{Load, fits, minus, plus};
 use crate::exec::rounds::{propose, scratches};
 use crate::sets::RatingMap;
@@ -82,6 +82,17 @@ impl Clustering {
             labels[self.cluster_of[v as usize] as usize] = of_vertices[v as usize]
         })?;
         Ok(labels)
+    }
+}
+
+impl Clustering {
+    /// The same vertices in the clusters of these clusters.
+    pub fn coarsened(mut self, of_clusters: &Clustering, run: &Run) -> Result<Clustering> {
+        run.each(self.cluster_of.len(), |v| {
+            let cluster = &mut self.cluster_of[v as usize];
+            *cluster = of_clusters.cluster_of[*cluster as usize];
+        })?;
+        Ok(Clustering { cluster_of: self.cluster_of, count: of_clusters.count })
     }
 }
 
@@ -172,8 +183,13 @@ impl<const D: usize> State<'_, D> {
     fn favourite(&self, map: &mut RatingMap, v: u32, allowed: impl Fn(u32, Load<D>) -> bool) -> Option<u32> {
         let own = self.cluster_of[v as usize];
         map.begin(self.graph.degree(v), self.cluster_of.len());
+        // Lookups in arrays of all vertices wait for memory: those of a vertex to come are begun now.
+        self.graph.neighbours_after(v).iter().for_each(|&u| prefetch(&self.cluster_of, u as usize));
         self.graph.each(v, |u, w| {
-            map.add(self.cluster_of[u as usize], w);
+            let cluster = self.cluster_of[u as usize];
+            if map.add(cluster, w) {
+                prefetch(&self.loads, cluster as usize);
+            }
         });
         let own_size = self.graph.weight(v)[0];
         // Ties are broken at random, else low ids would attract everything.
@@ -181,9 +197,9 @@ impl<const D: usize> State<'_, D> {
         let lot = |cluster: u32| (salt ^ u64::from(cluster)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let cell = self.cells.map(|cells| (cells, cells[v as usize]));
         // A rating is a number divided by another.
-        let mut best: Option<(u32, [f64; 2])> = None;
+        let mut best: Option<(u32, [u64; 2])> = None;
         for [cluster, w] in map.sums() {
-            let w = f64::from(w);
+            let w = u64::from(w);
             // No cluster is smaller than one vertex: most are out before their size is looked up.
             if best.is_some_and(|(_, most)| w * most[1] < most[0])
                 || cell.is_some_and(|(cells, own)| cells[cluster as usize] != own)
@@ -195,10 +211,8 @@ impl<const D: usize> State<'_, D> {
                 continue;
             }
             let size = match self.how.rating {
-                Rating::Weight => 1.0,
-                Rating::Density => {
-                    (load[0] - if cluster == own { own_size } else { 0 }).max(1) as f64
-                }
+                Rating::Weight => 1,
+                Rating::Density => (load[0] - if cluster == own { own_size } else { 0 }).max(1),
             };
             let wins = best.is_none_or(|(other, most)| {
                 let (mine, its) = (w * most[1], most[0] * size);

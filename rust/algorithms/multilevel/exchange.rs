@@ -26,7 +26,9 @@ pub fn exchange<const D: usize>(
 ) -> Result<bool> {
     let over = |part: u32| excess(assignment.loads[part as usize], caps[part as usize]);
     let parts = (0..caps.len() as u32).filter(|&part| over(part) > 0.0);
-    let Some(part) = parts.max_by(|&a, &b| over(a).total_cmp(&over(b)).then(b.cmp(&a))) else { return Ok(false) };
+    let Some(part) = parts.max_by(|&a, &b| over(a).total_cmp(&over(b)).then(b.cmp(&a))) else {
+        return Ok(false);
+    };
     let (load, cap) = (assignment.loads[part as usize], caps[part as usize]);
     let mut connections = Connections::new(caps.len());
     for bound in (0..D).filter(|&bound| load[bound] > cap[bound]) {

@@ -44,7 +44,12 @@ impl Patience {
 }
 
 /// Improves the table until it does not pay any more.
-pub fn refine<const D: usize>(table: &mut GainTable<D>, patience: Patience, seed: u64, run: &Run) -> Result<()> {
+pub fn refine<const D: usize>(
+    table: &mut GainTable<D>,
+    patience: Patience,
+    seed: u64,
+    run: &Run,
+) -> Result<()> {
     let n = table.graph.len();
     let keys = Buffer::zeroed(n, "queue of moves")?;
     let moved = vec![false; n];

@@ -38,7 +38,8 @@ impl<'a, const D: usize> GainTable<'a, D> {
         run: &Run,
     ) -> Result<Self> {
         let k = caps.len();
-        let mut connections: Buffer<u32> = Buffer::zeroed(graph.len() * k, "connections of vertices to parts")?;
+        let mut connections: Buffer<u32> =
+            Buffer::zeroed(graph.len() * k, "connections of vertices to parts")?;
         let mut volumes: Buffer<u32> = Buffer::zeroed(graph.len(), "weights of edges")?;
         let mut ends = 0;
         run.each(graph.len(), |v| {
@@ -87,7 +88,8 @@ impl<'a, const D: usize> GainTable<'a, D> {
     #[inline(always)]
     pub fn best_move(&self, v: u32) -> Option<(usize, i64)> {
         let (own, weight, row) = (self.part(v), self.graph.weight(v), self.connections(v));
-        let room = |part: usize| part != own && fits(plus(self.assignment.loads[part], weight), self.caps[part]);
+        let room =
+            |part: usize| part != own && fits(plus(self.assignment.loads[part], weight), self.caps[part]);
         let emptier = |part: usize, other: usize| self.relative_load(part) < self.relative_load(other);
         let mut best: Option<(usize, u32)> = None;
         for (part, &w) in row.iter().enumerate().filter(|&(_, &w)| w > 0) {

@@ -15,6 +15,10 @@ const ENTRIES_AT_A_TIME: u64 = 1 << 15;
 /// Most vertices that a thread takes at a time.
 const VERTICES_AT_A_TIME: u32 = 1 << 13;
 
+/// How many vertices ahead neighbours are prefetched, and how many of one vertex.
+const AHEAD: usize = 2;
+const MOST_AHEAD: usize = 64;
+
 /// What the vertices of the given graph weigh under each bound.
 pub type Weigh<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
 
@@ -100,6 +104,14 @@ impl<'a, const D: usize> Graph<'a, D> {
             None => targets.iter().for_each(|&u| visit(u, 1)),
             Some(weights) => targets.iter().zip(&weights[range]).for_each(|(&u, &w)| visit(u, w)),
         }
+    }
+
+    /// Neighbours of a vertex that comes soon after `v`, for prefetching.
+    #[inline(always)]
+    pub fn neighbours_after(&self, v: u32) -> &[u32] {
+        let next = (v as usize + AHEAD).min(self.len() - 1);
+        let start = self.offsets[next] as usize;
+        &self.targets[start..(self.offsets[next + 1] as usize).min(start + MOST_AHEAD)]
     }
 
     /// The weight of all edges of `v`.

@@ -40,8 +40,8 @@ use crate::capacity::{
 };
 use crate::graph::Csr;
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
-use graph::Graph;
 pub use clustering::Rating;
+use graph::Graph;
 pub use scheme::Scheme;
 
 /// TODO

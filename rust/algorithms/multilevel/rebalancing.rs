@@ -138,7 +138,10 @@ impl<const D: usize> Relief<'_, D> {
             // Parts that have filled up make way for the next ones with room.
             while let [first, rest @ ..] = emptiest
                 && !rest.is_empty()
-                && !fits(plus(assignment.loads[*first as usize], self.graph.weight(v)), self.caps[*first as usize])
+                && !fits(
+                    plus(assignment.loads[*first as usize], self.graph.weight(v)),
+                    self.caps[*first as usize],
+                )
             {
                 emptiest = rest;
             }
@@ -186,7 +189,8 @@ impl<const D: usize> Relief<'_, D> {
             let loss = f64::from(connections.to(own)) - f64::from(w);
             // Where nothing is lost or gained, the emptier part has more to offer later.
             let fullness = 1e-3 * relative(load, self.caps[part as usize]).min(100.0);
-            let key = if loss >= 0.0 { (loss + 1e-3 + fullness) / relief } else { (loss + fullness) * relief };
+            let key =
+                if loss >= 0.0 { (loss + 1e-3 + fullness) / relief } else { (loss + fullness) * relief };
             if best.is_none_or(|(least, _)| key < least) {
                 best = Some((key, part));
             }

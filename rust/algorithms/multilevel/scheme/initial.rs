@@ -107,7 +107,12 @@ fn bisect<const D: usize>(graph: &Graph<D>, caps: &[Load<D>], seed: u64, run: &R
 }
 
 /// Side 0 grown from a random vertex until it has its share of the weight.
-fn grow<const D: usize>(graph: &Graph<D>, caps: &[Load<D>], random: &mut Random, run: &Run) -> Result<Buffer<u32>> {
+fn grow<const D: usize>(
+    graph: &Graph<D>,
+    caps: &[Load<D>],
+    random: &mut Random,
+    run: &Run,
+) -> Result<Buffer<u32>> {
     let n = graph.len() as u64;
     let mut side_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
     side_of.iter_mut().for_each(|side| *side = 1);

@@ -32,8 +32,10 @@ use crate::capacity::Load;
 
 /// The part of the entries below which several attempts are made.
 const FEW: u64 = 12;
-/// Attempts on a graph that could not be coarsened so far.
-const LEAST_ATTEMPTS: usize = 2;
+/// Attempts on a graph that could not be coarsened so far, unless it is large.
+const LEAST_ATTEMPTS: u64 = 2;
+/// Entries of a graph that is large.
+const LARGE: u64 = 1 << 22;
 /// Rounds of label propagation on the finest levels, and on those of the attempts and under several bounds.
 const ROUNDS: [u32; 2] = [2, 1];
 /// Clusters that a part has room for, at least, in a bisection, by weight, and else.
@@ -44,6 +46,8 @@ const CLUSTERS_OF_MANY: u64 = 60;
 const SKEWED: f64 = 25.0;
 /// A level that keeps more of the vertices is the coarsest.
 const STALLED: f64 = 0.95;
+/// Where so many of the entries are left, small clusters do not pay: they are rated by weight from then on.
+const DENSE: f64 = 0.7;
 /// Gains in the table of a small graph. On a large one the table may have one for every so many entries of that.
 const TABLE: [u64; 2] = [1 << 20, 8];
 /// How Jet refines a level.
@@ -111,7 +115,12 @@ impl Scheme {
     }
 
     /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
-    pub fn partition<const D: usize>(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Solution> {
+    pub fn partition<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        caps: &[Load<D>],
+        run: &Run,
+    ) -> Result<Solution> {
         let table = (graph.num_entries() / TABLE[1]).max(TABLE[0]);
         let mut scheme = Self { table, ..self.clone() };
         if D == 1 && skewed(graph, run)? {
@@ -128,7 +137,8 @@ impl Scheme {
         let levels = self.coarsen(graph, caps, descent, run)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
         // A graph that did not get small is not worth as many attempts.
-        let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(LEAST_ATTEMPTS as u64);
+        let least = if graph.num_entries() < LARGE { LEAST_ATTEMPTS } else { 1 };
+        let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(least);
         let best = self.best(middle, caps, affordable as usize, third, run)?;
         if !levels.is_empty() {
             let ascent = Ascent { levels, part_of: best.0, refined: true, units: last };
@@ -160,8 +170,8 @@ impl Scheme {
             let solution = self.cycle(graph, caps, rating, seed(index), run)?;
             run.advance(each).map(|()| solution)
         };
-        let mut attempts: Vec<Solution> =
-            run.install(|| ratings.par_iter().enumerate().with_max_len(1).map(attempt).collect::<Result<_>>())?;
+        let mut attempts: Vec<Solution> = run
+            .install(|| ratings.par_iter().enumerate().with_max_len(1).map(attempt).collect::<Result<_>>())?;
         attempts.sort_by(|a, b| a.1.excess.total_cmp(&b.1.excess).then(a.1.cut.cmp(&b.1.cut)));
         let mut attempts = attempts.into_iter();
         let Some(mut best) = attempts.next() else {
@@ -249,7 +259,7 @@ impl Scheme {
         let clusters = caps.len() as u64 * per_part;
         let cap = graph.total().map(|total| total.div_ceil(clusters));
         let (mut levels, mut cells): (Vec<Level<D>>, _) = (Vec::new(), how.cells);
-        let mut left = how.units;
+        let (mut left, mut rating) = (how.units, how.rating);
         loop {
             let finest = levels.last().map_or(graph, |level| &level.1);
             let ahead = share(how.units, finest, graph);
@@ -259,14 +269,22 @@ impl Scheme {
             }
             let seed = splitmix64(how.seed ^ levels.len() as u64);
             let rounds = ROUNDS[usize::from(how.entries == 0 || D > 1)];
-            let clusterer = Clusterer { rating: how.rating, cap, rounds, seed };
+            let clusterer = Clusterer { rating, cap, rounds, seed };
             let clustering = clusterer.cluster(finest, cells.as_deref(), run)?;
             if clustering.count as f64 > STALLED * finest.len() as f64 {
                 break;
             }
             let coarse = contract(finest, &clustering, run)?;
+            if coarse.num_entries() as f64 > DENSE * finest.num_entries() as f64 {
+                rating = Rating::Weight;
+            }
             cells = cells.map(|cells| clustering.labels(&cells, run)).transpose()?;
-            levels.push((clustering, coarse));
+            // A level that has nearly the edges of the one above it is worth neither its memory nor its time.
+            let above = levels.len().checked_sub(2).map_or(graph, |index| &levels[index].1).num_entries();
+            match levels.pop_if(|level| level.1.num_entries() as f64 > DENSE * above as f64) {
+                Some((finer, _)) => levels.push((finer.coarsened(&clustering, run)?, coarse)),
+                None => levels.push((clustering, coarse)),
+            }
         }
         run.advance(left)?;
         Ok(levels)
