@@ -34,15 +34,18 @@ pub mod jet;
 pub mod rebalancing;
 pub mod scheme;
 
+use std::time::Duration;
+
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{
     BalanceOn, Balanced, Load, Repaired, cap, fits, plus, repair, validate_balance, validate_parts,
 };
 use crate::graph::Csr;
-use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
 pub use clustering::Rating;
 use graph::Graph;
-pub use scheme::Scheme;
+use scheme::effort::ROUNDS;
+pub use scheme::{Effort, Scheme};
 
 /// TODO
 pub const MOST_PARTS: usize = 64;
@@ -65,6 +68,8 @@ pub struct Multilevel {
     pub balance: f64,
     /// A second bound, if any.
     pub second: Option<Second>,
+    /// How much work to do.
+    pub effort: Effort,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -149,6 +154,11 @@ impl Multilevel {
 
     /// Partitions the graph of `csr`.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+        self.partition_in_rounds(csr, run).map(|(partition, _)| partition)
+    }
+
+    /// The partition, and the number of rounds of improvement that it took.
+    pub fn partition_in_rounds(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         let n = csr.graph().n;
         self.validate(n)?;
         let needed = self.needed(n, csr.num_entries());
@@ -156,17 +166,17 @@ impl Multilevel {
         check_symmetry(csr, run)?;
         let caps = self.caps(csr);
         let bounds = if self.second.is_some() { 2 } else { 1 };
-        let scheme = Scheme { units: n + csr.num_entries(), ..Scheme::new(bounds, self.seed) };
+        let scheme = Scheme { units: n + csr.num_entries(), ..Scheme::new(bounds, self.effort, self.seed) };
         run.begin("partition", scheme.units);
-        let part_of = if self.second.is_some() {
+        let ((part_of, _), rounds) = if self.second.is_some() {
             let weight = |v| self.weight(csr, v);
             let graph = Graph::finest(csr, &weight, run)?;
-            scheme.partition(&graph, &vec![caps; self.k as usize], run)?.0
+            scheme.partition(&graph, &vec![caps; self.k as usize], run)?
         } else {
             let graph = Graph::finest(csr, &|_| [1], run)?;
-            scheme.partition(&graph, &vec![[caps[0]]; self.k as usize], run)?.0
+            scheme.partition(&graph, &vec![[caps[0]]; self.k as usize], run)?
         };
-        self.finish(csr, part_of, caps, run)
+        Ok((self.finish(csr, part_of, caps, run)?, rounds))
     }
 }
 
@@ -228,7 +238,15 @@ describe! {
     balance_on: weights();
     /// A second cap, as in :func:`spring`; not together with ``volume_balance``.
     balance_on_ratio: ratio(1.05);
-    /// 0 to 2**64 - 1; None is 0.
+    /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
+    /// improvement as long as they gain, in each of which another partition is made or the best is coarsened again.
+    effort: choice(&["default", "quick", "best"]);
+    /// Seconds after which no further round begins. Only with ``effort="best"``. By default time does not matter. The
+    /// number of rounds stands in ``parameters`` of the result. With that as ``rounds`` the result is the same anywhere.
+    time_limit: optional_number();
+    /// Most rounds of improvement. Only with ``effort="best"``, which makes at most 16 by default.
+    rounds: optional_integer(1, 1 << 20);
+    /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
     seed: seed();
 }
 
@@ -240,7 +258,8 @@ impl Partitioner for Multilevel {
             return Err(Error::parameter("volume_balance", what));
         }
         let second = weights.map(Second::Weights).or(volume.map(Second::Volume));
-        Ok(Multilevel { k: values.k, balance: values.number("balance"), second, seed: values.seed() })
+        let (balance, effort) = (values.number("balance"), effort(values)?);
+        Ok(Multilevel { k: values.k, balance, second, effort, seed: values.seed() })
     }
 
     fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
@@ -249,6 +268,30 @@ impl Partitioner for Multilevel {
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
         self.validate(input.shape().n)?;
-        Ok(self.partition(&*input.adjacency(run)?, run)?.into())
+        let (partition, rounds) = self.partition_in_rounds(&*input.adjacency(run)?, run)?;
+        let chosen = match self.effort {
+            // With none it is what "default" makes.
+            Effort::Best { .. } if rounds > 0 => vec![("rounds", Value::Integer(rounds))],
+            _ => Vec::new(),
+        };
+        Ok(Outcome { chosen, ..partition.into() })
     }
+}
+
+/// How much work the values ask for.
+fn effort(values: &Values) -> Result<Effort> {
+    let (limit, rounds) = (values.ratio("time_limit"), values.integer("rounds"));
+    if values.is("effort", "best") {
+        let time_limit = limit.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
+            let given = limit.unwrap_or_default();
+            Error::parameter("time_limit", format!("{given} seconds. Use a number of seconds of at least 0"))
+        })?;
+        return Ok(Effort::Best { rounds: rounds.unwrap_or(ROUNDS), time_limit });
+    }
+    for (name, given) in [("time_limit", limit.is_some()), ("rounds", rounds.is_some())] {
+        if given {
+            return Err(Error::parameter(name, "it needs effort=\"best\", which works in rounds"));
+        }
+    }
+    Ok(if values.is("effort", "quick") { Effort::Quick } else { Effort::Default })
 }
