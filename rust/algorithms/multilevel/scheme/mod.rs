@@ -53,7 +53,7 @@ const DENSE: f64 = 0.7;
 /// Gains in the table of a small graph. On a large one the table may have one for every so many entries of that.
 const TABLE: [u64; 2] = [1 << 20, 8];
 /// Iterations of Jet on a level, and where it must be quick.
-const ITERATIONS: [u32; 2] = [12, 2];
+const ITERATIONS: [u32; 2] = [12, 1];
 /// See [`Jet::slack`].
 const SLACK: f64 = 0.1;
 /// See [`Jet::lenience`]: on the given graph, and on coarser ones.
