@@ -51,7 +51,10 @@ pub fn contract<const D: usize>(
         for (index, &v) in members.iter().enumerate() {
             // Members lie anywhere: what the next but one needs is looked up now.
             if let Some(&later) = members.get(index + AHEAD) {
-                graph.neighbours_up_to(later, MOST_AHEAD).iter().for_each(|&u| prefetch(cluster_of, u as usize));
+                graph
+                    .neighbours_up_to(later, MOST_AHEAD)
+                    .iter()
+                    .for_each(|&u| prefetch(cluster_of, u as usize));
             }
             weight = plus(weight, graph.weight(v));
             graph.each(v, |u, w| {

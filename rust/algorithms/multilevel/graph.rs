@@ -105,7 +105,8 @@ impl<'a, const D: usize> Graph<'a, D> {
     /// Neighbours of `v`, at most so many, for prefetching; none of a vertex outside.
     #[inline(always)]
     pub fn neighbours_up_to(&self, v: u32, most: usize) -> &[u32] {
-        let Some(&[start, end]) = self.offsets.get(v as usize..v as usize + 2).and_then(|ends| ends.first_chunk())
+        let Some(&[start, end]) =
+            self.offsets.get(v as usize..v as usize + 2).and_then(|ends| ends.first_chunk())
         else {
             return &[];
         };

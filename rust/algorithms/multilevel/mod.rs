@@ -47,8 +47,8 @@ use graph::Graph;
 use scheme::effort::ROUNDS;
 pub use scheme::{Effort, Scheme};
 
-/// TODO
-pub const MOST_PARTS: usize = 64;
+/// Parts up to which the coarsest graph is small beside the given one.
+const FEW_PARTS: u32 = 64;
 
 /// The second bound of a partition.
 #[derive(Debug, Clone)]
@@ -88,16 +88,12 @@ impl Multilevel {
 
     /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
-        let at_once = u64::from(self.k).min(MOST_PARTS as u64);
-        let per_entry = match &self.second {
-            Some(_) => 40,
-            None if u64::from(self.k) > at_once => 32,
-            None => 16,
-        };
+        let per_entry = if self.k > FEW_PARTS { 24 } else { 12 };
+        let bounds = if self.second.is_some() { 2 } else { 1 };
         entries
             .saturating_mul(per_entry)
-            .saturating_add(n * (96 + 4 * at_once))
-            .saturating_add(96 * u64::from(self.k))
+            .saturating_add(n * (80 + 24 * bounds))
+            .saturating_add(128 * u64::from(self.k))
     }
 
     /// The caps on vertices and on the second weight.

@@ -17,7 +17,7 @@ use crate::capacity::Load;
 /// Rounds in a row that may gain less than [`LEAST_GAIN`].
 const PATIENCE: u64 = 2;
 /// The share of the cut that is worth a round.
-const LEAST_GAIN: f64 = 0.002;
+const LEAST_GAIN: f64 = 0.005;
 /// Rounds without any other limit.
 pub const ROUNDS: u64 = 16;
 
@@ -65,7 +65,10 @@ impl Scheme {
         let scheme = Self { units, ..self.clone() };
         let mut best = scheme.multilevel(graph, caps, run)?;
         let (mut rounds, mut idle) = (0, 0);
-        while rounds < self.effort.rounds() && idle < PATIENCE && ends.is_none_or(|ends| Instant::now() < ends) {
+        while rounds < self.effort.rounds()
+            && idle < PATIENCE
+            && ends.is_none_or(|ends| Instant::now() < ends)
+        {
             let before = best.1;
             let next = scheme.round(graph, caps, &best, rounds, run)?;
             if next.1.beats(best.1) {

@@ -28,9 +28,9 @@ use super::gain_table::GainTable;
 use super::graph::Graph;
 use super::jet::{self, Jet};
 use super::rebalancing::rebalance;
-pub use effort::Effort;
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
+pub use effort::Effort;
 
 /// The part of the entries below which several attempts are made.
 const FEW: u64 = 12;
@@ -132,7 +132,7 @@ impl Scheme {
     ) -> Result<(Solution, u64)> {
         let table = (graph.num_entries() / TABLE[1]).max(TABLE[0]);
         let mut scheme = Self { table, ..self.clone() };
-        if D == 1 && skewed(graph, run)? {
+        if D == 1 && self.ratings.first() == Some(&Rating::Density) && skewed(graph, run)? {
             scheme.ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
         }
         scheme.in_rounds(graph, caps, run)
@@ -350,7 +350,8 @@ impl Scheme {
         run: &Run,
     ) -> Result<Solution> {
         let lenience = LENIENCE[usize::from(level > 0)];
-        let jet = &Jet { iterations: self.iterations, slack: SLACK, lenience, seed: self.seed ^ level as u64 };
+        let jet =
+            &Jet { iterations: self.iterations, slack: SLACK, lenience, seed: self.seed ^ level as u64 };
         let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
         rebalance(graph, &mut assignment, caps, jet.seed, run)?;
         let mut quality = jet::refine(graph, &mut assignment, caps, jet, run)?;
