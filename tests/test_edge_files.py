@@ -67,8 +67,8 @@ def test_sidecar_of_another_size_is_ignored_with_a_warning(graph, changes):
     assert (edges.num_vertices, edges.directedness) == (3, "undirected")
     assert edges.notes == tuple(str(warning.message) for warning in seen)
     assert len(edges.notes) == 2
-    assert "g.bin.json is of another file" in edges.notes[0]
-    assert "24 bytes): ignored" in edges.notes[0]
+    assert "g.bin.json describes another file" in edges.notes[0]
+    assert "24 bytes). It is ignored" in edges.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_arguments_that_contradict_the_sidecar_are_refused(graph, argument, stor
     sidecar(graph)
     (name, value) = next(iter(argument.items()))
     with pytest.raises(
-        fp.ParameterError, match=rf"{name}: '?{value}'?, but .*g\.bin\.json says '?{stored}.*correct"
+        fp.ParameterError, match=rf"{name}: '?{value}'?, but .*g\.bin\.json says '?{stored}.*Correct"
     ):
         fp.open_graph(graph, **argument)
 
@@ -100,7 +100,7 @@ def test_sidecar_with_too_small_an_n_is_found_out(graph):
 def test_corrupt_sidecar_fields_are_refused(graph, changes):
     sidecar(graph, **changes)
     with pytest.raises(
-        fp.GraphFormatError, match=r"g\.bin\.json: not a sidecar of fastpart \(.*delete it or write"
+        fp.GraphFormatError, match=r"g\.bin\.json: not a sidecar of fastpart \(.*Delete it or write"
     ):
         fp.open_graph(graph)
 
@@ -438,7 +438,7 @@ def test_npy_files_that_lie_are_refused(tmp_path):
         (
             {"dtype": "u16"},
             fp.ParameterError,
-            "dtype: unknown value 'u16'; valid are 'u32', 'i32', 'u64', 'i64'",
+            "dtype: unknown value 'u16'. Valid values are 'u32', 'i32', 'u64', 'i64'",
         ),
         ({"dtype": "float"}, fp.ParameterError, "dtype: unknown value"),
         ({"dtype": "nonsense"}, fp.ParameterError, "dtype: unknown value 'nonsense'"),

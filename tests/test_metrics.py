@@ -272,7 +272,7 @@ def test_partition_of_another_graph_is_refused():
         fp.evaluate(fp.open_graph(PATH[:2], num_vertices=4), part)
     with pytest.raises(fp.GraphFormatError, match="another graph: its checksum is"):
         fp.evaluate(PATH[:, ::-1], part)
-    with pytest.raises(fp.GraphFormatError, match=r"it has 3 vertices, the graph has 4 .*num_vertices="):
+    with pytest.raises(fp.GraphFormatError, match=r"it has 3 vertices, the graph has 4\. .*num_vertices="):
         fp.evaluate(PATH, [0, 0, 1])
     with pytest.raises(fp.GraphFormatError, match="it has 4 records, the graph has 3"):
         fp.evaluate(PATH, fp.EdgePartition([0, 0, 1, 1], 2))
@@ -328,16 +328,20 @@ def test_unlabelled_vertices_do_not_count(unlabelled):
     ("labels", "error", "text"),
     [
         ([0, 1, 0], fp.ParameterError, r"labels: 3 rows for 4 vertices.*num_vertices=3"),
-        ([0, 1, 0.5, 1], fp.ParameterError, "labels: fractions"),
+        ([0, 1, 0.5, 1], fp.ParameterError, "labels: .* got fractions"),
         ([0, 1, np.inf, 1], fp.ParameterError, "labels: "),
-        (np.full((4, 2), 2), fp.ParameterError, r"labels: shape \(4, 2\), but not only 0 and 1"),
-        (np.array([[0, np.nan]] * 4), fp.ParameterError, r"labels: shape \(4, 2\), but not only 0 and 1"),
+        (np.full((4, 2), 2), fp.ParameterError, r"labels: expected 0 and 1 in an array of shape \(4, 2\)"),
+        (
+            np.array([[0, np.nan]] * 4),
+            fp.ParameterError,
+            r"labels: expected 0 and 1 in an array of shape \(4, 2\)",
+        ),
         (np.zeros((3, 2), bool), fp.ParameterError, r"labels: 3 rows for 4 vertices"),
         (np.zeros((4, 0), bool), fp.ParameterError, r"labels: shape \(4, 0\)"),
         (np.zeros((4, 2, 2)), fp.ParameterError, r"labels: shape \(4, 2, 2\)"),
-        (np.zeros((4, 2), "m8[s]"), TypeError, "labels: dtype timedelta64"),
-        (list("abcd"), TypeError, "labels: dtype"),
-        (np.array([0, 1, None, 1]), TypeError, "labels: dtype object"),
+        (np.zeros((4, 2), "m8[s]"), TypeError, "labels: .* got dtype timedelta64"),
+        (list("abcd"), TypeError, "labels: .* got dtype"),
+        (np.array([0, 1, None, 1]), TypeError, "labels: .* got dtype object"),
         (np.array([0, 1, 2, 2**64 - 1], np.uint64), fp.ParameterError, "labels: "),
     ],
 )
@@ -348,7 +352,7 @@ def test_labels_that_are_refused(labels, error, text):
 
 def test_label_files_that_are_refused(tmp_path):
     np.savez(tmp_path / "y.npz", y=np.zeros(4, np.int64))
-    with pytest.raises(fp.ParameterError, match="labels: an archive"):
+    with pytest.raises(fp.ParameterError, match="labels: the file is an archive"):
         skew(tmp_path / "y.npz")
     np.save(tmp_path / "object.npy", np.array([0, 1, None, 1]), allow_pickle=True)
     with pytest.raises(fp.GraphFormatError, match=r"object\.npy: not a \.npy or \.npz of plain arrays"):
@@ -402,7 +406,7 @@ def test_other_keys_of_a_split_are_ignored_with_a_note(caplog):
     [
         ([0, 1], {}, TypeError, "splits: expected a mapping"),
         ({"fold": [0]}, {}, fp.ParameterError, r"none of train, val, test in \['fold'\]$"),
-        (MASKS, {}, fp.ParameterError, "name a row of the masks with split="),
+        (MASKS, {}, fp.ParameterError, "Choose a row of the masks with split="),
         (MASKS, {"split": 2}, fp.ParameterError, r"split: 2, but train_masks has shape \(2, 4\)"),
         (MASKS, {"split": -1}, fp.ParameterError, "split: -1"),
         (MASKS, {"split": 1.0}, TypeError, "split: expected an integer, got float"),
@@ -411,8 +415,8 @@ def test_other_keys_of_a_split_are_ignored_with_a_note(caplog):
         ({"train": [-1]}, {}, fp.ParameterError, "train holds the id -1"),
         ({"val": [1, 2, 1]}, {}, fp.ParameterError, "val holds some ids twice"),
         ({"test": [True] * 3}, {}, fp.ParameterError, "test: 3 rows for 4 vertices"),
-        ({"train": [[0, 1]]}, {}, fp.ParameterError, r"train has shape \(1, 2\)"),
-        ({"train": [0.0, 1.0]}, {}, TypeError, "train has dtype float64"),
+        ({"train": [[0, 1]]}, {}, fp.ParameterError, r"train: .* got shape \(1, 2\)"),
+        ({"train": [0.0, 1.0]}, {}, TypeError, "train: .* got dtype float64"),
     ],
 )  # fmt: skip
 def test_splits_that_are_refused(splits, options, error, text):
@@ -421,7 +425,7 @@ def test_splits_that_are_refused(splits, options, error, text):
 
 
 def test_labels_and_splits_have_no_place_in_edge_partitions():
-    with pytest.raises(fp.ParameterError, match="labels, splits: belong to vertices"):
+    with pytest.raises(fp.ParameterError, match="labels, splits: an edge partition has no measures of them"):
         fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2), labels=[0, 1, 0, 1])
 
 
@@ -450,11 +454,11 @@ def test_draw(tmp_path, suffix):
 
 
 def test_draw_refusals(tmp_path):
-    with pytest.raises(fp.ParameterError, match=r"unknown suffix '\.gif'; use \.png, \.svg or \.pdf"):
+    with pytest.raises(fp.ParameterError, match=r"unknown suffix '\.gif'\. Use \.png, \.svg or \.pdf"):
         fp.draw({}, tmp_path / "parts.gif")
-    with pytest.raises(fp.ParameterError, match=r"'many' is of 4097 parts .* up to 4,096"):
+    with pytest.raises(fp.ParameterError, match=r"'many' has 4097 parts .* up to 4,096"):
         fp.draw({"many": fp.evaluate(PATH, fp.VertexPartition([0] * 4, 4097))}, tmp_path / "parts.svg")
-    with pytest.raises(fp.ParameterError, match="'records' is of 2 parts of edges"):
+    with pytest.raises(fp.ParameterError, match="'records' has 2 parts of edges"):
         fp.draw({"records": fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2))}, tmp_path / "parts.svg")
     assert list(tmp_path.iterdir()) == []
 

@@ -52,7 +52,7 @@ def test_one_part_and_integers_of_numpy():
 # 21
 def test_more_parts_than_vertices_is_valid_with_a_warning():
     with pytest.warns(
-        fp.CapacityWarning, match=r"^k=50 parts for 40 vertices: 10 or more parts are empty$"
+        fp.CapacityWarning, match=r"^k=50 parts for 40 vertices\. At least 10 parts are empty$"
     ) as caught:
         part = spring(k=50)
     assert caught[0].filename == __file__
@@ -377,11 +377,11 @@ def test_edge_partitions_take_the_narrowest_type(k, dtype):
         ([0, 3, 5], fp.ParameterError, r"record 1 has part 3, outside 0\.\.2 \(k=3\)"),
         ([0, -1], fp.ParameterError, "record 1 has part -1"),
         ([2**64 - 1], fp.ParameterError, "record 0 has part 18446744073709551615"),
-        ([0.0], TypeError, "assignment: dtype float64; parts are integers"),
-        ([True], TypeError, "assignment: dtype bool"),
-        ([[0]], TypeError, r"assignment: shape \(1, 1\); expected one part per record"),
-        (0, TypeError, r"assignment: shape \(\)"),
-        ([None], TypeError, "assignment: dtype object"),
+        ([0.0], TypeError, "assignment: expected integers, got dtype float64"),
+        ([True], TypeError, "assignment: .* got dtype bool"),
+        ([[0]], TypeError, r"assignment: expected one part per record, got shape \(1, 1\)"),
+        (0, TypeError, r"assignment: .* got shape \(\)"),
+        ([None], TypeError, "assignment: .* got dtype object"),
     ],
 )
 def test_assignments_that_are_refused(array, error, text):

@@ -400,7 +400,7 @@ def test_without_repair_there_are_no_caps():
         ({"batch": 0}, fp.ParameterError, "batch"),
         ({"strict": 1}, TypeError, "strict"),
         ({"on_infeasible": "ignore"}, fp.ParameterError, "on_infeasible"),
-        ({"out": "x.npy"}, fp.ParameterError, 'out: it belongs to of="edges"'),
+        ({"out": "x.npy"}, fp.ParameterError, 'out: needs of="edges"'),
         ({"of": "edges", "tau": 1.0}, fp.ParameterError, 'tau: it belongs to of="vertices"'),
         ({"tmp_dir": "/nowhere/at/all"}, fp.ParameterError, "tmp_dir"),
     ],

@@ -228,7 +228,7 @@ def test_methods_are_given_what_they_take(given, recorded):
         (
             {"partitioners": ["hdrf", "spring"]},
             fp.ParameterError,
-            r"partitioners: hdrf makes parts of edges, over which none of the methods trains; .*\(distgnn\)",
+            r"partitioners: hdrf makes parts of edges, but no method trains over these\. .*\(distgnn\)",
         ),
         (
             {"methods": ["distgnn", "full"], "partitioners": ["spring"]},
@@ -238,21 +238,25 @@ def test_methods_are_given_what_they_take(given, recorded):
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["spring", "grem"]},
             fp.ParameterError,
-            "methods: distgnn trains over parts of edges, which none of the partitioners makes; .*sigma, random, dbh",
+            "methods: distgnn trains over parts of edges, but no partitioner makes these. .*sigma, random, dbh",
         ),
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["dbh"]},
             fp.ParameterError,
             "methods: sdt trains over parts of vertices, which .*spring, sigma, grem",
         ),
-        ({"methods": ["full"], "partitioners": []}, fp.ParameterError, "partitioners: none is given"),
+        ({"methods": ["full"], "partitioners": []}, fp.ParameterError, "partitioners: the list is empty"),
         (
             {"methods": ["distgnn"], "fanouts": [3, 3]},
             fp.ParameterError,
-            "fanouts: none of the methods takes it",
+            "fanouts: no method takes this parameter",
         ),
         ({"seeds": 0}, fp.ParameterError, "seeds: 0 is not between 1 and"),
-        ({"workers": 2}, TypeError, "has no parameter .workers.; it takes graph, k, .*, model, hidden"),
+        (
+            {"workers": 2},
+            TypeError,
+            "has no parameter .workers.. Its parameters: graph, k, .*, model, hidden",
+        ),
         ({"seed": 3}, TypeError, "has no parameter .seed."),
         ({"epochs": 0}, fp.ParameterError, "epochs: 0"),
         ({"batch_size": 0}, fp.ParameterError, "batch_size: 0 is not between 1 and"),

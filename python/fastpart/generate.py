@@ -23,18 +23,18 @@ _MOST_EDGES = 2**48
 
 @with_options
 def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[Options]) -> Graph:
-    """Write an R-MAT graph: skewed degrees, as social and web graphs have them.
+    """Write an R-MAT graph. Its degrees are skewed like those of social and web graphs.
 
     Parameters
     ----------
     out : path
-        Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
+        Raw u32 edges. The sidecar ``OUT.json`` goes beside it.
     n : int
         Number of vertices. Some have no edge.
     m : int
         Number of records. Loops and parallel edges occur.
     seed : int, optional
-        0 to 2**64 - 1; None is 0.
+        0 to 2**64 - 1. None is 0.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -63,17 +63,17 @@ def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpac
 
 @with_options
 def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[Options]) -> Graph:
-    """Write a Barabási-Albert graph: new vertices attach to old ones by their degrees, which follow a power law.
+    """Write a Barabási-Albert graph. Vertices attach to earlier ones in proportion to degree, which gives a power law.
 
     Parameters
     ----------
     out : path
-        Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
+        Raw u32 edges. The sidecar ``OUT.json`` goes beside it.
     n : int
         Number of vertices.
     m : int
-        Number of records: each vertex but the first brings m / (n - 1) of them, rounded up or down. Parallel edges
-        occur. Loops do not, if n > 1.
+        Number of records. Each vertex but the first adds m / (n - 1) of them, rounded up or down. Parallel edges occur.
+        Loops do not, if n > 1.
     seed
         As in :func:`rmat`.
     threads, tmp_dir, progress, memory_limit
@@ -85,9 +85,9 @@ def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[
 
     Notes
     -----
-    A record leads from the younger vertex to the older one, and records come by the age of the younger. Source:
-    Barabási, Albert, "Emergence of Scaling in Random Networks", Science 286, 1999; without state after Sanders, Schulz,
-    "Scalable Generation of Scale-free Graphs", Information Processing Letters 116, 2016.
+    A record leads from the younger vertex to the older one. Records are in the order of the younger vertex. Sources:
+    Barabási, Albert, "Emergence of Scaling in Random Networks", Science 286, 1999. The stateless form is that of
+    Sanders, Schulz, "Scalable Generation of Scale-free Graphs", Information Processing Letters 116, 2016.
 
     Examples
     --------
@@ -106,12 +106,12 @@ def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[
 
 @with_options
 def grid(out: StrPath, *, rows: int, columns: int, **options: Unpack[Options]) -> Graph:
-    """Write a two-dimensional grid, on which the best cut is known: straight lines.
+    """Write a two-dimensional grid. Its best cuts are known: straight lines.
 
     Parameters
     ----------
     out : path
-        Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
+        Raw u32 edges. The sidecar ``OUT.json`` goes beside it.
     rows, columns : int
         Vertex ``row * columns + column`` is joined to its neighbours to the right and below.
     threads, tmp_dir, progress, memory_limit
@@ -176,8 +176,8 @@ def planted(
 
     Notes
     -----
-    A degree-corrected planted partition: power-law degrees; four of five edges stay inside their community. Source:
-    Karrer, Newman, "Stochastic blockmodels and community structure in networks", Phys. Rev. E 83, 2011.
+    A degree-corrected planted partition. Degrees follow a power law. Four of five edges stay inside their community.
+    Source: Karrer, Newman, "Stochastic blockmodels and community structure in networks", Phys. Rev. E 83, 2011.
 
     Examples
     --------

@@ -26,13 +26,13 @@ _RECORD_BYTES: dict[IdType, int] = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
 class Graph:
     """A graph as a sequence of edge records, read block by block from a file or an array.
 
-    :func:`open_graph` makes it. A file stays open (and mapped, with ``io="mmap"``) while the object lives. Do not
-    change or truncate the file during that time. Replacing it by rename, or deleting it, is safe.
+    :func:`open_graph` returns it. A file stays open (and mapped, with ``io="mmap"``) while the object lives. Do not
+    change or truncate the file during that time. You may delete it, or replace it by a rename.
 
     Attributes
     ----------
     num_vertices : int
-        Number of vertices n; ids are ``0..n-1``.
+        Number of vertices n. Ids are ``0..n-1``.
     num_edges : int
         Number of records m, loops included.
     directedness : {"undirected", "symmetric", "directed"}
@@ -110,7 +110,7 @@ class Graph:
         """Return the number of loops and the checksum of the records, from one pass on the first call.
 
         The checksum is xxh3-128 of the records as little-endian u32 pairs, hashed in blocks of 8 MiB whose digests are
-        hashed again; it does not depend on the container.
+        hashed again. It does not depend on the container.
         """
         self.check_unchanged()
         if self._identity is None:
@@ -153,7 +153,7 @@ class Sidecar:
 
     @staticmethod
     def beside(file: Path) -> Path:
-        """Return where the sidecar of ``file`` lies."""
+        """Return the path of the sidecar of ``file``."""
         return Path(f"{file}.json")
 
     @classmethod
@@ -167,7 +167,7 @@ class Sidecar:
         try:
             content = json.loads(text)
             if content.get("fastpart") != 1:
-                return None  # somebody else's file
+                return None  # a file of another program
             # Earlier versions called the directedness "kind".
             directedness = content.get("directedness", content.get("kind"))
             sidecar = cls(content["dtype"], content["n"], content["m"], directedness, content.get("checksum"))
@@ -177,7 +177,7 @@ class Sidecar:
             integer("m", sidecar.m, 0, 2**60)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise GraphFormatError(
-                f"{shown(beside)}: not a sidecar of fastpart ({error}); delete it or write it again"
+                f"{shown(beside)}: not a sidecar of fastpart ({error}). Delete it or write it again"
             ) from None
         return sidecar
 
@@ -283,7 +283,7 @@ def open_graph(
         given = _Given(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
         return _open_file(path("graph", source), given, run)
     if dtype is not None:
-        raise ParameterError("dtype: is for raw files; an array has its own")
+        raise ParameterError("dtype: applies to raw files only. Leave it out for an array")
     columns = columns_of(source, layout, run)
     if num_vertices is None:
         num_vertices = columns.num_vertices
@@ -317,7 +317,7 @@ def _open_file(file: Path, given: _Given, options: RunOptions) -> Graph:
         if not sidecar.fits(size):
             expected = f"{sidecar.m} records of {sidecar.dtype}"
             notes.append(
-                f"{shown(Sidecar.beside(file))} is of another file ({expected}, but {size} bytes): ignored"
+                f"{shown(Sidecar.beside(file))} describes another file ({expected}, but {size} bytes). It is ignored"
             )
             sidecar = None
     if sidecar is not None:
@@ -338,8 +338,8 @@ def _open_file(file: Path, given: _Given, options: RunOptions) -> Graph:
     )
     if given.num_vertices is None:
         notes.append(
-            f"{shown(file)}: n = {core.num_vertices}, the largest id + 1; isolated vertices behind it are unknown "
-            "(num_vertices= or a sidecar tells them)"
+            f"{shown(file)}: assumed n = {core.num_vertices}, the largest id + 1. If isolated vertices follow, pass "
+            "num_vertices= or write a sidecar"
         )
     graph = Graph(core, given.directedness or "undirected", file, tuple(notes))
     graph._origin = _Origin.of(file, given)
@@ -348,7 +348,7 @@ def _open_file(file: Path, given: _Given, options: RunOptions) -> Graph:
 
 @dataclass(frozen=True)
 class _Origin:
-    """Where a graph lies, and how it was opened: what a pickle of it holds."""
+    """The file of a graph and how it was opened, for pickles."""
 
     path: str
     dtype: IdType | None
@@ -377,11 +377,11 @@ def _reopened(
     state = file.stat()
     touched = state.st_mtime_ns != origin.changed
     if state.st_size != origin.size or (touched and identity is None):
-        what = (
+        change = (
             f"{state.st_size} bytes, then {origin.size}" if state.st_size != origin.size else "written since"
         )
         raise EdgeFileChangedError(
-            f"{shown(file)}: not the file of the pickled graph ({what}); open it again by fp.open_graph"
+            f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by fp.open_graph"
         )
     core = _core.EdgeSource.open(
         file,
@@ -396,7 +396,7 @@ def _reopened(
     graph.notes, graph._origin = notes, origin
     if touched and graph.identify() != identity:
         raise EdgeFileChangedError(
-            f"{shown(file)}: not the records of the pickled graph; open it again by fp.open_graph"
+            f"{shown(file)}: the records changed after the graph was pickled. Open the file again by fp.open_graph"
         )
     graph._identity = identity
     return graph
@@ -421,7 +421,7 @@ def _of_records(
 def _agree(file: Path, name: str, given: object, stored: object) -> None:
     if given is not None and given != stored:
         beside = shown(Sidecar.beside(file))
-        raise ParameterError(f"{name}: {given!r}, but {beside} says {stored!r}; correct one of them")
+        raise ParameterError(f"{name}: {given!r}, but {beside} says {stored!r}. Correct one of them")
 
 
 def id_type(dtype: str | npt.DTypeLike | None) -> IdType | None:

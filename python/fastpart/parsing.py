@@ -1,4 +1,4 @@
-"""Files of others: their bytes may make a parser raise anything."""
+"""Errors of parsers on damaged files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .parameters import shown
 
 @contextmanager
 def damaged(file: Path, what: str) -> Iterator[None]:
-    """Name the file whose bytes made a parser fail, which may raise whatever they provoke."""
+    """Turn any exception of a parser into a :class:`GraphFormatError` that names the file."""
     try:
         yield
     except (OSError, FastpartError, MemoryError):

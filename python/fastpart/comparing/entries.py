@@ -1,4 +1,4 @@
-"""What can be compared: partitioners by name, with parameters, of the user's own, of peers; and finished partitions."""
+"""The entries of a comparison: built-in partitioners, functions of the user, peers, and existing partitions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SHARED = ("graph", "k", "seed", *NAMES)
 
 
 @dataclass(frozen=True)
-class Made:
-    """A partition, and what it took to make it; None where nobody measured."""
+class Run:
+    """A partition and what it cost. None where this was not measured."""
 
     partition: Partition
     seconds: float | None = None
@@ -41,19 +41,19 @@ class Entry(Protocol):
 
     @property
     def of(self) -> str | None:
-        """What its partitions give parts to, vertices or edges, if that is known before they are made."""
+        """Whether its partitions are of vertices or of edges, if this is known before the run."""
 
     @property
     def only_k(self) -> int | None:
-        """The one number of parts it has, if it is finished."""
+        """The number of parts of an existing partition."""
 
-    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
+    def run(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Run:
         """Return a partition into k parts."""
 
 
 @dataclass(frozen=True)
 class Partitioner:
-    """A function that makes partitions, with parameters of its own."""
+    """A function that returns partitions, with the parameters that the user gave."""
 
     label: str
     function: Callable[..., Any]
@@ -68,22 +68,22 @@ class Partitioner:
             None,
         )
 
-    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
-        """Run the function from a fresh start: what earlier ones kept for reuse is forgotten."""
+    def run(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Run:
+        """Run the function. The adjacency that an earlier entry built is dropped first."""
         known = _parameters_of(self.function)
         passed = {name: value for name, value in shared.items() if name in known}
         graph._source.forget_csr()
         with peak() as taken:
             start = time.perf_counter()
-            made = self.function(graph, k, **passed, **self.given)
+            result = self.function(graph, k, **passed, **self.given)
             seconds = time.perf_counter() - start
         graph._source.forget_csr()
-        return Made(_as_partition(made, graph, k), seconds, taken.growth)
+        return Run(_as_partition(result, graph, k), seconds, taken.growth)
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A partition that somebody made before."""
+class Existing:
+    """A partition from elsewhere, which is measured only."""
 
     label: str
     partition: Partition
@@ -98,9 +98,9 @@ class Finished:
         """Of the partition."""
         return self.partition.k
 
-    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
+    def run(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Run:
         """Return it."""
-        return Made(self.partition)
+        return Run(self.partition)
 
 
 @dataclass(frozen=True)
@@ -113,30 +113,32 @@ class PeerEntry:
     of: str = "vertices"
     only_k: int | None = None
 
-    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
+    def run(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Run:
         """Run it within the limits of the bench."""
         parts, seconds, memory = bench.run(self.peer, self.label, graph, k, self.given)
-        return Made(VertexPartition(parts, k), seconds, memory)
+        return Run(VertexPartition(parts, k), seconds, memory)
 
 
 def entries_of(algorithms: Iterable[Any] | None, peers: bool | None) -> list[Entry]:
-    """Return the competitors; their labels differ.
+    """Return the entries, which have different labels.
 
-    ``algorithms=None`` means every built-in one with its variants, and the peers that are installed unless
-    ``peers=False``; ``peers=True`` adds these to any list.
+    ``algorithms=None`` means every built-in one with its variants, and the installed peers unless ``peers=False``.
+    ``peers=True`` adds these to any list.
     """
     if isinstance(algorithms, str | bytes | Mapping) or not isinstance(algorithms, Iterable | None):
-        raise TypeError(f"algorithms: expected a list, got {type(algorithms).__name__}; write [...]")
+        raise TypeError(
+            f"algorithms: expected a list, got {type(algorithms).__name__}. Write it as a list: [...]"
+        )
     entries = _built_in() if algorithms is None else [_entry(algorithm) for algorithm in algorithms]
     if peers or (peers is None and algorithms is None):
         taken = {entry.label for entry in entries}
         entries += [entry for entry in _installed_peers() if entry.label not in taken]
     if not entries:
-        raise ParameterError("algorithms: an empty list; name at least one")
+        raise ParameterError("algorithms: the list is empty. Name at least one")
     labels = [entry.label for entry in entries]
     for label in labels:
         if labels.count(label) > 1:
-            raise ParameterError(f"algorithms: two are called {label!r}; name one as ('another name', ...)")
+            raise ParameterError(f"algorithms: two are called {label!r}. Rename one: ('another name', ...)")
     return entries
 
 
@@ -167,25 +169,25 @@ def _entry(algorithm: Any) -> Entry:
         case (str() as name, Mapping() as given):
             return _named(name, list(given.items()))
         case (str() as label, Partition() as partition) if label:
-            return Finished(plain(label), partition)
+            return Existing(plain(label), partition)
         case (str() as label, function) if label and callable(function):
             return Partitioner(plain(label), function)
         case Partition():
-            return Finished(plain(algorithm.algorithm), algorithm)
+            return Existing(plain(algorithm.algorithm), algorithm)
         case _ if callable(algorithm):
             return Partitioner(getattr(algorithm, "__name__", type(algorithm).__name__), algorithm)
     raise TypeError(
-        "algorithms: an element is the name of an algorithm, (name, {parameter: value}), a partition, a "
-        f"callable(graph, k), or (label, one of these two); got {type(algorithm).__name__}"
+        "algorithms: expected the name of an algorithm, (name, {parameter: value}), a partition, a "
+        f"callable(graph, k), or (label, one of these two), got {type(algorithm).__name__}"
     )
 
 
 def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
-    """Return a built-in algorithm or a peer; values that are text are read as the parameter asks."""
+    """Return a built-in algorithm or a peer. Text values are converted to the type of the parameter."""
     if name not in PARTITIONERS and name not in PEERS:
         known = [*PARTITIONERS, *PEERS]
         raise ParameterError(
-            f"algorithms: unknown {name!r}; known are {', '.join(known)}{meant(name, known)}"
+            f"algorithms: unknown name {name!r}. The names are {', '.join(known)}{meant(name, known)}"
         )
     peer = PEERS.get(name)
     function = peer.parameters if peer else PARTITIONERS[name]
@@ -195,7 +197,7 @@ def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
         parameter = key.replace("-", "_")
         if parameter not in known_parameters or parameter in SHARED:
             valid = ", ".join(other for other in known_parameters if other not in SHARED) or "none"
-            raise ParameterError(f"algorithms: unknown parameter {key!r} of {name}; it has {valid}")
+            raise ParameterError(f"algorithms: unknown parameter {key!r} of {name}. Its parameters: {valid}")
         annotation = str(known_parameters[parameter].annotation)
         given[parameter] = from_text(f"{name}:{key}", value, annotation) if isinstance(value, str) else value
     label = _label(name, given)
@@ -207,7 +209,7 @@ def _label(name: str, given: Mapping[str, Any]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text on one line, which any file can hold."""
+    """Return a text as one line of valid UTF-8."""
     return shown(" ".join(text.split()).encode(errors="replace").decode())
 
 
@@ -223,12 +225,12 @@ def _parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramet
         return {}
 
 
-def _as_partition(made: Any, graph: Graph, k: int) -> Partition:
-    """Wrap what a function returned: an array as long as the vertices, or as the records."""
-    if isinstance(made, Partition):
-        if made.k != k:
-            raise ParameterError(f"it returned a partition of {made.k} parts; asked for were {k}")
-        return made
-    array = np.asarray(made)
+def _as_partition(result: Any, graph: Graph, k: int) -> Partition:
+    """Return the partition of a function. An array has one part per vertex or one per record."""
+    if isinstance(result, Partition):
+        if result.k != k:
+            raise ParameterError(f"the function returned a partition of {result.k} parts instead of {k}")
+        return result
+    array = np.asarray(result)
     cls = VertexPartition if len(array) == graph.num_vertices else EdgePartition
     return cls(array, k)

@@ -1,4 +1,4 @@
-"""What this process uses."""
+"""Memory of this process."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def anonymous_bytes() -> int:
-    """Return the anonymous memory: mapped files are the kernel's to give and take."""
+    """Return the anonymous memory. Mapped files do not count, because the kernel can reclaim them."""
     return _of_status("RssAnon")
 
 
 def peak_bytes() -> int:
-    """Return the most memory that this process ever had, with the files that it had mapped."""
+    """Return the peak of resident memory, including mapped files."""
     return _of_status("VmHWM")
 
 

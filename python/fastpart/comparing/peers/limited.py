@@ -1,4 +1,4 @@
-"""A command within limits, that never outlives the call."""
+"""Run a command within limits. The command never outlives the call."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class PeerError(FastpartError):
 def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: int) -> None:
     """Run a command to its end.
 
-    It is killed with all its children when it takes more than ``seconds``, or ``memory`` (bytes of anonymous memory),
-    and when this call ends in any other way, as by Ctrl-C.
+    The command and its children are killed when they take more than ``seconds`` or ``memory`` (bytes of anonymous
+    memory), and when this call ends in any other way, as by Ctrl-C.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: in
         try:
             _wait(name, child.pid, seconds, memory)
         finally:
-            # Not reaped yet, so the number of its group still belongs to it.
+            # The child is not reaped yet, so its process group still has this number.
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             code = child.wait()
@@ -66,10 +66,10 @@ def _wait(name: str, pid: int, seconds: float, memory: int) -> None:
     deadline = time.monotonic() + seconds
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() > deadline:
-            raise PeerError(f"{name} took longer than {seconds:g} s; raise time_limit")
+            raise PeerError(f"{name} took longer than {seconds:g} s. Raise time_limit")
         if _taken(pid) > memory:
             raise MemoryBudgetError(
-                f"{name} took more than {memory / 1e6:.1f} MB of memory; raise memory_limit"
+                f"{name} took more than {memory / 1e6:.1f} MB of memory. Raise memory_limit"
             )
         time.sleep(POLL)
 
@@ -77,5 +77,5 @@ def _wait(name: str, pid: int, seconds: float, memory: int) -> None:
 def _taken(pid: int) -> int:
     try:
         return anonymous(pid)
-    except (OSError, ValueError):  # it ended meanwhile
+    except (OSError, ValueError):  # the process has ended
         return 0
