@@ -25,7 +25,7 @@ class Peer:
     module : str
         What must be importable.
     parameters : callable
-        Its signature states the parameters, their types and defaults. A call refuses values that are none.
+        Its signature states the parameters, their types and defaults. A call refuses invalid values.
     variants : tuple of mappings
         Parameters of further runs that a comparison makes by default.
     command : tuple of str
