@@ -222,6 +222,17 @@ def test_what_the_progress_callback_raises_is_not_a_reason():
             fp.ParameterError,
             "unknown parameter 'x' of kaminpar; it has none",
         ),
+        (
+            {"algorithms": ["mtkahypar:preset=qualty"]},
+            fp.ParameterError,
+            "mtkahypar:preset: unknown value 'qualty'; valid are 'default', 'deterministic', 'quality'; "
+            "did you mean 'quality'?",
+        ),
+        (
+            {"algorithms": [("mtkahypar", {"preset": 3})]},
+            TypeError,
+            "mtkahypar:preset: expected a string, got int",
+        ),
         ({"algorithms": []}, fp.ParameterError, "an empty list"),
         ({"algorithms": [halves, halves]}, fp.ParameterError, "two are called 'halves'"),
         ({"algorithms": "spring"}, TypeError, "expected a list"),
