@@ -1,4 +1,4 @@
-//! The steps of SIGMA's vertex mode, in edges per second: `cargo bench --bench sigma_vertex`.
+//! The steps of SIGMA of vertices, in edges per second: `cargo bench --bench sigma_vertex`.
 //!
 //! R-MAT, n = 2^20, k = 32; 16 M records, or as many as `FASTPART_BENCH_EDGES` says. The file is made once, in `target/`.
 #![allow(missing_docs)] // criterion's macros make public functions
@@ -23,7 +23,7 @@ fn copy(parts: &Buffer<u32>) -> Buffer<u32> {
 
 fn steps(criterion: &mut Criterion) {
     let edges = common::rmat(20, common::records(16_000_000));
-    let mut group = criterion.benchmark_group("sigma, vertex mode");
+    let mut group = criterion.benchmark_group("sigma of vertices");
     group.sample_size(10).throughput(Throughput::Elements(edges.num_edges()));
     for threads in [1, 2] {
         let run = Run::new(Some(threads), None).expect("threads");

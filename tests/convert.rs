@@ -123,7 +123,7 @@ fn wide_ids_are_refused_or_relabelled() {
     ] {
         let case = Case::new(name, &bytes);
         let error = case.refused(&options);
-        assert!(error.to_string().contains("relabel with `fastpart convert --relabel`"), "{error}");
+        assert!(error.to_string().contains("Relabel with `fastpart convert --relabel`"), "{error}");
         let result = case.convert(&Convert { relabel: true, ..options }).unwrap();
         assert_eq!((result.n, result.m, result.loops), (3, 3, 1));
         assert_eq!(case.records(), [[0, 1], [1, 2], [0, 0]]);

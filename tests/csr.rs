@@ -17,7 +17,7 @@ use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
 use fastpart::generate;
 use fastpart::generate::Rmat;
-use fastpart::graph::csr::{Csr, Kept};
+use fastpart::graph::csr::{AdjacencyCache, Csr};
 use fastpart::graph::degrees;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -196,8 +196,8 @@ fn records_that_change_between_the_passes_are_refused() {
 #[test]
 fn it_is_kept_until_the_records_change() {
     let [before, after] = [[[0, 1], [1, 2]], [[0, 1], [2, 0]]].map(|records| Graph::new(3, records.to_vec()));
-    let (kept, run) = (Kept::default(), run(2));
-    let get = |graph: &Graph, may_change, symmetric| kept.get(graph, may_change, symmetric, &run).unwrap();
+    let (cache, run) = (AdjacencyCache::default(), run(2));
+    let get = |graph: &Graph, may_change, symmetric| cache.get(graph, may_change, symmetric, &run).unwrap();
     let first = get(&before, true, false);
     assert_eq!(run.budget(), (1 << 34) - first.bytes(), "it stays in use");
     assert!(Arc::ptr_eq(&first, &get(&before, true, false)));
@@ -207,7 +207,7 @@ fn it_is_kept_until_the_records_change() {
     check(&after, &get(&after, true, true), true);
     check(&after, &get(&after, true, false), false);
     check(&before, &first, false);
-    kept.forget();
+    cache.forget();
     let again = get(&before, false, false);
     check(&before, &again, false);
     assert!(!Arc::ptr_eq(&first, &again));
@@ -243,16 +243,16 @@ unsafe impl EdgeStream for Waiting {
 fn a_call_that_waits_for_another_can_be_cancelled() {
     let graph = Graph::new(3, vec![[0, 1], [1, 2]]);
     let edges = Waiting { graph, reading: AtomicU64::new(0), go: AtomicU64::new(0) };
-    let kept = Kept::default();
+    let cache = AdjacencyCache::default();
     std::thread::scope(|scope| {
-        let builder = scope.spawn(|| kept.get(&edges, false, false, &run(1)).unwrap());
+        let builder = scope.spawn(|| cache.get(&edges, false, false, &run(1)).unwrap());
         while edges.reading.load(Relaxed) == 0 {
             std::thread::yield_now();
         }
         let impatient = run(1);
         impatient.cancel();
-        assert!(matches!(kept.get(&edges, false, false, &impatient), Err(Error::Cancelled)));
-        let patient = scope.spawn(|| kept.get(&edges, false, false, &run(1)).unwrap());
+        assert!(matches!(cache.get(&edges, false, false, &impatient), Err(Error::Cancelled)));
+        let patient = scope.spawn(|| cache.get(&edges, false, false, &run(1)).unwrap());
         edges.go.store(1, Relaxed);
         assert!(Arc::ptr_eq(&builder.join().unwrap(), &patient.join().unwrap()));
     });

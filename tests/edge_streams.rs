@@ -1,4 +1,4 @@
-//! HDRF, the greedy rule and SIGMA's edge mode against oracles that score every part.
+//! HDRF, the greedy rule and SIGMA of edges against oracles that score every part.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -80,7 +80,7 @@ fn band(degrees: &[u32], ends: [u32; 2], count: u32) -> usize {
     (1..count).filter(|&i| share >= 1.0 - (1.0 - f64::from(i) / f64::from(count)).sqrt()).count()
 }
 
-/// SIGMA's edge mode over preferred parts, with sets and lists.
+/// SIGMA of edges over preferred parts, with sets and lists.
 fn sigma(graph: &Graph, preferred: &[u32], sigma: &SigmaEdge) -> Vec<u32> {
     let cap = fastpart::capacity::cap(sigma.balance, graph.m(), sigma.k);
     let mut oracle = Oracle::new(graph.n, &graph.records, sigma.k, Rule::Sigma(sigma.lambda));

@@ -245,7 +245,7 @@ fn implausibly_large_ids_are_refused_before_anything_is_allocated() {
     );
     assert_eq!(find_num_vertices(&edges, &run(2), Some(u64::MAX), "g.bin").unwrap(), u64::from(u32::MAX));
     let error = format_error(find_num_vertices(&edges, &run(2), Some(1000), "g.bin"));
-    assert_contains(&error, &["max_vertices is 1000"]);
+    assert_contains(&error, &["max_vertices=1000"]);
     // 2^32 - 1 is never an id, whether the bytes are looked at or not.
     let bytes = u32s([0, 1, 2, u32::MAX]);
     for id_type in [None, Some(IdType::U32)] {
@@ -350,7 +350,7 @@ fn changed_files_are_noticed() {
         let longer = |path: &Path| fs::write(path, u32s(0..1002)).unwrap();
         let shorter = |path: &Path| File::options().write(true).open(path).unwrap().set_len(8).unwrap();
         for error in [after(io, longer), after(io, shorter)] {
-            assert!(matches!(error, Error::FileChanged { what: "its size is another", .. }), "{error:?}");
+            assert!(matches!(error, Error::FileChanged { what: "its size changed", .. }), "{error:?}");
         }
         let touched = |path: &Path| {
             let later = SystemTime::now() + Duration::from_secs(2);
@@ -358,7 +358,7 @@ fn changed_files_are_noticed() {
         };
         let error = after(io, touched);
         assert!(
-            matches!(error, Error::FileChanged { what: "its modification time is another", .. }),
+            matches!(error, Error::FileChanged { what: "its modification time changed", .. }),
             "{error:?}"
         );
     }

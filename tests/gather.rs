@@ -77,7 +77,7 @@ fn rows_that_do_not_match_are_refused() {
     };
     let run = run(2);
     let error = RowGatherer::new(gather(4), &run).map(|_| ()).unwrap_err().to_string();
-    assert_eq!(error, "ids.npy: id 9 of no row; the source has 4 rows");
+    assert_eq!(error, "ids.npy: id 9 of no row. The source has 4 rows");
     let bytes = [5_u8; 11];
     // SAFETY: the bytes live longer.
     let rows = |count| unsafe { Rows::new(bytes.as_ptr(), count) };

@@ -81,14 +81,14 @@ fn refusals_name_line_column_and_cause() {
         ("4 2\n2\n1 3\n2", 5, 1, "the header says 4 vertices, and only 3 have a line"),
         ("3 3\n2 3\n2 1\n", 4, 1, "only 2 have a line"),
         ("2 2\n2\n1 3\n2\n", 3, 3, "the neighbour 3 of vertex 2 is outside 1..2"),
-        ("2 1\n2\n1\n\n2\n", 5, 1, "a line behind that of the last vertex; the header says 2"),
+        ("2 1\n2\n1\n\n2\n", 5, 1, "a line after that of the last vertex. The header says 2"),
         // m too large, too small.
         ("3 3\n2\n1 3\n2\n", 1, 3, "the header says 3 edges, but the lines hold 2"),
         ("% c\n3  1\n2\n1 3\n2\n", 2, 4, "the header says 1 edges, but the lines hold 2"),
         ("3 18446744073709551616\n2\n1 3\n2\n", 1, 3, "edges, but the lines hold 2"),
         // Weights that fmt does not say, and the other way round.
         ("3 2 1\n2 9\n1 9 3\n2 9\n", 3, 6, "a neighbour without its weight"),
-        ("3 2\n2 9\n1 9 3 9\n2 9\n", 2, 3, "weights that the header's fmt does not announce"),
+        ("3 2\n2 9\n1 9 3 9\n2 9\n", 2, 3, "the header's fmt does not announce the weights"),
         ("3 2 10\n1 2\n1 1 3\n\n", 4, 1, "0 numbers, but the header's fmt puts 1 before the neighbours"),
         ("3 2 0\n5 2\n5 1 3\n5 2\n", 2, 1, "the neighbour 5"),
         // Neighbours.

@@ -354,7 +354,7 @@ fn what_does_not_fit_is_refused() {
     let enough = Run::new(Some(2), Some(50 << 20)).unwrap();
     parts::write_vertex_parts(&graph, &vertices, 20, Kind::Undirected, 1, home.path(), &enough).unwrap();
     let error = write(3, 1 << 34).to_string();
-    assert_eq!(error, "halo_hops: 3; it is 0, 1 or 2");
+    assert_eq!(error, "halo_hops: 3 is not between 0 and 2");
     assert!(fs::read_dir(home.path()).unwrap().count() == 20, "refusals write nothing");
 }
 
@@ -375,10 +375,10 @@ fn wrong_assignments_are_refused() {
     let refused = parts::write_edge_parts(&graph, &records[1..], 20, Kind::Directed, home.path(), &run);
     assert!(error(refused).contains("299999 entries for 300000 records"));
     let refused = parts::write_edge_parts(&graph, &records, 0, Kind::Directed, home.path(), &run);
-    assert!(error(refused).contains("k: 0 parts"));
+    assert!(error(refused).contains("k: 0 is not between 1"));
     assert_eq!(
         Kind::named("mixed").unwrap_err().to_string(),
-        "directedness: unknown value \"mixed\"; known are undirected, symmetric, directed"
+        "directedness: unknown value \"mixed\". Known are undirected, symmetric, directed"
     );
     assert!(written(home.path()).is_empty());
 }

@@ -1,4 +1,4 @@
-//! SIGMA's vertex mode against an oracle that scores every part for every vertex, and what must hold on every graph.
+//! SIGMA of vertices against an oracle that scores every part for every vertex, and what must hold on every graph.
 
 #![allow(clippy::unwrap_used)]
 

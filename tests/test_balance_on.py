@@ -172,7 +172,7 @@ def test_the_array_is_only_read_and_not_kept():
 @pytest.mark.parametrize(
     ("weights", "error", "text"),
     [
-        (np.ones(39, int), fp.ParameterError, r"^balance_on: 39 weights for 40 vertices; .*num_vertices"),
+        (np.ones(39, int), fp.ParameterError, r"^balance_on: 39 weights for 40 vertices\. .*num_vertices"),
         (np.ones(41, bool), fp.ParameterError, r"^balance_on: 41 weights for 40 vertices"),
         (
             np.arange(40) - 3,
@@ -206,7 +206,7 @@ def test_ratio_below_1_or_not_finite(ratio):
 
 
 def test_the_papers_rule_keeps_no_cap():
-    with pytest.raises(fp.ParameterError, match=r"^balance_on: strict=False .* leave one of the two out$"):
+    with pytest.raises(fp.ParameterError, match=r"^balance_on: strict=False .* Leave one of the two out$"):
         spring(MASK, strict=False)
 
 

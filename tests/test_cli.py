@@ -194,7 +194,7 @@ def test_ways_to_read_reach_the_file(run):
     assert json.loads(out)["loops"] == 1
     code, _, err = run("info", "two.npy", "--max-vertices", 1)
     assert code == 1
-    assert "max_vertices is 1; raise it" in err
+    assert "exceeds max_vertices=1. Raise it" in err
 
 
 # Parameters of the algorithm.
@@ -338,7 +338,7 @@ def test_wrong_verbs_and_arguments_exit_with_2(run, arguments, text):
         (["info", "odd.bin"], "odd.bin: length 9 is not a multiple of 8"),
         (
             ["info", "text.txt"],
-            r"text\.txt: this is text, not binary edges; convert it first: `fastpart convert",
+            r"text\.txt: this is text, not binary edges. Convert it first: `fastpart convert",
         ),
         (["convert", "bad.txt", "c.bin"], "bad.txt: line 2, column 3: "),
         (["convert", "text.txt", "absent/c.bin"], "absent: no such directory"),
@@ -375,8 +375,8 @@ def test_what_is_refused_otherwise_exits_with_1(run, arguments, text):
 def test_memory_limit_below_the_need_names_the_number(run):
     said = refused(run, 1, *SPRING, "--memory-limit", "1M", "-o", "part.npy")
     assert said == (
-        "spring on 6 vertices (32 bytes each) needs 8.4 MB of memory, the budget is 1.0 MB; "
-        "raise memory_limit, or free memory"
+        "spring on 6 vertices (32 bytes each) needs 8.4 MB of memory, but the budget is 1.0 MB. "
+        "Raise memory_limit or free memory"
     )
     assert not os.path.exists("part.npy")
     assert run(*SPRING, "--memory-limit", "1G")[0] == 0
@@ -398,6 +398,17 @@ def test_defects_are_told_from_refusals(run, monkeypatch):
 
     monkeypatch.setattr("fastpart.cli.commands.graph_info", broken)
     assert refused(run, 1, "info", "g.bin") == "internal error: RuntimeError: two lines (--debug shows where)"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("fastpart.lost", "internal error: ModuleNotFoundError: gone"), ("torch", "gone")]
+)
+def test_a_missing_module_of_ours_is_a_defect(run, monkeypatch, name, text):
+    def broken(*_, **__):
+        raise ModuleNotFoundError("gone", name=name)
+
+    monkeypatch.setattr("fastpart.cli.commands.graph_info", broken)
+    assert refused(run, 1, "info", "g.bin").startswith(text)
 
 
 # 39

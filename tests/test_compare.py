@@ -226,6 +226,17 @@ def test_what_the_progress_callback_raises_is_not_a_reason():
             fp.ParameterError,
             "unknown parameter 'x' of kaminpar. Its parameters: none",
         ),
+        (
+            {"algorithms": ["mtkahypar:preset=qualty"]},
+            fp.ParameterError,
+            "mtkahypar:preset: unknown value 'qualty'. Valid values are 'default', 'deterministic', 'quality'. "
+            "Did you mean 'quality'?",
+        ),
+        (
+            {"algorithms": [("mtkahypar", {"preset": 3})]},
+            TypeError,
+            "mtkahypar:preset: expected a string, got int",
+        ),
         ({"algorithms": []}, fp.ParameterError, "the list is empty"),
         ({"algorithms": [halves, halves]}, fp.ParameterError, "two are called 'halves'"),
         ({"algorithms": "spring"}, TypeError, "expected a list"),

@@ -44,7 +44,7 @@ def test_loops_and_repeated_pairs_are_dropped_with_notes(tmp_path, caplog):
     assert pairs(edges) == [[0, 1], [1, 2], [2, 0]]
     assert edges.num_vertices == 4
     assert "1 loops are dropped" in caplog.messages
-    assert "2 records are dropped that repeat a pair" in caplog.messages
+    assert "2 records that repeat a pair are dropped" in caplog.messages
     assert names(tmp_path) == ["g.bin", "out.bin", "out.bin.json"]
     assert edges.identify() == fp.open_graph(np.array([[0, 1], [1, 2], [2, 0]])).identify()
 

@@ -281,19 +281,19 @@ def test_empty_file_is_the_empty_graph(tmp_path, io):
 @pytest.mark.parametrize(
     ("size", "dtype", "text"),
     [
-        (9, None, r"length 9 is not a multiple of 8, .* u32 record \(remainder 1\); the file is cut off"),
-        (12, None, r"length 12 is not a multiple of 8, .*\(remainder 4\); the file is cut off"),
+        (9, None, r"length 9 is not a multiple of 8, .* u32 record \(remainder 1\)\. The file is cut off"),
+        (12, None, r"length 12 is not a multiple of 8, .*\(remainder 4\)\. The file is cut off"),
         (
             12 + 8 * 5,
             "u32",
-            r"length 52 .*\(remainder 4\); a header of 12 bytes \(as 2PS and HEP .*convert x\.binedgelist",
+            r"length 52 .*\(remainder 4\)\. A header of 12 bytes \(as 2PS and HEP .*convert x\.binedgelist",
         ),
         (
             24,
             "u64",
-            r"length 24 is not a multiple of 16, .* u64 record \(remainder 8\); it suits dtype=\"u32\"",
+            r"length 24 is not a multiple of 16, .* u64 record \(remainder 8\)\. It suits dtype=\"u32\"",
         ),
-        (33, "u64", r"length 33 is not a multiple of 16, .*\(remainder 1\); the file is cut off"),
+        (33, "u64", r"length 33 is not a multiple of 16, .*\(remainder 1\)\. The file is cut off"),
     ],
 )
 def test_odd_lengths_are_refused(tmp_path, size, dtype, text):
@@ -326,7 +326,7 @@ def test_loops_and_gaps_are_placed_to_balance():
 # 12
 def test_ids_are_never_wrapped(tmp_path):
     wide = raw(tmp_path / "wide.bin", [[2**32 + v, v + 1] for v in range(20)], "<u8")
-    with pytest.raises(fp.GraphFormatError, match=r"record 0 holds the id 4294967296, .*2\^32 - 2; relabel"):
+    with pytest.raises(fp.GraphFormatError, match=r"record 0 holds the id 4294967296, .*2\^32 - 2\. Relabel"):
         fp.open_graph(wide, dtype="u64")
     with pytest.raises(fp.GraphFormatError, match="record 0 holds the id 4294967296"):
         fp.open_graph(np.fromfile(wide, "<u8").reshape(-1, 2))
@@ -397,10 +397,10 @@ def test_npy_says_its_own_type_whatever_its_name(tmp_path):
 @pytest.mark.parametrize(
     ("array", "text"),
     [
-        (np.zeros((3, 2)), "dtype <f8; ids must be"),
+        (np.zeros((3, 2)), "dtype <f8. Ids must be"),
         (np.zeros((3, 2), np.uint8), r"dtype \|u1"),
-        (np.zeros(6, np.uint32), r"shape \(6,\); edges are \(m, 2\)"),
-        (np.zeros((3, 3), np.uint32), r"shape \[3, 3\]; edges are \(m, 2\)"),
+        (np.zeros(6, np.uint32), r"shape \(6,\). Edges are \(m, 2\)"),
+        (np.zeros((3, 3), np.uint32), r"shape \[3, 3\]. Edges are \(m, 2\)"),
         (np.zeros((1, 3, 2), np.uint32), "shape"),
     ],
 )

@@ -243,7 +243,8 @@ def test_memory_limit_in_every_form(limit):
 )
 def test_memory_limit_below_the_need_says_both_numbers(limit, shown):
     with pytest.raises(
-        fp.MemoryBudgetError, match=rf"needs 8\.4 MB of memory, the budget is {shown}; raise memory_limit"
+        fp.MemoryBudgetError,
+        match=rf"needs 8\.4 MB of memory, but the budget is {shown}\. Raise memory_limit",
     ):
         spring(memory_limit=limit)
     with pytest.raises(MemoryError):
@@ -320,7 +321,7 @@ def test_wrong_degrees_are_refused():
     degrees = fp.open_graph(EDGES).degrees().astype(np.int64)
     with pytest.raises(fp.ParameterError, match="degrees: 39 degrees for 40 vertices"):
         spring(degrees=degrees[1:])
-    with pytest.raises(fp.ParameterError, match=r"degrees: they sum to \d+, the records have \d+ ends"):
+    with pytest.raises(fp.ParameterError, match=r"degrees: they sum to \d+. The records have \d+ ends"):
         spring(degrees=degrees + 1)
     for values in (degrees - 100, degrees + 2**33):
         with pytest.raises(fp.ParameterError, match="degrees: values must fit in uint32"):

@@ -269,7 +269,7 @@ def test_what_a_sparse_matrix_stores_must_fit(refused, tmp_path):
     n = 500_000
     features = sparse(tmp_path, scipy.sparse.csr_array((n, 4)))
     given = {"features": features, "graph": fp.open_graph(EDGES, num_vertices=n), "threads": 1}
-    text = r"features: the entries of .*x\.npz need 2\.0 MB of memory, the budget is 1\.0 MB\. Raise memory_limit"
+    text = r"features: the entries of .*x\.npz need 2\.0 MB of memory, but the budget is 1\.0 MB\. Raise memory_limit"
     refused(
         fp.MemoryBudgetError, text, part=fp.VertexPartition(np.zeros(n, int), 1), memory_limit=10**6, **given
     )

@@ -1,4 +1,4 @@
-"""SIGMA's edge mode: within its cap, and as good as promised."""
+"""SIGMA of edges: within its cap, and as good as promised."""
 
 import math
 

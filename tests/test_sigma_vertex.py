@@ -1,4 +1,4 @@
-"""SIGMA's vertex mode against the whole rule in plain Python, and what it promises."""
+"""SIGMA of vertices against the whole rule in plain Python, and what it promises."""
 
 import heapq
 import json
@@ -394,9 +394,9 @@ def test_without_repair_there_are_no_caps():
         ({"objective": "speed"}, fp.ParameterError, "objective: unknown value"),
         ({"balance": 0.9}, fp.ParameterError, "balance"),
         ({"volume_balance": math.inf}, fp.ParameterError, "volume_balance"),
-        ({"tau": -1}, fp.ParameterError, "tau: -1; a weight of 0 or more"),
+        ({"tau": -1}, fp.ParameterError, "tau: -1. Use a number of at least 0"),
         ({"tau": "1"}, TypeError, "tau: expected a number"),
-        ({"gamma": 1.0}, fp.ParameterError, "gamma: 1; above 1.1"),
+        ({"gamma": 1.0}, fp.ParameterError, "gamma: 1. Use more than 1.1"),
         ({"batch": 0}, fp.ParameterError, "batch"),
         ({"strict": 1}, TypeError, "strict"),
         ({"on_infeasible": "ignore"}, fp.ParameterError, "on_infeasible"),

@@ -244,7 +244,7 @@ def test_degrees_that_are_known_need_no_counting(skewed):
     ("degrees", "error", "text"),
     [
         (np.ones(3, np.uint32), fp.ParameterError, "degrees: 3 degrees for 4 vertices"),
-        (np.ones(4, np.uint32), fp.ParameterError, "degrees: they sum to 4, the records have 6 ends"),
+        (np.ones(4, np.uint32), fp.ParameterError, "degrees: they sum to 4. The records have 6 ends"),
         (np.array([1, 2, 2, -1]), fp.ParameterError, "degrees: values must fit in uint32"),
         (
             np.array([1.0, 2.0, 2.0, 1.0]),

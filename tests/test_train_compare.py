@@ -233,7 +233,7 @@ def test_methods_are_given_what_they_take(given, recorded):
         (
             {"methods": ["distgnn", "full"], "partitioners": ["spring"]},
             fp.ParameterError,
-            "partitioners: spring makes parts of vertices, over .*distdgl, sdt, sancus",
+            "partitioners: spring makes parts of vertices, but .*distdgl, sdt, sancus",
         ),
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["spring", "grem"]},
@@ -243,7 +243,7 @@ def test_methods_are_given_what_they_take(given, recorded):
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["dbh"]},
             fp.ParameterError,
-            "methods: sdt trains over parts of vertices, which .*spring, sigma, grem",
+            "methods: sdt trains over parts of vertices, but .*spring, sigma, grem",
         ),
         ({"methods": ["full"], "partitioners": []}, fp.ParameterError, "partitioners: the list is empty"),
         (

@@ -36,8 +36,8 @@ def no_processes(monkeypatch):
             {"aggregation": "numpy"},
             "aggregation: unknown value 'numpy'. Valid values are 'auto', 'dgl', 'torch'",
         ),
-        ({"model": "gat", "delay": 2}, 'delay: attention .*; use delay=0 or exchange="never"'),
-        ({"model": "gatv2", "delay": 1}, 'delay: attention .*; use delay=0 or exchange="never"'),
+        ({"model": "gat", "delay": 2}, 'delay: attention .*. Use delay=0 or exchange="never"'),
+        ({"model": "gatv2", "delay": 1}, 'delay: attention .*. Use delay=0 or exchange="never"'),
         ({"model": "clustergcn"}, "model: 'clustergcn' needs sampled graphs, .*. Train it with sdt"),
         ({"model": "graphsaint"}, "model: 'graphsaint' needs sampled graphs, .*. Train it with sdt"),
         ({"model": "perceptron"}, "model: unknown value 'perceptron'. Valid values are 'graphsage'"),
@@ -64,7 +64,7 @@ class Mine(torch.nn.Module):
         return self.layer(graphs[0], x)
 """,
         r"model: .*mine.py:Mine' cannot be trained over parts: AttributeError: .*"
-        r"what fastpart.train.neighbourhood.Neighbourhood has",
+        r"the methods of fastpart.train.neighbourhood.Neighbourhood",
     ),
     "rows too many": (
         """
@@ -144,7 +144,7 @@ def test_directories_that_lack_something(tmp_path):
             del kept["splits"]
         fp.hdrf(edges, k=2).save(tmp_path / missing, **kept)
         with pytest.raises(
-            fp.ParameterError, match=rf"holds no {missing}.*; save the partition with p.save\("
+            fp.ParameterError, match=rf"holds no {missing}.*\. Save the partition with p.save\("
         ):
             fp.train.distgnn(tmp_path / missing)
     fp.hdrf(edges, k=2).save(tmp_path / "unlabelled", **{**given, "labels": np.array([-1, 0, 0])})

@@ -142,7 +142,7 @@ def test_each_kind_is_opened_as_what_it_is(tmp_path, graph):
         fp.ParameterError, match=r"is an edge partition\. .* over parts of the vertices\. Make .*spring"
     ):
         Dataset(edge)
-    with pytest.raises(fp.ParameterError, match=r'is a vertex partition; .*sigma\(\.\.\., of="edges"\)'):
+    with pytest.raises(fp.ParameterError, match=r'is a vertex partition\. .*sigma\(\.\.\., of="edges"\)'):
         EdgeDataset(vertex)
 
 
@@ -154,7 +154,7 @@ def test_incomplete_directories_are_refused(tmp_path, graph, missing):
         del given["splits"]
     part = fp.EdgePartition(np.zeros(len(edges), int), k=1)
     part.save(tmp_path / "parts", graph=fp.open_graph(edges.astype(np.uint32), num_vertices=n), **given)
-    with pytest.raises(fp.ParameterError, match=f"holds no {missing}.*; save the partition with"):
+    with pytest.raises(fp.ParameterError, match=f"holds no {missing}.*. Save the partition with"):
         EdgeDataset(tmp_path / "parts")
 
 

@@ -134,7 +134,7 @@ def test_gpus_are_used_if_asked_for_and_there_is_one_for_each(monkeypatch, gpus,
     group.refuse_few_gpus("cpu", workers)
     if gpus < workers:
         with pytest.raises(
-            fp.ParameterError, match=rf"each of the {workers} processes .* torch sees {gpus}; take"
+            fp.ParameterError, match=rf"each of the {workers} processes .* torch sees {gpus}\. Use"
         ):
             group.refuse_few_gpus("cuda", workers)
     else:

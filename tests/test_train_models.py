@@ -15,6 +15,7 @@ dgl = pytest.importorskip("dgl")
 from fastpart.train.batches import neighbour  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
+from fastpart.train.model_source import NAMES  # noqa: E402
 from fastpart.train.models import MODELS, build, sampling  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
@@ -151,7 +152,7 @@ def oracle(name, network, a, x):
 
 
 def test_every_model_has_an_oracle():
-    assert ORACLES.keys() == MODELS.keys()
+    assert ORACLES.keys() == MODELS.keys() == set(NAMES)
 
 
 @settings(max_examples=15)

@@ -16,8 +16,8 @@ from fastpart.train.row_blocks.blocks import load  # noqa: E402
 from fastpart.train.row_blocks.launch import refuse  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
-REFUSED = dict.fromkeys(("gat", "gatv2"), "product of matrices") | dict.fromkeys(
-    ("clustergcn", "graphsaint"), "learns from sampled graphs"
+REFUSED = dict.fromkeys(("gat", "gatv2"), "constant matrix of the edges") | dict.fromkeys(
+    ("clustergcn", "graphsaint"), "needs sampled graphs"
 )
 
 

@@ -13,7 +13,7 @@ use fastpart::base::NONE;
 use fastpart::base::error::{Error, Result};
 use fastpart::base::run::Run;
 use fastpart::capacity::cap;
-use fastpart::clustering::bounded::Bounded;
+use fastpart::clustering::bounded::BoundedClustering;
 use fastpart::edges::Record;
 use fastpart::graph::degrees;
 use fastpart::measure::homes::home_parts;
@@ -101,7 +101,7 @@ proptest! {
         for threads in [1, 3] {
             let run = run(threads);
             let degree = degrees::scan(&graph, &run).unwrap().degree;
-            let found = Bounded::of(&graph, degree, bound, Some(batch as u64), &run).unwrap();
+            let found = BoundedClustering::of(&graph, degree, bound, Some(batch as u64), &run).unwrap();
             let none = graph.n as usize;
             let of: Vec<usize> = expected.cluster.iter().map(|cluster| cluster.unwrap_or(none)).collect();
             prop_assert_eq!(found.members.iter().map(|member| member.cluster as usize).collect::<Vec<_>>(), of);

@@ -117,7 +117,7 @@ def _of_npz(name: str, file: Path, memory_limit: int | None) -> Rows:
             needed = sum(member.file_size for member in members.zip.infolist())
             if memory_limit is not None and needed > memory_limit:
                 raise MemoryBudgetError(
-                    f"{name}: the entries of {shown(file)} need {needed / 1e6:.1f} MB of memory, the budget is "
+                    f"{name}: the entries of {shown(file)} need {needed / 1e6:.1f} MB of memory, but the budget is "
                     f"{memory_limit / 1e6:.1f} MB. Raise memory_limit, or save the rows as .npy"
                 )
             form = members["format"].item()

@@ -2,15 +2,16 @@
 //!
 //! **Requirements.** Any graph.
 //!
-//! **Memory.** 4 bytes per vertex, and while the degrees are counted 1 more for each of up to 20 threads; and the result.
+//! **Memory.** 4 bytes per vertex and the result. While the degrees are counted, 1 more byte for each of up to 20
+//! threads.
 //!
-//! **Algorithm.** Hubs have to be replicated, so a record is hashed by its other end: part `splitmix64(v ^ seed) mod k`,
-//! where v is the end of lower degree (ties: the lower id, so that reversed and parallel records stay together; the
-//! paper leaves them open). It is the part that [`HashVertices`](super::random::HashVertices) gives v. There is no cap:
-//! the published rule keeps no state, and its loads come out even when no vertex of low degree is large. Loops are
-//! placed last ([`loops`]).
+//! **Algorithm.** Hubs have to be replicated, so a record is hashed by its other end: part
+//! `splitmix64(v ^ seed) mod k`, where v is the end of lower degree. The paper leaves ties open. Here the lower id
+//! wins, so that reversed and parallel records stay together. It is the part that
+//! [`HashVertices`](super::random::HashVertices) gives v. There is no cap: the published rule keeps no state, and its
+//! loads come out even when no vertex of low degree is large. Loops are placed last ([`loops`]).
 //!
-//! **Parallelism.** Every record by itself.
+//! **Parallelism.** Over the records.
 //!
 //! **Complexity.** O(n + m): a pass for the degrees, and one for the parts.
 //!
@@ -26,7 +27,7 @@ use crate::edges::{EdgeStream, Record};
 use crate::graph::{Degrees, Graph, degrees};
 use crate::partition::{EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Values, describe};
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
 /// Records by the hash of their end of lower degree.
@@ -39,7 +40,7 @@ pub struct Dbh {
 }
 
 impl Dbh {
-    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         validate_parts(self.k)?;
         let (n, m) = (edges.num_vertices(), edges.num_edges());
@@ -82,7 +83,7 @@ impl Dbh {
                 *part = NONE;
                 continue;
             }
-            // The smaller pair of degree and id; its low half is the id.
+            // The smaller pair of degree and id. Its low half is the id.
             let key = |id: u32| u64::from(degree[id as usize]) << 32 | u64::from(id);
             let end = u64::from(key(u).min(key(v)) as u32);
             *part = (splitmix64(end ^ self.seed) % k) as u32;
@@ -94,15 +95,15 @@ impl Dbh {
 describe! {
     /// Partition the edge records by the hash of their end of lower degree (DBH).
     ///
-    /// The fastest edge partitioner that looks at the graph: hubs are replicated, the many vertices of low degree are not.
+    /// The fastest edge partitioner that uses the graph. It replicates hubs, but not the many vertices of low degree.
     /// Takes 4 bytes per vertex, 1 more for each of up to 20 threads, and the result.
     ///
     /// Notes
     /// -----
-    /// Source: Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical Analysis", NIPS 2014,
-    /// section 3. The part is ``splitmix64(v ^ seed) % k``, which :func:`hash` gives the end v as well; of two ends of the
-    /// same degree, which the paper leaves open, v is the one with the lower id. A loop goes to the least-loaded part that
-    /// holds its vertex, after all other records.
+    /// Source: Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical Analysis", NIPS
+    /// 2014, section 3. The part is ``splitmix64(v ^ seed) % k`` for the end v of lower degree, as :func:`hash` gives
+    /// it. The paper leaves open which of two ends of the same degree is v. Here it is the one with the lower id. Loops
+    /// are placed after all other records, each in the least loaded part that holds its vertex.
     ///
     /// Examples
     /// --------
@@ -114,7 +115,7 @@ describe! {
     /// >>> bool((part.assignment == fp.hash(star, k=3).assignment[1:]).all())
     /// True
     Dbh => "dbh", &[Of::Edges];
-    /// Of the hash; None is 0.
+    /// Seed of the hash. None is 0.
     seed: seed();
 }
 

@@ -11,7 +11,7 @@ pub mod spring;
 pub mod two_phase;
 pub mod vertex_streams;
 
-use crate::partition::{Described, Entry, Partitioner, Values};
+use crate::partition::{Description, Entry, Partitioner, Values};
 
 /// Gives partitioners the defaults that their descriptions state.
 macro_rules! defaults {

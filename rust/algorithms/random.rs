@@ -9,7 +9,7 @@
 //! placed in that order, each in the least-loaded part. [`HashVertices`] gives vertex v the part
 //! `splitmix64(v ^ seed) mod k`. It has no cap, but the part of a vertex is known without the partition.
 //!
-//! **Parallelism.** Every item by itself.
+//! **Parallelism.** Over the items.
 //!
 //! **Complexity.** O(n + m).
 
@@ -120,7 +120,7 @@ impl RandomEdges {
         EdgeParts::memory(m, self.k, out) + 8 * u64::from(self.k) * threads as u64
     }
 
-    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         validate_parts(self.k)?;
         let m = edges.num_edges();
@@ -187,13 +187,13 @@ describe! {
     /// >>> fp.random(ring, k=3, of="edges").assignment
     /// array([2, 0, 2, 1, 0, 2, 0, 1, 1], dtype=uint8)
     Random => "random", &[Of::Vertices, Of::Edges];
-    /// A second cap for vertices, as in :func:`spring`: each vertex, in random order, goes to the part with the
-    /// smallest larger relative load among those with room.
+    /// A second cap for vertices, as in :func:`spring`. The vertices come in random order. Each goes to the part with
+    /// room whose larger relative load is smallest.
     balance_on: only(Of::Vertices, weights());
-    /// A second cap for vertices, as in :func:`spring`: each vertex, in random order, goes to the part with the
-    /// smallest larger relative load among those with room.
+    /// A second cap for vertices, as in :func:`spring`. The vertices come in random order. Each goes to the part with
+    /// room whose larger relative load is smallest.
     balance_on_ratio: only(Of::Vertices, ratio(1.05));
-    /// Of the order; None is 0.
+    /// Seed of the order. None is 0.
     seed: seed();
 }
 
@@ -224,7 +224,7 @@ impl Partitioner for Random {
 describe! {
     /// Give vertex v the part ``splitmix64(v ^ seed) % k``.
     ///
-    /// The part of a vertex can be told without the partition. There is no cap: sizes vary as those of random draws do.
+    /// The part of a vertex is known without the partition. There is no cap. The sizes vary like those of random draws.
     /// Takes 4 bytes per vertex.
     ///
     /// Notes
@@ -238,7 +238,7 @@ describe! {
     /// >>> fp.hash(ring, k=3).assignment
     /// array([1, 2, 1, 0, 1, 2, 2, 0, 1], dtype=int32)
     HashVertices => "hash", &[Of::Vertices];
-    /// None is 0.
+    /// Seed of the hash. None is 0.
     seed: seed();
 }
 

@@ -28,7 +28,7 @@ const LARGE: usize = 1 << 20;
 pub struct Buffer<T> {
     items: NonNull<T>,
     len: usize,
-    /// What holds them; without it they lie on the heap.
+    /// The map that holds them. `None`: they lie on the heap.
     map: Option<MmapMut>,
 }
 
@@ -38,7 +38,7 @@ unsafe impl<T: Send> Send for Buffer<T> {}
 unsafe impl<T: Sync> Sync for Buffer<T> {}
 
 impl<T: Zeroable> Buffer<T> {
-    /// Allocates `len` zeros; `what` names the array in the error.
+    /// Allocates `len` zeros. `what` names the array in the error.
     pub fn zeroed(len: usize, what: &str) -> Result<Self> {
         let bytes = size::<T>(0, len, what)?;
         if bytes >= LARGE {
@@ -53,7 +53,7 @@ impl<T: Zeroable> Buffer<T> {
         Ok(Self { items: NonNull::from(Box::leak(items.into_boxed_slice())).cast(), len, map: None })
     }
 
-    /// The `len` values behind the first `start` bytes of `map`, which holds so many.
+    /// The `len` values behind the first `start` bytes of `map`, which is long enough.
     fn within(mut map: MmapMut, start: usize, len: usize) -> Self {
         let items = map[start..].as_mut_ptr().cast();
         Self { items: NonNull::new(items).unwrap_or(NonNull::dangling()), len, map: Some(map) }
@@ -108,7 +108,7 @@ impl<T> Drop for Buffer<T> {
     }
 }
 
-/// Bytes of `len` values behind `start` bytes; an error if they exceed the address space.
+/// Bytes of `len` values behind `start` bytes. An error if they exceed the address space.
 fn size<T>(start: usize, len: usize, what: &str) -> Result<usize> {
     let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(start));
     let fits = |&bytes: &usize| bytes <= isize::MAX as usize;

@@ -20,7 +20,7 @@ pub enum Error {
     },
 
     /// The path names something that is not a regular file.
-    #[error("{}: not a regular file ({kind}); copy the edges into a file first", shown(path))]
+    #[error("{}: not a regular file ({kind}). Copy the edges into a file first", shown(path))]
     NotARegularFile {
         /// The path given.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum Error {
     },
 
     /// An id lies outside `0..n`.
-    #[error("{origin}: record {record} holds the id {id}, outside 0..{n}; {remedy}")]
+    #[error("{origin}: record {record} holds the id {id}, outside 0..{n}. {remedy}")]
     IdOutOfRange {
         /// The file, or "array".
         origin: String,
@@ -65,7 +65,7 @@ pub enum Error {
         remedy: String,
     },
 
-    /// A parameter has a value that it cannot have.
+    /// A parameter has an invalid value.
     #[error("{name}: {what}")]
     Parameter {
         /// Name of the parameter.
@@ -78,9 +78,9 @@ pub enum Error {
     #[error("{0}")]
     Capacity(String),
 
-    /// The work would need more memory than allowed; nothing was allocated.
+    /// The work would need more memory than allowed. Nothing was allocated.
     #[error(
-        "{what} needs {} of memory, the budget is {}; raise memory_limit, or free memory",
+        "{what} needs {} of memory, but the budget is {}. Raise memory_limit or free memory",
         bytes(*.needed), bytes(*.budget)
     )]
     MemoryBudget {
@@ -94,7 +94,7 @@ pub enum Error {
 
     /// The system refused memory that the budget allowed.
     #[error(
-        "{what}: the system refused {} of memory; raise the limit (`ulimit -v`), use fewer threads, or free memory",
+        "{what}: the system refused {} of memory. Raise the limit (`ulimit -v`), use fewer threads or free memory",
         bytes(*.needed)
     )]
     MemoryRefused {
@@ -106,7 +106,7 @@ pub enum Error {
 
     /// The edge file changed while it was read.
     #[error(
-        "{}: the file changed while it was being read ({what}); nothing was written. \
+        "{}: the file changed while it was being read ({what}). Nothing was written. \
          Run again when the file is complete",
         shown(path)
     )]
@@ -122,7 +122,7 @@ pub enum Error {
     Cancelled,
 
     /// A defect of fastpart itself.
-    #[error("internal error: {0}; please report it with the call that led here")]
+    #[error("internal error: {0}. Please report it with the call that led here")]
     Internal(String),
 }
 
@@ -137,18 +137,18 @@ impl Error {
         Error::Parameter { name, what: what.into() }
     }
 
-    /// A refusal of what a file or an array holds.
+    /// A refusal of a file's or an array's content.
     pub fn format(origin: impl Into<String>, what: impl Into<String>) -> Error {
         Error::Format { origin: origin.into(), what: what.into() }
     }
 }
 
-/// Which of the `known` is called `name`; `what` says what they are.
+/// The item of `known` called `name`. `what` names their kind in the error.
 pub fn named<T: Copy>(parameter: &'static str, what: &str, name: &str, known: &[(&str, T)]) -> Result<T> {
-    let found = known.iter().find(|(known, _)| *known == name).map(|&(_, item)| item);
-    found.ok_or_else(|| {
+    let item = known.iter().find(|(known, _)| *known == name).map(|&(_, item)| item);
+    item.ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|&(known, _)| known).collect();
-        Error::parameter(parameter, format!("unknown {what} {name:?}; known are {}", names.join(", ")))
+        Error::parameter(parameter, format!("unknown {what} {name:?}. Known are {}", names.join(", ")))
     })
 }
 

@@ -1,10 +1,10 @@
-//! Prefetching of what a loop needs a few rounds later.
+//! Prefetching of data that a loop needs a few rounds later.
 
-/// Brings `items[index]` into the cache; an index outside is ignored.
+/// Brings `items[index]` into the cache. An index outside is ignored.
 #[inline(always)]
 pub fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch never faults, whatever the address; x86-64 always has the instruction.
+    // SAFETY: a prefetch never faults, whatever the address. x86-64 always has the instruction.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch(items.as_ptr().wrapping_add(index).cast(), _MM_HINT_T0);
@@ -13,7 +13,7 @@ pub fn prefetch<T>(items: &[T], index: usize) {
     let _ = (items, index);
 }
 
-/// Brings what the ends of the record `records[index]` have in `items` into the cache.
+/// Prefetches the items of both ends of `records[index]`.
 #[inline(always)]
 pub fn prefetch_ends<T>(items: &[T], records: &[[u32; 2]], index: usize) {
     if let Some(&[u, v]) = records.get(index) {

@@ -59,7 +59,7 @@ impl Permutation {
         Self { keys, half: bits.div_ceil(2).max(1), len }
     }
 
-    /// The place of `index`, which is below `len`; every place is that of one index.
+    /// The place of `index`, which is below `len`. Every place is that of one index.
     pub fn of(&self, index: u64) -> u64 {
         let mask = (1 << self.half) - 1;
         let mut value = index;

@@ -13,7 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::budget;
 use super::error::{Error, Result, bytes, shown};
 
-/// More threads than any machine has; a larger number is a mistake.
+/// More threads than any machine has. A larger number is a mistake.
 pub const MAX_THREADS: usize = 1024;
 
 /// Threads, budget, progress and cancellation of one call.
@@ -45,7 +45,7 @@ pub struct Progress {
 /// A step of a watched run.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// How far it came.
+    /// Its progress.
     pub progress: Progress,
     /// Most processor time between two looks at the cancel flag.
     pub longest: Duration,
@@ -69,7 +69,7 @@ impl Run {
             None | Some(0) => std::thread::available_parallelism().map_or(1, |count| count.get()),
             Some(count) if count <= MAX_THREADS => count,
             Some(count) => {
-                let what = format!("{count} threads are too many; use 1..={MAX_THREADS}, or 0 for all CPUs");
+                let what = format!("{count} threads are too many. Use 1..={MAX_THREADS}, or 0 for all CPUs");
                 return Err(Error::parameter("threads", what));
             }
         };
@@ -78,7 +78,7 @@ impl Run {
             .thread_name(|index| format!("fastpart-{index}"))
             .build()
             .map_err(|error| {
-                Error::Capacity(format!("cannot start {threads} threads: {error}; use fewer"))
+                Error::Capacity(format!("cannot start {threads} threads: {error}. Use fewer"))
             })?;
         Ok(Run {
             pool,
@@ -132,7 +132,7 @@ impl Run {
         self.limited
     }
 
-    /// Takes `bytes` off the budget for good: they stay in use beside whatever the run does next.
+    /// Takes `bytes` off the budget for good: they stay in use for the rest of the run.
     pub fn hold(&self, bytes: u64) {
         self.held.fetch_add(bytes, Relaxed);
     }
@@ -142,7 +142,7 @@ impl Run {
         self.pool.install(work)
     }
 
-    /// Refuses work that needs more than the budget; called before anything is allocated.
+    /// Refuses work that needs more than the budget. Called before anything is allocated.
     pub fn require(&self, needed: u64, what: impl Into<String>) -> Result<()> {
         let budget = self.budget();
         if needed <= budget {
@@ -152,7 +152,7 @@ impl Run {
     }
 
     /// The bytes of memory that `files` bytes of temporary files in `dir` take: none on a disk, all on a file system in
-    /// memory. Then `what` says so, and how to do without.
+    /// memory. In that case `what` also says so and names the remedy.
     pub fn temporary(&self, dir: &Path, files: u64, what: impl Into<String>) -> (u64, String) {
         if files == 0 || !budget::lies_in_memory(dir) {
             return (0, what.into());
@@ -163,14 +163,15 @@ impl Run {
         (files, format!("{}, with {taken} ({remedy} takes none),", what.into()))
     }
 
-    /// The number of workers, at most `most`, that `fixed` and `each` bytes leave room for; an error if not even one has room.
+    /// The number of workers, at most `most`, that `fixed` and `each` bytes leave room for. An error if not even one
+    /// has room.
     pub fn workers(&self, most: usize, fixed: u64, each: u64, what: &str) -> Result<usize> {
         self.require(fixed.saturating_add(each), what)?;
         let room = (self.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
         Ok(room.min(self.threads() as u64).min(most as u64).max(1) as usize)
     }
 
-    /// Begins a step of `total` units; a step without any is none.
+    /// Begins a step of `total` units. A step of 0 units is skipped.
     pub fn begin(&self, phase: &'static str, total: u64) {
         if total == 0 {
             return;
@@ -183,7 +184,7 @@ impl Run {
         }
     }
 
-    /// Counts `units` as done; an error once the run is cancelled. Call it at least every millisecond of work.
+    /// Counts `units` as done. An error once the run is cancelled. Call it at least every millisecond of work.
     pub fn advance(&self, units: u64) -> Result<()> {
         self.done.fetch_add(units, Relaxed);
         self.check()
@@ -222,7 +223,7 @@ impl Run {
         self.cancelled.store(true, Relaxed);
     }
 
-    /// How far the run is.
+    /// The progress of the run.
     pub fn progress(&self) -> Progress {
         Progress {
             phase: *locked(&self.phase),
@@ -236,7 +237,7 @@ fn locked<T>(item: &Mutex<T>) -> MutexGuard<'_, T> {
     item.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// What the process has had of its processors.
+/// Processor time of the process so far.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the answer.

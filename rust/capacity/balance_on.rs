@@ -52,7 +52,7 @@ impl BalanceOn {
         validate_balance("balance_on_ratio", ratio)?;
         let total = weights.iter().map(|&weight| u64::from(weight)).sum();
         if i64::try_from(total).is_err() {
-            let what = format!("the weights sum to {total}; scale them down to a sum below 2^63");
+            let what = format!("the weights sum to {total}. Scale them down to a sum below 2^63");
             return Err(Error::parameter("balance_on", what));
         }
         let largest = weights.iter().copied().max().unwrap_or(0);
@@ -66,7 +66,7 @@ impl BalanceOn {
             return Ok(());
         }
         let what = format!(
-            "{given} weights for {n} vertices; give one per vertex (trailing isolated vertices count: open the edges \
+            "{given} weights for {n} vertices. Give one per vertex (trailing isolated vertices count: open the graph \
              with num_vertices)"
         );
         Err(Error::parameter("balance_on", what))

@@ -38,7 +38,7 @@ pub fn validate_parts(k: u32) -> Result<()> {
     if (1..=MAX_PARTS).contains(&u64::from(k)) {
         return Ok(());
     }
-    Err(Error::parameter("k", format!("{k} parts; k is between 1 and 2^20 = {MAX_PARTS}")))
+    Err(Error::parameter("k", format!("{k} is not between 1 and 2^20 = {MAX_PARTS}")))
 }
 
 /// Refuses a balance below 1, infinite or NaN.
@@ -48,7 +48,7 @@ pub fn validate_balance(name: &'static str, balance: f64) -> Result<()> {
     }
     Err(Error::parameter(
         name,
-        format!("{balance}; a ratio of at least 1 is needed, as 1.05 for 5 % above the mean"),
+        format!("{balance} is not a ratio of at least 1, as 1.05 for 5 % above the mean"),
     ))
 }
 

@@ -14,7 +14,7 @@
 //! **Complexity.** O(n + m).
 //!
 //! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022, section
-//! III-A; after Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community detection in very
+//! III-A. After Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community detection in very
 //! large networks", 2017.
 
 use crate::base::{Buffer, Result, Run, prefetch, prefetch_ends};
@@ -30,18 +30,18 @@ const AHEAD: usize = 24;
 pub struct Member {
     /// Number of its non-loop records.
     pub degree: u32,
-    /// Its cluster; the number of vertices if it has none, for want of records.
+    /// Its cluster, or the number of vertices if it has no records.
     pub cluster: u32,
 }
 
 /// Clusters of bounded volume.
 #[derive(Debug)]
-pub struct Bounded {
+pub struct BoundedClustering {
     /// All vertices.
     pub members: Buffer<Member>,
-    /// Sum of the degrees of each cluster, of those made: `0..count`; 0 where all members left.
+    /// Volume of each cluster `0..count`. 0 if all members left.
     pub volumes: Buffer<u64>,
-    /// Clusters made.
+    /// Number of clusters.
     pub count: u32,
     bound: u64,
 }
@@ -53,8 +53,8 @@ struct Move {
     to: u32,
 }
 
-impl Bounded {
-    /// Clusters `edges`, whose degrees are known; `batch` is the number of records decided against one frozen state.
+impl BoundedClustering {
+    /// Clusters `edges`, whose degrees are known. `batch` is the number of records decided against one frozen state.
     pub fn of(
         edges: &dyn EdgeStream,
         degree: Buffer<u32>,
@@ -85,7 +85,7 @@ impl Bounded {
         }
     }
 
-    /// What a record would move; both ends have clusters.
+    /// What a record would move. Both ends have clusters.
     #[inline(always)]
     fn decide(&self, [u, v]: Record) -> Option<Move> {
         let (a, b) = (self.members[u as usize], self.members[v as usize]);
@@ -102,8 +102,8 @@ impl Bounded {
     }
 }
 
-impl Follower for Bounded {
-    /// Keeps the records that change something in the state as it is.
+impl Follower for BoundedClustering {
+    /// Keeps the records that change something in the current state.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
         let none = self.members.len() as u32;
         survivors.clear();

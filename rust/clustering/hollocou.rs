@@ -1,8 +1,8 @@
 //! Hollocou's clustering of a stream of edges, which looks at each record once, in stream order.
 //!
-//! **Requirements.** The degrees; the records in any order.
+//! **Requirements.** The degrees. The records in any order.
 //!
-//! **Memory.** 25 bytes per vertex and buffers of a few MB; 32 bytes per vertex if it is turned into [`Clusters`].
+//! **Memory.** 25 bytes per vertex and buffers of a few MB. 32 bytes per vertex if it is turned into [`Clusters`].
 //!
 //! **Algorithm.** A vertex gets its own cluster when it first appears. Cluster ids count these events. If the ends
 //! of a record are in two clusters, both of a volume of at most `max_volume`, the end in the cluster of smaller
@@ -39,9 +39,9 @@ const AHEAD: usize = 24;
 #[repr(C, align(16))]
 pub struct Vertex {
     pub(crate) degree: u32,
-    /// Cluster id; the number of vertices while it has none.
+    /// Cluster id, or the number of vertices while it has none.
     pub(crate) cluster: u32,
-    /// Richest neighbour as [`richness`]; 0 while there is none. Atomic, since the filter's threads raise it: a
+    /// Richest neighbour as [`richness`]. 0 while there is none. Atomic, since the filter's threads raise it: a
     /// maximum does not depend on the order.
     richest: AtomicU64,
 }
@@ -54,7 +54,7 @@ impl Vertex {
 
     #[inline(always)]
     fn meet(&self, neighbour: u64) {
-        // Most meetings change nothing; only the others pay for a locked instruction.
+        // Most meetings change nothing. Only the others pay for a locked instruction.
         if self.richest() < neighbour {
             self.richest.fetch_max(neighbour, Relaxed);
         }
@@ -95,7 +95,7 @@ pub struct Hollocou {
     pub max_volume: u64,
     /// Rounds over the records.
     pub passes: u32,
-    /// Records decided against one frozen state; `None` chooses by the number of records, 1 is the sequential rule.
+    /// Records decided against one frozen state. `None` chooses by the number of records, 1 is the sequential rule.
     pub batch: Option<u64>,
 }
 
@@ -122,7 +122,7 @@ impl Hollocou {
         let Clustering { vertices, volume, .. } = self.follow(edges, degree, run)?;
         drop(volume);
         let mut cluster_of: Buffer<u32> = Buffer::zeroed(n, "clusters of vertices")?;
-        // Ids of clusters count the vertices that appeared; those that did not get the ids after them.
+        // Ids of clusters count the vertices that appeared. Those that did not get the ids after them.
         let mut alone = n as u32;
         super::in_steps(&mut cluster_of, run, |v, cluster| {
             let own = vertices[v as usize].cluster;
@@ -163,12 +163,12 @@ impl Clustering {
         })
     }
 
-    /// The vertices and the number of clusters; the volumes are freed.
+    /// The vertices and the number of clusters. The volumes are freed.
     pub(crate) fn into_vertices(self) -> (Buffer<Vertex>, u32) {
         (self.vertices, self.count)
     }
 
-    /// Whether `record` would make a cluster, or move an end, in the state as it is.
+    /// Whether `record` would make a cluster, or move an end, in the current state.
     #[inline(always)]
     fn may_move(&self, [u, v]: Record) -> bool {
         let (a, b) = (self.vertices[u as usize].cluster, self.vertices[v as usize].cluster);
@@ -231,8 +231,8 @@ impl Clustering {
 }
 
 impl Follower for Clustering {
-    /// Lets the ends of each record meet, and keeps the records that may move something. Free of branches but for
-    /// the rare ones, since what survives cannot be predicted.
+    /// Lets the ends of each record meet, and keeps the records that may move something. Has no branches except
+    /// the rare ones, since it cannot be predicted which records are kept.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
         survivors.resize(records.len(), [0; 2]);
         let mut kept = 0;

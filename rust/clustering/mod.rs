@@ -19,7 +19,7 @@ const STEP: usize = 1 << 14;
 /// A clustering of all vertices.
 #[derive(Debug)]
 pub struct Clusters {
-    /// Cluster of each vertex, `0..count`; numbered in the order of their lowest vertices.
+    /// Cluster of each vertex, `0..count`. Numbered in the order of their lowest vertices.
     pub cluster_of: Buffer<u32>,
     /// Vertices of each cluster.
     pub sizes: Buffer<u32>,

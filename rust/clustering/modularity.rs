@@ -2,7 +2,7 @@
 //!
 //! **Requirements.** The neighbours of every vertex ([`Csr`]).
 //!
-//! **Memory.** 17 bytes per vertex (cluster of each vertex; size and volume of each cluster; three bits), and per
+//! **Memory.** 17 bytes per vertex (cluster of each vertex, size and volume of each cluster, three bits), and per
 //! thread a table of the clusters around one vertex.
 //!
 //! **Algorithm.** Vertices come in id order. Putting `v` into the cluster `C` gains, in modularity,
@@ -23,7 +23,7 @@
 //!
 //! **Complexity.** O(n + m) time per pass.
 //!
-//! **Source.** SIGMA, section 3.3 ("CluStRE light+"); Chhabra, Dorian Peretz and Schulz, "CluStRE: Streaming Graph
+//! **Source.** SIGMA, section 3.3 ("CluStRE light+"). Chhabra, Dorian Peretz and Schulz, "CluStRE: Streaming Graph
 //! Clustering with Multi-Stage Refinement", SEA 2025.
 
 use rayon::prelude::*;
@@ -52,11 +52,12 @@ const AHEAD: usize = 16;
 /// Parameters of modularity clustering.
 #[derive(Debug, Clone, Default)]
 pub struct Modularity {
-    /// Vertices that a cluster may have; `None` sets no bound.
+    /// Vertices that a cluster may have. `None` sets no bound.
     pub max_vertices: Option<u64>,
-    /// What the sum of `d(v) + 1` over a cluster may be; a vertex beyond it is a cluster of its own. `None` sets no bound.
+    /// The largest sum of `d(v) + 1` over a cluster. A vertex beyond it is a cluster of its own. `None` sets no
+    /// bound.
     pub max_volume: Option<u64>,
-    /// Vertices decided against one frozen state; `None` chooses by the size of the graph, 1 is the sequential rule.
+    /// Vertices decided against one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
     pub batch: Option<usize>,
 }
 
@@ -81,13 +82,13 @@ impl Modularity {
 
     fn validate(&self) -> Result<()> {
         if self.max_vertices == Some(0) {
-            return Err(Error::parameter("max_vertices", "0; a cluster has at least 1 vertex"));
+            return Err(Error::parameter("max_vertices", "0 vertices. A cluster has at least 1"));
         }
         if self.max_volume == Some(0) {
-            return Err(Error::parameter("max_volume", "0; use 1 or more, or None for no bound"));
+            return Err(Error::parameter("max_volume", "a volume of 0. Use 1 or more, or None for no bound"));
         }
         if self.batch == Some(0) {
-            return Err(Error::parameter("batch", "a batch of 0 vertices; use 1 or more"));
+            return Err(Error::parameter("batch", "a batch of 0 vertices. Use 1 or more"));
         }
         Ok(())
     }
@@ -113,7 +114,7 @@ struct State<'a> {
     /// [`NONE`] until a vertex is placed.
     cluster_of: Buffer<u32>,
     sizes: Buffer<u32>,
-    /// Volume of each cluster; of an empty one below `fresh`, the empty one emptied before it.
+    /// Volume of each cluster. Of an empty one below `fresh`, the empty one emptied before it.
     volumes: Buffer<u64>,
     /// No cluster from here on was ever used.
     fresh: u32,
@@ -128,7 +129,7 @@ struct State<'a> {
     batch: Batch,
 }
 
-/// First and last vertex of the batch at work; none while vertices are decided one by one.
+/// First and last vertex of the batch at work. None while vertices are decided one by one.
 type Batch = Option<(u32, u32)>;
 
 impl<'a> State<'a> {
@@ -153,7 +154,7 @@ impl<'a> State<'a> {
         })
     }
 
-    /// Places every vertex; batches grow with the number of vertices placed.
+    /// Places every vertex. Batches grow with the number of vertices placed.
     fn first_pass(&mut self, batch: usize, run: &Run) -> Result<()> {
         let n = self.csr.num_vertices();
         let mut start = 0;
@@ -225,7 +226,7 @@ impl<'a> State<'a> {
         found
     }
 
-    /// What the move gains as things are, times 2m'^2; nothing if there is no room.
+    /// The gain of the move in the current state, times 2m'^2. `None` if there is no room.
     fn gain_of(&self, v: u32, Move { to, there, here }: Move) -> Option<i128> {
         let degree = self.csr.degree(v);
         let arriving = match to {
@@ -247,7 +248,7 @@ impl<'a> State<'a> {
                 self.emptied = from;
             }
         }
-        let to = if to == NONE { self.found() } else { to };
+        let to = if to == NONE { self.empty_cluster() } else { to };
         self.cluster_of[v as usize] = to;
         self.sizes[to as usize] += 1;
         self.volumes[to as usize] += degree;
@@ -263,7 +264,7 @@ impl<'a> State<'a> {
     }
 
     /// An empty cluster.
-    fn found(&mut self) -> u32 {
+    fn empty_cluster(&mut self) -> u32 {
         let cluster = self.emptied;
         if cluster == NONE {
             self.fresh += 1;
@@ -277,7 +278,7 @@ impl<'a> State<'a> {
 
 impl Decider for State<'_> {
     type Scratch = RatingMap;
-    /// Nothing if the vertex must wait for a neighbour.
+    /// `None` if the vertex must wait for a neighbour.
     type Decision = Option<Move>;
 
     fn scratch(&self) -> Result<RatingMap> {

@@ -32,7 +32,7 @@ use crate::sets::{Bits, Entry};
 const SET: u64 = 3 * BUCKET * (size_of::<u64>() as u64 + 1);
 
 /// Hands `deliver` the first record of each undirected pair, in the order of the stream, and returns how many others
-/// there were; temporary files lie in the directory `into`.
+/// there were. Temporary files lie in the directory `into`.
 pub fn dedup(
     edges: &dyn EdgeStream,
     into: &Path,

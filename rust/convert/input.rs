@@ -42,7 +42,7 @@ impl Input {
             .map_err(|error| Error::io(path, error))?;
         let binary = options.swap || options.id_type.is_some();
         if binary && options.format.is_some() {
-            return Err(Error::parameter("format", "dtype= and swap= are for raw pairs; leave them out"));
+            return Err(Error::parameter("format", "dtype= and swap= are for raw pairs. Leave them out"));
         }
         let gzip = plausible::is_gzip(&head) || head.starts_with(&[0x1f, 0x8b]) && named(path, &["gz"]);
         let stem = path.file_stem().filter(|_| gzip && named(path, &["gz"])).map_or(path, Path::new);
@@ -64,7 +64,7 @@ impl Input {
         })
     }
 
-    /// Hands the records to `intake`; returns the number of vertices, if the input says it.
+    /// Hands the records to `intake`. Returns the number of vertices, if the input says it.
     pub(super) fn read(
         self,
         (file, metadata): (&File, &Metadata),
@@ -76,7 +76,7 @@ impl Input {
         match self {
             Input::Text { metis, gzip } => {
                 run.begin("convert", metadata.len());
-                let source = Counted { file, run };
+                let source = ProgressReader { file, run };
                 let read = if gzip {
                     let source = MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source));
                     from_text(source, path, metis, intake, run)
@@ -105,7 +105,7 @@ fn named(path: &Path, names: &[&str]) -> bool {
     path.extension().and_then(OsStr::to_str).is_some_and(|name| names.contains(&name))
 }
 
-/// Text with marks, foreign letters or damage in it, which the parser finds; three of four bytes are text. In raw u32
+/// Text with marks, foreign letters or damage in it, which the parser finds. Three of four bytes are text. In raw u32
 /// ids, below 2^24 every fourth byte is zero, and of the others few happen to be text.
 fn is_nearly_text(head: &[u8]) -> bool {
     let text = |byte: &&u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
@@ -118,16 +118,16 @@ fn check_unchanged(file: &File, before: &Metadata, path: &Path) -> Result<()> {
     if state(&now) == state(before) {
         return Ok(());
     }
-    Err(Error::FileChanged { path: path.into(), what: "its size or modification time is another" })
+    Err(Error::FileChanged { path: path.into(), what: "its size or modification time changed" })
 }
 
 /// Counts what is read from a file as progress.
-struct Counted<'a> {
+struct ProgressReader<'a> {
     file: &'a File,
     run: &'a Run,
 }
 
-impl Read for Counted<'_> {
+impl Read for ProgressReader<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(bytes)?;
         // The reader of the text asks for cancellation itself.
@@ -154,11 +154,11 @@ fn from_text(
 }
 
 fn from_metis(source: impl Read, path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> {
-    let found = metis::read(source, path, run, |records| intake.push_wide(records))?;
-    if found.vertex_weights > 0 || found.edge_weights {
+    let header = metis::read(source, path, run, |records| intake.push_wide(records))?;
+    if header.vertex_weights > 0 || header.edge_weights {
         intake.notes.push("the weights of the METIS graph are not kept".into());
     }
-    Ok(found.n)
+    Ok(header.n)
 }
 
 fn from_binary(edges: &EdgeFile, intake: &mut Intake, run: &Run) -> Result<()> {
@@ -190,7 +190,7 @@ fn from_binedgelist(path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> 
     }
     if !intake.relabels() {
         let note =
-            format!("{}: ids count from 1, so vertex 0 is isolated; --relabel removes it", shown(path));
+            format!("{}: ids count from 1, so vertex 0 is isolated. --relabel removes it", shown(path));
         intake.notes.push(note);
     }
     Ok(intake.n)

@@ -32,7 +32,7 @@ const BLOCK: usize = 1 << 16;
 /// Bytes held: a block, and records, which take two bytes of text at the least.
 const MEMORY: u64 = (BLOCK + BLOCK / 2 * size_of::<WideRecord>()) as u64;
 
-/// What the file said.
+/// The header of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metis {
     /// Number of vertices.
@@ -81,7 +81,7 @@ struct Place {
 
 /// Where in a line the parser is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum Position {
     /// Numbers and blanks.
     Numbers,
     /// A comment, to the end of the line.
@@ -102,8 +102,8 @@ struct Parser<'a> {
     /// Line and column, from 1, of the next byte.
     line: u64,
     column: u64,
-    within: Within,
-    /// The number that is being read, and how many digits it has; more than `u64` holds stays the largest.
+    within: Position,
+    /// The number that is being read, and how many digits it has. More than `u64` holds stays the largest.
     value: u64,
     digits: u64,
     /// Numbers of this line before that one.
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
             m: Default::default(),
             line: 1,
             column: 1,
-            within: Within::Numbers,
+            within: Position::Numbers,
             value: 0,
             digits: 0,
             position: 0,
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
     fn block(&mut self, bytes: &[u8]) -> Result<()> {
         for &byte in bytes {
             match byte {
-                b'0'..=b'9' if self.within == Within::Numbers => {
+                b'0'..=b'9' if self.within == Position::Numbers => {
                     let digit = u64::from(byte - b'0');
                     self.value = self.value.saturating_mul(10).saturating_add(digit);
                     self.digits += 1;
@@ -170,25 +170,25 @@ impl<'a> Parser<'a> {
     fn other(&mut self, byte: u8) -> Result<()> {
         match (self.within, byte) {
             (_, b'\n') => self.end_line(),
-            (Within::Comment, _) => Ok(()),
-            (Within::Return, _) => {
-                Err(self.fault(self.column - 1, "a carriage return within the line; write line feeds"))
+            (Position::Comment, _) => Ok(()),
+            (Position::Return, _) => {
+                Err(self.fault(self.column - 1, "a carriage return within the line. Write line feeds"))
             }
-            (Within::Numbers, b' ' | b'\t') => self.end_number(),
-            (Within::Numbers, b'\r') => {
+            (Position::Numbers, b' ' | b'\t') => self.end_number(),
+            (Position::Numbers, b'\r') => {
                 self.end_number()?;
-                self.within = Within::Return;
+                self.within = Position::Return;
                 Ok(())
             }
-            (Within::Numbers, b'%') if self.column == 1 => {
-                self.within = Within::Comment;
+            (Position::Numbers, b'%') if self.column == 1 => {
+                self.within = Position::Comment;
                 Ok(())
             }
-            (Within::Numbers, _) => {
+            (Position::Numbers, _) => {
                 let seen = (byte as char).escape_default();
                 let what = format!(
-                    "'{seen}' in a METIS graph, which holds whole numbers, blanks and comment lines that begin with %; of \
-                     an edge list, pass format=\"text\""
+                    "'{seen}' in a METIS graph, which holds whole numbers, blanks and comment lines that begin with %. If \
+                     this is an edge list, pass format=\"text\""
                 );
                 Err(self.fault(self.column, what))
             }
@@ -196,12 +196,12 @@ impl<'a> Parser<'a> {
     }
 
     fn end_line(&mut self) -> Result<()> {
-        let comment = self.within == Within::Comment;
+        let comment = self.within == Position::Comment;
         if !comment {
             self.end_number()?;
             self.line_is_complete()?;
         }
-        self.within = Within::Numbers;
+        self.within = Position::Numbers;
         self.position = 0;
         self.line += 1;
         // The caller counts the newline itself.
@@ -243,7 +243,7 @@ impl<'a> Parser<'a> {
                 self.header.push((value, place));
                 Ok(())
             }
-            None => Err(self.at(place, "a fifth number in the header, which is: n m [fmt [ncon]]")),
+            None => Err(self.at(place, "a fifth number in the header. Write: n m [fmt [ncon]]")),
             Some(metis) => self.number(metis, value, place),
         }
     }
@@ -260,8 +260,8 @@ impl<'a> Parser<'a> {
         if !(1..=metis.n).contains(&neighbour) {
             let seen = if neighbour == u64::MAX { "2^64 - 1 or more".into() } else { neighbour.to_string() };
             let what = format!(
-                "the neighbour {seen} of vertex {} is outside 1..{}, counted from 1; or there are weights that the \
-                 header's fmt does not announce, or a line is missing",
+                "the neighbour {seen} of vertex {} is outside 1..{}, counted from 1. Otherwise a line is missing, or \
+                 the header's fmt does not announce the weights",
                 self.vertices + 1,
                 metis.n
             );
@@ -287,15 +287,15 @@ impl<'a> Parser<'a> {
             if numbers.is_empty() {
                 return Ok(());
             }
-            return Err(self.fault(self.column, "a header of one number; it is: n m [fmt [ncon]]"));
+            return Err(self.fault(self.column, "a header of one number. Write: n m [fmt [ncon]]"));
         };
         if n > MAX_VERTICES {
-            return Err(self.at(n_place, format!("{n} vertices; at most {MAX_VERTICES}")));
+            return Err(self.at(n_place, format!("{n} vertices. Use at most {MAX_VERTICES}")));
         }
         let flags = rest.first().copied().unwrap_or_default();
         let digits = [100, 10, 1].map(|power| flags.0 / power % 10);
         if flags.0 > 111 || digits.iter().any(|&digit| digit > 1) {
-            let what = format!("fmt is {}; it has up to three digits, each 0 or 1", flags.0);
+            let what = format!("fmt is {}. It has up to three digits, each 0 or 1", flags.0);
             return Err(self.at(flags.1, what));
         }
         let [sizes, weighted, edge_weights] = digits;
@@ -325,7 +325,7 @@ impl<'a> Parser<'a> {
             self.end_line()?;
         }
         let Some(metis) = self.metis else {
-            return Err(self.fault(1, "no header; a METIS graph begins with: n m [fmt [ncon]]"));
+            return Err(self.fault(1, "no header. A METIS graph begins with: n m [fmt [ncon]]"));
         };
         if self.vertices < metis.n {
             let what = format!(
@@ -336,23 +336,23 @@ impl<'a> Parser<'a> {
             return Err(self.fault(1, what));
         }
         let (m, place) = self.m;
-        let found = self.up.count + self.loops;
+        let edges = self.up.count + self.loops;
         if self.up != self.down {
             let what = format!(
                 "not every edge is listed by both its ends, as METIS demands: {} entries have the higher neighbour, {} the \
-                 lower; a line may be missing, or the graph is directed",
+                 lower. A line may be missing, or the graph is directed",
                 self.up.count, self.down.count
             );
             return Err(self.at(place, what));
         }
-        if found != m {
-            return Err(self.at(place, format!("the header says {m} edges, but the lines hold {found}")));
+        if edges != m {
+            return Err(self.at(place, format!("the header says {m} edges, but the lines hold {edges}")));
         }
         Ok(metis)
     }
 
     fn behind_the_last(&self, n: u64) -> Error {
-        self.fault(1, format!("a line behind that of the last vertex; the header says {n} vertices"))
+        self.fault(1, format!("a line after that of the last vertex. The header says {n} vertices"))
     }
 
     fn fault(&self, column: u64, what: impl Into<String>) -> Error {

@@ -7,7 +7,7 @@
 //! before.
 //!
 //! **Memory.** The buffers of [`text`] (other input needs less), and with `relabel` up to 256 MB of table and 20 to
-//! 39 bytes for each id beyond it; then, without these, that of [`crate::exec::shuffle`].
+//! 39 bytes for each id beyond it. Then, without these, that of [`crate::exec::shuffle`].
 //!
 //! **Disk.** The output. To drop repeated pairs or to shuffle, beside it the records once more or (for both) twice,
 //! and 16 bytes per record.
@@ -37,7 +37,7 @@ use crate::exec::shuffle;
 pub enum Format {
     /// An edge list as text, whatever its name.
     Text,
-    /// A METIS graph; see [`metis`].
+    /// A METIS graph. See [`metis`].
     Metis,
     /// A file of the 2PS and HEP programs, with their header of 12 bytes.
     Binedgelist,
@@ -54,17 +54,17 @@ impl Format {
 /// How to convert.
 #[derive(Debug, Clone, Default)]
 pub struct Convert {
-    /// What the input is; `None`: found from its bytes and its name.
+    /// What the input is. `None`: found from its bytes and its name.
     pub format: Option<Format>,
     /// Give dense ids in order of first appearance.
     pub relabel: bool,
     /// The input is raw and big-endian.
     pub swap: bool,
-    /// Type of the ids of raw input; `None`: found from the bytes.
+    /// Type of the ids of raw input. `None`: found from the bytes.
     pub id_type: Option<IdType>,
-    /// Layout of `.npy` input; `None`: found from its shape.
+    /// Layout of `.npy` input. `None`: found from its shape.
     pub layout: Option<Layout>,
-    /// Number of vertices; `None`: what the input says, else largest id + 1.
+    /// Number of vertices. `None`: what the input says, else largest id + 1.
     pub num_vertices: Option<u64>,
     /// Leave out records whose two ids are equal.
     pub drop_loops: bool,
@@ -76,7 +76,7 @@ pub struct Convert {
 
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Converted {
+pub struct Conversion {
     /// Number of vertices.
     pub n: u64,
     /// Number of records.
@@ -90,7 +90,7 @@ pub struct Converted {
 }
 
 /// Converts the file `input` into the file `target`.
-pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Result<Converted> {
+pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Result<Conversion> {
     let (file, metadata) = open_regular(input)?;
     let ids_target = with_suffix(target, ".ids.npy");
     refuse_same(&metadata, input, target)?;
@@ -98,28 +98,28 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
         refuse_same(&metadata, input, &ids_target)?;
     }
     if let Some(given) = options.num_vertices.filter(|&given| given > MAX_VERTICES) {
-        return Err(Error::parameter("num_vertices", format!("{given}; at most {MAX_VERTICES}")));
+        return Err(Error::parameter("num_vertices", format!("{given}. Use at most {MAX_VERTICES}")));
     }
     let format = Input::find(&file, input, options)?;
     if matches!(format, Input::Text { .. } | Input::Binedgelist) && options.layout.is_some() {
-        let what = "text holds one record a line; layout= is for arrays and .npy";
+        let what = "text holds one record a line. layout= is for arrays and .npy";
         return Err(Error::parameter("layout", what));
     }
     let ids = options.relabel.then_some(&*ids_target);
     let mut writer = RawWriter::create(target)?;
     let read = |forward: &mut Forward| {
         let mut intake = Intake::new(ids, options.drop_loops, run, forward)?;
-        let said = format.read((&file, &metadata), input, options, &mut intake, run)?;
+        let stated = format.read((&file, &metadata), input, options, &mut intake, run)?;
         check_num_vertices(options.num_vertices, intake.n)?;
         // Relabelled graphs have no isolated vertices.
-        let said = said.filter(|_| !options.relabel);
-        if let (Some(given), Some(said)) = (options.num_vertices, said)
-            && given < said
+        let stated = stated.filter(|_| !options.relabel);
+        if let (Some(given), Some(stated)) = (options.num_vertices, stated)
+            && given < stated
         {
-            return Err(Error::parameter("num_vertices", format!("{given}, but the input says {said}")));
+            return Err(Error::parameter("num_vertices", format!("{given}, but the input says {stated}")));
         }
         let (n, ids, notes) = intake.finish()?;
-        Ok((options.num_vertices.or(said).unwrap_or(n), ids, notes))
+        Ok((options.num_vertices.or(stated).unwrap_or(n), ids, notes))
     };
     let (n, ids, notes) = if options.dedup || options.shuffle.is_some() {
         let mut records = TempRecords::create(directory(target))?;
@@ -131,10 +131,10 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
     };
     let (m, loops) = (writer.m, writer.loops);
     ids.map_or(Ok(()), AtomicFile::commit)?;
-    Ok(Converted { n, m, loops, checksum: writer.finish()?, notes })
+    Ok(Conversion { n, m, loops, checksum: writer.finish()?, notes })
 }
 
-/// Drops repeated pairs and shuffles, as asked; returns notes.
+/// Drops repeated pairs and shuffles, as asked. Returns notes.
 fn reorder(
     mut records: TempRecords,
     options: &Convert,
@@ -145,15 +145,15 @@ fn reorder(
     let mut notes = Vec::new();
     if options.dedup {
         let dropped = if options.shuffle.is_some() {
-            let mut kept = TempRecords::create(into)?;
-            let dropped = dedup(&records, into, run, |more| kept.append(more))?;
-            records = kept;
+            let mut distinct = TempRecords::create(into)?;
+            let dropped = dedup(&records, into, run, |more| distinct.append(more))?;
+            records = distinct;
             dropped
         } else {
             dedup(&records, into, run, |more| writer.push(more))?
         };
         if dropped > 0 {
-            notes.push(format!("{dropped} records are dropped that repeat a pair"));
+            notes.push(format!("{dropped} records that repeat a pair are dropped"));
         }
     }
     if let Some(seed) = options.shuffle {
@@ -187,7 +187,7 @@ fn directory(target: &Path) -> &Path {
 fn refuse_same(input: &Metadata, path: &Path, output: &Path) -> Result<()> {
     match std::fs::metadata(output) {
         Ok(output) if (output.dev(), output.ino()) == (input.dev(), input.ino()) => {
-            let what = format!("{} is the input; name another file", shown(path));
+            let what = format!("{} is the input. Name another file", shown(path));
             Err(Error::parameter("out", what))
         }
         _ => Ok(()),

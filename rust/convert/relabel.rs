@@ -3,7 +3,7 @@
 //! Ids 0, 1, ... are given in order of first appearance. Small ids use a table, the others a hash map cut into
 //! shards. So growing takes milliseconds (a run can be cancelled) and needs little memory beside the map.
 //!
-//! **Memory.** At most 256 MB of table; 20 to 39 bytes for each id beyond it.
+//! **Memory.** At most 256 MB of table. 20 to 39 bytes for each id beyond it.
 
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,7 @@ const SHARDS: u32 = 256;
 /// Original to dense ids.
 pub(super) struct Relabel<'a> {
     run: &'a Run,
-    /// 1 + dense id of each small id; 0 for none yet.
+    /// 1 + dense id of each small id. 0 for none yet.
     small: Buffer<u32>,
     shards: Vec<FxHashMap<u64, u32>>,
     n: u64,
@@ -27,7 +27,7 @@ pub(super) struct Relabel<'a> {
 }
 
 impl<'a> Relabel<'a> {
-    /// No ids yet; `held` bytes of the budget serve other ends.
+    /// An empty table. `held` bytes of the budget are reserved for other data.
     pub(super) fn new(run: &'a Run, held: u64) -> Result<Self> {
         let small = SMALL.min(run.budget() / 16 / size_of::<u32>() as u64);
         Ok(Self {
@@ -98,7 +98,7 @@ impl<'a> Relabel<'a> {
 fn next(n: &mut u64) -> Result<u32> {
     if *n >= MAX_VERTICES {
         return Err(Error::Capacity(format!(
-            "more than {MAX_VERTICES} different ids; vertices are numbered in 32 bits"
+            "more than {MAX_VERTICES} different ids. Vertices are numbered in 32 bits"
         )));
     }
     *n += 1;

@@ -10,7 +10,7 @@ use crate::edges::{BLOCK, Record, npy};
 use crate::graph::checksum;
 use crate::graph::checksum::{Hasher, UNIT};
 
-/// What takes records in order.
+/// A consumer of records, in order.
 pub(super) type Forward<'a> = dyn FnMut(&[Record]) -> Result<()> + Send + 'a;
 
 /// Takes the records of the input in order: relabels them, finds n, drops loops, passes the others on.
@@ -82,9 +82,9 @@ impl<'a> Intake<'a> {
         if !self.drop_loops {
             return (self.forward)(records);
         }
-        let kept: Vec<Record> = records.iter().copied().filter(|[u, v]| u != v).collect();
-        self.dropped_loops += (records.len() - kept.len()) as u64;
-        (self.forward)(&kept)
+        let proper: Vec<Record> = records.iter().copied().filter(|[u, v]| u != v).collect();
+        self.dropped_loops += (records.len() - proper.len()) as u64;
+        (self.forward)(&proper)
     }
 
     /// Ends the intake: n, the map of the ids to be committed, and notes.
@@ -110,7 +110,7 @@ impl Ids<'_> {
     }
 }
 
-/// The header for `n` ids; it has the same length for every `n`.
+/// The header for `n` ids. It has the same length for every `n`.
 fn ids_header(n: u64) -> Vec<u8> {
     npy::header("<u8", &[n])
 }
@@ -144,7 +144,7 @@ impl RawWriter {
         Ok(())
     }
 
-    /// Gives the file its name; returns the checksum.
+    /// Gives the file its name. Returns the checksum.
     pub(super) fn finish(mut self) -> Result<String> {
         if !self.m.is_multiple_of(UNIT) {
             self.hasher.update(self.m, &[], self.m);

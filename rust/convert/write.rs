@@ -2,7 +2,7 @@
 //!
 //! **Memory.** 256 KiB, and for METIS graphs that of [`Csr`].
 //!
-//! **Parallelism.** None but that of [`Csr`]; a record takes some ten nanoseconds.
+//! **Parallelism.** None but that of [`Csr`]. A record takes some ten nanoseconds.
 
 use std::io::Write;
 use std::path::Path;
@@ -77,11 +77,11 @@ pub fn metis(edges: &dyn EdgeStream, target: &Path, run: &Run) -> Result<Vec<Str
     file.commit()?;
     let mut notes = Vec::new();
     if csr.graph().loops > 0 {
-        notes.push(format!("{} loops are left out, which METIS forbids", csr.graph().loops));
+        notes.push(format!("{} loops are left out, because METIS forbids them", csr.graph().loops));
     }
     let merged = (csr.num_entries() - entries) / 2;
     if merged > 0 {
-        notes.push(format!("{merged} records are left out that repeat a pair, which METIS forbids"));
+        notes.push(format!("{merged} records that repeat a pair are left out, because METIS forbids them"));
     }
     Ok(notes)
 }
@@ -121,7 +121,7 @@ fn flush(lines: &mut Vec<u8>, file: &mut AtomicFile, more: usize) -> Result<()> 
     Ok(())
 }
 
-/// Appends the decimal digits; several times as fast as the formatting of the standard library.
+/// Appends the decimal digits. Several times as fast as the formatting of the standard library.
 fn push_number(text: &mut Vec<u8>, mut number: u64) {
     let (mut digits, mut at) = ([0; 20], 20);
     loop {

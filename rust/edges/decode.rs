@@ -10,11 +10,11 @@ pub type WideRecord = [u64; 2];
 pub enum IdType {
     /// 32 bits, unsigned.
     U32,
-    /// 32 bits, signed; negative ids are refused.
+    /// 32 bits, signed. Negative ids are refused.
     I32,
     /// 64 bits, unsigned.
     U64,
-    /// 64 bits, signed; negative ids are refused.
+    /// 64 bits, signed. Negative ids are refused.
     I64,
 }
 
@@ -41,9 +41,9 @@ impl IdType {
 /// One column of ids in memory: where it starts, how far apart the ids lie, and how each is stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Address of the first id; needs no alignment.
+    /// Address of the first id. Needs no alignment.
     pub start: *const u8,
-    /// Bytes from one id to the next; may be negative.
+    /// Bytes from one id to the next. May be negative.
     pub stride: isize,
     /// How an id is stored.
     pub id_type: IdType,
@@ -59,7 +59,7 @@ impl Column {
 }
 
 // SAFETY: a column is an address with a shape. Whoever dereferences it, `decode` below, is unsafe and demands
-// that the memory is alive; reading from several threads at once is fine.
+// that the memory is alive. Reading from several threads at once is fine.
 unsafe impl Send for Column {}
 // SAFETY: as above.
 unsafe impl Sync for Column {}
@@ -73,7 +73,7 @@ pub struct BadId {
     pub id: i128,
 }
 
-/// Copies `count` records of the columns `from`, starting at record `first`, into `out`; every id is below `n`.
+/// Copies `count` records of the columns `from`, starting at record `first`, into `out`. Every id is below `n`.
 ///
 /// # Safety
 /// Both columns must be readable for `first + count` ids. The bytes may change meanwhile: each is read once,
@@ -88,7 +88,7 @@ pub unsafe fn decode(
     out.clear();
     if is_packed_u32(from) {
         out.reserve(count);
-        // SAFETY: the caller vouches for `count` records of 8 bytes from here; `out` has the room, and any bytes
+        // SAFETY: the caller vouches for `count` records of 8 bytes from here. `out` has the room, and any bytes
         // are valid u32 pairs.
         unsafe {
             std::ptr::copy_nonoverlapping(from[0].at(first), out.as_mut_ptr().cast::<u8>(), count * 8);
@@ -127,7 +127,7 @@ pub fn is_packed_u32(from: [Column; 2]) -> bool {
     native(from[0]) && native(from[1]) && from[0].start.wrapping_add(4) == from[1].start
 }
 
-/// The largest id of `records`; 0 without records.
+/// The largest id of `records`. 0 without records.
 pub fn largest(records: &[Record]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
@@ -202,7 +202,7 @@ unsafe fn decode_column<T>(
         ($int:ty) => {
             for (position, record) in out.iter_mut().enumerate() {
                 let address = start.wrapping_offset(position as isize * column.stride);
-                // SAFETY: as the caller vouches; the read needs no alignment.
+                // SAFETY: as the caller vouches. The read needs no alignment.
                 let raw = unsafe { address.cast::<$int>().read_unaligned() };
                 let id = if column.swapped { raw.swap_bytes() } else { raw };
                 // A negative id becomes a huge one here, and fails the same test.

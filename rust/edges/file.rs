@@ -61,7 +61,7 @@ pub struct EdgeFile {
 
 impl EdgeFile {
     /// Opens `path`. A raw file holds ids of `id_type` (`None`: u32, after a look at the bytes that refuses what is
-    /// evidently something else); a `.npy` file says its own type, with which a given one must agree. Until
+    /// evidently something else). A `.npy` file says its own type, with which a given one must agree. Until
     /// [`EdgeFile::set_num_vertices`], any id that fits is accepted.
     pub fn open(path: &Path, id_type: Option<IdType>, layout: Option<Layout>, io: Io) -> Result<Self> {
         Self::open_ordered(path, id_type, layout, io, false)
@@ -99,7 +99,7 @@ impl EdgeFile {
                 true if big_endian => {
                     return Err(Error::parameter(
                         "swap",
-                        "a .npy file says its byte order itself; leave it out",
+                        "a .npy file says its byte order itself. Leave it out",
                     ));
                 }
                 true => npy_shape(path, head, size, id_type, layout)?,
@@ -266,10 +266,10 @@ unsafe impl EdgeStream for EdgeFile {
     fn check_unchanged(&self) -> Result<()> {
         let now = self.file.metadata().map_err(|error| Error::io(&self.path, error))?;
         if now.len() != self.size {
-            return Err(self.changed("its size is another"));
+            return Err(self.changed("its size changed"));
         }
         if (now.mtime(), now.mtime_nsec()) != self.modified {
-            return Err(self.changed("its modification time is another"));
+            return Err(self.changed("its modification time changed"));
         }
         Ok(())
     }
@@ -299,7 +299,7 @@ pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
 
 /// Maps the file, which must still have the `size` that its shape was read from.
 fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
-    // SAFETY: the map is only ever read through raw pointers, byte copies into private memory, in `decode`; no
+    // SAFETY: the map is only ever read through raw pointers, byte copies into private memory, in `decode`. No
     // reference lies over it, so bytes that change cannot break Rust's rules.
     let map = unsafe { Mmap::map(file) }.map_err(|error| match error.raw_os_error() {
         Some(libc::ENOMEM) => Error::MemoryBudget {
@@ -310,7 +310,7 @@ fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
         _ => Error::io(path, error),
     })?;
     if map.len() as u64 != size {
-        return Err(Error::FileChanged { path: path.into(), what: "its size is another" });
+        return Err(Error::FileChanged { path: path.into(), what: "its size changed" });
     }
     // A hint: passes run from front to back.
     let _ = map.advise(memmap2::Advice::Sequential);
@@ -326,7 +326,7 @@ fn raw_shape(
 ) -> Result<Shape> {
     if layout == Some(Layout::EdgeIndex) {
         let what =
-            "a raw file holds one record after the other; layout=\"edge_index\" is for arrays and .npy";
+            "a raw file holds one record after the other. layout=\"edge_index\" is for arrays and .npy";
         return Err(Error::parameter("layout", what));
     }
     if id_type.is_none() {
@@ -353,8 +353,8 @@ fn binedgelist_shape(path: &Path, head: &[u8], size: u64) -> Result<(u64, Shape)
     let (n, m) = (u64::from(u32::from_le_bytes(*n)), u64::from_le_bytes(*m));
     if m.checked_mul(8).and_then(|bytes| bytes.checked_add(BINEDGELIST_HEADER)) != Some(size) {
         let what = format!(
-            "length {size}, but a .binedgelist of the {m} records that its header claims has {BINEDGELIST_HEADER} + 8 * {m}; \
-             it is cut off, or of another kind (raw pairs: pass dtype=\"u32\")"
+            "length {size}, but a .binedgelist of the {m} records that its header claims has {BINEDGELIST_HEADER} + 8 * {m}. \
+             It is cut off, or of another kind (raw pairs: pass dtype=\"u32\")"
         );
         return Err(Error::format(shown(path), what));
     }
@@ -379,7 +379,7 @@ fn npy_shape(
         ([_, 2], None | Some(Layout::Rows)) => true,
         ([2, _], None | Some(Layout::EdgeIndex)) => false,
         (shape, _) => {
-            let what = format!("shape {shape:?}; edges are (m, 2) or, with layout=\"edge_index\", (2, m)");
+            let what = format!("shape {shape:?}. Edges are (m, 2) or, with layout=\"edge_index\", (2, m)");
             return Err(Error::format(shown(path), what));
         }
     };

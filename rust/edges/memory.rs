@@ -59,10 +59,10 @@ unsafe impl EdgeStream for MemoryEdges {
 /// What to do about an id outside `0..n`.
 pub(super) fn remedy(id: i128, n: u64) -> String {
     if id < 0 {
-        "ids must not be negative; drop or relabel such records".into()
+        "Ids must not be negative. Drop or relabel such records".into()
     } else if n < super::MAX_VERTICES && id < i128::from(super::MAX_VERTICES) {
-        format!("pass num_vertices={} or more, or relabel with `fastpart convert --relabel`", id + 1)
+        format!("Pass num_vertices={} or more, or relabel with `fastpart convert --relabel`", id + 1)
     } else {
-        "ids go up to 2^32 - 2; relabel with `fastpart convert --relabel`".into()
+        "Ids go up to 2^32 - 2. Relabel with `fastpart convert --relabel`".into()
     }
 }

@@ -34,7 +34,7 @@ pub const MAX_VERTICES: u64 = u32::MAX as u64;
 /// Every id that [`EdgeStream::block`] returns must be below [`EdgeStream::num_vertices`], which must give the same
 /// number as long as the value is borrowed: hot loops index by these ids without a check.
 pub unsafe trait EdgeStream: Sync {
-    /// Number of vertices; every id is below it.
+    /// Number of vertices. Every id is below it.
     fn num_vertices(&self) -> u64;
 
     /// Number of records, loops included.
@@ -43,7 +43,7 @@ pub unsafe trait EdgeStream: Sync {
     /// Reads the records `range` into `buf` (its old content is lost) and returns them.
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]>;
 
-    /// An error when the source changed since it was opened; asked before and after every pass.
+    /// An error when the source changed since it was opened. Asked before and after every pass.
     fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }

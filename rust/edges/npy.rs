@@ -7,7 +7,7 @@ use super::decode::IdType;
 /// The first bytes of every `.npy` file.
 pub const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The header never needs more than this; larger claims are refused.
+/// The header never needs more than this. Larger claims are refused.
 pub const LONGEST_HEADER: usize = 1 << 16;
 
 /// Where the data of a two-dimensional integer array are.
@@ -25,13 +25,13 @@ pub struct Header {
     pub shape: [u64; 2],
 }
 
-/// Reads the header from the first bytes of a file; the error says what is wrong and the remedy.
+/// Reads the header from the first bytes of a file. The error says what is wrong and the remedy.
 pub fn parse(head: &[u8]) -> Result<Header, String> {
     let rest = head.strip_prefix(MAGIC).ok_or("no .npy magic at its start")?;
     let (length_bytes, version) = match rest {
         [1, _, ..] => (2, 1),
         [2 | 3, _, ..] => (4, 2),
-        _ => return Err("unknown .npy version; save it again with numpy.save".into()),
+        _ => return Err("unknown .npy version. Save it again with numpy.save".into()),
     };
     let length = rest.get(2..2 + length_bytes).ok_or("the .npy header is cut off")?;
     let length = length.iter().rev().fold(0_usize, |value, &byte| value << 8 | usize::from(byte));
@@ -56,7 +56,7 @@ pub fn parse(head: &[u8]) -> Result<Header, String> {
         shape.split(',').map(str::trim).filter(|size| !size.is_empty()).map(str::parse).collect();
     let shape = match sizes.as_deref() {
         Ok(&[rows, columns]) => [rows, columns],
-        _ => return Err(format!("shape ({shape}); edges are (m, 2) or, as an edge index, (2, m)")),
+        _ => return Err(format!("shape ({shape}). Edges are (m, 2) or, as an edge index, (2, m)")),
     };
     Ok(Header { data_offset: (start + length) as u64, id_type, swapped, fortran, shape })
 }
@@ -68,12 +68,12 @@ fn id_type(descr: &str) -> Result<(IdType, bool), String> {
         "i4" => IdType::I32,
         "u8" => IdType::U64,
         "i8" => IdType::I64,
-        _ => return Err(format!("dtype {descr}; ids must be uint32, int32, uint64 or int64")),
+        _ => return Err(format!("dtype {descr}. Ids must be uint32, int32, uint64 or int64")),
     };
     match order {
         "<" | "=" => Ok((id_type, false)),
         ">" => Ok((id_type, true)),
-        _ => Err(format!("dtype {descr}; ids must be uint32, int32, uint64 or int64")),
+        _ => Err(format!("dtype {descr}. Ids must be uint32, int32, uint64 or int64")),
     }
 }
 

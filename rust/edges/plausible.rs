@@ -1,5 +1,5 @@
 //! Is this file what it was taken for? Looks that refuse text, archives, the wrong width and the wrong byte order
-//! when nobody said `dtype=`, and ids so large that they can only be a mistake.
+//! when `dtype=` was not given, and ids so large that they can only be a mistake.
 
 use super::decode::IdType;
 use super::{BLOCK, EdgeStream};
@@ -17,16 +17,16 @@ pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
         _ => return Ok(()),
     };
     let remedy = match seen {
-        "text" | "a gzip file (magic 1f 8b)" => "convert it first: `fastpart convert IN OUT.bin`",
+        "text" | "a gzip file (magic 1f 8b)" => "Convert it first: `fastpart convert IN OUT.bin`",
         _ => "fastpart reads headerless pairs of u32 or u64, and .npy",
     };
     Err(Error::format(
         origin,
-        format!("this is {seen}, not binary edges; {remedy}. If it is binary, pass dtype="),
+        format!("this is {seen}, not binary edges. {remedy}. If it is binary, pass dtype="),
     ))
 }
 
-/// A gzip header also reads as a vertex id; its method, flags and system bytes tell them apart.
+/// A gzip header also reads as a vertex id. Its method, flags and system bytes tell them apart.
 pub fn is_gzip(head: &[u8]) -> bool {
     head.len() >= 18 && head.starts_with(&[0x1f, 0x8b, 8]) && head[3] < 32 && matches!(head[9], 0..=13 | 255)
 }
@@ -43,11 +43,11 @@ pub fn odd_length(size: u64, id_type: IdType) -> String {
     let record = 2 * id_type.width() as u64;
     let hint = match (record, size % record) {
         (8, 4) if size > 12 => {
-            "; a header of 12 bytes (as 2PS and HEP write) would explain it: name the file x.binedgelist and convert it, \
+            ". A header of 12 bytes (as 2PS and HEP write) would explain it: name the file x.binedgelist and convert it, \
              `fastpart convert x.binedgelist OUT.bin`"
         }
-        (16, 8) => "; it suits dtype=\"u32\"",
-        _ => "; the file is cut off, or holds something else",
+        (16, 8) => ". It suits dtype=\"u32\"",
+        _ => ". The file is cut off, or holds something else",
     };
     format!(
         "length {size} is not a multiple of {record}, the size of one {} record (remainder {}){hint}",
@@ -73,7 +73,7 @@ pub fn check_words(edges: &dyn EdgeStream, origin: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses u32 records that, read as u64, are ids below 2^32, and not only zeros; word `high` of each would be the
+/// Refuses u32 records that, read as u64, are ids below 2^32, and not only zeros. Word `high` of each would be the
 /// zero half. Few records prove nothing: a small star around vertex 0 looks the same.
 pub(super) fn check_width(edges: &dyn EdgeStream, high: usize, origin: &str) -> Result<()> {
     let m = edges.num_edges();

@@ -67,6 +67,6 @@ pub fn check_ids(records: &[Record], n: u64, file: &Path) -> Result<()> {
     if records.is_empty() || u64::from(largest(records)) < n {
         return Ok(());
     }
-    let what = "a temporary file came back changed; check the disk, or choose another folder";
+    let what = "a temporary file came back changed. Check the disk or choose another folder";
     Err(Error::format(shown(file), what))
 }

@@ -25,15 +25,15 @@ pub trait Decider: Send + Sync {
 
     /// Is told which vertices are decided next against one state. Not called for batches of 1.
     fn begin(&mut self, _batch: &[u32]) {}
-    /// Prefetches what deciding about `v` will need. Called some vertices ahead.
+    /// Prefetches the data for the decision about `v`. Called some vertices ahead.
     fn prepare(&self, _v: u32) {}
     /// Makes the scratch space of a thread.
     fn scratch(&self) -> Result<Self::Scratch>;
-    /// Decides about `v` in the state as it is.
+    /// Decides about `v` in the current state.
     fn decide(&self, scratch: &mut Self::Scratch, v: u32) -> Self::Decision;
     /// Commits the decision, or another one if it no longer holds.
     fn commit(&mut self, scratch: &mut Self::Scratch, v: u32, decision: Self::Decision);
-    /// What deciding about `v` costs, in units of progress; 1 or more.
+    /// Cost of the decision about `v` in units of progress, at least 1.
     fn work(&self, v: u32) -> u64;
 }
 

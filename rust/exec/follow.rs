@@ -18,7 +18,7 @@ use crate::edges::{BLOCK, EdgeStream, Record};
 
 /// Fewer records than this are followed by the sequential rule.
 const SEQUENTIAL_BELOW: u64 = 1 << 18;
-/// The first batch; batches double until [`LARGEST_BATCH`].
+/// The first batch. Batches double until [`LARGEST_BATCH`].
 const FIRST_BATCH: u64 = 1 << 10;
 const LARGEST_BATCH: u64 = 1 << 16;
 /// Records that one thread filters at a time.
@@ -26,8 +26,7 @@ const SLICE: u64 = 1 << 13;
 
 /// A state that follows the records.
 pub trait Follower: Send + Sync {
-    /// Keeps, in place of what `survivors` held, the records that may change something in the state as it is. Meets each
-    /// record once.
+    /// Replaces `survivors` by the records that may change something in the current state. Meets each record once.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>);
     /// Commits what the records change, in order.
     fn commit(&mut self, records: &[Record]);
@@ -103,7 +102,7 @@ fn in_batches<F: Follower>(
     Ok(())
 }
 
-/// Cuts `range` into slices, in place of what `slices` held.
+/// Replaces `slices` by the slices of `range`.
 fn cut(range: Range<u64>, slices: &mut Vec<Slice>) {
     slices.resize_with((range.end - range.start).div_ceil(SLICE) as usize, Slice::default);
     for (slice, start) in slices.iter_mut().zip(range.clone().step_by(SLICE as usize)) {
@@ -115,7 +114,7 @@ fn read(edges: &dyn EdgeStream, slices: &mut [Slice]) -> Result<()> {
     each(slices, |slice| slice.read(edges))
 }
 
-/// Hands each slice to a thread; a single one to this.
+/// Hands each slice to a thread, or a single one to the calling thread.
 fn each(slices: &mut [Slice], step: impl Fn(&mut Slice) -> Result<()> + Send + Sync) -> Result<()> {
     match slices {
         [slice] => step(slice),

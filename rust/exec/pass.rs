@@ -7,8 +7,8 @@ use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
 
 /// Reads every record once. Workers (at most `workers`) take *units* of `unit` records, a multiple of [`BLOCK`],
-/// in any order; within a unit `step` gets the blocks in order, with the number of their first record. Returns the
-/// workers' states; the caller combines them by an operation that does not depend on the order.
+/// in any order. Within a unit `step` gets the blocks in order, with the number of their first record. Returns the
+/// workers' states. The caller combines them by an operation that does not depend on the order.
 pub fn pass<S: Send>(
     edges: &dyn EdgeStream,
     run: &Run,

@@ -3,7 +3,7 @@
 //! **Algorithm.** The stream is cut into batches, and batches into slices. While the slices of one batch are placed
 //! in order, those of the next are gathered in any order. Placing changes nothing that gathering reads. The one
 //! exception is what a slice carries, and that is handed over when its batch is placed. So the result is that of
-//! the sequential rule, whatever the batches and the threads. A single thread gathers and places slice by slice, so
+//! the sequential rule for any batches and threads. A single thread gathers and places slice by slice, so
 //! that a slice stays in the cache.
 //!
 //! **Memory.** Two batches of slices: [`memory`].
@@ -26,8 +26,8 @@ pub fn memory(m: u64, each: u64) -> u64 {
     2 * m.min(BATCH) * each
 }
 
-/// Calls `place` on all records of `edges` in order, slice by slice. `gather` fills a slice with what it needs of a range
-/// of records, from what `shared` says of them; `finish` tells `shared` what became of them.
+/// Calls `place` on all records of `edges` in order, slice by slice. `gather` fills a slice from a range of
+/// records and from `shared`. `finish` updates `shared` with the results of a slice.
 pub fn pipeline<T: Sync + Send, S: Default + Send>(
     edges: &dyn EdgeStream,
     shared: &mut T,
@@ -39,7 +39,7 @@ pub fn pipeline<T: Sync + Send, S: Default + Send>(
     arranged(edges, shared, run, gather, |_| {}, place, finish)
 }
 
-/// The same; what is gathered meets `arrange` before it is placed, in order and by one thread at a time.
+/// The same, but `arrange` sees each gathered slice before it is placed, in order and by one thread at a time.
 pub fn arranged<T: Sync + Send, S: Default + Send>(
     edges: &dyn EdgeStream,
     shared: &mut T,
@@ -60,8 +60,8 @@ pub fn arranged<T: Sync + Send, S: Default + Send>(
     edges.check_unchanged()
 }
 
-/// The same of `count` slices of any origin, each of at most [`SLICE`] records, which `gather` knows by number and counts
-/// as done.
+/// The same for `count` slices of any origin, each of at most [`SLICE`] records, which `gather` knows by number and
+/// counts as done.
 pub fn slices<T: Sync + Send, S: Default + Send>(
     count: u64,
     shared: &mut T,

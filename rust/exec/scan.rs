@@ -11,7 +11,7 @@ use crate::base::{Error, Result, Run};
 const CHUNK: usize = 1 << 14;
 
 /// Hands `step` each of `items`, which at most `workers` workers take in their order, with the worker's state. Returns
-/// the states; the caller combines them by an operation that does not depend on the order.
+/// the states. The caller combines them by an operation that does not depend on the order.
 pub fn scan<T, S: Send>(
     run: &Run,
     workers: usize,
@@ -46,7 +46,7 @@ pub fn scan<T, S: Send>(
     }
 }
 
-/// What `make` makes of each of the numbers below `count`, in their order.
+/// The results of `make` for the numbers below `count`, in their order.
 pub fn map<T: Send, S: Send>(
     run: &Run,
     workers: usize,
@@ -55,16 +55,16 @@ pub fn map<T: Send, S: Send>(
     make: impl Fn(&mut S, usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let init = || Ok((init()?, Vec::new()));
-    let states = scan(run, workers, 0..count, init, |(state, made), index| {
-        made.push((index, make(state, index)?));
+    let states = scan(run, workers, 0..count, init, |(state, results), index| {
+        results.push((index, make(state, index)?));
         Ok(())
     })?;
-    let mut made: Vec<(usize, T)> = states.into_iter().flat_map(|(_, made)| made).collect();
-    made.sort_unstable_by_key(|&(index, _)| index);
-    Ok(made.into_iter().map(|(_, made)| made).collect())
+    let mut results: Vec<(usize, T)> = states.into_iter().flat_map(|(_, results)| results).collect();
+    results.sort_unstable_by_key(|&(index, _)| index);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Has `set` set each of `items`, which have a number, and counts them as done.
+/// Calls `set` with each of `items` and its number, and counts them as done.
 pub fn for_each<T: Send>(items: &mut [T], run: &Run, set: impl Fn(usize, &mut T) + Sync) -> Result<()> {
     let chunks = items.chunks_mut(CHUNK).zip((0..).step_by(CHUNK));
     let work = |(): &mut (), (items, first): (&mut [T], usize)| {
@@ -74,7 +74,7 @@ pub fn for_each<T: Send>(items: &mut [T], run: &Run, set: impl Fn(usize, &mut T)
     scan(run, usize::MAX, chunks, || Ok(()), work).map(drop)
 }
 
-/// Where an error lies in the stream; errors without a place come last.
+/// Where an error lies in the stream. Errors without a place come last.
 fn position(error: &Error) -> u64 {
     if let Error::IdOutOfRange { record, .. } = error { *record } else { u64::MAX }
 }

@@ -3,8 +3,8 @@
 //! **Requirements.** An edge stream of fewer than 2^54 records, and room on the disk.
 //!
 //! **Algorithm.** The order is that of [`key`], a number of 64 bits for every record number. The key is a bijection
-//! of the record number. So no two records tie, and the order is one permutation, whatever the threads, the budget
-//! or the buckets. One pass scatters the records into buckets, which are ranges of keys. Then the buckets are
+//! of the record number. So no two records tie, and the order is one permutation for any threads, budget and
+//! buckets. One pass scatters the records into buckets, which are ranges of keys. Then the buckets are
 //! sorted in memory, a few at a time, and delivered in order.
 //!
 //! **Memory.** 24 MB per worker, 4 KiB per worker and bucket (of half a million records), and 0.2 % of what is
@@ -17,7 +17,7 @@
 //! **Complexity.** O(m log b) for buckets of b records. Each record is written and read once, in pieces of 4 to 64
 //! KiB.
 //!
-//! **Source.** Sorting random keys (Knuth, "The Art of Computer Programming" 2, section 3.4.2); splitmix64, see
+//! **Source.** Sorting random keys (Knuth, "The Art of Computer Programming" 2, section 3.4.2). For splitmix64 see
 //! [`crate::base::random`].
 
 use std::path::Path;
@@ -26,7 +26,7 @@ use super::spill::spill_edges;
 use crate::base::{Error, Result, Run, reserved, splitmix64};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::scan::map;
-use crate::sets::spill::{Entry, ID_BITS, Spilled};
+use crate::sets::spill::{Entry, ID_BITS, SpillReader};
 
 /// Records that one bucket has on average: what a worker holds at once is bounded, and milliseconds of work.
 pub const BUCKET: u64 = 1 << 19;
@@ -47,7 +47,7 @@ pub fn check_records(m: u64) -> Result<()> {
     if m >> ID_BITS == 0 {
         return Ok(());
     }
-    Err(Error::Capacity(format!("{m} records; at most 2^{ID_BITS} - 1 can be reordered")))
+    Err(Error::Capacity(format!("{m} records are too many. At most 2^{ID_BITS} - 1 can be reordered")))
 }
 
 /// Bytes that a worker holds of its bucket, which may exceed the mean: keys, and then records.
@@ -59,7 +59,7 @@ pub fn key(seed: u64, index: u64) -> u64 {
     splitmix64(splitmix64(seed) ^ index)
 }
 
-/// Hands `deliver` all records in the order of their [`key`]s; temporary files lie in the directory `into`.
+/// Hands `deliver` all records in the order of their [`key`]s. Temporary files lie in the directory `into`.
 pub fn shuffle(
     edges: &dyn EdgeStream,
     seed: u64,
@@ -94,7 +94,7 @@ pub fn shuffle(
 }
 
 /// The records of one bucket by key.
-fn sorted_bucket(spilled: &Spilled, bucket: usize, seed: u64, run: &Run) -> Result<Vec<Record>> {
+fn sorted_bucket(spilled: &SpillReader, bucket: usize, seed: u64, run: &Run) -> Result<Vec<Record>> {
     let count = spilled.count(bucket) as usize;
     // The key is the upper half: equal keys do not occur.
     let mut keyed: Vec<u128> = reserved(count, "shuffling")?;

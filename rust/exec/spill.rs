@@ -5,7 +5,7 @@ use std::path::Path;
 use super::pass::pass;
 use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::sets::spill::{self, Pieces, Spill, Spilled, Writer};
+use crate::sets::spill::{self, Pieces, Spill, SpillReader, Writer};
 
 /// Units that the stream is cut into: enough to keep all workers busy, and the directory small.
 const UNITS: u64 = 1024;
@@ -15,7 +15,7 @@ pub fn memory(entries: u64, buckets: u64) -> (u64, u64) {
     spill::memory(entries, buckets, UNITS.min(entries / BLOCK + 1))
 }
 
-/// Spills what `emit` makes of each block of records (with the number of its first), in one pass.
+/// Spills the entries that `emit` makes of each block of records (with the number of its first), in one pass.
 pub fn spill_edges(
     edges: &dyn EdgeStream,
     run: &Run,
@@ -23,7 +23,7 @@ pub fn spill_edges(
     into: &Path,
     buckets: usize,
     emit: impl Fn(&mut Writer, u64, &[Record]) -> Result<()> + Sync,
-) -> Result<Spilled> {
+) -> Result<SpillReader> {
     let unit = (edges.num_edges() / UNITS).next_multiple_of(BLOCK).max(8 * BLOCK);
     let spill = Spill::create(into, buckets)?;
     let writers = pass(

@@ -1,7 +1,7 @@
 //! Barabási-Albert: preferential attachment, with power-law degrees that grow with the age of a vertex.
 //!
-//! Source: Barabási, Albert, "Emergence of Scaling in Random Networks", Science 286, 1999; without state after
-//! Sanders, Schulz, "Scalable Generation of Scale-free Graphs", Information Processing Letters 116, 2016.
+//! Source: Barabási, Albert, "Emergence of Scaling in Random Networks", Science 286, 1999. The form without
+//! state: Sanders, Schulz, "Scalable Generation of Scale-free Graphs", Information Processing Letters 116, 2016.
 //!
 //! **Model.** Vertices 1, 2, ... come one after the other. The records are shared among them as evenly as integers
 //! allow, m / (n - 1) each. Each record leads from its vertex to an older one, which is drawn by the degrees of the
@@ -32,7 +32,7 @@ impl BarabasiAlbert {
         Ok(Self { n, m, seed })
     }
 
-    /// The younger vertex of record `index`; there are two vertices or more.
+    /// The younger vertex of record `index`. There are two vertices or more.
     fn source(&self, index: u64) -> u64 {
         1 + scaled(index, self.n - 1, self.m)
     }

@@ -1,7 +1,7 @@
 //! Graphs to try partitioners on, streamed to disk.
 //!
 //! Record `r` is a function of (seed, r) alone, so that any number of threads writes the same bytes. Memory is
-//! 512 KiB per thread, whatever the size of the graph; a generator has no state that grows with it.
+//! 512 KiB per thread for any size of the graph. A generator has no state that grows with it.
 
 mod barabasi_albert;
 mod grid;
@@ -64,7 +64,7 @@ pub fn records(generator: &dyn Generator, range: Range<u64>, run: &Run) -> Resul
     Ok(records)
 }
 
-/// Writes all records to `target`, as little-endian u32 pairs; returns their [`checksum`].
+/// Writes all records to `target`, as little-endian u32 pairs. Returns their [`checksum`].
 pub fn write(generator: &dyn Generator, target: &Path, run: &Run) -> Result<String> {
     let m = generator.num_edges();
     if m.checked_mul(size_of::<Record>() as u64).is_none_or(|bytes| bytes > i64::MAX as u64) {
@@ -116,7 +116,7 @@ fn below_max_vertices(n: u64, m: u64) -> Result<()> {
         return Err(Error::parameter("n", "edges need at least one vertex"));
     }
     if n > MAX_VERTICES {
-        return Err(Error::parameter("n", format!("{n} vertices; at most {MAX_VERTICES}")));
+        return Err(Error::parameter("n", format!("{n} vertices. Use at most {MAX_VERTICES}")));
     }
     Ok(())
 }

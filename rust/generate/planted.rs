@@ -7,16 +7,16 @@
 //! class of `u` with probability 0.8, else from a uniform class. Should `v` be `u`, it is drawn again (at most
 //! 16 times, the later 8 from any class), so that loops are all but absent. Parallel records occur and stay.
 //!
-//! **No state.** A pseudo-random permutation gives each id a *position*; the positions of a class are one range, and
+//! **No state.** A pseudo-random permutation gives each id a *position*. The positions of a class are one range, and
 //! its first are the richest. Within a class of s vertices θ follows the density x^(-2/3) at x = rank / s, whose
 //! degrees have the power law of exponent 2.5, and whose integral is a cube root: the rank of an endpoint is s·U³
 //! for a uniform U. (U starts above 0, so that no vertex exceeds √s times its class's mean.) So a record costs five
-//! random numbers and two permutations of 32-bit ids, no table and no cache miss; memory is O(1) per thread, and
+//! random numbers and two permutations of 32-bit ids, no table and no cache miss. Memory is O(1) per thread, and
 //! every property of a vertex is a function of (seed, id). Only `*`, `+` and `sqrt` are used, and the logarithm and
 //! the cosine of `libm`, so that all machines agree on every bit.
 //!
 //! **Features** are the class's centroid plus unit Gaussian noise, the centroids so near each other that features
-//! alone tell only a part of the classes; what the neighbours know is worth learning.
+//! alone tell only a part of the classes. What the neighbours know is worth learning.
 
 use std::f64::consts::TAU;
 use std::ops::Range;
@@ -35,10 +35,10 @@ const INSIDE: f64 = 0.8;
 /// Draws of `v` while it is `u`: so many by the model, and as many again from all classes.
 const REDRAWS: u32 = 8;
 
-/// Distance of two centroids is on average this times √2, whatever the number of features.
+/// Distance of two centroids is on average this times √2, for any number of features.
 const SEPARATION: f64 = 2.0;
 
-/// More features than any data set has; a larger number is a mistake.
+/// More features than any data set has. A larger number is a mistake.
 const MAX_FEATURES: u32 = 1 << 16;
 
 /// Vertices whose labels, splits or features one task makes.
@@ -68,11 +68,11 @@ impl Planted {
     pub fn new(n: u64, m: u64, classes: u64, features: u32, seed: u64) -> Result<Self> {
         below_max_vertices(n, m)?;
         if n > 0 && !(1..=n).contains(&classes) {
-            let what = format!("{classes} classes for {n} vertices; use 1..={n}");
+            let what = format!("{classes} classes for {n} vertices. Use 1..={n}");
             return Err(Error::parameter("classes", what));
         }
         if features > MAX_FEATURES {
-            let what = format!("{features} are too many; use at most {MAX_FEATURES}");
+            let what = format!("{features} are too many. Use at most {MAX_FEATURES}");
             return Err(Error::parameter("features", what));
         }
         Ok(Self { n, m, classes, features, seed, ids: Permutation::new(n, seed) })
@@ -208,7 +208,7 @@ fn gaussians(random: &mut Random) -> (f64, f64) {
 }
 
 /// A pseudo-random permutation of `0..n`: rounds of `x·odd + c` modulo a power of two and of `x ^ x >> half`, each
-/// of which can be undone; what leaves `0..n` goes on until it is back ("cycle walking").
+/// of which can be undone. What leaves `0..n` goes on until it is back ("cycle walking").
 #[derive(Debug, Clone)]
 struct Permutation {
     n: u64,

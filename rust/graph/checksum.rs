@@ -1,4 +1,4 @@
-//! The identity of a graph's records, whatever the container.
+//! The checksum of a graph's records, the same for files and arrays.
 //!
 //! xxh3-128 of the records as little-endian u32 pairs in stream order: blocks of 8 MiB are hashed in parallel, and
 //! the result is xxh3-128 of the 16-byte block digests in order.
@@ -18,7 +18,7 @@ pub struct Hasher {
 }
 
 impl Hasher {
-    /// Adds `records`, the first of which is number `first` of `m`; a unit's records come in order.
+    /// Adds `records`, the first of which is number `first` of `m`. A unit's records come in order.
     pub fn update(&mut self, first: u64, records: &[Record], m: u64) {
         #[cfg(target_endian = "little")]
         self.current.update(bytemuck::cast_slice(records));

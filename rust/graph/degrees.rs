@@ -1,9 +1,9 @@
 //! Degrees, loops and checksum of a graph, in one pass.
 //!
-//! **Algorithm.** Up to [`PRIVATE`] workers count into one byte per vertex of their own: four times as many of these fit
-//! a cache, and the random writes to them bound the pass. A byte that overflows leaves 256 to the total, which all share;
-//! at the end the bytes are added to it. More workers raise the total itself, by locked instructions. The counters are
-//! asked for some records ahead.
+//! **Algorithm.** Up to [`PRIVATE`] workers count into one byte per vertex of their own: four times as many of these
+//! fit a cache, and the random writes to them bound the pass. A byte that overflows leaves 256 to the total, which all
+//! share. At the end the bytes are added to it. More workers raise the total itself, by locked instructions. The
+//! counters are prefetched some records ahead.
 //!
 //! **Memory.** 4 bytes per vertex, and 1 per vertex and worker: at most 24, below what the partitioners take afterwards.
 //!
@@ -29,13 +29,13 @@ pub const PRIVATE: usize = 20;
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;
 
-/// How many records ahead a counter is asked for.
+/// How many records ahead a counter is prefetched.
 const AHEAD: usize = 16;
 
 /// What a byte that overflows leaves to the total.
 const CARRY: u32 = 1 << u8::BITS;
 
-/// What one pass over the records tells.
+/// Degrees, loops and checksum of a graph.
 #[derive(Debug)]
 pub struct Degrees {
     /// Number of non-loop records that touch each vertex.
@@ -76,29 +76,29 @@ fn scan_ends<const ENDS: usize>(
     run.begin("degrees", m);
     let see = |hasher: &mut Hasher, first, records: &[Record]| hasher.update(first, records, m);
     let private = run.threads() <= PRIVATE;
-    let Counted { degree, passed_over, states } = count(edges, private, run, counts, see)?;
+    let Counts { degree, passed_over, states } = count(edges, private, run, counts, see)?;
     Ok(Degrees { degree, loops: passed_over, checksum: checksum::combine(states) })
 }
 
-/// What [`count`] counted.
-pub struct Counted<S> {
+/// The result of [`count`].
+pub struct Counts<S> {
     /// For each vertex, how often it counted.
     pub degree: Buffer<u32>,
     /// Records whose last end did not count.
     pub passed_over: u64,
-    /// What the workers left.
+    /// The states of the workers.
     pub states: Vec<S>,
 }
 
 /// Counts the first `ENDS` ends of each record for which `counts` says so, by all threads, with `private` counters or
-/// without; `see` gets all records with the state of a worker.
+/// without. `see` gets all records with the state of a worker.
 pub fn count<const ENDS: usize, S: Default + Send>(
     edges: &dyn EdgeStream,
     private: bool,
     run: &Run,
     counts: impl Fn(Record) -> [bool; ENDS] + Sync,
     see: impl Fn(&mut S, u64, &[Record]) + Sync,
-) -> Result<Counted<S>> {
+) -> Result<Counts<S>> {
     let n = edges.num_vertices() as usize;
     let mut degree: Buffer<u32> = Buffer::zeroed(n, "degrees")?;
     let total = shared(&mut degree);
@@ -138,9 +138,9 @@ pub fn count<const ENDS: usize, S: Default + Send>(
     if edges.num_edges() >= u64::from(u32::MAX)
         && let Some(v) = degree.iter().position(|&degree| degree == u32::MAX)
     {
-        return Err(Error::Capacity(format!("vertex {v} has 2^32 - 1 records or more; degrees are 32 bits")));
+        return Err(Error::Capacity(format!("vertex {v} has 2^32 - 1 records or more. Degrees are 32 bits")));
     }
-    Ok(Counted { degree, passed_over, states })
+    Ok(Counts { degree, passed_over, states })
 }
 
 /// Calls `add` for the counters of the first `ENDS` ends of each record, with what they count for: 0 or 1. Returns how
@@ -182,7 +182,7 @@ fn raise(count: &AtomicU32, by: u32) {
     }
 }
 
-/// Loops and checksum alone; the degrees stay empty.
+/// Loops and checksum alone. The degrees stay empty.
 pub fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
     let m = edges.num_edges();
     run.begin("checksum", m);

@@ -43,20 +43,20 @@ pub fn find_num_vertices(
     }
     let state = n * BYTES_PER_VERTEX;
     let remedy = match max_vertices {
-        Some(limit) => format!("max_vertices is {limit}; raise it"),
+        Some(limit) => format!("That exceeds max_vertices={limit}. Raise it"),
         None => format!(
-            "for {} records that is implausible. Relabel with `fastpart convert --relabel` or pass max_vertices={n}; \
-             or the file is of another kind: dtype=\"u64\", or big-endian (`fastpart convert --swap`)",
+            "For {} records that is implausible. Relabel with `fastpart convert --relabel` or pass max_vertices={n}. \
+             Or the file is of another kind: dtype=\"u64\", or big-endian (`fastpart convert --swap`)",
             edges.num_edges()
         ),
     };
     Err(Error::format(
         origin,
-        format!("max id {largest} implies {n} vertices and {} of state; {remedy}", bytes(state)),
+        format!("max id {largest} implies {n} vertices and {} of state. {remedy}", bytes(state)),
     ))
 }
 
-/// The largest id of any record; `None` without records.
+/// The largest id of any record. `None` without records.
 pub fn largest_id(edges: &dyn EdgeStream, run: &Run) -> Result<Option<u32>> {
     run.begin("scan", edges.num_edges());
     let largest = pass(

@@ -32,7 +32,7 @@ pub struct Cut {
     pub internal: Vec<u64>,
     /// Non-loop records with one end in the part.
     pub cut: Vec<u64>,
-    /// Up to [`DENSE_PARTS`] parts: non-loop records between parts, `k × k`, symmetric, row by row; internal records
+    /// Up to [`DENSE_PARTS`] parts: non-loop records between parts, `k × k`, symmetric, row by row. Internal records
     /// on the diagonal.
     pub matrix: Option<Buffer<u64>>,
     /// Number of loops.
@@ -51,7 +51,7 @@ impl Cut {
 /// The cut matrix of many parts: record counts of those pairs of parts that have any, each pair once.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SparseMatrix {
-    /// The lower part of each pair; pairs are sorted.
+    /// The lower part of each pair. Pairs are sorted.
     pub first: Vec<u32>,
     /// The higher part of each pair, or the same one.
     pub second: Vec<u32>,
@@ -103,7 +103,7 @@ fn by_pair(edges: &dyn EdgeStream, assignment: &[i32], k: usize, run: &Run) -> R
     Ok(Cut { internal, cut, matrix: Some(matrix), loops, checksum })
 }
 
-/// What all workers counted.
+/// The counts of all workers.
 struct Tally {
     cells: Buffer<u64>,
     loops: u64,

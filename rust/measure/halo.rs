@@ -67,7 +67,7 @@ fn mark(masks: &[AtomicU64], assignment: &[i32], first: u32, records: &[Record])
     }
 }
 
-/// Number of masks that hold each bit; the masks are zero afterwards.
+/// Number of masks that hold each bit. The masks are zero afterwards.
 pub(super) fn count_and_clear(masks: &mut [u64], run: &Run) -> Result<[u64; PARTS]> {
     let count = |masks: &mut [u64]| {
         let mut sizes = [0; PARTS];

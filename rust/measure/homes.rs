@@ -6,7 +6,7 @@
 //!
 //! **Requirements.** Any edge partition of the graph.
 //!
-//! **Memory.** 28 bytes per vertex, 4 MB at least, whatever k is: the degree, a cursor, the result, and [`SLOTS`]
+//! **Memory.** 28 bytes per vertex, 4 MB at least, for any k: the degree, a cursor, the result, and [`SLOTS`]
 //! slots of 4 bytes.
 //!
 //! **Algorithm.** A vertex with `d` records (a loop is one) gets `min(d, k)` slots: k counters, or else a place for
@@ -18,7 +18,7 @@
 //! **Parallelism.** Workers share the slots. Counting commutes, and the parts of a vertex are sorted before they
 //! are used, so the order in which they came does not matter.
 //!
-//! **Complexity.** O(n) and, for each pass, O(m); with slots for all, `sum of min(d, k) / 4n` passes.
+//! **Complexity.** O(n) and, for each pass, O(m). With slots for all, `sum of min(d, k) / 4n` passes.
 //!
 //! **Source.** SDT-GNN, section III-D.
 
@@ -48,7 +48,7 @@ pub fn memory(n: u64) -> u64 {
     12 * n + 4 * slots(n)
 }
 
-/// Slots for `n` vertices; a cursor of 32 bits reaches them all.
+/// Slots for `n` vertices. A cursor of 32 bits reaches them all.
 fn slots(n: u64) -> u64 {
     (SLOTS * n).max(LEAST_SLOTS).min(u64::from(u32::MAX))
 }
@@ -96,7 +96,7 @@ fn add_loops(edges: &dyn EdgeStream, degree: &mut [u32], run: &Run) -> Result<()
     let add = |(): &mut (), _, records: &[Record]| {
         for &[v, _] in records.iter().filter(|[u, v]| u == v) {
             if shared[v as usize].fetch_add(1, Relaxed) == u32::MAX {
-                let what = format!("vertex {v} has 2^32 records or more; degrees are 32 bits");
+                let what = format!("vertex {v} has 2^32 records or more. Degrees are 32 bits");
                 return Err(Error::Capacity(what));
             }
         }
@@ -110,7 +110,7 @@ struct Table<'a> {
     degree: &'a [u32],
     k: u32,
     slots: Buffer<u32>,
-    /// The first counter of a vertex with counters; else the slot that its next part goes to.
+    /// The first counter of a vertex with counters, else the slot that its next part goes to.
     cursor: Buffer<u32>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Table<'a> {
         pass(edges, run, BLOCK, usize::MAX, || Ok(()), step).map(drop)
     }
 
-    /// The most frequent part of each vertex in `range`; the slots are zero afterwards.
+    /// The most frequent part of each vertex in `range`. The slots are zero afterwards.
     fn most_frequent(&mut self, range: &Range<usize>, homes: &mut [u32], run: &Run) -> Result<()> {
         let (degree, k) = (self.degree, self.k);
         let (slots, cursor) = (shared(&mut self.slots), &self.cursor);
@@ -217,7 +217,7 @@ fn largest(counts: &[u32]) -> u32 {
     counts.iter().zip(0..).max_by_key(|&(&count, part)| (count, Reverse(part))).map_or(0, |(_, part)| part)
 }
 
-/// The first of the values that occur most often, in ascending values; without any, [`NONE`].
+/// The first of the values that occur most often, in ascending values. Without any, [`NONE`].
 fn longest_run(values: &[u32]) -> u32 {
     let runs = values.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
     runs.max_by_key(|&(len, value)| (len, Reverse(value))).map_or(NONE, |(_, value)| value)

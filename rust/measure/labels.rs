@@ -10,7 +10,7 @@ use crate::base::{Error, Result, Run};
 /// Bytes of one (part, label) in a hash map that has just grown, with its predecessor.
 const BYTES_PER_PAIR: u64 = 3 * 25;
 
-/// For each part the total-variation distance between the distribution of its labels and that of all labels; NaN for a
+/// For each part the total-variation distance between the distribution of its labels and that of all labels. NaN for a
 /// part without labelled vertices. A negative label means "unlabelled" and is ignored.
 ///
 /// Labels may be any numbers: only pairs of part and label that occur take memory. The distance is the share by which
@@ -18,8 +18,7 @@ const BYTES_PER_PAIR: u64 = 3 * 25;
 pub fn label_skew(assignment: &[i32], labels: &[i64], k: u32, run: &Run) -> Result<Vec<f64>> {
     validate(assignment, k, assignment.len() as u64, run)?;
     if labels.len() != assignment.len() {
-        let what =
-            format!("{} labels for {} vertices; one per vertex is needed", labels.len(), assignment.len());
+        let what = format!("{} labels for {} vertices. Give one per vertex", labels.len(), assignment.len());
         return Err(Error::parameter("labels", what));
     }
     let pairs = count_pairs(assignment, labels, k, run)?;

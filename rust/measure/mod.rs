@@ -7,7 +7,7 @@
 //! [`halo_sizes`]: 8 bytes per vertex. Counts over the vertices: `8 k` bytes per worker. All of it is compared with
 //! the budget first.
 //!
-//! **Algorithm.** One pass over the records for the cut; one for each 64 parts for the halos; one over the vertices
+//! **Algorithm.** One pass over the records for the cut, one for each 64 parts for the halos, and one over the vertices
 //! for sizes, splits and labels. Every result is a sum of integers, so it does not depend on the threads. The one
 //! place with fractions, [`label_skew`], divides exact sums once.
 //!
@@ -42,7 +42,7 @@ const CHUNK: usize = 1 << 16;
 pub fn validate(assignment: &[i32], k: u32, n: u64, run: &Run) -> Result<()> {
     validate_parts(k)?;
     if assignment.len() as u64 != n {
-        let what = format!("{} entries for {n} vertices; it belongs to another graph", assignment.len());
+        let what = format!("{} entries for {n} vertices. It belongs to another graph", assignment.len());
         return Err(Error::parameter("assignment", what));
     }
     run.begin("validate", n);
@@ -70,7 +70,7 @@ pub fn validate_records<P>(edges: &dyn EdgeStream, assignment: &[P], k: u32) -> 
     if given as u64 == m {
         return Ok(());
     }
-    let what = format!("{given} entries for {m} records; it belongs to another graph");
+    let what = format!("{given} entries for {m} records. It belongs to another graph");
     Err(Error::parameter("assignment", what))
 }
 
@@ -90,7 +90,7 @@ pub fn split_counts(assignment: &[i32], ids: &[i64], k: u32, run: &Run) -> Resul
         for (&id, position) in ids.iter().zip(chunk * CHUNK..) {
             // A negative id is a huge one here.
             if id as u64 >= n as u64 {
-                let what = format!("entry {position} is {id}, outside 0..{n}; ids number the vertices");
+                let what = format!("entry {position} is {id}, outside 0..{n}. Ids number the vertices");
                 return Err(Error::parameter("splits", what));
             }
             selected.insert(id as u64);

@@ -15,7 +15,7 @@ use crate::exec::pass;
 use crate::graph::{Hasher, checksum};
 use crate::sets::bits::set;
 
-/// What the measures of an edge partition need.
+/// Replica counts of an edge partition.
 #[derive(Debug)]
 pub struct Replicas {
     /// Vertices with a record in each part.

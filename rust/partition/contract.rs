@@ -33,7 +33,7 @@ pub trait Input: Sync {
     fn edges(&self) -> &dyn EdgeStream;
     /// Whether they list both directions of every edge.
     fn is_symmetric(&self) -> bool;
-    /// The neighbours of the vertices, which are built by the first who asks.
+    /// The adjacency, built on first use.
     fn adjacency(&self, run: &Run) -> Result<Arc<Csr>>;
     /// The `.npy` file for the parts of records.
     fn out(&self) -> Option<&Path>;
@@ -45,7 +45,7 @@ pub trait Input: Sync {
     }
 }
 
-/// What a partitioner makes.
+/// The result of a partitioner.
 #[derive(Debug)]
 pub enum Partition {
     /// A part for each vertex.
@@ -54,14 +54,14 @@ pub enum Partition {
     Edges(EdgePartition),
 }
 
-/// A partition, and what its maker says about it.
+/// A partition, with the choices and warnings of its partitioner.
 #[derive(Debug)]
 pub struct Outcome {
     /// The partition.
     pub partition: Partition,
-    /// Parameters that were left to the partitioner, as it chose them: with these the result is the same anywhere.
+    /// Parameters that the partitioner chose. With these the result is the same on every machine.
     pub chosen: Vec<(&'static str, Value)>,
-    /// What users should know.
+    /// Warnings for users.
     pub warnings: Vec<String>,
 }
 
@@ -77,46 +77,46 @@ impl From<EdgePartition> for Outcome {
     }
 }
 
-/// What [`describe!`](describe) declares.
-pub trait Described {
+/// The name, docs and parameters of a partitioner, as [`describe!`](describe) declares them.
+pub trait Description {
     /// Its name everywhere.
     const NAME: &'static str;
-    /// What it gives parts to: one of them, or both, by its parameter `of`.
+    /// Whether it partitions vertices or records. If both, its parameter `of` decides.
     const OF: &'static [Of];
     /// Its docs for users, without those of its parameters.
     const DOC: &'static str;
 
-    /// Its parameters but `k`, and but `of`.
+    /// Its parameters, without `k` and `of`.
     fn fields() -> Vec<Field>;
 }
 
-/// An algorithm that gives the vertices or the records of a graph parts. Its value holds its parameters.
-pub trait Partitioner: Described + Sized {
-    /// Parameters with which it is another algorithm, for comparisons of all.
+/// An algorithm that partitions the vertices or the records of a graph. Its value holds its parameters.
+pub trait Partitioner: Description + Sized {
+    /// Parameters that make it another algorithm, which a comparison of all includes.
     const VARIANTS: &'static [(&'static str, &'static str)] = &[];
 
-    /// Takes its parameters.
+    /// Reads its parameters.
     fn new(values: &mut Values) -> Result<Self>;
 
     /// Bytes that a graph of this size takes beside its adjacency, result included.
     fn memory(&self, shape: &Shape, threads: usize) -> u64;
 
-    /// Refuses parameters that cannot be, and more memory than the run may take; then partitions the graph.
+    /// Checks the parameters and the memory, then partitions the graph.
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome>;
 }
 
 /// A partitioner in the registry.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// See [`Described::NAME`].
+    /// See [`Description::NAME`].
     pub name: &'static str,
-    /// See [`Described::OF`].
+    /// See [`Description::OF`].
     pub of: &'static [Of],
-    /// See [`Described::DOC`].
+    /// See [`Description::DOC`].
     pub doc: &'static str,
     /// See [`Partitioner::VARIANTS`].
     pub variants: &'static [(&'static str, &'static str)],
-    /// See [`Described::fields`].
+    /// See [`Description::fields`].
     pub fields: fn() -> Vec<Field>,
     /// See [`Partitioner::memory`].
     pub memory: fn(Values, &Shape, usize) -> Result<u64>,
@@ -133,19 +133,19 @@ impl Entry {
             doc: P::DOC,
             variants: P::VARIANTS,
             fields: P::fields,
-            memory: |mut values, shape, threads| P::new(&mut values).map(|made| made.memory(shape, threads)),
+            memory: |mut values, shape, threads| P::new(&mut values).map(|p| p.memory(shape, threads)),
             solve: |mut values, input, run| P::new(&mut values)?.solve(input, run),
         }
     }
 }
 
-/// Declares what a partitioner is called, what it gives parts to, its docs for users, and its parameters but `k`.
+/// Declares the name of a partitioner, what it partitions, its docs for users, and its parameters but `k`.
 ///
-/// The docs are those of the Python function: a summary, what to know, then sections in numpydoc's form. Those of
-/// parameters, result and common errors are made from the rest.
+/// The docs are those of the Python function: a summary, a description, then sections in numpydoc's form. The sections
+/// on parameters, result and common errors are generated.
 macro_rules! describe {
     ($(#[doc = $doc:literal])* $type:ty => $name:literal, $of:expr; $($(#[doc = $about:literal])* $field:ident: $spec:expr;)*) => {
-        impl crate::partition::contract::Described for $type {
+        impl crate::partition::contract::Description for $type {
             const NAME: &'static str = $name;
             const OF: &'static [crate::partition::Of] = $of;
             const DOC: &'static str = concat!($($doc, "\n"),*);

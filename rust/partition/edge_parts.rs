@@ -27,7 +27,7 @@ pub fn width(k: u32) -> u64 {
     }
 }
 
-/// The parts of `m` records; all are 0 in the beginning.
+/// The parts of `m` records. All are 0 in the beginning.
 #[derive(Debug)]
 pub struct EdgeParts {
     words: Words,
@@ -54,12 +54,12 @@ fn zeroed<T: Item>(m: u64, out: Option<&Path>) -> Result<Buffer<T>> {
         File::options().read(true).write(true).create(true).truncate(true).open(path).map_err(io)?;
     let header = npy::header(T::DESCR, &[m]);
     file.write_all(&header).map_err(io)?;
-    // SAFETY: the file was made here, under a temporary name; that nobody cuts it meanwhile is the contract of `out`.
+    // SAFETY: the file was made here, under a temporary name. That nobody cuts it meanwhile is the contract of `out`.
     // A header has a multiple of 64 bytes.
     unsafe { Buffer::mapped(&file, path, header.len(), m as usize) }
 }
 
-/// A stored part: the cast from u32 keeps the low bits, of which the mark's are all ones but the sign.
+/// A stored part: the cast from u32 keeps the low bits. In the mark they are all ones, except the sign.
 trait Word: Pod + Zeroable + Send + Sync {
     const MARK: Self;
     fn from_part(part: u32) -> Self;

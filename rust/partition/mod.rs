@@ -8,7 +8,7 @@ use crate::base::Buffer;
 use crate::capacity::{BalanceOn, Balanced, Load, Repaired};
 use crate::graph::Graph;
 pub(crate) use contract::describe;
-pub use contract::{Described, Entry, Input, Outcome, Partition, Partitioner, Shape};
+pub use contract::{Description, Entry, Input, Outcome, Partition, Partitioner, Shape};
 pub use edge_parts::EdgeParts;
 pub use parameters::{Value, Values};
 
@@ -76,14 +76,14 @@ impl VertexPartition {
     }
 }
 
-/// Volumes of the parts of a vertex partition, and their bound; the volume of a vertex is its degree + 1.
+/// Volumes of the parts of a vertex partition, and their bound. The volume of a vertex is its degree + 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
     /// Volume of each part.
     pub loads: Vec<u64>,
     /// The cap that was asked for.
     pub nominal: u64,
-    /// The cap that was kept: more than `nominal` where that could not be.
+    /// The cap that was kept. It exceeds `nominal` where that was out of reach.
     pub cap: u64,
 }
 
@@ -102,7 +102,7 @@ pub struct EdgePartition {
     pub graph: Graph,
 }
 
-/// What a partition gives parts to.
+/// What a partition partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     /// Vertices.
@@ -112,7 +112,7 @@ pub enum Of {
 }
 
 impl Of {
-    /// The value of the parameter `of` with which a partitioner does so.
+    /// The value of the parameter `of`.
     pub fn name(self) -> &'static str {
         match self {
             Of::Vertices => "vertices",

@@ -34,7 +34,7 @@ pub enum Value {
 pub enum Kind {
     /// A ratio of at least 1.
     Ratio,
-    /// Any number; the algorithm says which can be.
+    /// Any number. The algorithm checks its range.
     Number,
     /// A whole number between two bounds, both included.
     Integer(u64, u64),
@@ -42,7 +42,7 @@ pub enum Kind {
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A seed: any u64; none is 0.
+    /// A seed: any u64. None is 0.
     Seed,
     /// A weight for each vertex: integers or a mask.
     Weights,
@@ -59,7 +59,7 @@ pub enum Kind {
 pub struct Field {
     /// Its name everywhere.
     pub name: &'static str,
-    /// What it means, for users; each line begins with a blank.
+    /// What it means, for users. Each line begins with a blank.
     pub doc: &'static str,
     /// What values it has.
     pub kind: Kind,
@@ -69,7 +69,7 @@ pub struct Field {
     pub only: Option<Of>,
 }
 
-/// Kind, default and `of` of a field; see the functions that make one.
+/// Kind, default and `of` of a field. See the functions that make one.
 pub type Spec = (Kind, Value, Option<Of>);
 
 /// A ratio of at least 1.
@@ -142,7 +142,7 @@ pub fn only(of: Of, (kind, default, _): Spec) -> Spec {
 pub struct Values {
     /// Number of parts.
     pub k: u32,
-    /// What has parts, of a partitioner with two modes.
+    /// Whether vertices or records get parts, if the partitioner can do both.
     pub of: Option<Of>,
     given: HashMap<String, Value>,
 }
@@ -163,7 +163,7 @@ impl Values {
         self.given.get(name).unwrap_or(&Value::None)
     }
 
-    /// The number called `name`; NaN if there is none, which every algorithm refuses.
+    /// The number called `name`. NaN if there is none, which every algorithm refuses.
     pub fn number(&self, name: &str) -> f64 {
         self.ratio(name).unwrap_or(f64::NAN)
     }
@@ -182,7 +182,7 @@ impl Values {
         if let Value::Integer(integer) = *self.get(name) { Some(integer) } else { None }
     }
 
-    /// A whole number of 32 bits; 0 if there is none.
+    /// A whole number of 32 bits. 0 if there is none.
     pub fn small(&self, name: &str) -> u32 {
         self.integer(name).and_then(|integer| u32::try_from(integer).ok()).unwrap_or(0)
     }

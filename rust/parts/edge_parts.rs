@@ -1,23 +1,23 @@
 //! The parts of an edge partition.
 //!
-//! **Algorithm.** Edges go to the part of their record. From each part's edges its vertices are found and listed, and the
-//! copies of each vertex counted; then the [roots](super::roots) are chosen. In the end every part is written: its
-//! vertices with their degrees and roots, what it sends, and its rows; and, from what the leaves tell their roots, what it
-//! receives.
+//! **Algorithm.** Edges go to the part of their record. From each part's edges its vertices are found and listed, and
+//! the copies of each vertex counted. Then the [roots](super::roots) are chosen. In the end every part is written: its
+//! vertices with their degrees and roots, what it sends, its rows, and what it receives. The latter follows from what
+//! the leaves tell their roots.
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::files::{ArrayFile, Begin, Ids, part_folder};
+use super::files::{ArrayFile, Ids, Start, part_folder};
 use super::layout::{Layout, Window};
 use super::roots::{Roots, choose_roots, spill_lists};
-use super::rows::{PartEdges, Parted, RowBuffers, RowFiles, Source, changed, check_local, write_rows};
+use super::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, Source, changed, check_local, write_rows};
 use super::{Kind, PartSizes, check_records, in_degrees};
 use crate::base::{Buffer, Error, Result, Run, shared, zeros};
 use crate::edges::{BLOCK, EdgeStream};
 use crate::exec::{pass, spill_edges};
 use crate::measure::validate_records;
-use crate::sets::{Entry, LocalSet, Pieces, Spill, Spilled};
+use crate::sets::{Entry, LocalSet, Pieces, Spill, SpillReader};
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `assignment` has the part of each record.
 pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
@@ -35,7 +35,7 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
     let counting = run.workers(usize::MAX, 4 * n + 16 * u64::from(k), 8 * u64::from(k), &what)?;
     let most = kind.most_edges(m);
     let (directory, buffers) = crate::exec::spill::memory(most, Layout::most_buckets(n, most, k.into()));
-    // In-degrees; copies, roots and order (both ways) of the vertices. Layouts and numbers of roots; directories of the spilled.
+    // In-degrees. Copies, roots and order (both ways) of the vertices. Layouts and numbers of roots. Directories of the spilled.
     let fixed = 20 * n + 512 * u64::from(k) + 2 * directory;
     let each = 4 * n + LocalSet::memory(n) + 2 * (RowBuffers::memory(most + n) + buffers);
     let writing = run.workers(usize::MAX, fixed, each, &what)?;
@@ -54,8 +54,8 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
         }
         Ok(())
     })?;
-    let parts = Writing { n, k: k as usize, into, run, workers: writing };
-    let edges = Parted { layout, spilled };
+    let parts = Writer { n, k: k as usize, into, run, workers: writing };
+    let edges = EdgeBuckets { layout, spilled };
     let (copies, touched) = parts.list_vertices(&edges)?;
     let roots = choose_roots(&copies, &touched, into, writing, run)?;
     drop(copies);
@@ -95,8 +95,8 @@ fn part_layout<P: Copy + Into<i32> + Sync>(
     Ok(layout)
 }
 
-/// What all steps of the writing know.
-struct Writing<'a> {
+/// The state that all steps of the writing share.
+struct Writer<'a> {
     n: u64,
     k: usize,
     into: &'a Path,
@@ -104,11 +104,11 @@ struct Writing<'a> {
     workers: usize,
 }
 
-impl Writing<'_> {
-    /// Calls `each` with an empty set, every part and its edges; returns what it makes of them.
+impl Writer<'_> {
+    /// Calls `each` with an empty set, every part and its edges. Returns what it makes of them.
     fn map<T: Send>(
         &self,
-        parts: &Parted,
+        parts: &EdgeBuckets,
         each: impl Fn(&mut LocalSet, usize, PartEdges) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let init = || LocalSet::new(self.n);
@@ -126,9 +126,9 @@ impl Writing<'_> {
         })
     }
 
-    /// Writes the vertices that the edges of each part touch; returns in how many parts each vertex is, and how many
+    /// Writes the vertices that the edges of each part touch. Returns in how many parts each vertex is, and how many
     /// vertices each part has.
-    fn list_vertices(&self, parts: &Parted) -> Result<(Buffer<u32>, Vec<u64>)> {
+    fn list_vertices(&self, parts: &EdgeBuckets) -> Result<(Buffer<u32>, Vec<u64>)> {
         let mut of_vertex: Buffer<u32> = Buffer::zeroed(self.n as usize, "copies")?;
         let copies = shared(&mut of_vertex);
         self.run.begin("vertices", parts.layout.num_edges());
@@ -152,10 +152,10 @@ impl Writing<'_> {
         Ok((of_vertex, sizes))
     }
 
-    /// Writes all but what is received; `touched` has the number of vertices listed so far.
+    /// Writes all but what is received. `touched` has the number of vertices listed so far.
     fn write_all(
         &self,
-        parts: &Parted,
+        parts: &EdgeBuckets,
         degree: &[u32],
         roots: &Roots,
         touched: &[u64],
@@ -232,7 +232,7 @@ impl Writing<'_> {
             }
             Ok(())
         })?;
-        let mut files = RowFiles::open(&part_folder(self.into, part), Begin::Anew, self.run)?;
+        let mut files = RowFiles::open(&part_folder(self.into, part), Start::Anew, self.run)?;
         let degrees = || counts.iter().map(|&count| u64::from(count));
         let mut layout = Layout::default();
         layout.add_part((0..).zip(degrees()));
@@ -253,7 +253,7 @@ impl Writing<'_> {
     }
 
     /// Sorts the edges of one part by windows of its rows.
-    fn spill_rows(&self, layout: &Layout, set: &LocalSet, edges: PartEdges) -> Result<Spilled> {
+    fn spill_rows(&self, layout: &Layout, set: &LocalSet, edges: PartEdges) -> Result<SpillReader> {
         let spill = Spill::create(self.into, layout.buckets())?;
         let mut writer = spill.writer()?;
         edges.try_read(self.run, |entries| {
@@ -279,7 +279,7 @@ impl Writing<'_> {
             let leaf = || (layout.bucket(place, 0), Entry::new(part, v as u32, 0, place.tag, false));
             (owner != part as usize).then(leaf)
         })?;
-        let leaves = Parted { layout, spilled };
+        let leaves = EdgeBuckets { layout, spilled };
         self.run.begin("receivers", leaves.layout.num_edges());
         self.map(&leaves, |set, part, edges| {
             self.add_listed(part, listed[part], set)?;

@@ -27,14 +27,14 @@ pub fn part_folder(into: &Path, part: usize) -> PathBuf {
 
 /// Where an [`ArrayFile`] begins to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begin {
+pub enum Start {
     /// In a new file, in place of what is there.
     Anew,
     /// At the end of a file that a former one finished.
     AtEnd,
 }
 
-/// A one-dimensional array that is being written; `finish` makes it valid.
+/// A one-dimensional array that is being written. `finish` makes it valid.
 pub struct ArrayFile<'a, T> {
     run: &'a Run,
     path: PathBuf,
@@ -46,14 +46,14 @@ pub struct ArrayFile<'a, T> {
 }
 
 impl<'a, T: Item> ArrayFile<'a, T> {
-    /// Creates `folder/name`; what is there is replaced.
+    /// Creates `folder/name`. What is there is replaced.
     pub fn create(folder: &Path, name: &str, run: &'a Run) -> Result<Self> {
-        Self::open(folder, name, Begin::Anew, run)
+        Self::open(folder, name, Start::Anew, run)
     }
 
     /// Opens `folder/name`.
-    pub fn open(folder: &Path, name: &str, begin: Begin, run: &'a Run) -> Result<Self> {
-        let (path, anew) = (folder.join(name), begin == Begin::Anew);
+    pub fn open(folder: &Path, name: &str, begin: Start, run: &'a Run) -> Result<Self> {
+        let (path, anew) = (folder.join(name), begin == Start::Anew);
         let opened = File::options().write(true).create(anew).truncate(anew).open(&path);
         let opened = opened.and_then(|file| Ok((file.metadata()?.len().max(HEADER), file)));
         let (offset, file) = opened.map_err(|error| Error::io(&path, error))?;
@@ -121,7 +121,7 @@ impl Ids {
         Ok(Self { path, file, next: start, end, buffer: Vec::new() })
     }
 
-    /// The next ids, at most 64 KiB of them; none at the end.
+    /// The next ids, at most 64 KiB of them. None at the end.
     pub fn read(&mut self) -> Result<&[i64]> {
         let count = (self.end - self.next.min(self.end)).min((BUFFER / 8) as u64);
         self.buffer.resize(count as usize, 0);

@@ -1,16 +1,16 @@
 //! Rows of a source, as features or labels, sent to the parts that hold them.
 //!
-//! **Requirements.** The source comes as chunks of consecutive rows, each row once; the parts say by ids which rows they
-//! want, in which order.
+//! **Requirements.** The source comes as chunks of consecutive rows, each row once. The parts say by ids which rows
+//! they want, in which order.
 //!
-//! **Algorithm.** A part whose ids ascend, as those of inner vertices do, takes its rows of every chunk in passing. Any other
-//! part (edges lie by target, not by record) first lists the rows it wants in ascending order and takes these in passing,
-//! into a file of its own; in the end they are put in the order wanted, part after part. So the source is read once, from
-//! front to back, and random accesses stay within the rows of one part.
+//! **Algorithm.** A part whose ids ascend, as those of inner vertices do, takes its rows of every chunk in passing. Any
+//! other part (edges lie by target, not by record) first lists the rows it wants in ascending order and takes these in
+//! passing, into a file of its own. In the end they are put in the order wanted, part after part. So the source is read
+//! once, from front to back, and random accesses stay within the rows of one part.
 //!
 //! **Memory.** At most 2 MiB per worker, and 0.19 bytes per row of the source for each worker that lists or orders rows.
 //!
-//! **Disk.** Beside the output a copy of the rows that are put in order, and 8 bytes for each; gone in the end.
+//! **Disk.** Beside the output a copy of the rows that are put in order, and 8 bytes for each, until the end.
 //!
 //! **Parallelism.** Over the parts.
 
@@ -33,7 +33,7 @@ const BUFFER: usize = 1 << 20;
 const SORTED_IDS: &str = ".wanted.npy";
 const SORTED_ROWS: &str = ".rows";
 
-/// What to gather.
+/// Which rows to gather.
 #[derive(Debug, Clone)]
 pub struct Gather {
     /// Directory of the parts.
@@ -54,7 +54,7 @@ pub struct Gather {
     pub row_bytes: usize,
 }
 
-/// Consecutive rows in somebody else's memory.
+/// Consecutive rows in borrowed memory.
 #[derive(Clone, Copy)]
 pub struct Rows {
     start: *const u8,
@@ -102,7 +102,7 @@ pub struct RowGatherer {
 }
 
 impl RowGatherer {
-    /// Looks at the ids and creates the files.
+    /// Checks the ids and creates the files.
     pub fn new(gather: Gather, run: &Run) -> Result<Self> {
         let parts = gather.ranges.len();
         let workers = room(&gather, run)?;
@@ -173,11 +173,11 @@ impl Gather {
         }
         Err(Error::format(
             &self.ids,
-            format!("id {} of no row; the source has {} rows", id as i64, self.num_rows),
+            format!("id {} of no row. The source has {} rows", id as i64, self.num_rows),
         ))
     }
 
-    /// Looks whether the ids of a part ascend, and creates its file; if they do not, lists them.
+    /// Checks whether the ids of a part ascend, and creates its file. If they do not, lists them.
     fn prepare(&self, part: usize, set: &mut Option<LocalSet>, run: &Run) -> Result<Target> {
         let folder = part_folder(&self.into, part);
         let (start, end) = self.ranges[part];
@@ -230,7 +230,7 @@ impl Gather {
         }
     }
 
-    /// Appends what the target wants of `rows`, the first of which is `first`; returns its next id and offset.
+    /// Appends what the target wants of `rows`, the first of which is `first`. Returns its next id and offset.
     fn take(
         &self,
         target: &Target,
@@ -269,7 +269,7 @@ impl Gather {
         self.for_each_row(&folder, start, end, run, |row| set.insert(row))?;
         let num_rows = set.number();
         if num_rows > u64::from(u32::MAX) {
-            return Err(Error::Capacity(format!("part {part} has {num_rows} records; use more parts")));
+            return Err(Error::Capacity(format!("part {part} has {num_rows} records. Use more parts")));
         }
         let path = folder.join(&self.name);
         let file =
@@ -298,14 +298,14 @@ impl Gather {
 fn mapped(path: &Path, bytes: u64) -> Result<Mmap> {
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
     // SAFETY: the file was written here, below a directory that is not yet in its place, and nobody else has a reason to
-    // touch it; what is read are bytes to copy, whatever they are.
+    // touch it. What is read are bytes to copy, whatever they are.
     let map = unsafe { Mmap::map(&file) }.map_err(|error| Error::io(path, error))?;
     if map.len() as u64 == bytes {
         return Ok(map);
     }
     Err(Error::format(
         shown(path),
-        format!("{} bytes instead of {bytes}; it was changed meanwhile", map.len()),
+        format!("{} bytes instead of {bytes}. It was changed meanwhile", map.len()),
     ))
 }
 
@@ -352,7 +352,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Writes the rest; returns where the next row goes.
+    /// Writes the rest. Returns where the next row goes.
     fn finish(mut self) -> Result<u64> {
         self.flush()?;
         Ok(self.offset)

@@ -1,8 +1,9 @@
 //! How rows are cut into pieces that a worker holds in memory.
 //!
-//! A *window* is a range of rows with at most [`WINDOW`] edges and rows, or one single row with more. A part of one window
-//! shares a bucket with its neighbours, as long as they fit together; a part of several windows has a bucket for each. So
-//! the number of buckets grows with the edges and not with the parts, and a *group* of parts is what a worker takes.
+//! A *window* is a range of rows with at most [`WINDOW`] edges and rows, or one single row with more. A part of one
+//! window shares a bucket with its neighbours, as long as they fit together. A part of several windows has a bucket for
+//! each. So the number of buckets grows with the edges and not with the parts, and a *group* of parts is what a worker
+//! takes.
 
 use std::ops::Range;
 
@@ -51,7 +52,7 @@ pub struct Place {
 pub struct Group {
     /// The parts.
     pub parts: Range<usize>,
-    /// Their buckets; only a part alone has more than one.
+    /// Their buckets. Only a part alone has more than one.
     pub buckets: Range<usize>,
     /// Whether the bucket is small enough to be loaded as a whole.
     pub whole: bool,

@@ -1,10 +1,10 @@
 //! The parts of a partition as arrays in `.npy` files (docs/partition-directory.md), written from the edge stream.
 //!
 //! **Requirements.** A vertex or an edge partition, and what a record means as directed edges ([`Kind`]). The files go
-//! below a directory that appears as a whole or not at all; whoever owns it discards it after an error.
+//! below a directory that appears as a whole or not at all. Its owner discards it after an error.
 //!
-//! **Algorithm.** In-degrees are counted; a second pass sends each directed edge to the part of its destination, through
-//! one temporary file (`spill`); then every part is made from its own edges alone: its halo is a ranked bit set
+//! **Algorithm.** In-degrees are counted. A second pass sends each directed edge to the part of its destination,
+//! through one temporary file (`spill`). Then every part is made from its own edges alone: its halo is a ranked bit set
 //! (`local_set`), its rows are sorted in memory window by window (`layout`, `rows`). What a part holds depends on the
 //! order of the records only, not on threads or buffers.
 //!
@@ -13,7 +13,7 @@
 //! per vertex and at most 170 MB. Per part 128 bytes (512). Nothing grows with the edges but the directory of the temporary
 //! file, a thousandth of it. If the budget is tight, fewer workers are used. The assignment belongs to the caller.
 //!
-//! **Disk.** Beside the output, for the time of the call, 16 bytes per directed edge (32 for `halo_hops=2`); edge
+//! **Disk.** Beside the output, for the time of the call, 16 bytes per directed edge (32 for `halo_hops=2`). Edge
 //! partitions 16 bytes per copy of a vertex besides, and as much again for the edges of the parts at work that exceed a
 //! window.
 //!
@@ -40,7 +40,7 @@ pub use vertex_parts::write_vertex_parts;
 /// What a record says in directed edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Record r = (u, v) is the edge r from u to v and the edge m + r from v to u; a loop is the edge r alone.
+    /// Record r = (u, v) is the edge r from u to v and the edge m + r from v to u. A loop is the edge r alone.
     Undirected,
     /// Record r is the edge r, and another record is its reverse.
     Symmetric,
@@ -71,7 +71,7 @@ impl Kind {
 /// What `part.json` says of a part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PartSizes {
-    /// Inner vertices; of an edge partition, all local vertices.
+    /// Inner vertices. Of an edge partition, all local vertices.
     pub num_inner: u64,
     /// Halo vertices at distance 1 and 2.
     pub num_halo: [u64; 2],
@@ -91,7 +91,7 @@ fn check_records(edges: &dyn EdgeStream) -> Result<()> {
     if m < 1 << (spill::ID_BITS - 1) {
         return Ok(());
     }
-    Err(Error::Capacity(format!("{m} records; the parts of at most 2^{} can be written", spill::ID_BITS - 1)))
+    Err(Error::Capacity(format!("{m} records. The parts of at most 2^{} can be written", spill::ID_BITS - 1)))
 }
 
 /// In-degree of every vertex, over the records that are `counted`. Takes 4 bytes per vertex, and where `room` bytes allow

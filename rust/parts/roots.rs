@@ -1,8 +1,8 @@
 //! One root among the copies of each vertex.
 //!
-//! **Rule.** Vertices in ascending order of their number of copies, then of their id, take among the parts that hold a copy
-//! the one with the fewest roots so far (ties: the lowest part). Vertices without a record follow in the order of their
-//! ids; each goes to the part with the fewest roots.
+//! **Rule.** Vertices in ascending order of their number of copies, then of their id, take among the parts that hold a
+//! copy the one with the fewest roots so far (ties: the lowest part). Vertices without a record follow in the order of
+//! their ids. Each goes to the part with the fewest roots.
 //!
 //! **Algorithm.** The lists of vertices of the parts become lists of parts of the vertices, through a temporary file as
 //! edges do: rows are the vertices in the order of the rule, "sources" the parts that hold them. Then one thread applies
@@ -16,7 +16,7 @@ use super::rows::changed;
 use crate::base::{Buffer, NONE, Result, Run, zeros};
 use crate::capacity::{LeastLoaded, place_last};
 use crate::exec::scan;
-use crate::sets::{Entry, Groups, Pieces, Spill, Spilled, to_starts};
+use crate::sets::{Entry, Groups, Pieces, Spill, SpillReader, to_starts};
 
 /// Where the roots of all vertices are.
 pub struct Roots {
@@ -113,7 +113,7 @@ pub fn spill_lists(
     workers: usize,
     run: &Run,
     entry: impl Fn(u32, u64) -> Option<(usize, Entry)> + Sync,
-) -> Result<Spilled> {
+) -> Result<SpillReader> {
     let spill = Spill::create(into, layout.buckets())?;
     let init = || spill.writer();
     let writers = scan(run, workers, 0..sizes.len(), init, |writer, part| {
@@ -128,7 +128,7 @@ pub fn spill_lists(
     spill.seal(pieces)
 }
 
-/// Places the vertices without a copy; returns them by part.
+/// Places the vertices without a copy. Returns them by part.
 fn place_isolated(copies: &[u32], num_roots: Vec<u64>, of_vertex: &mut [u32], run: &Run) -> Result<Groups> {
     let mut parts = LeastLoaded::new(num_roots.iter().copied());
     place_last(of_vertex, run, || parts.place(1))?;

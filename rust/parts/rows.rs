@@ -6,14 +6,14 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::files::{ArrayFile, Begin};
+use super::files::{ArrayFile, Start};
 use super::layout::{Group, Layout, WINDOW, Window};
 use crate::base::{Buffer, Error, Result, Run, prefetch};
 use crate::edges::BLOCK;
 use crate::exec::map;
-use crate::sets::{Entry, Spilled, to_starts};
+use crate::sets::{Entry, SpillReader, to_starts};
 
-/// How many entries ahead memory is asked for.
+/// How many entries ahead data is prefetched.
 const AHEAD: usize = 16;
 
 /// Entries between two looks at the cancel flag.
@@ -28,7 +28,7 @@ pub enum Source<'a> {
     /// In memory.
     Loaded(&'a [Entry]),
     /// A bucket of a file.
-    Spilled(&'a Spilled, usize),
+    Spilled(&'a SpillReader, usize),
 }
 
 impl Source<'_> {
@@ -45,14 +45,14 @@ impl Source<'_> {
 }
 
 /// The entries of a group that shares a bucket.
-struct Loaded {
+struct GroupEntries {
     entries: Buffer<Entry>,
     sorted: Buffer<Entry>,
     /// Where the entries of each part end.
     ends: Vec<usize>,
 }
 
-impl Loaded {
+impl GroupEntries {
     /// Room for any group of the layout.
     fn new(layout: &Layout) -> Result<Self> {
         let largest = |parts: usize| {
@@ -136,15 +136,16 @@ impl<'a> PartEdges<'a> {
 }
 
 /// Edges by the parts of a layout.
-pub struct Parted {
+pub struct EdgeBuckets {
     /// The buckets of the parts.
     pub layout: Layout,
-    /// What they hold.
-    pub spilled: Spilled,
+    /// Their entries.
+    pub spilled: SpillReader,
 }
 
-impl Parted {
-    /// What `each` makes of every part and its edges, in the order of the parts; it also gets a worker's state.
+impl EdgeBuckets {
+    /// The results of `each` for every part and its edges, in the order of the parts. `each` also gets a worker's
+    /// state.
     pub fn map<S: Send, T: Send>(
         &self,
         workers: usize,
@@ -153,18 +154,18 @@ impl Parted {
         each: impl Fn(&mut S, usize, PartEdges) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let groups = &self.layout.groups;
-        let init = || Ok((init()?, Loaded::new(&self.layout)?));
-        let made = map(run, workers, groups.len(), init, |(state, loaded), index| {
-            self.group(&groups[index], loaded, run, |part, edges| each(state, part, edges))
+        let init = || Ok((init()?, GroupEntries::new(&self.layout)?));
+        let results = map(run, workers, groups.len(), init, |(state, entries), index| {
+            self.group(&groups[index], entries, run, |part, edges| each(state, part, edges))
         })?;
-        Ok(made.into_iter().flatten().collect())
+        Ok(results.into_iter().flatten().collect())
     }
 
-    /// What `each` makes of every part of a group and its edges.
+    /// The results of `each` for every part of a group and its edges.
     fn group<T>(
         &self,
         group: &Group,
-        loaded: &mut Loaded,
+        entries: &mut GroupEntries,
         run: &Run,
         mut each: impl FnMut(usize, PartEdges) -> Result<T>,
     ) -> Result<Vec<T>> {
@@ -172,12 +173,12 @@ impl Parted {
         let source = |bucket| Source::Spilled(&self.spilled, bucket);
         if !group.whole {
             let sources: Vec<_> = group.buckets.clone().map(source).collect();
-            return each(group.parts.start, PartEdges { windows, sources: &sources }).map(|made| vec![made]);
+            return Ok(vec![each(group.parts.start, PartEdges { windows, sources: &sources })?]);
         }
-        loaded.load(source(group.buckets.start), group.parts.len(), run)?;
+        entries.load(source(group.buckets.start), group.parts.len(), run)?;
         let each = |(tag, part)| {
-            let made = each(part, PartEdges { windows, sources: &[Source::Loaded(loaded.part(tag))] })?;
-            run.check().map(|()| made)
+            let result = each(part, PartEdges { windows, sources: &[Source::Loaded(entries.part(tag))] })?;
+            run.check().map(|()| result)
         };
         group.parts.clone().enumerate().map(each).collect()
     }
@@ -220,16 +221,16 @@ pub struct RowFiles<'a> {
 
 impl<'a> RowFiles<'a> {
     /// Opens the files in the folder of a part.
-    pub fn open(folder: &Path, begin: Begin, run: &'a Run) -> Result<Self> {
+    pub fn open(folder: &Path, begin: Start, run: &'a Run) -> Result<Self> {
         let mut indptr = ArrayFile::open(folder, "indptr.npy", begin, run)?;
-        if begin == Begin::Anew {
+        if begin == Start::Anew {
             indptr.push(0)?;
         }
         let indices = ArrayFile::open(folder, "indices.npy", begin, run)?;
         Ok(Self { indptr, indices, edge_ids: ArrayFile::open(folder, "edge_ids.npy", begin, run)? })
     }
 
-    /// Finishes the files; returns the numbers of rows and of edges.
+    /// Finishes the files. Returns the numbers of rows and of edges.
     pub fn finish(self) -> Result<(u64, u64)> {
         let (rows, edges) = (self.indptr.count() - 1, self.edge_ids.count());
         self.indptr.finish()?;
@@ -275,7 +276,7 @@ pub fn write_rows(
     Ok(())
 }
 
-/// Puts each entry at the end of its row, which begins where `ends` says; returns how many there were.
+/// Puts each entry at the end of its row, which begins where `ends` says. Returns how many there were.
 fn scatter(
     rows: Range<u64>,
     source: Source,
@@ -333,11 +334,11 @@ fn stream_row(
     files.indptr.push(end as i64)
 }
 
-/// The error when a second pass found other records than the first. (Of files, the pass itself says so.)
+/// The error when a second pass found other records than the first. (For files, the pass itself reports this.)
 pub fn changed() -> Error {
     Error::format(
         "edges",
-        "they changed while they were being read; nothing was written. Run again when complete",
+        "they changed while they were being read. Nothing was written. Run again when they are complete",
     )
 }
 
@@ -347,6 +348,6 @@ pub fn check_local(part: usize, local: u64) -> Result<()> {
         return Ok(());
     }
     Err(Error::Capacity(format!(
-        "part {part} has {local} local vertices; local ids are int32, use more parts or fewer halo hops"
+        "part {part} has {local} local vertices, but local ids are int32. Use more parts or fewer halo hops"
     )))
 }

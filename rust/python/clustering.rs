@@ -92,6 +92,6 @@ fn in_int32(clusters: &Clusters) -> Result<()> {
     }
     let count = clusters.count();
     Err(Error::Capacity(format!(
-        "{count} clusters; at most 2^31 - 1 can be numbered: most vertices are alone"
+        "{count} clusters are too many. At most 2^31 - 1 can be numbered. Most vertices are alone"
     )))
 }

@@ -18,7 +18,7 @@ pub struct Converted {
     notes: Vec<String>,
 }
 
-/// See `fastpart.convert`; `shuffle` is the seed.
+/// See `fastpart.convert`. `shuffle` is the seed.
 #[pyfunction]
 #[pyo3(signature = (
     source, target, *, format, relabel, swap, dtype, layout, num_vertices, drop_loops, dedup, shuffle, options
@@ -45,12 +45,12 @@ pub fn convert(
         Ok(Convert { format, relabel, swap, id_type, layout, num_vertices, drop_loops, dedup, shuffle })
     };
     let how = how().map_err(|error| raise(py, error))?;
-    let made = detached(py, &options, |run| run_convert(&source, &target, &how, run))?;
-    let graph = Identity { n: made.n, m: made.m, loops: made.loops, checksum: made.checksum };
-    Ok(Converted { graph, notes: made.notes })
+    let written = detached(py, &options, |run| run_convert(&source, &target, &how, run))?;
+    let graph = Identity { n: written.n, m: written.m, loops: written.loops, checksum: written.checksum };
+    Ok(Converted { graph, notes: written.notes })
 }
 
-/// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"); returns notes.
+/// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"). Returns notes.
 #[pyfunction]
 #[pyo3(signature = (edges, target, *, format, options))]
 pub fn write_edges(

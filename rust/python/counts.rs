@@ -10,7 +10,7 @@ use super::run::{Options, detached};
 use crate::measure;
 use crate::measure::{Cut, Replicas, SparseMatrix};
 
-/// Counts of a vertex partition, per part; the matrix (k, k) is `None` for many parts.
+/// Counts of a vertex partition, per part. The matrix (k, k) is `None` for many parts.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
 pub struct VertexCounts {
     internal: Py<PyArray1<i64>>,
@@ -114,7 +114,7 @@ pub fn split_counts<'py>(
     Ok(signed(py, &counts))
 }
 
-/// Distance of each part's labels to the graph's; NaN for parts without labels.
+/// Distance of each part's labels to the graph's. NaN for parts without labels.
 #[pyfunction]
 pub fn label_skew<'py>(
     py: Python<'py>,

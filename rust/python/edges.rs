@@ -13,7 +13,7 @@ use crate::base::{Error, Result, Run, named, reserved, shown};
 use crate::edges::decode::{Column, IdType};
 use crate::edges::{EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record};
 use crate::exec::blocks;
-use crate::graph::csr::{Csr, Kept};
+use crate::graph::csr::{AdjacencyCache, Csr};
 use crate::graph::degrees;
 use crate::graph::identity::find_num_vertices;
 
@@ -27,8 +27,8 @@ enum Source {
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct EdgeSource {
     source: Source,
-    /// The neighbours of the vertices, once somebody needed them.
-    csr: Kept,
+    /// The adjacency, built on first use.
+    csr: AdjacencyCache,
     /// What owns the memory of an array.
     _owners: Vec<Py<PyAny>>,
 }
@@ -41,8 +41,7 @@ impl EdgeSource {
         }
     }
 
-    /// The neighbours of the vertices: built by the first call, kept for the others. An array is read again to see
-    /// whether somebody wrote to it.
+    /// The adjacency. The first call builds it, the others reuse it. An array is read again to see whether it changed.
     pub fn csr(&self, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
         let may_change = matches!(self.source, Source::Memory(_));
         self.csr.get(self.stream(), may_change, symmetric, run)
@@ -80,7 +79,7 @@ impl Source {
             })?,
         };
         if n > MAX_VERTICES {
-            let error = Error::parameter("num_vertices", format!("{n}; at most 2^32 - 1 = {MAX_VERTICES}"));
+            let error = Error::parameter("num_vertices", format!("{n}. Use at most {MAX_VERTICES}"));
             return Err(raise(py, error));
         }
         self.set_num_vertices(n);
@@ -90,7 +89,7 @@ impl Source {
 
 #[pymethods]
 impl EdgeSource {
-    /// Opens a file; see `fastpart.open_graph`.
+    /// Opens a file. See `fastpart.open_graph`.
     #[staticmethod]
     #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, options))]
     #[expect(clippy::too_many_arguments, reason = "one per parameter of open_graph")]
@@ -111,7 +110,7 @@ impl EdgeSource {
         let source = Source::File(opened.map_err(|error| raise(py, error))?);
         Ok(Self {
             source: source.with_num_vertices(py, num_vertices, max_vertices, &options)?,
-            csr: Kept::default(),
+            csr: AdjacencyCache::default(),
             _owners: vec![],
         })
     }
@@ -136,7 +135,7 @@ impl EdgeSource {
         let memory = unsafe { MemoryEdges::new(columns, sources.len() as u64, MAX_VERTICES) };
         let source = Source::Memory(memory).with_num_vertices(py, num_vertices, max_vertices, &options)?;
         let owners = [sources, targets].map(|array| array.clone().into_any().unbind());
-        Ok(Self { source, csr: Kept::default(), _owners: owners.into() })
+        Ok(Self { source, csr: AdjacencyCache::default(), _owners: owners.into() })
     }
 
     #[getter]
@@ -149,7 +148,7 @@ impl EdgeSource {
         self.stream().num_edges()
     }
 
-    /// The type of the stored ids: "u32", "i32", "u64" or "i64"; `None` for arrays.
+    /// The type of the stored ids: "u32", "i32", "u64" or "i64". `None` for arrays.
     #[getter]
     fn dtype(&self) -> Option<&'static str> {
         match &self.source {
@@ -163,7 +162,7 @@ impl EdgeSource {
         self.stream().check_unchanged().map_err(|error| raise(py, error))
     }
 
-    /// The records `first..end` as an array of shape (end - first, 2); at most a few blocks at a time.
+    /// The records `first..end` as an array of shape (end - first, 2). At most a few blocks at a time.
     fn block<'py>(&self, py: Python<'py>, first: u64, end: u64) -> PyResult<Bound<'py, PyArray2<u32>>> {
         let records = py.detach(|| {
             let mut records: Vec<Record> = reserved((end - first) as usize, "a block of records")?;
@@ -178,7 +177,7 @@ impl EdgeSource {
         ids.reshape([(end - first) as usize, 2])
     }
 
-    /// Frees the neighbours, should anybody have needed them; the next who does pays for them again.
+    /// Frees the adjacency. The next call that needs it builds it again.
     fn forget_csr(&self) {
         self.csr.forget();
     }
@@ -224,12 +223,12 @@ fn column(array: &Bound<'_, PyUntypedArray>) -> PyResult<Column> {
         (b'i', 8) => IdType::I64,
         _ => {
             let text = format!(
-                "edges of dtype {dtype}; ids are uint32, int32, uint64 or int64: convert with .astype(np.uint32)"
+                "edges of dtype {dtype}. Ids are uint32, int32, uint64 or int64. Convert with .astype(np.uint32)"
             );
             return Err(PyTypeError::new_err(text));
         }
     };
-    // SAFETY: the pointer comes from a live array object; only its fields are read here.
+    // SAFETY: the pointer comes from a live array object. Only its fields are read here.
     let start = unsafe { (*array.as_array_ptr()).fields.data }.cast::<u8>().cast_const();
     let stride = array.strides().first().copied().unwrap_or(0);
     Ok(Column { start, stride, id_type, swapped: dtype.is_native_byteorder() == Some(false) })

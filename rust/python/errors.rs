@@ -29,8 +29,8 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
 
 /// The exception `class` of `fastpart.errors`.
 pub fn named(py: Python<'_>, class: &str, message: String) -> PyErr {
-    let made = py.import("fastpart.errors").and_then(|errors| errors.getattr(class)?.call1((message,)));
-    made.map_or_else(|error| error, PyErr::from_value)
+    let exception = py.import("fastpart.errors").and_then(|errors| errors.getattr(class)?.call1((message,)));
+    exception.map_or_else(|error| error, PyErr::from_value)
 }
 
 /// `OSError(errno, text, path)`, which Python turns into `FileNotFoundError` and its siblings.

@@ -1,5 +1,5 @@
 //! The boundary to Python: `fastpart._core`. Nothing else in the crate knows Python, and nothing here decides
-//! anything about graphs; the public functions, their checks and docs live in `python/fastpart`.
+//! anything about graphs. The public functions, their checks and docs live in `python/fastpart`.
 
 mod clustering;
 mod convert;
@@ -52,7 +52,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("MAX_PARTS", crate::capacity::MAX_PARTS)?;
-        // What is public is said by the package, not here.
+        // The package decides what is public.
         module.delattr("__all__")
     }
 }

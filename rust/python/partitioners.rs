@@ -102,7 +102,7 @@ impl Input for Call<'_> {
     }
 }
 
-/// Runs the partitioner called `name`; `of` is "vertices" or "edges".
+/// Runs the partitioner called `name`. `of` is "vertices" or "edges".
 #[pyfunction]
 #[pyo3(signature = (name, edges, values, *, k, of, symmetric, out, options))]
 #[expect(clippy::too_many_arguments, reason = "the whole call")]
@@ -131,7 +131,7 @@ pub fn partition<'py>(
     result(py, detached(py, &options, |run| (entry.solve)(given, &call, run))?)
 }
 
-/// As many parts as estimates that depend on them are made for.
+/// Number of parts that estimates assume.
 const PARTS: u32 = 64;
 
 /// Bytes that each partitioner would take beside the adjacency, by name, and those of the adjacency.

@@ -44,7 +44,7 @@ pub struct VertexResult {
     warnings: Vec<String>,
 }
 
-/// An edge partition of the core; its assignment is `None` if the parts went to a file.
+/// An edge partition of the core. Its assignment is `None` if the parts went to a file.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
 pub struct EdgeResult {
     assignment: Option<Py<PyAny>>,
@@ -55,7 +55,7 @@ pub struct EdgeResult {
     warnings: Vec<String>,
 }
 
-/// What a partitioner made.
+/// The result of a partitioner.
 pub fn result(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
     let Outcome { partition, chosen, warnings } = outcome;
     let values = PyDict::new(py);
@@ -69,7 +69,7 @@ pub fn result(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
                 Some(Volume { loads, nominal, cap }) => (Some(loads), Some(nominal), Some(cap)),
                 None => (None, None, None),
             };
-            let made = VertexResult {
+            let result = VertexResult {
                 assignment: array(py, partition.assignment)?.unbind(),
                 loads: partition.loads,
                 cap: partition.cap,
@@ -83,7 +83,7 @@ pub fn result(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
                 chosen,
                 warnings,
             };
-            Bound::new(py, made)?.into_any()
+            Bound::new(py, result)?.into_any()
         }
         Partition::Edges(EdgePartition { parts, loads, cap, graph, .. }) => {
             let assignment = match parts.in_memory() {
@@ -92,8 +92,8 @@ pub fn result(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
                 Some(Words::I32(parts)) => Some(array(py, parts)?.into_any().unbind()),
                 None => None,
             };
-            let made = EdgeResult { assignment, loads, cap, graph: graph.into(), chosen, warnings };
-            Bound::new(py, made)?.into_any()
+            let result = EdgeResult { assignment, loads, cap, graph: graph.into(), chosen, warnings };
+            Bound::new(py, result)?.into_any()
         }
     })
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::errors::raise;
 use crate::base::{Buffer, reserved};
 
-/// Keeps the memory of an array alive; the array holds it as its base.
+/// Keeps the memory of an array alive. The array holds it as its base.
 #[pyclass(frozen)]
 struct Owner {
     _memory: Box<dyn std::any::Any + Send + Sync>,

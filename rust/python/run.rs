@@ -24,7 +24,7 @@ pub struct Options {
     progress: Option<Py<PyAny>>,
 }
 
-/// Runs `work` without the GIL. Ctrl-C, or an exception of the progress callback, cancels it and is raised; a panic
+/// Runs `work` without the GIL. Ctrl-C, or an exception of the progress callback, cancels it and is raised. A panic
 /// becomes an `InternalError`.
 pub fn detached<R: Send>(
     py: Python<'_>,

@@ -16,7 +16,7 @@ use crate::base::Error;
 use crate::parts;
 use crate::parts::{Gather, Kind, PartSizes, Rows};
 
-/// Writes the parts of a vertex partition below `into`; returns what `part.json` says of each.
+/// Writes the parts of a vertex partition below `into`. Returns what `part.json` says of each.
 #[pyfunction]
 #[pyo3(signature = (edges, assignment, k, *, directedness, halo_hops, into, options))]
 #[expect(clippy::too_many_arguments, reason = "one per parameter of save")]
@@ -39,7 +39,7 @@ pub fn write_vertex_parts<'py>(
     dicts.collect()
 }
 
-/// Writes the parts of an edge partition below `into`; returns what `part.json` says of each.
+/// Writes the parts of an edge partition below `into`. Returns what `part.json` says of each.
 #[pyfunction]
 #[pyo3(signature = (edges, assignment, k, *, directedness, into, options))]
 pub fn write_edge_parts<'py>(
@@ -74,7 +74,7 @@ fn common<'py>(py: Python<'py>, part: usize, sizes: &PartSizes) -> PyResult<Boun
     Ok(fields)
 }
 
-/// Sends the rows of an array to the parts that hold them; see `_core.pyi`.
+/// Sends the rows of an array to the parts that hold them. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct RowGatherer {
     inner: Mutex<Option<parts::RowGatherer>>,
@@ -127,14 +127,14 @@ impl RowGatherer {
         let fits = shape.split_first().is_some_and(|(_, rest)| rest == self.row_shape);
         if !fits || !rows.is_c_contiguous() || !rows.dtype().is_equiv_to(self.dtype.bind(py)) {
             let text = format!(
-                "rows need to be C-contiguous, of dtype {} and shape (rows, *{:?}); got {} {shape:?}",
+                "rows need to be C-contiguous, of dtype {} and shape (rows, *{:?}). These are {} {shape:?}",
                 self.dtype.bind(py),
                 self.row_shape,
                 rows.dtype()
             );
             return Err(PyTypeError::new_err(text));
         }
-        // SAFETY: the pointer comes from a live array object; only its fields are read here.
+        // SAFETY: the pointer comes from a live array object. Only its fields are read here.
         let start = unsafe { (*rows.as_array_ptr()).fields.data }.cast::<u8>().cast_const();
         // SAFETY: numpy vouches for as many contiguous rows, and the caller's reference keeps them during the call.
         let rows = unsafe { Rows::new(start, shape[0] as u64) };

@@ -7,7 +7,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 use super::results::copied;
 use crate::partition::Value;
 
-/// A value as Python has it; arrays are not given back.
+/// A value as Python has it. Arrays are not given back.
 pub fn to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
     Ok(match value {
         Value::Flag(flag) => PyBool::new(py, flag).to_owned().into_any().unbind(),

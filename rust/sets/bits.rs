@@ -9,7 +9,7 @@ use crate::base::{Buffer, Result, shared};
 pub struct Bits(Buffer<u64>);
 
 impl Bits {
-    /// An empty set of ids `0..=n`; `what` names it in errors.
+    /// An empty set of ids `0..=n`. `what` names it in errors.
     pub fn new(n: u64, what: &str) -> Result<Self> {
         Ok(Self(Buffer::zeroed(n as usize / 64 + 1, what)?))
     }

@@ -7,7 +7,7 @@ use crate::base::{Buffer, Result};
 /// Items between two calls of the caller's step.
 const STEP: usize = 1 << 12;
 
-/// Makes of the size of each group where it begins; returns the sum of all.
+/// Turns the sizes of groups into their starts, and returns the sum.
 pub fn to_starts<T: Copy + Default + AddAssign>(sizes: &mut [T]) -> T {
     let mut total = T::default();
     for size in sizes {
@@ -25,7 +25,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Sorts those of `0..n` that have a group, given how many each group has; calls `step` with the number of items
+    /// Sorts those of `0..n` that have a group, given how many each group has. Calls `step` with the number of items
     /// that it looked at.
     pub fn of(
         n: usize,
@@ -34,7 +34,7 @@ impl Groups {
         step: impl Fn(u64) -> Result<()>,
     ) -> Result<Self> {
         let mut items = Buffer::zeroed(to_starts(&mut sizes) as usize, "items by group")?;
-        // Where the group begins; placing its items moves that to its end.
+        // Where the group begins. Placing its items moves that to its end.
         let mut ends = sizes;
         for first in (0..n).step_by(STEP) {
             let last = n.min(first + STEP);

@@ -38,7 +38,7 @@ impl Incidence {
         self.row(v)[part as usize / 64] >> (part % 64) & 1 == 1
     }
 
-    /// Puts `v` into `part`; whether it is new there.
+    /// Puts `v` into `part`. True if it is new there.
     #[inline(always)]
     pub fn insert(&mut self, v: u32, part: u32) -> bool {
         let word = &mut self.words[v as usize * self.stride + part as usize / 64];

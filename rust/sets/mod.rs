@@ -17,4 +17,4 @@ pub use incidence::Incidence;
 pub use part_counts::PartCounts;
 pub use ranked::LocalSet;
 pub use rating_map::RatingMap;
-pub use spill::{Entry, Pieces, Spill, Spilled, Writer};
+pub use spill::{Entry, Pieces, Spill, SpillReader, Writer};

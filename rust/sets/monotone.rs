@@ -1,13 +1,13 @@
 //! A queue of ascending numbers: what enters is larger than what left last.
 //!
-//! A number lies in the bucket of the highest bit in which it differs from the one that left last (a *radix heap*: Ahuja,
-//! Mehlhorn, Orlin, Tarjan, "Faster Algorithms for the Shortest Path Problem", 1990). It changes its bucket at most 64
-//! times, each time to a lower one; a binary heap would compare, and guess wrong, at every level.
+//! A number lies in the bucket of the highest bit in which it differs from the one that left last (a *radix heap*:
+//! Ahuja, Mehlhorn, Orlin, Tarjan, "Faster Algorithms for the Shortest Path Problem", 1990). It changes its bucket at
+//! most 64 times, each time to a lower one. A binary heap would compare, and guess wrong, at every level.
 
 /// Numbers that leave in ascending order.
 #[derive(Debug)]
 pub struct MonotoneQueue {
-    /// What left last; no number here is smaller.
+    /// The number that left last. No number here is smaller.
     last: u64,
     buckets: [Vec<u64>; 65],
     /// The smallest number of each bucket that is not empty.

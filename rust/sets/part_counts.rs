@@ -4,7 +4,7 @@ use crate::base::{Result, zeros};
 
 /// How many neighbours of a vertex are in each part.
 pub struct PartCounts {
-    /// One count per part; behind the last, the neighbours without a part.
+    /// One count per part. Behind the last, the neighbours without a part.
     counts: Vec<u32>,
     /// The parts with neighbours, in the order in which they came.
     parts: Vec<u32>,

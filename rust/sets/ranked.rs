@@ -11,7 +11,7 @@ use crate::base::{Buffer, Result};
 pub struct LocalSet {
     members: Bits,
     below: Buffer<u32>,
-    /// Bit i of a level is set if word i of the level below is not 0; the last level is one word.
+    /// Bit i of a level is set if word i of the level below is not 0. The last level is one word.
     tree: Vec<Bits>,
 }
 

@@ -8,10 +8,10 @@ const SMALL: usize = 1 << 14;
 /// Initial capacity, in clusters, of a table that grows: few collide, and the cache holds it.
 const ROOM: usize = 127;
 
-/// Sums of one neighbourhood, in the order in which their clusters came; open addressing.
+/// Sums of one neighbourhood, in the order in which their clusters came. Open addressing.
 #[derive(Debug, Default)]
 pub struct RatingMap {
-    /// Cluster and sum of each slot; a sum of 0 is a free slot.
+    /// Cluster and sum of each slot. A sum of 0 is a free slot.
     slots: Vec<[u32; 2]>,
     /// Slots that are taken, in the order in which their clusters came.
     taken: Vec<u32>,
@@ -55,7 +55,7 @@ impl RatingMap {
         }
     }
 
-    /// Adds `weight`, which is above 0, to the sum of `cluster`; whether it is the first.
+    /// Adds `weight`, which is above 0, to the sum of `cluster`. True if it is the first.
     #[inline(always)]
     pub fn add(&mut self, cluster: u32, weight: u32) -> bool {
         let slot = self.slot(cluster);

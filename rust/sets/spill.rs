@@ -3,8 +3,8 @@
 //! All buckets share one temporary file, so that neither file handles nor disk blocks grow with their number. Every
 //! worker keeps a small buffer per bucket. A full buffer is appended to the file as a *piece*, and a directory
 //! records its place. The stream is cut into units, and all buffers are flushed at the end of a unit. Sorted by
-//! (bucket, unit, place in the file), the pieces give the entries of each bucket in stream order, whatever the
-//! threads.
+//! (bucket, unit, place in the file), the pieces give the entries of each bucket in stream order for any
+//! number of threads.
 //!
 //! **Memory.** At most 8 MB per worker (beyond 2,000 buckets 4 KiB for each), and 24 bytes per piece: 0.1 % of what
 //! is written, up to 0.6 % for thousands of buckets.
@@ -26,7 +26,7 @@ const BUFFER: usize = 8 << 20;
 pub const PIECE: usize = 4096;
 const SMALLEST_PIECE: usize = 256;
 
-/// Bits of an edge id; the rest of the word holds the tag and the flag of an entry.
+/// Bits of an edge id. The rest of the word holds the tag and the flag of an entry.
 pub const ID_BITS: u32 = 54;
 const TAG_BITS: u32 = 63 - ID_BITS;
 
@@ -115,7 +115,7 @@ impl Spill {
     }
 
     /// Ends the writing.
-    pub fn seal(self, pieces: Pieces) -> Result<Spilled> {
+    pub fn seal(self, pieces: Pieces) -> Result<SpillReader> {
         let mut pieces = pieces.0;
         pieces.sort_unstable();
         let mut first = reserved(self.buckets + 1, "spill directory")?;
@@ -124,7 +124,7 @@ impl Spill {
             at += pieces[at..].iter().take_while(|piece| (piece.bucket as usize) < bucket).count();
             first.push(at);
         }
-        Ok(Spilled { file: self.file, pieces, first })
+        Ok(SpillReader { file: self.file, pieces, first })
     }
 }
 
@@ -160,7 +160,7 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Begins the unit, if another was at work; a worker takes each unit at most once and as a whole.
+    /// Begins the unit, if another was at work. A worker takes each unit at most once and as a whole.
     pub fn begin(&mut self, unit: u64) -> Result<()> {
         if u64::from(self.unit) == unit {
             return Ok(());
@@ -202,13 +202,13 @@ impl Writer<'_> {
 }
 
 /// Entries by bucket, to be read.
-pub struct Spilled {
+pub struct SpillReader {
     file: TempFile,
     pieces: Vec<Piece>,
     first: Vec<usize>,
 }
 
-impl Spilled {
+impl SpillReader {
     /// Number of entries in the bucket.
     pub fn count(&self, bucket: usize) -> u64 {
         let pieces = &self.pieces[self.first[bucket]..self.first[bucket + 1]];

@@ -3,13 +3,13 @@
 /// A tournament: each node holds the winner among the leaves below it. 8 bytes per item.
 #[derive(Debug)]
 pub struct Tree {
-    /// Node i has the children 2i and 2i + 1; the leaves follow the nodes.
+    /// Node i has the children 2i and 2i + 1. The leaves follow the nodes.
     winners: Vec<u32>,
     leaves: usize,
 }
 
 impl Tree {
-    /// A tree over `len` items, 1 or more; see [`Self::rebuild`].
+    /// A tree over `len` items, 1 or more. See [`Self::rebuild`].
     pub fn new(len: usize) -> Self {
         let leaves = len.next_power_of_two();
         // Leaves beyond the items repeat the last one: it ties with itself.
@@ -18,7 +18,7 @@ impl Tree {
         Self { winners, leaves }
     }
 
-    /// The index of the largest item; ties go to the lowest.
+    /// The index of the largest item. Ties go to the lowest.
     #[inline(always)]
     pub fn best(&self) -> u32 {
         self.winners[1]

@@ -1,4 +1,4 @@
-//! SIGMA's vertex mode in the most obvious way, from its description and not from the code: every part is scored for
+//! SIGMA of vertices in the most obvious way, from its description and not from the code: every part is scored for
 //! every vertex, all counts are made anew.
 
 use std::collections::BTreeSet;

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use fastpart::base::error::{Error, Result};
 use fastpart::base::run::Run;
 use fastpart::convert::text::Cut;
-use fastpart::convert::{Convert, Converted, convert, text};
+use fastpart::convert::{Conversion, Convert, convert, text};
 use fastpart::edges::decode::{IdType, WideRecord};
 use fastpart::edges::{Record, npy};
 use flate2::Compression;
@@ -63,7 +63,7 @@ impl Case {
         Case { dir, input, target }
     }
 
-    pub fn convert(&self, options: &Convert) -> Result<Converted> {
+    pub fn convert(&self, options: &Convert) -> Result<Conversion> {
         convert(&self.input, &self.target, options, &THREE)
     }
 

@@ -46,7 +46,8 @@ def test_memory_limit_below_need(call, folder, tmp_path):
     what, needed, budget = map(re.escape, CALLS[call])
     size = r"\d+(\.\d)? ([kMG]B|bytes)"
     assert re.search(
-        rf"{what}.* needs {needed or size} of memory, the budget is {budget}; raise memory_limit", outcome.out
+        rf"{what}.* needs {needed or size} of memory, but the budget is {budget}\. Raise memory_limit",
+        outcome.out,
     )
     assert os.listdir(folder) == []
 

@@ -10,6 +10,7 @@ from .. import store
 from ..comparing import Comparison, open_comparison
 from ..comparing import compare as run_comparison
 from ..comparing.comparison import FILES, PICTURES, output
+from ..comparing.entries import entries_of
 from ..errors import FastpartError, ParameterError
 from ..parameters import shown
 from .call import Call
@@ -19,6 +20,7 @@ from .commands import open_input
 def compare(call: Call) -> None:
     """``fastpart compare``."""
     target = output_file(call["out"], FILES) if call["out"] else None
+    entries_of(call["algorithms"], call["peers"])  # refuses a wrong name before the graph is read
     graph = open_input(call)
     if target is not None:
         store.refuse_unwritable(target, "file", graph)

@@ -200,6 +200,8 @@ def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
             raise ParameterError(f"algorithms: unknown parameter {key!r} of {name}. Its parameters: {valid}")
         annotation = str(known_parameters[parameter].annotation)
         given[parameter] = from_text(f"{name}:{key}", value, annotation) if isinstance(value, str) else value
+    if peer:
+        peer.parameters(**given)
     label = _label(name, given)
     return PeerEntry(label, peer, given) if peer else Partitioner(label, PARTITIONERS[name], given)
 

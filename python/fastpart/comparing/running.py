@@ -50,12 +50,12 @@ def compare(
     k : int or several
         Numbers of parts.
     algorithms : list, optional
-        Each element is one of these. The name of a built-in partitioner or of a peer (``metis``, ``kaminpar``). A name
-        with parameters: ``"spring:passes=2"`` or ``("spring", {"passes": 2})``. A partition, which is measured at its
-        own k. A ``callable(graph, k)`` that returns a partition or an array (one part per vertex or per record). Or
-        ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``, ``memory_limit``,
-        ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in partitioners, their
-        variants (``of``, ``scoring``), and the peers that are installed.
+        Each element is one of these. The name of a built-in partitioner or of a peer (``metis``, ``kaminpar``,
+        ``mtkahypar``). A name with parameters: ``"spring:passes=2"`` or ``("spring", {"passes": 2})``. A partition,
+        which is measured at its own k. A ``callable(graph, k)`` that returns a partition or an array (one part per
+        vertex or per record). Or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``,
+        ``threads``, ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all
+        built-in partitioners, their variants (``of``, ``scoring``), and the peers that are installed.
     labels, splits, split
         As in :func:`evaluate`, for vertex partitions.
     seed : int, optional
@@ -147,7 +147,8 @@ def _run(
             raise
         sizes = {"n": graph.num_vertices, "m": graph.num_edges, "loops": graph.identify(run)[0]}
         row = {"of": entry.of, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)}
-        return Outcome(row, traceback=None if _refusal(error) else "".join(format_exception(error)))
+        trace = getattr(error, "traceback", None) if _refusal(error) else "".join(format_exception(error))
+        return Outcome(row, traceback=trace)
 
 
 def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:

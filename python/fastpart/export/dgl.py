@@ -122,7 +122,7 @@ def _refuse_large(source: Source, edge_counts: list[int], limit: int | None) -> 
         needed = _GRAPH_EDGE_BYTES * edges + (_GRAPH_VERTEX_BYTES + _HALO_BYTES) * vertices
         if needed > limit:
             raise MemoryBudgetError(
-                f"export of part {part.index} needs {needed:,} bytes of memory, the budget is {limit:,}. Raise "
+                f"export of part {part.index} needs {needed:,} bytes of memory, but the budget is {limit:,}. Raise "
                 "memory_limit, or use more parts"
             )
 

@@ -1,18 +1,18 @@
 //! PowerGraph's greedy vertex cut: an edge partition from one look at each record.
 //!
-//! **Requirements.** Any graph; the records in any order, read twice (degrees, then the stream).
+//! **Requirements.** Any graph. The records may come in any order. They are read twice (degrees, then the stream).
 //!
 //! **Memory.** k bits and 4 bytes per vertex, 40 bytes per part, and the result.
 //!
-//! **Algorithm.** A record (u, v) goes to the least loaded part among the first of these that hold one below its cap of
-//! `ceil(balance * m / k)` records; ties go to the lowest part:
-//! 1. the parts that both u and v are in;
-//! 2. those of the end with more records still to come (u, if equal);
-//! 3. those of the other end;
-//! 4. all parts.
+//! **Algorithm.** A record (u, v) goes to the least loaded part of the first of these sets that has a part below the
+//! cap of `ceil(balance * m / k)` records. Ties go to the lowest part.
+//! 1. The parts that both u and v are in.
+//! 2. The parts of the end with more records still to come (u, if equal).
+//! 3. The parts of the other end.
+//! 4. All parts.
 //!
-//! These are PowerGraph's four cases, and what to do where a case meets full parts only. Scored as 3, 2, 1 and 0 plus
-//! `(max - load) / (1 + max - min)`, which is below 1, they are one sum with HDRF's; sums of equal f64 value tie.
+//! These are PowerGraph's four cases. A case that has only full parts gives way to the next. Scored as 3, 2, 1 and 0
+//! plus `(max - load) / (1 + max - min)`, which is below 1, they are one sum with HDRF's. Sums of equal f64 value tie.
 //!
 //! **Complexity.** See [`crate::algorithms::edge_streams`].
 //!
@@ -38,7 +38,7 @@ pub struct Greedy {
 }
 
 impl Greedy {
-    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         let Self { k, balance } = *self;
         let (affinity, terms) = (Affinity::Remaining, Balance::Records(1.0));
@@ -49,15 +49,16 @@ impl Greedy {
 describe! {
     /// Partition the edge records with PowerGraph's greedy rule.
     ///
-    /// A record goes to the least loaded part among the first of these that hold one below the cap: the parts that both
-    /// ends are in; those of the end with more records still to come; those of the other end; all parts. Takes what
-    /// :func:`hdrf` takes.
+    /// A record goes to the least loaded part of the first of these sets that has a part below the cap: the parts that
+    /// both ends are in, the parts of the end with more records still to come, the parts of the other end, all parts.
+    /// Takes as much memory as :func:`hdrf`.
     ///
     /// Notes
     /// -----
     /// Source: Gonzalez, Low, Gu, Bickson, Guestrin, "PowerGraph: Distributed Graph-Parallel Computation on Natural
-    /// Graphs", OSDI 2012, section 5.2.1. Ends with equally many records to come: u. Equal loads go to the lowest part.
-    /// Loops follow all other records, each to the least loaded part that holds its vertex.
+    /// Graphs", OSDI 2012, section 5.2.1. If both ends have equally many records to come, u counts as the one with
+    /// more. Equal loads go to the lowest part. Loops are placed after all other records, each in the least loaded part
+    /// that holds its vertex.
     ///
     /// Examples
     /// --------
@@ -68,7 +69,7 @@ describe! {
     Greedy => "greedy", &[Of::Edges];
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. The rule alone does not bound loads.
     balance: ratio(1.10);
-    /// For uniformity with the other partitioners; the rule has no random choice.
+    /// Has no effect. The rule makes no random choices.
     seed: seed();
 }
 

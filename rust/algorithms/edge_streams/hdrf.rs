@@ -1,14 +1,14 @@
 //! HDRF, "high degree replicated first": an edge partition from one look at each record.
 //!
-//! **Requirements.** Any graph; the records in any order, read twice (degrees, then the stream).
+//! **Requirements.** Any graph. The records may come in any order. They are read twice (degrees, then the stream).
 //!
 //! **Memory.** k bits and 4 bytes per vertex, 40 bytes per part, and the result.
 //!
 //! **Algorithm.** A record (u, v) goes to the part of the largest `C_rep + lambda * C_bal`. C_rep is the sum of
 //! `1 + (1 - theta)` over the ends that are in the part already, with the end's share `theta = d(u) / (d(u) + d(v))` of
-//! both degrees, so that the end of lower degree is worth more and hubs are replicated first; C_bal is
-//! `(max - load) / (1 + max - min)` with the largest and the smallest load of all parts. Parts of `ceil(balance * m / k)`
-//! records take no more. Degrees are exact, where the paper counts those seen so far.
+//! both degrees, so that the end of lower degree is worth more and hubs are replicated first. C_bal is
+//! `(max - load) / (1 + max - min)` with the largest and the smallest load of all parts. Parts of
+//! `ceil(balance * m / k)` records take no more. Degrees are exact, where the paper counts those seen so far.
 //!
 //! **Complexity.** See [`crate::algorithms::edge_streams`].
 //!
@@ -36,7 +36,7 @@ pub struct Hdrf {
 }
 
 impl Hdrf {
-    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         let Self { k, balance, lambda } = *self;
         validate_lambda(lambda)?;
@@ -48,16 +48,17 @@ impl Hdrf {
 describe! {
     /// Partition the edge records with HDRF, "high degree replicated first".
     ///
-    /// A record (u, v) goes to the part of the largest ``C_rep + balance_weight * C_bal``: C_rep adds
-    /// ``2 - d(u) / (d(u) + d(v))`` if u is in the part already, and the same for v; C_bal is
-    /// ``(max - load) / (1 + max - min)`` over the loads of all parts. Takes k bits (words of 64) and 4 bytes per vertex,
-    /// and the result: 1 byte per record for k <= 255, 2 for k <= 32,767, else 4.
+    /// A record (u, v) goes to the part with the largest ``C_rep + balance_weight * C_bal``. C_rep adds
+    /// ``2 - d(u) / (d(u) + d(v))`` if u is in the part already, and the same for v. C_bal is
+    /// ``(max - load) / (1 + max - min)`` over the loads of all parts. Takes k bits (words of 64) and 4 bytes per
+    /// vertex, and the result: 1 byte per record for k <= 255, 2 for k <= 32,767, else 4.
     ///
     /// Notes
     /// -----
-    /// Source: Petroni, Querzoni, Daudjee, Kamali, Iacoboni, "HDRF: Stream-Based Partitioning for Power-Law Graphs", CIKM
-    /// 2015, section 3. Degrees are exact, from a pass before the stream, where the paper counts those seen so far. Equal
-    /// scores go to the lowest part. Loops follow all other records, each to the least loaded part that holds its vertex.
+    /// Source: Petroni, Querzoni, Daudjee, Kamali, Iacoboni, "HDRF: Stream-Based Partitioning for Power-Law Graphs",
+    /// CIKM 2015, section 3. Degrees are exact, from a pass before the stream. The paper counts those seen so far.
+    /// Equal scores go to the lowest part. Loops are placed after all other records, each in the least loaded part that
+    /// holds its vertex.
     ///
     /// Examples
     /// --------
@@ -66,12 +67,12 @@ describe! {
     /// >>> fp.hdrf(two_triangles, k=2).assignment
     /// array([0, 1, 0, 1, 0, 1], dtype=uint8)
     Hdrf => "hdrf", &[Of::Edges];
-    /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. The score keeps loads nearly even by
-    /// itself on most graphs.
+    /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. On most graphs the score keeps
+    /// the loads nearly even without the cap.
     balance: ratio(1.10);
     /// ``lambda`` of the paper: weight of the balance in the score, >= 0.
     balance_weight: number(1.0);
-    /// For uniformity with the other partitioners; HDRF has no random choice.
+    /// Has no effect. HDRF makes no random choices.
     seed: seed();
 }
 

@@ -1,17 +1,17 @@
 //! Loads of the parts, and what they add to the score of each.
 //!
 //! The term of part p is `(max_e - e_p) * s_e + (max_r - r_p) * s_r`, evaluated in this order in f64: `e` counts
-//! records, `r` replicas. It is kept up to date per part, so that scoring only reads it; all terms change when a
+//! records, `r` replicas. It is kept up to date per part, so that scoring only reads it. All terms change when a
 //! maximum rises, which happens at most `cap` times for records and twice that for replicas: O(m) steps in all. A part
 //! that may take no record has the term -infinity.
 
 use crate::base::error::Result;
 use crate::sets::tournament::Tree;
 
-/// Up to so many parts all terms are scanned; those of more are searched by a tree.
+/// Up to so many parts all terms are scanned. Those of more are searched by a tree.
 pub const SCANNED: usize = 512;
 
-/// What loads add to a score.
+/// The term of the loads in a score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Balance {
     /// `lambda * (max_e - e_p) / (1 + max_e - min_e)`: HDRF.
@@ -76,7 +76,7 @@ impl Loads {
         &self.terms
     }
 
-    /// The part of the largest term; ties go to the lowest.
+    /// The part of the largest term. Ties go to the lowest.
     #[inline(always)]
     pub fn best_balanced(&self) -> u32 {
         match &self.tree {
@@ -85,7 +85,7 @@ impl Loads {
         }
     }
 
-    /// The part with the fewest records; ties go to the lowest.
+    /// The part with the fewest records. Ties go to the lowest.
     pub fn least_loaded(&self) -> u32 {
         let records = &self.records;
         (1..self.k).fold(0, |least, part| if records[part] < records[least] { part } else { least }) as u32
@@ -102,12 +102,12 @@ impl Loads {
         self.records[part as usize] as u64
     }
 
-    /// Takes over the records of each part; then [`Self::settle`].
+    /// Takes over the records of each part. Then [`Self::settle`].
     pub fn resume(&mut self, records: &[u64]) {
         self.records.iter_mut().zip(records).for_each(|(load, &records)| *load = records as f64);
     }
 
-    /// Counts a record and the replicas that are new with it, without looking at the terms; then [`Self::settle`].
+    /// Counts a record and the replicas that are new with it, without looking at the terms. Then [`Self::settle`].
     #[inline(always)]
     pub fn count(&mut self, part: u32, replicas: u32) {
         self.records[part as usize] += 1.0;
@@ -128,7 +128,7 @@ impl Loads {
         self.closed > 0
     }
 
-    /// Raises the limit of records; a lower one is ignored.
+    /// Raises the limit of records. A lower one is ignored.
     #[inline(always)]
     pub fn raise(&mut self, limit: f64) {
         if limit > self.limit {
@@ -212,7 +212,7 @@ impl Loads {
     }
 }
 
-/// The index of the largest item; ties go to the lowest.
+/// The index of the largest item. Ties go to the lowest.
 fn largest(items: &[f64]) -> u32 {
     (1..items.len()).fold(0, |best, index| if items[index] > items[best] { index } else { best }) as u32
 }

@@ -1,13 +1,13 @@
 //! Parts of the loops of an edge partition.
 //!
-//! **Rule.** After all other records, in stream order: a loop goes to the part with the fewest records among those below
-//! the cap that hold its vertex, else to the part with the fewest records (ties: the lowest). So it makes no replica
-//! where it can be helped, and no part exceeds the cap on its account.
+//! **Rule.** After all other records, in stream order: a loop goes to the part with the fewest records among those
+//! below the cap that hold its vertex, else to the part with the fewest records (ties: the lowest). So it makes a
+//! replica only if all parts of its vertex are full, and no part exceeds the cap because of loops.
 //!
 //! **Memory.** With the parts of all vertices at hand, nothing. Else 1.5 bits per vertex, and a row of bits for each
 //! vertex that has a loop.
 //!
-//! **Complexity.** One pass over the records without the parts of the vertices, and one to place; nothing at all if
+//! **Complexity.** One pass over the records without the parts of the vertices, and one to place. No work at all if
 //! there are no loops.
 
 use crate::base::{Buffer, NONE, Result, Run};
@@ -17,7 +17,7 @@ use crate::exec::{in_order, pass};
 use crate::partition::EdgeParts;
 use crate::sets::{Bits, Incidence, ones};
 
-/// Gives every loop a part, and counts it in `loads`; the parts of the other records are known. `holds` is where the
+/// Gives every loop a part, and counts it in `loads`. The parts of the other records are known. `holds` is where the
 /// vertices are present, if the caller knows.
 pub fn place(
     edges: &dyn EdgeStream,
@@ -76,7 +76,7 @@ fn each_loop(
 struct Rows {
     /// Which vertices have one.
     bits: Bits,
-    /// How many do before each word of the bits: the row of the first.
+    /// Number of these before each word of the bits: the row of the first.
     before: Buffer<u32>,
     parts: Incidence,
 }

@@ -5,10 +5,10 @@
 //! **Memory.** k bits ([`Incidence`]) and 4 bytes of degree per vertex, 40 bytes per part, and up to 9 MB of buffers.
 //!
 //! **Algorithm.** The score of part p for the record (u, v) is what it is worth that u and v are in p already
-//! ([`Affinity`]), plus a term of the loads ([`loads::Balance`]); parts at their limit are out, and if all are, the part
-//! with the fewest records takes it. [`search`] finds the exact maximum: of up to 512 parts by scoring all, of more
-//! by scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule and SIGMA's edge mode differ in
-//! affinity and balance only.
+//! ([`Affinity`]), plus a term of the loads ([`loads::Balance`]). Parts at their limit are out, and if all are, the
+//! part with the fewest records takes it. [`search`] finds the exact maximum: of up to 512 parts by scoring all, of
+//! more by scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule and SIGMA of edges differ
+//! only in affinity and balance.
 //!
 //! **Parallelism.** One thread places the records: each meets the state that the one before left, so the result is that
 //! of the sequential rule for any number of threads. The others read the next records, choose those that are open and
@@ -33,13 +33,13 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
 use crate::partition::EdgeParts;
 use crate::sets::Incidence;
-use crate::sets::spill::{Entry, PIECE, Spilled};
+use crate::sets::spill::{Entry, PIECE, SpillReader};
 use loads::{Balance, Loads, SCANNED};
 #[cfg(target_arch = "x86_64")]
 use search::Wide;
 use search::{All, Dense, Search, Sparse};
 
-/// Records that are scored between two looks at the cancel flag; and where a hub may be in thousands of parts.
+/// Records that are scored between two looks at the cancel flag. A hub may be in thousands of parts.
 const STRIDE: usize = 4096;
 const SPARSE_STRIDE: usize = 128;
 /// How many records ahead rows and degrees are fetched.
@@ -60,7 +60,7 @@ pub type Choose<'a> = &'a (dyn Fn(&[Record], &[u32], &mut Vec<u32>) + Sync);
 /// What a part is worth that holds the first end of a record, and the second.
 pub type Gains = [f64; 2];
 
-/// What [`Affinity::Degree`] says of `records`, whose ends are numbers of `vertices` with a `degree`.
+/// The gains of `records` under [`Affinity::Degree`]. Their ends are numbers of `vertices` with a `degree`.
 pub fn by_degree<V>(vertices: &[V], degree: impl Fn(&V) -> u32, records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &ends)| {
@@ -84,10 +84,7 @@ pub fn validate_lambda(lambda: f64) -> Result<()> {
     if lambda.is_finite() && lambda >= 0.0 {
         return Ok(());
     }
-    Err(Error::parameter(
-        "balance_weight",
-        format!("{lambda}; the weight of the balance is a number of at least 0"),
-    ))
+    Err(Error::parameter("balance_weight", format!("{lambda}. Use a number of at least 0")))
 }
 
 impl Limit {
@@ -104,7 +101,7 @@ impl Limit {
     }
 }
 
-/// The state of a stream: who is where, and the loads.
+/// The state of a stream: where the vertices are present, and the loads.
 #[derive(Debug)]
 pub struct EdgeStreamer {
     /// Which parts each vertex is in.
@@ -126,7 +123,7 @@ impl EdgeStreamer {
         Incidence::memory(n, k) + 4 * n + Loads::memory(k) + pipeline::memory(m, BYTES_PER_RECORD)
     }
 
-    /// Goes on where others stopped: vertices are present in parts, which have records.
+    /// Continues a stream: vertices are present in parts, and parts have records.
     pub fn resume((present, records): (Incidence, &[u64]), cap: u64, balance: Balance) -> Result<Self> {
         let k = records.len() as u32;
         let mut loads = Loads::new(k, balance, cap)?;
@@ -135,7 +132,7 @@ impl EdgeStreamer {
         Ok(Self { present, loads, remaining: None, k, limit, streamed: 0, expected: 0 })
     }
 
-    /// None of `n` vertices placed yet, in `k` parts of at most `cap` records.
+    /// An empty stream of `n` vertices into `k` parts of at most `cap` records.
     pub fn new(n: usize, k: u32, cap: u64, balance: Balance) -> Result<Self> {
         Self::resume((Incidence::new(n, k)?, &vec![0; k as usize]), cap, balance)
     }
@@ -145,7 +142,7 @@ impl EdgeStreamer {
         Self { remaining: Some(records), ..self }
     }
 
-    /// Places a record by somebody else's decision, before [`Self::begin`].
+    /// Places a record in a given part, before [`Self::begin`].
     #[inline(always)]
     pub fn preassign(&mut self, [u, v]: Record, part: u32) {
         let replicas = u32::from(self.present.insert(u, part)) + u32::from(self.present.insert(v, part));
@@ -205,7 +202,7 @@ impl EdgeStreamer {
     /// Places the records of `n` vertices that `spilled` holds, bucket by bucket.
     pub fn stream_spilled(
         &mut self,
-        spilled: &Spilled,
+        spilled: &SpillReader,
         n: u64,
         parts: &mut EdgeParts,
         run: &Run,
@@ -234,7 +231,7 @@ impl EdgeStreamer {
         self.stream(open, gains, found, run)
     }
 
-    /// Gives each of the records, whose gains are known, a part; a loop gets [`NONE`].
+    /// Gives each of the records, whose gains are known, a part. A loop gets [`NONE`].
     fn stream(&mut self, records: &[Record], gains: &[Gains], parts: &mut [u32], run: &Run) -> Result<()> {
         let stride = if self.k as usize <= SCANNED { STRIDE } else { SPARSE_STRIDE };
         for (first, parts) in (0..).step_by(stride).zip(parts.chunks_mut(stride)) {
@@ -325,7 +322,7 @@ pub fn choose_open(records: &[Record], parts: &[u32], chosen: &mut Vec<u32>) {
     choose(records.len(), chosen, |index| parts[index] == NONE && records[index][0] != records[index][1]);
 }
 
-/// What [`Affinity::Remaining`] says of `records`, which each take one from what their ends have to come.
+/// The gains of `records` under [`Affinity::Remaining`]. Each takes one from the records that its ends have to come.
 fn count_down(remaining: &mut [u32], records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &[u, v])| {

@@ -37,7 +37,7 @@ pub fn stream_open<V: Sync>(
 
 /// A partition of all records by one rule of scoring.
 pub struct Rule {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Number of parts.
     pub k: u32,
@@ -45,7 +45,7 @@ pub struct Rule {
     pub balance: f64,
     /// What presence in a part is worth.
     pub affinity: Affinity,
-    /// What its loads are worth.
+    /// What the loads of parts are worth.
     pub terms: Balance,
 }
 
@@ -57,7 +57,7 @@ impl Rule {
         validate_balance("balance", balance)?;
         let (n, m) = (edges.num_vertices(), edges.num_edges());
         let needed = memory(n, m, k, out).max(degrees::memory(edges, run));
-        run.require(needed, format!("{name}, {n} vertices, {m} records, {k} parts"))?;
+        run.require(needed, format!("{name} on {n} vertices and {m} records, {k} parts"))?;
         let Degrees { mut degree, loops: num_loops, checksum } = degrees::scan(edges, run)?;
         let cap = cap(balance, m, k);
         let mut streamer = EdgeStreamer::new(n as usize, k, cap, terms)?;

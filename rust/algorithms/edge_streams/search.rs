@@ -1,6 +1,6 @@
 //! The part of the largest score, exactly.
 //!
-//! The score of part p is `(g_u if u is in p) + (g_v if v is in p) + term of p`, added in this order in f64; ties go to
+//! The score of part p is `(g_u if u is in p) + (g_v if v is in p) + term of p`, added in this order in f64. Ties go to
 //! the lowest part.
 
 use std::marker::PhantomData;
@@ -8,9 +8,9 @@ use std::marker::PhantomData;
 use super::loads::Loads;
 use crate::sets::bits::ones;
 
-/// A way to find that part; one for few parts and one for many.
+/// A way to find that part: [`Dense`] for few parts, another for many.
 pub trait Search {
-    /// The part, from the rows of both ends and what being there is worth; `None` if no part may take a record.
+    /// The part, from the rows of both ends and what being there is worth. `None` if no part may take a record.
     fn best(loads: &Loads, rows: [&[u64]; 2], gains: [f64; 2]) -> Option<u32>;
 }
 
@@ -95,7 +95,7 @@ impl<const QUADS: usize> Block for Dense<QUADS> {
     }
 }
 
-/// Does what [`Dense`] does in registers of four; for processors with AVX2 only.
+/// Does what [`Dense`] does in registers of four. For processors with AVX2 only.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug)]
 pub struct Wide<const QUADS: usize>;
@@ -107,7 +107,7 @@ impl<const QUADS: usize> Block for Wide<QUADS> {
         use std::arch::x86_64::*;
         let terms = &terms[..4 * QUADS];
         let (row_u, row_v) = (row_u as i64, row_v as i64);
-        // SAFETY: called where AVX2 was detected; each load reads four of the `4 * QUADS` terms. Measured: twice as fast
+        // SAFETY: called where AVX2 was detected. Each load reads four of the `4 * QUADS` terms. Measured: twice as fast
         // on 32 parts as what the compiler makes of `Dense`.
         let (most, equal) = unsafe {
             let (row_u, row_v) = (_mm256_set1_epi64x(row_u), _mm256_set1_epi64x(row_v));
@@ -184,7 +184,7 @@ mod tests {
     fn portable_and_wide_scores_are_the_same() {
         let mut random = Random::new(0, 0);
         for _ in 0..2000 {
-            // Few values, so that many parts tie; some take nothing.
+            // Few values, so that many parts tie. Some take nothing.
             let term = |random: &mut Random| match random.below(4) {
                 0 => f64::NEG_INFINITY,
                 other => other as f64 / 2.0,

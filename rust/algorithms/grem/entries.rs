@@ -7,12 +7,12 @@ use crate::edges::Record;
 
 /// Ranges of vertices that entries are sorted into before they are sorted within each.
 const RANGES: usize = 1024;
-/// Entries of a range that is copied to be ordered; a larger one is sorted in place.
+/// Entries of a range that is copied to be ordered. A larger one is sorted in place.
 const MOST_COPIED: usize = 1 << 16;
 /// Entries between two looks at the cancel flag.
 const STEP: usize = 1 << 14;
 
-/// For each record two entries, a vertex and its neighbour, by vertex; loops are left out.
+/// For each record two entries, a vertex and its neighbour, by vertex. Loops are left out.
 pub struct Entries(Vec<u64>);
 
 impl Entries {

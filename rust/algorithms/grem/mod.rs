@@ -1,7 +1,7 @@
 //! GREM: a vertex partition by recursive bisection, each by greedy decisions that every chunk of the stream
 //! refines.
 //!
-//! **Requirements.** Any graph; room on the disk unless it fits one chunk.
+//! **Requirements.** Any graph. Room on the disk, unless the graph fits one chunk.
 //!
 //! **Algorithm.** k parts are bisected into `ceil(k/2)` and `floor(k/2)`. The vertices of each side and the records
 //! inside it become a sub-problem, and so on. For a bisection the records pass in chunks, in random order. The
@@ -16,7 +16,7 @@
 //!
 //! The paper halves the old counts and never exceeds a cap in between. `faithful` does that. Measured, k = 8,
 //! chunks of 10 %, median of 5 seeds: amazon-computers 0.227 (the paper's rule 0.287), ego-facebook 0.040 (0.173),
-//! fb100-cornell5 0.424 (0.608); R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.896). On R-MAT the parts
+//! fb100-cornell5 0.424 (0.608). R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.896). On R-MAT the parts
 //! with the core hold most of the edges, since only vertices are bounded.
 //!
 //! **Memory.** [`Grem::memory`]: 16 bytes per vertex, result included, and 4 MB. Each worker takes 36 bytes per
@@ -24,14 +24,14 @@
 //! a million records or more it sees clusters, at most one for four vertices. A sub-problem that fits one chunk has
 //! at most two vertices per record, each with 4 bytes more for each part beyond two, up to 64.
 //!
-//! **Disk.** The shuffled records and those of the sub-problems, 8 bytes each, in two files at a time; 24 bytes per
+//! **Disk.** The shuffled records and those of the sub-problems, 8 bytes each, in two files at a time. 24 bytes per
 //! record while the order is made. If the folder is in memory, this is memory. The files have no names, so that
 //! nothing is left of them, however the process ends.
 //!
 //! **Parallelism.** Sub-problems of a level run in parallel if the memory allows. All threads sort a chunk.
 //! Decisions are sequential, and the result is the same for any number of threads.
 //!
-//! **Complexity.** O(m) time per level beside that of the multilevel partitioner; O(m log m) for ranges with hubs.
+//! **Complexity.** O(m) time per level beside that of the multilevel partitioner. O(m log m) for ranges with hubs.
 //!
 //! **Source.** Waleffe et al., "Armada: Memory-Efficient Distributed Training of Large-Scale Graph Neural
 //! Networks", section 4.
@@ -64,10 +64,10 @@ pub const BYTES_PER_RECORD: u64 = 36;
 const BYTES_PER_MEMBER: u64 = 96;
 /// Of a large chunk it sees clusters, at most one for so many vertices.
 const CLUSTERED: u64 = 4;
-/// What sorting holds beside.
+/// Bytes that sorting holds besides.
 const FIXED_BYTES: u64 = 4 << 20;
 
-/// How much of the stream is seen at once.
+/// The size of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Chunk {
     /// This share of the records, above 0 and at most 1.
@@ -77,7 +77,7 @@ pub enum Chunk {
 }
 
 impl Chunk {
-    /// Records per chunk, of `m`; at least 1.
+    /// Records per chunk, of `m`. At least 1.
     pub fn records(self, m: u64) -> u64 {
         match self {
             Chunk::Share(share) => (share * m as f64).ceil() as u64,
@@ -103,11 +103,11 @@ pub struct Grem {
     pub passes: u32,
     /// Whether decisions are made again when a vertex comes again.
     pub refine: bool,
-    /// Algorithm 2 of the paper to the letter; the cap may be exceeded.
+    /// Algorithm 2 of the paper to the letter. The cap may be exceeded.
     pub faithful: bool,
     /// No part exceeds `balance` times its share of the vertices.
     pub balance: f64,
-    /// Whether the records are put in random order, or believed to be.
+    /// Whether the records are put in random order, or are in that order already.
     pub shuffle: bool,
     /// Seed of the order and of the seed partitioner.
     pub seed: u64,
@@ -118,10 +118,10 @@ impl Grem {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         if self.passes == 0 {
-            return Err(Error::parameter("passes", "0 passes decide nothing; use 1 or more"));
+            return Err(Error::parameter("passes", "0 passes decide nothing. Use 1 or more"));
         }
         if self.faithful && !self.refine {
-            return Err(Error::parameter("faithful", "the paper's rule refines; leave out refine=False"));
+            return Err(Error::parameter("faithful", "the paper's rule refines. Leave out refine=False"));
         }
         let valid = match self.chunk {
             Chunk::Share(share) => share > 0.0 && share <= 1.0,
@@ -218,7 +218,7 @@ impl Grem {
         !self.faithful && m <= self.chunk.records(m)
     }
 
-    /// What users should know of chunks that show too little of the graph.
+    /// A warning if the chunks show too little of the graph.
     fn warning_of_thin_chunks(&self, graph: &Graph) -> Option<String> {
         let share = self.chunk.records(graph.m) as f64 / graph.m.max(1) as f64;
         let degree = 2.0 * (graph.m - graph.loops) as f64 / graph.n.max(1) as f64;
@@ -228,7 +228,7 @@ impl Grem {
         let enough = if degree > 0.0 { (ENOUGH / degree).clamp(0.01, 1.0) } else { 1.0 };
         Some(format!(
             "chunk: with a mean degree of {degree:.2}, a chunk of {share:.3} of the records shows {:.2} neighbours of a \
-             vertex, and its counts are noise; use chunk={enough:.2} or more",
+             vertex, and its counts are noise. Use chunk={enough:.2} or more",
             degree * share
         ))
     }
@@ -300,7 +300,7 @@ impl Grem {
         Ok(next)
     }
 
-    /// Adds to the number of every vertex what its problem found.
+    /// Adds the result of its problem to the number of every vertex.
     fn apply(&self, problems: &[Problem], offsets: &[u32], assignment: &mut [i32], run: &Run) -> Result<()> {
         const NONE: usize = usize::MAX;
         let mut next = vec![NONE; self.k as usize];
@@ -338,34 +338,35 @@ impl Grem {
 }
 
 describe! {
-    /// Partition the vertices with GREM: recursive bisection of a stream, whose decisions every chunk refines.
+    /// Partition the vertices with GREM: recursive bisection of a stream that every chunk refines.
     ///
-    /// The first chunk of each bisection is partitioned in memory. In every later one each vertex counts its neighbours on
-    /// either side, adds four fifths of what it counted before, and goes to the side with more of them; after each chunk
-    /// the vertices that lose least by it leave a side that exceeds its cap. Takes 16 bytes per vertex and 4 MB; for each
-    /// sub-problem at work, at most ``threads``, 36 bytes per record of a chunk and 104 bytes per vertex that is
-    /// partitioned in memory: a fourth of the vertices that a chunk shows or, if a chunk is small, all.
+    /// The first chunk of each bisection is partitioned in memory. In every later one each vertex counts its neighbours
+    /// on either side, adds four fifths of what it counted before, and goes to the side with more of them. After each
+    /// chunk the vertices that lose least by it leave a side that exceeds its cap. Takes 16 bytes per vertex and 4 MB.
+    /// Each of the at most ``threads`` sub-problems at work takes 36 bytes per record of a chunk and 104 bytes per
+    /// vertex that is partitioned in memory. These are a fourth of the vertices of a chunk, or all if the chunk is
+    /// small.
     ///
     /// Warns
     /// -----
     /// UserWarning
-    ///     If a vertex has fewer than 2 neighbours in a chunk on average: counts are noise then. The text says which size
-    ///     would do.
+    ///     If a vertex has fewer than 2 neighbours in a chunk on average. The counts are noise then. The text names a
+    ///     size that is large enough.
     ///
     /// See Also
     /// --------
-    /// expected_cut : What the size of the chunks costs.
+    /// expected_cut : Estimate what the size of the chunks costs.
     ///
     /// Notes
     /// -----
-    /// Source: Armada (Waleffe et al.), section 4. k parts are bisected into ``ceil(k / 2)`` and ``floor(k / 2)``; a
-    /// sub-problem for s parts takes s times the cap of a part, so that the imbalance does not compound. On equal counts a
-    /// vertex stays where it is, and a new one goes to the side with the larger part of its capacity free (of equal ones,
-    /// the first). Vertices without a record in a sub-problem are placed at its end. With ``refine=False`` the first
-    /// decision is the last, and no vertex may enter a full side.
+    /// Source: Armada (Waleffe et al.), section 4. k parts are bisected into ``ceil(k / 2)`` and ``floor(k / 2)``. A
+    /// sub-problem for s parts takes s times the cap of a part, so that the imbalance does not compound. On equal
+    /// counts a vertex stays where it is, and a new one goes to the side with the larger free share of its capacity (of
+    /// equal ones, the first). Vertices without a record in a sub-problem are placed at its end. With ``refine=False``
+    /// the first decision is the last, and no vertex may enter a full side.
     ///
     /// Only vertices are bounded. On graphs with a dense core (R-MAT, k = 32) the smallest cut puts the core into few
-    /// parts, which then hold most of the edges; :func:`multilevel` and :func:`sigma` bound the edges of a part, too.
+    /// parts, which then hold most of the edges. :func:`multilevel` and :func:`sigma` bound the edges of a part, too.
     ///
     /// Examples
     /// --------
@@ -375,25 +376,25 @@ describe! {
     /// >>> float(fp.evaluate(two_triangles, part).summary["cut_ratio"][0])
     /// 0.14285714285714285
     Grem => "grem", &[Of::Vertices];
-    /// A float, above 0 and at most 1: the share of the records that a chunk has. An int: its number of records. The
-    /// size changes the result, so it never depends on the memory: a chunk that does not fit is refused, with the
-    /// largest one that fits. A graph, or a sub-problem, that fits one chunk is partitioned in memory as a whole.
+    /// Size of a chunk. A float, above 0 and at most 1, is its share of the records. An int is its number of records.
+    /// The size changes the result, so it never depends on the memory. A chunk that does not fit raises an error that
+    /// names the largest one that fits. A graph or sub-problem that fits one chunk is partitioned in memory as a whole.
     chunk: chunk(0.1);
-    /// Rounds over the records of each bisection; the paper makes one.
+    /// Rounds over the records of each bisection. The paper makes one.
     passes: integer(1, 1, 1 << 31);
-    /// Decide again when a vertex comes again. False freezes the first decision: streaming greedy partitioning, for
-    /// comparison.
+    /// Decide again when a vertex comes again. False freezes the first decision. This is streaming greedy partitioning,
+    /// for comparison.
     refine: flag(true);
-    /// The paper's Algorithm 2 to the letter: old counts are halved, no vertex may enter a full side, a vertex is still
-    /// counted on its side when the side's room is looked at, equal counts send it to the emptier side, and chunks are
-    /// a share of each sub-problem's own records, none of which is partitioned whole. The cap may be exceeded, so that
+    /// Follow the paper's Algorithm 2 to the letter. Old counts are halved. No vertex may enter a full side. A vertex
+    /// still counts on its side when the room there is checked. Equal counts send it to the emptier side. A chunk is a
+    /// share of the records of its sub-problem, and no sub-problem is partitioned whole. The cap may be exceeded, so
     /// the result has none.
     faithful: flag(false);
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     balance: ratio(1.0);
-    /// Whether the records are put in random order first, which belongs to the algorithm, or come in that order.
+    /// "random" puts the records in random order first, as the paper does. "file" takes them in their order.
     order: choice(&["random", "file"]);
-    /// Of the order and of the partitioner in memory; None is 0.
+    /// Seed of the order and of the partitioner in memory. None is 0.
     seed: seed();
 }
 

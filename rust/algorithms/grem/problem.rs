@@ -8,10 +8,10 @@ use crate::edges::temporary::{TempRecords, check_ids};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::in_order;
 
-/// What is to be bisected.
+/// A set of vertices to be bisected.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// The first of its parts; all its vertices bear this number for the time being.
+    /// The first of its parts. All its vertices bear this number for the time being.
     pub first: u32,
     /// Number of its parts.
     pub parts: u32,
@@ -69,7 +69,7 @@ impl Problem {
         Ok(entries)
     }
 
-    /// The two sub-problems of the sides, whose records go to `target`; `new_id` is room for a number per vertex.
+    /// The two sub-problems of the sides, whose records go to `target`. `new_id` is room for a number per vertex.
     pub fn split(
         &self,
         side_of: impl Fn(u32) -> usize,
@@ -96,14 +96,14 @@ impl Problem {
                 Ok(())
             })?;
             let mut ends = [self.records.start, self.records.start + inside[0]];
-            let mut kept = [Vec::new(), Vec::new()];
+            let mut sides = [Vec::new(), Vec::new()];
             self.read(edges, self.records.clone(), run, |records| {
                 for record in records {
                     if let Some(side) = side(record) {
-                        kept[side].push(record.map(|v| new_id[v as usize]));
+                        sides[side].push(record.map(|v| new_id[v as usize]));
                     }
                 }
-                for (records, end) in kept.iter_mut().zip(&mut ends) {
+                for (records, end) in sides.iter_mut().zip(&mut ends) {
                     target.write(*end, records)?;
                     *end += records.len() as u64;
                     records.clear();

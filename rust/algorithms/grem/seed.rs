@@ -16,7 +16,7 @@ use crate::base::{Buffer, Error, NONE, Result, Run};
 
 /// Slack that the multilevel partitioner gets beside a part's share of the vertices.
 const SLACK: f64 = 1.03;
-/// Entries up to which a graph is partitioned with all the care there is, whatever comes after.
+/// Entries up to which a graph is partitioned with the best settings, even if chunks follow.
 const SMALL: usize = 1 << 18;
 /// Entries from which on the vertices of a first chunk are clustered before.
 pub const LARGE: usize = 1 << 20;
@@ -26,14 +26,14 @@ const CLUSTER: u32 = 64;
 /// Whether more chunks follow, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// Later chunks refine the result; large chunks may exceed a cap by what is in one cluster.
+    /// Later chunks refine the result. Large chunks may exceed a cap by what is in one cluster.
     First,
     /// The result is final, and keeps the caps.
     Whole,
 }
 
 /// Numbers in `place` the vertices that have `entries`, or their clusters, and returns the part of each number, at most
-/// `caps` vertices of each; other vertices are marked [`NONE`].
+/// `caps` vertices of each. Other vertices are marked [`NONE`].
 pub fn partition(
     mut entries: Entries,
     place: &mut [u32],
@@ -93,7 +93,7 @@ fn clustered(entries: Entries, place: &mut [u32], seed: u64, run: &Run) -> Resul
     build(sizes.len(), &entries, |cluster| cluster, |cluster| u64::from(sizes[cluster as usize]), run)
 }
 
-/// The graph of `n` vertices, each with the number and the weight given; some may have no entries.
+/// The graph of `n` vertices, each with the number and the weight given. Some may have no entries.
 fn build(
     n: usize,
     entries: &Entries,

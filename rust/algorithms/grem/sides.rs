@@ -11,7 +11,7 @@ const KEPT: f32 = 0.8;
 /// How a vertex chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// To the side with more neighbours, and on equal counts stay; caps are kept between chunks.
+    /// The side with more neighbours wins. On equal counts a vertex stays. Caps are kept between chunks.
     Refined,
     /// As Algorithm 2 of the paper has it.
     Faithful,
@@ -21,7 +21,7 @@ pub enum Rule {
 
 /// The state of a bisection.
 pub struct Sides {
-    /// 0: none yet; else 1 more than the side.
+    /// 0: none yet, else 1 more than the side.
     side: Buffer<u8>,
     /// Neighbours on side 0 less those on side 1, over the chunks. Only their difference decides, and it fades as they
     /// would.
@@ -112,7 +112,7 @@ impl Sides {
         self.sizes[side] += 1;
     }
 
-    /// The side with more of its capacity free (of equal ones, side 0); the emptier one if both have the same.
+    /// The side with more of its capacity free (of equal ones, side 0), or the emptier one if both have the same.
     fn freer(&self) -> usize {
         let free = |side: usize| {
             (i128::from(self.caps[side]) - i128::from(self.sizes[side])) * i128::from(self.caps[1 - side])

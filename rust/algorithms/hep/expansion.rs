@@ -6,7 +6,7 @@ use super::queue::{Queue, Vertex};
 use crate::base::{Buffer, NONE, Permutation, Result, Run, prefetch, reserved};
 use crate::sets::{Bits, Incidence};
 
-/// [`Expanded::home`] of a high vertex.
+/// [`Parts::home`] of a high vertex.
 pub const HIGH: u32 = NONE - 1;
 
 /// Entries of a list that are looked at together.
@@ -35,14 +35,14 @@ pub struct Rule<'a> {
     pub seed: u64,
 }
 
-/// What an expansion leaves.
+/// The parts after the expansion.
 #[derive(Debug)]
-pub struct Expanded {
+pub struct Parts {
     /// The parts that each low vertex has joined.
     pub present: Incidence,
     /// Records of each part.
     pub loads: Vec<u64>,
-    /// The part that took all records left of a low vertex, those with high ends included; [`NONE`] without one;
+    /// The part that took all records left of a low vertex, those with high ends included. [`NONE`] without one.
     /// [`HIGH`].
     pub home: Buffer<u32>,
 }
@@ -77,7 +77,7 @@ pub fn memory(n: u64, longest: u64, k: u32) -> u64 {
 }
 
 /// Expands all parts over the low neighbours of low vertices: where each list begins, and the lists.
-pub fn expand((offsets, mut entries): (Buffer<u64>, Buffer<u32>), rule: Rule, run: &Run) -> Result<Expanded> {
+pub fn expand((offsets, mut entries): (Buffer<u64>, Buffer<u32>), rule: Rule, run: &Run) -> Result<Parts> {
     let mut expansion = Expansion::new(&offsets, &mut entries, rule, run)?;
     let mut loads = vec![0; rule.k as usize];
     run.begin("expansion", expansion.left.max(1));
@@ -102,7 +102,7 @@ pub fn expand((offsets, mut entries): (Buffer<u64>, Buffer<u32>), rule: Rule, ru
         home.iter_mut().zip(vertices).for_each(|(home, vertex)| *home = vertex.home);
         run.check()?;
     }
-    Ok(Expanded { present, loads, home })
+    Ok(Parts { present, loads, home })
 }
 
 impl<'a> Expansion<'a> {
@@ -159,7 +159,7 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Has all neighbours of `v` join, and its records with high ends placed; false if the part is full before.
+    /// Lets all neighbours of `v` join, and places its records with high ends. False if the part is full before.
     fn expand(&mut self, v: u32) -> Result<bool> {
         let list = self.list(v);
         prefetch(self.rule.degrees, v as usize);
@@ -184,7 +184,7 @@ impl<'a> Expansion<'a> {
         Ok(self.settle(v))
     }
 
-    /// Brings `v` into the part with all its records to vertices there; false if they do not fit.
+    /// Brings `v` into the part with all its records to vertices there. False if they do not fit.
     #[inline(always)]
     fn join(&mut self, v: u32) -> Result<bool> {
         let list = self.list(v);
@@ -217,7 +217,7 @@ impl<'a> Expansion<'a> {
         Ok(true)
     }
 
-    /// Places the records of `v`, all neighbours of which are inside, with its high ends; false if they do not fit.
+    /// Places the records of `v`, all neighbours of which are inside, with its high ends. False if they do not fit.
     #[inline(always)]
     fn settle(&mut self, v: u32) -> bool {
         let high = self.with_high_ends(v);
@@ -277,7 +277,7 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Places all that is left.
+    /// Places all records that are left.
     fn take_all(&mut self) -> Result<()> {
         for v in 0..self.vertices.len() {
             if self.vertices[v].length > 0 {

@@ -1,7 +1,7 @@
 //! HEP, the hybrid edge partitioner: neighbourhood expansion in memory, and a stream for the records of hubs.
 //!
-//! **Requirements.** Any graph; the records in any order, read five times. Memory for the records between vertices
-//! of low degree. `tau` says which degree is low.
+//! **Requirements.** Any graph. The records may come in any order. They are read five times. Memory for the records
+//! between vertices of low degree. `tau` says which degree is low.
 //!
 //! **Memory.** A record between low ends takes 8 bytes, 12 while the lists are built. A vertex takes 49 bytes and k
 //! bits, a part 48 bytes. The result is written after the lists are freed. The need is computed from the degrees
@@ -60,12 +60,12 @@ use crate::partition::{
     EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Value, Values, describe,
 };
 use expansion::{Rule, expand};
-use pruning::{Pruned, largest_tau, memory_of_largest_tau, most_and_sum};
+use pruning::{LowGraph, largest_tau, memory_of_largest_tau, most_and_sum};
 
 /// Up to which degree a vertex is low, in mean degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tau {
-    /// This many; 0 streams all records, infinity none.
+    /// So many times the mean degree. 0 streams all records, infinity none.
     Value(f64),
     /// As many as the memory budget allows.
     Fit,
@@ -99,7 +99,7 @@ impl Hep {
         validate_balance("balance", self.balance)?;
         match self.tau {
             Tau::Value(tau) if tau.is_nan() || tau < 0.0 => {
-                Err(Error::parameter("tau", format!("{tau}; a number of at least 0 is needed, as 10")))
+                Err(Error::parameter("tau", format!("{tau}. Use a number of at least 0, as 10")))
             }
             _ => Ok(()),
         }
@@ -131,7 +131,7 @@ impl Hep {
             Tau::Fit => largest()?,
         };
         let threshold = ((tau * mean) as u64).min(cap).min(u32::MAX.into()) as u32;
-        let pruned = Pruned::new(edges, &degrees, threshold, run)?;
+        let pruned = LowGraph::new(edges, &degrees, threshold, run)?;
         let lengths = degrees::scan(&pruned, run)?.degree;
         let (longest, entries) = most_and_sum(&lengths, run)?;
         if !fits(longest, entries) {
@@ -141,12 +141,12 @@ impl Hep {
         let lists = csr::lists_in_memory(&pruned, lengths, run)?;
         drop(pruned);
         let rule = Rule { degrees: &degrees, threshold, mean, k, cap, seed: self.seed };
-        let mut expanded = expand(lists, rule, run)?;
+        let mut grown = expand(lists, rule, run)?;
         let mut parts = EdgeParts::new(m, k, out)?;
-        placing::place(edges, &mut expanded, &mut parts, run)?;
-        let state = (expanded.present, &expanded.loads[..]);
+        placing::place(edges, &mut grown, &mut parts, run)?;
+        let state = (grown.present, &grown.loads[..]);
         let streamer = EdgeStreamer::resume(state, cap, Balance::Records(1.0))?;
-        drop(expanded.home);
+        drop(grown.home);
         let known = (&degrees[..], |&degree: &u32| degree);
         let (mut present, mut loads) = stream_open(edges, known, streamer, cap, &mut parts, run)?;
         if loops > 0 {
@@ -156,7 +156,7 @@ impl Hep {
         Ok((EdgePartition { parts, k, loads, cap: Some(cap), graph }, tau))
     }
 
-    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         self.partition_with_tau(edges, out, run).map(|(partition, _)| partition)
     }
@@ -171,24 +171,24 @@ impl Plan<'_> {
         let expanding = 8 * n + 8 + 4 * entries + expansion::memory(n, longest, self.k);
         let placing = EdgeStreamer::memory(n, m, self.k) + 8 * u64::from(self.k);
         let placing = placing + EdgeParts::memory(m, self.k, self.out);
-        4 * n + Pruned::memory(n) + scan.max(building).max(expanding).max(placing)
+        4 * n + LowGraph::memory(n) + scan.max(building).max(expanding).max(placing)
     }
 }
 
 describe! {
     /// Partition the edge records with HEP: in memory where degrees are low, in a stream where they are high.
     ///
-    /// Parts grow one after the other over the records between vertices of low degree, each by the vertex that brings the
-    /// fewest new neighbours; the records of hubs are streamed afterwards to where their ends are. Usually it makes the
-    /// fewest replicas of the edge partitioners here, and gives up some of their balance. Takes 12 bytes for each record
-    /// between vertices of low degree, 49 bytes and k bits per vertex, and the result.
+    /// Parts grow one after the other over the records between vertices of low degree. A part takes the vertex that
+    /// brings the fewest new neighbours. Then the records of hubs are streamed to where their ends are. Usually HEP
+    /// makes the fewest replicas of the edge partitioners here, but spreads them less evenly. Takes 12
+    /// bytes for each record between vertices of low degree, 49 bytes and k bits per vertex, and the result.
     ///
     /// Notes
     /// -----
     /// Source: Mayer and Jacobsen, "Hybrid Edge Partitioner: Partitioning Large Power-Law Graphs under Memory
     /// Constraints", SIGMOD 2021. Every record has one part, and no part exceeds the cap. Unlike the published program,
-    /// a record between a vertex of low degree and a hub goes where the former has given up its last neighbour; vertices
-    /// begin in random order; and a vertex with more records than a part may hold counts as a hub.
+    /// a record between a vertex of low degree and a hub goes to the part in which the former has given up its last
+    /// neighbour. Vertices begin in random order. A vertex with more records than a part may hold counts as a hub.
     ///
     /// Examples
     /// --------
@@ -200,11 +200,11 @@ describe! {
     Hep => "hep", &[Of::Edges];
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
     balance: ratio(1.05);
-    /// Vertices with up to ``tau`` times the mean degree are of low degree, 0 or more. More take more memory and make
-    /// fewer replicas. Where the memory allowed has no room for it, the error names the largest that fits. "fit" takes
-    /// that, needs ``memory_limit``, and leaves the number it chose in ``parameters``.
+    /// A vertex is of low degree if its degree is at most ``tau`` times the mean. 0 or more. A larger tau takes more
+    /// memory and makes fewer replicas. If it exceeds the memory limit, the error names the largest that fits. "fit"
+    /// chooses that one. It needs ``memory_limit`` and stores the number in ``parameters``.
     tau: number_or(10.0, "fit");
-    /// Of the order in which vertices begin; None is 0.
+    /// Seed of the order in which vertices begin. None is 0.
     seed: seed();
 }
 

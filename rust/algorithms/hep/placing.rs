@@ -1,6 +1,6 @@
 //! The records of the parts that vertices have joined.
 
-use super::expansion::{Expanded, HIGH};
+use super::expansion::{HIGH, Parts};
 use crate::base::{NONE, Result, Run, prefetch};
 use crate::edges::{EdgeStream, Record};
 use crate::partition::EdgeParts;
@@ -11,13 +11,8 @@ const AHEAD: usize = 24;
 
 /// Gives each record that the expansion has placed its part, and the others the mark. High vertices become present
 /// where their records are.
-pub fn place(
-    edges: &dyn EdgeStream,
-    expanded: &mut Expanded,
-    parts: &mut EdgeParts,
-    run: &Run,
-) -> Result<()> {
-    let Expanded { present, home, .. } = expanded;
+pub fn place(edges: &dyn EdgeStream, grown: &mut Parts, parts: &mut EdgeParts, run: &Run) -> Result<()> {
+    let Parts { present, home, .. } = grown;
     let present = present.shared();
     run.begin("placing", edges.num_edges());
     let step = |(): &mut (), _, records: &[Record], parts: &mut [u32]| {

@@ -14,13 +14,13 @@ const CHUNK: usize = 1 << 16;
 /// Bytes of an entry of a [`histogram`] map, its free places included.
 const BYTES_PER_DEGREE: u64 = 64;
 
-/// The records between low ends; all others are loops, which are not stored.
-pub struct Pruned<'a> {
+/// The records between low ends. All others are loops, which are not stored.
+pub struct LowGraph<'a> {
     edges: &'a dyn EdgeStream,
     high: Bits,
 }
 
-impl<'a> Pruned<'a> {
+impl<'a> LowGraph<'a> {
     /// Bytes for `n` vertices.
     pub fn memory(n: u64) -> u64 {
         Bits::memory(n)
@@ -39,7 +39,7 @@ impl<'a> Pruned<'a> {
 }
 
 // SAFETY: the ids are those of another stream.
-unsafe impl EdgeStream for Pruned<'_> {
+unsafe impl EdgeStream for LowGraph<'_> {
     fn num_vertices(&self) -> u64 {
         self.edges.num_vertices()
     }

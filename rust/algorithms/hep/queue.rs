@@ -14,7 +14,7 @@ const AHEAD: usize = 16;
 /// Entries between two looks at the cancel flag.
 const CHECK_EVERY: usize = 1 << 16;
 
-/// What is known of a vertex, in a quarter of a cache line.
+/// The state of a vertex, in a quarter of a cache line.
 #[derive(Debug, Clone, Copy, Zeroable)]
 #[repr(C, align(16))]
 pub struct Vertex {
@@ -24,7 +24,7 @@ pub struct Vertex {
     pub external: u32,
     /// Its entry in the queue, or [`NONE`].
     pub slot: u32,
-    /// See [`super::expansion::Expanded::home`].
+    /// See [`super::expansion::Parts::home`].
     pub home: u32,
 }
 

@@ -9,7 +9,7 @@ use self::vertex::SigmaVertex;
 use crate::base::{Result, Run};
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, describe};
 
-/// SIGMA in either mode.
+/// SIGMA of vertices or of edges.
 #[derive(Debug, Clone)]
 pub enum Sigma {
     /// Vertices get parts.
@@ -22,38 +22,37 @@ describe! {
     /// Partition the vertices, or the edge records, with SIGMA: even in vertices and edges at once.
     ///
     /// Clusters the vertices by modularity, maps the clusters to parts, preassigns what they agree on, and streams the
-    /// rest to the parts of the best scores. Needs the neighbours of all vertices: 8 bytes per edge, in memory, or in a
-    /// temporary file where the budget is too small; kept by ``graph`` for further calls. Beside them, 24 bytes per vertex;
-    /// with ``objective="multi"`` and k > 128, 8 and one bit per part.
+    /// rest to the parts with the best scores. Builds an adjacency of 8 bytes per edge, which spills to a temporary
+    /// file when memory is short and which ``graph`` keeps for later calls. Beside it, takes 24 bytes per vertex. With
+    /// ``objective="multi"`` and k > 128, takes 8 bytes and k bits per vertex instead.
     ///
     /// Warns
     /// -----
     /// CapacityWarning
     ///     The cap on volume could not be kept. It is raised to what was reached, at most
-    ///     ``ceil(V / k) + max(degree + 1)``; where that was out of reach, all vertices are dealt by descending degree.
+    ///     ``ceil(V / k) + max(degree + 1)``. Where that is out of reach, all vertices are dealt by descending degree.
     ///
     /// Notes
     /// -----
-    /// Source: SIGMA, section 3. A vertex is present in a part if it or a neighbour is a member. So it is present wherever
-    /// a neighbour is placed, and the replicas that "multi" counts are its neighbours that would be new to the part.
-    /// Parallel edges count as often as there are. Ties go to the lowest part. Isolated vertices come last, to the parts
-    /// with the fewest vertices.
+    /// Source: SIGMA, section 3. A vertex is present in a part if it or a neighbour is a member. So it is present
+    /// wherever a neighbour is placed, and the replicas that "multi" counts are its neighbours that would be new to the
+    /// part. Each parallel edge counts. Ties go to the lowest part. Isolated vertices come last, to the parts with the
+    /// fewest vertices.
     ///
-    /// The repair moves vertices out of parts above a cap, those first that cut the fewest edges; then it exchanges
-    /// vertices for others of lower degree.
+    /// The repair first moves vertices out of parts above a cap, beginning with those that cut the fewest edges. Then
+    /// it exchanges vertices for others of lower degree.
     ///
-    /// With ``of="edges"``, a record whose ends prefer the same part (that of their cluster) goes there, up to the cap. The others
-    /// follow in their ``bands``, each to the open part p of the largest
-    /// ``g(u) + g(v) + balance_weight * (b_records / 2 + b_replicas / 2)``:
-    /// ``g(u) = 2 - d(u) / (d(u) + d(v))`` if u is in p already, else 0; ``b = (max - load) / max``. A part is open below
-    /// a limit that rises with the fraction t of them that is placed, from 0.9 of the cap (or the largest load so far,
-    /// if that is more) as the square root of t. Loops come last, each to the least loaded part that holds its
-    /// vertex. The result takes 1 byte per record for k <= 255, 2 for k <= 32,767, else 4; beside it k bits (in words of
-    /// 64) and 8 bytes per vertex, or 20 bytes while clustering; and in a temporary file 16 bytes per record that is not
-    /// preassigned.
+    /// With ``of="edges"``, a record whose ends prefer the same part (that of their cluster) goes there, up to the cap.
+    /// The others follow in their ``bands``, each to the open part p with the largest
+    /// ``g(u) + g(v) + balance_weight * (b_records / 2 + b_replicas / 2)``. Here ``g(u) = 2 - d(u) / (d(u) + d(v))`` if
+    /// u is in p already, else 0, and ``b = (max - load) / max``. A part is open below a limit. It rises from 0.9 of
+    /// the cap (or the largest load so far, if that is more) with the square root of the fraction that is placed. Loops
+    /// come last, each to the least loaded part that holds its vertex. The result takes 1 byte per record for k <= 255,
+    /// 2 for k <= 32,767, else 4. Beside it, a vertex takes k bits (in words of 64) and 8 bytes, or 20 bytes while
+    /// clustering. A record that is not preassigned takes 16 bytes in a temporary file.
     ///
-    /// ``balance_on`` is not among the parameters: with vertices and volume bounded already, a third bound could not be
-    /// promised. :func:`spring` takes it.
+    /// There is no ``balance_on``, because vertices and volume are bounded already and a third bound could not be
+    /// promised. :func:`spring` has it.
     ///
     /// Examples
     /// --------
@@ -65,29 +64,29 @@ describe! {
     /// >>> part.volume_loads, part.volume_cap
     /// (array([9, 9]), 10)
     Sigma => "sigma", &[Of::Vertices, Of::Edges];
-    /// What a part is chosen for. "cut": few cut edges. "multi": also few replicas of vertices.
+    /// What the score counts. "cut": cut edges. "multi": also replicas of vertices.
     objective: only(Of::Vertices, choice(&["multi", "cut"]));
-    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices (default 1.03), of edges more than
-    /// ``ceil(balance * m / k)`` records (default 1.10).
+    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices (default 1.03). With
+    /// ``of="edges"``, no part gets more than ``ceil(balance * m / k)`` records (default 1.10).
     balance: optional_ratio();
-    /// A ratio >= 1. The volume of a part is the sum of degree + 1 over its vertices; with V that of all
+    /// A ratio >= 1. The volume of a part is the sum of degree + 1 over its vertices. If V is that of all
     /// vertices, no part gets more than ``ceil(volume_balance * V / k)``.
     volume_balance: only(Of::Vertices, ratio(1.10));
-    /// With "multi", weight of the replicas, 0 or more.
+    /// Weight of the replicas in the score of "multi", 0 or more.
     tau: only(Of::Vertices, number(0.5));
-    /// A part's penalty is its relative load to the power of ``gamma - 1.1``; above 1.1.
+    /// Above 1.1. The penalty of a part is its relative load to the power of ``gamma - 1.1``.
     gamma: only(Of::Vertices, number(2.5));
     /// ``lambda`` of the paper: weight of the balance of records and replicas in the score, >= 0.
     balance_weight: only(Of::Edges, number(1.0));
-    /// Records that no cluster places are streamed in so many bands of ascending lower degree, 1 to 64, from a temporary
-    /// file. 1 is the order of the file, as in the paper; 8 make 2 to 20 % fewer replicas.
+    /// 1 to 64. Records that are not preassigned are streamed in so many bands, by the lower degree of their ends, from
+    /// a temporary file. 1 is the order of the file, as in the paper. 8 makes 2 to 20 % fewer replicas.
     bands: only(Of::Edges, integer(8, 1, 64));
-    /// Repair what the stream leaves above a cap. False is the paper's rule, which can exceed both caps.
+    /// Repair parts that the stream leaves above a cap. False is the paper's rule, which can exceed both caps.
     strict: only(Of::Vertices, flag(true));
-    /// Vertices decided against one frozen state; 1 is the paper's sequential rule. By default 1 below
+    /// Number of vertices that are decided against the same state. 1 is the paper's sequential rule. Default: 1 below
     /// 2**16 vertices or 2**18 records, else n / 1,024, at most 1,024. The number of threads never changes the result.
     batch: only(Of::Vertices, batch());
-    /// For uniformity with the other partitioners; SIGMA has no random choice.
+    /// Has no effect. SIGMA makes no random choices.
     seed: seed();
 }
 

@@ -1,9 +1,9 @@
-//! The part that each vertex would like to be in: that of its cluster.
+//! The preferred part of each vertex: that of its cluster.
 //!
-//! **Memory.** 20 bytes per vertex at the peak, adjacency and the clustering's scratch space not counted; the result
+//! **Memory.** 20 bytes per vertex at the peak, adjacency and the clustering's scratch space not counted. The result
 //! takes 4.
 //!
-//! **Algorithm.** Modularity clusters that no part is too small for, mapped to parts by sorted-list scheduling: the
+//! **Algorithm.** Modularity clusters, none too large for a part, are mapped to parts by sorted-list scheduling: the
 //! heaviest first, each to the least loaded part.
 //!
 //! **Source.** SIGMA, section 3.3.

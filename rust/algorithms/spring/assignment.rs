@@ -31,7 +31,7 @@ impl Pieces {
 /// Marks an index into the split clusters instead of a part.
 const SPLIT: u32 = 1 << 31;
 
-/// Gives every vertex a part; with a `cap`, no part exceeds it. Returns the parts and their loads.
+/// Gives every vertex a part. With a `cap`, no part exceeds it. Returns the parts and their loads.
 pub(super) fn assign(
     mut clusters: Clusters,
     k: u32,

@@ -1,6 +1,6 @@
 //! The assignment step under two caps, on the vertices of a part and on their weight.
 //!
-//! As without weights, clusters go to the parts in descending size, and isolated vertices last, in id order; but to the
+//! As without weights, clusters go to the parts in descending size, and isolated vertices last, in id order. But to the
 //! part, and with the repairs, of [`Placing`].
 
 use super::merging::{BySize, Clusters};
@@ -40,7 +40,7 @@ fn place<'a>(
     Ok(placing)
 }
 
-/// The vertices of each cluster, resolved, in id order; behind them, as the last group, those of none.
+/// The vertices of each cluster, resolved, in id order. Behind them, as the last group, those of none.
 fn members(clusters: &Clusters, run: &Run) -> Result<Groups> {
     let count = clusters.size.len();
     let mut sizes: Buffer<u32> = Buffer::zeroed(count + 1, "spring: sizes of the clusters")?;

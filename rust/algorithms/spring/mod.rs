@@ -1,26 +1,26 @@
 //! SPRING: a vertex partition from a stream of edges.
 //!
-//! **Requirements.** Any graph; the records in any order, read twice (`passes + 1` times).
+//! **Requirements.** Any graph. The records may come in any order. They are read twice (`passes + 1` times).
 //!
 //! **Memory.** At most 32 bytes per vertex (36 with a second cap, weights included), result included, plus buffers of a
 //! few MB: a 16-byte record per vertex (degree, cluster, richest neighbour and its degree, so that one record of the
-//! stream touches one cache line per endpoint) and 8 bytes of volume per cluster while clustering; sizes, targets and a
-//! queue afterwards.
+//! stream touches one cache line per endpoint) and 8 bytes of volume per cluster while clustering, then sizes, targets
+//! and a queue.
 //!
 //! **Algorithm.** [`Hollocou`] follows the stream once and moves, for each record, the endpoint in the cluster of
-//! smaller volume to the other's cluster; [`merging`] merges small clusters, smallest first, into the cluster that the
-//! richest neighbour of their representative lies in; [`assignment`] deals the clusters, largest first, to the part
+//! smaller volume to the other's cluster. [`merging`] merges small clusters, smallest first, into the cluster that the
+//! richest neighbour of their representative lies in. [`assignment`] deals the clusters, largest first, to the part
 //! with the fewest vertices, and splits what would break the cap. With weights to balance on ([`crate::capacity`]), a
 //! merged cluster keeps its share of the weight, too, and [`balanced`] takes the place of the last step.
 //!
 //! **Parallelism.** Degrees are counted by all threads. Clustering works in batches whose bounds depend on the
-//! number of records only: threads drop, against the frozen state of the batch, the records that change nothing; the
+//! number of records only: threads drop, against the frozen state of the batch, the records that change nothing. The
 //! few that are left are committed in stream order. So the result is the same for any number of threads.
 //!
 //! **Complexity.** O(m + n log n) time.
 //!
-//! **Source.** "SDT-GNN: Streaming-based Distributed Training Framework for Graph Neural Networks", Algorithm 1;
-//! the clustering is that of Hollocou et al., "A Streaming Algorithm for Graph Clustering", 2017.
+//! **Source.** "SDT-GNN: Streaming-based Distributed Training Framework for Graph Neural Networks", Algorithm 1.
+//! The clustering is that of Hollocou et al., "A Streaming Algorithm for Graph Clustering", 2017.
 
 mod assignment;
 mod balanced;
@@ -60,9 +60,9 @@ pub struct Spring {
     pub balance: f64,
     /// Rounds of clustering.
     pub passes: u32,
-    /// Records decided against one frozen state; `None` chooses by the number of records, 1 is the sequential rule.
+    /// Records decided against one frozen state. `None` chooses by the number of records, 1 is the sequential rule.
     pub batch: Option<u64>,
-    /// Whether clusters that fit nowhere are split so that the cap is kept; `false` is the paper's rule.
+    /// Whether clusters that fit nowhere are split so that the cap is kept. `false` is the paper's rule.
     pub strict: bool,
     /// Degrees known beforehand, which saves counting them.
     pub degrees: Option<Vec<u32>>,
@@ -80,12 +80,12 @@ impl Spring {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         if self.passes == 0 {
-            return Err(Error::parameter("passes", "0 passes cluster nothing; use 1 or more"));
+            return Err(Error::parameter("passes", "0 passes cluster nothing. Use 1 or more"));
         }
         if self.batch == Some(0) {
             return Err(Error::parameter(
                 "batch",
-                "a batch of 0 records; use 1 or more, or None to have it chosen",
+                "a batch of 0 records. Use 1 or more, or None to have it chosen",
             ));
         }
         let n = edges.num_vertices();
@@ -95,7 +95,7 @@ impl Spring {
         if let Some(balance_on) = &self.balance_on {
             balance_on.validate(n)?;
             if !self.strict {
-                let what = "strict=False is the paper's rule, which keeps no cap; leave one of the two out";
+                let what = "strict=False is the paper's rule, which keeps no cap. Leave one of the two out";
                 return Err(Error::parameter("balance_on", what));
             }
         }
@@ -127,7 +127,7 @@ impl Spring {
             (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
         if sum != ends {
             let what =
-                format!("they sum to {sum}, the records have {ends} ends; count non-loop records per vertex");
+                format!("they sum to {sum}. The records have {ends} ends. Count non-loop records per vertex");
             return Err(Error::parameter("degrees", what));
         }
         identity.degree = Buffer::zeroed(given.len(), "degrees")?;
@@ -162,18 +162,19 @@ impl Spring {
 describe! {
     /// Partition the vertices with SPRING, from two passes over the edges.
     ///
-    /// Clusters the stream (Hollocou's rule), merges small clusters into that of their representative's richest neighbour,
-    /// and deals the clusters to the parts, largest first. Takes 32 bytes per vertex, whatever the number of edges.
+    /// Clusters the stream (Hollocou's rule), merges small clusters into that of their representative's richest
+    /// neighbour, and deals the clusters to the parts, largest first. Takes 32 bytes per vertex for any number of
+    /// edges.
     ///
     /// Notes
     /// -----
-    /// Source: SDT-GNN, section III-B, Algorithm 1. Ties, which the paper leaves open: the richest neighbour and the
-    /// representative go to the lowest id, clusters to the one that appeared first, parts to the lowest. The order of the
-    /// stream matters; a sorted file is fine.
+    /// Source: SDT-GNN, section III-B, Algorithm 1. The paper leaves ties open. Here the richest neighbour and the
+    /// representative are those of the lowest id, the cluster is the one that appeared first, the part is the lowest.
+    /// The order of the stream matters. A sorted file is fine.
     ///
-    /// With ``balance_on``, clusters merge up to ``balance_on_ratio * W / k`` weight. They go to the part with the smallest
-    /// larger relative load (vertices / n, weight / W) among those with room for both; a cluster that fits nowhere is split
-    /// by the same rule. A vertex that fits nowhere takes the place of a lighter one, which goes where it fits.
+    /// With ``balance_on``, clusters merge up to ``balance_on_ratio * W / k`` weight. They go to the part with room
+    /// for both whose larger relative load (vertices / n, weight / W) is smallest. A cluster that fits nowhere is split
+    /// by the same rule. A vertex that fits nowhere takes the place of a lighter one, which goes to a part with room.
     ///
     /// Examples
     /// --------
@@ -186,25 +187,25 @@ describe! {
     Spring => "spring", &[Of::Vertices];
     /// ``beta`` of the paper, a ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     balance: ratio(1.05);
-    /// Weights of the vertices, each 0 to 2**32 - 1, or a mask: the parts share their sum W evenly, too. With the mask
-    /// of the training vertices, each part gets its share of the training. Takes 4 bytes more per vertex, 8 unless the
-    /// array is uint32. Where both caps leave no room for some vertex, which masks never meet, all vertices are dealt
-    /// by weight alone, with a warning.
+    /// Weights of the vertices, each 0 to 2**32 - 1, or a mask. The parts also share the sum W of the weights evenly.
+    /// With the mask of the training vertices, each part gets its share of the training. Takes 4 bytes more per vertex,
+    /// 8 unless the array is uint32. If both caps leave no room for some vertex, all vertices are dealt by weight
+    /// alone, with a warning. This never happens with masks.
     balance_on: weights();
-    /// A ratio >= 1: no part gets more weight than ``ceil(balance_on_ratio * W / k)``; or than
+    /// A ratio >= 1: no part gets more weight than ``ceil(balance_on_ratio * W / k)``, or than
     /// ``ceil(W / k) + max(balance_on)``, if that is more and the weights are not all 0 or 1.
     balance_on_ratio: ratio(1.05);
-    /// For uniformity with the other partitioners; SPRING has no random choice.
+    /// Has no effect. SPRING makes no random choices.
     seed: seed();
-    /// Rounds of clustering over the stream; the paper makes one.
+    /// Rounds of clustering over the stream. The paper makes one.
     passes: integer(1, 1, 1 << 31);
-    /// Records decided against one frozen state. 1 is the paper's sequential rule; by default 1 below 2**18 records,
-    /// else 1,024 growing to 65,536. It changes the result slightly; the number of threads never does.
+    /// Number of records that are decided against the same state. 1 is the paper's sequential rule. Default: 1 below
+    /// 2**18 records, else 1,024 growing to 65,536. It changes the result slightly. The number of threads never does.
     batch: batch();
-    /// Split clusters that fit nowhere, so that the cap is met exactly. False is the paper's rule, which can exceed it;
-    /// it has no meaning with ``balance_on`` and is refused.
+    /// Split clusters that fit nowhere, so that the cap is met exactly. False is the paper's rule, which can exceed it.
+    /// ``balance_on`` needs True.
     strict: flag(true);
-    /// uint32, length n: number of non-loop records at each vertex, if known; saves counting.
+    /// Number of non-loop records at each vertex (uint32, length n), if known. Saves the pass that counts them.
     degrees: degrees();
 }
 

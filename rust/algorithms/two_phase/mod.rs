@@ -1,14 +1,14 @@
 //! 2PS: an edge partition from clusters of the vertices.
 //!
-//! **Requirements.** Any graph. The order of the stream matters; a sorted file is fine.
+//! **Requirements.** Any graph. The order of the stream matters. A sorted file is fine.
 //!
 //! **Memory.** 40 bytes per vertex while the clusters get their parts, or 16 and the parts of each vertex as bits
-//! (`8 * ceil(k / 64)` bytes), if that is more; up to 9 MB of buffers; and the result.
+//! (`8 * ceil(k / 64)` bytes) if that is more, up to 9 MB of buffers, and the result.
 //!
 //! **Algorithm.**
 //! 1. *Degrees*: one pass.
-//! 2. *Clusters* ([`Bounded`]) of volume at most `vol(V) / k`: one pass. In descending volume (ties: the lower id)
-//!    each goes to the part with the least volume (ties: the lowest).
+//! 2. *Clusters* ([`BoundedClustering`]) of volume at most `vol(V) / k`: one pass. In descending volume (ties: the
+//!    lower id) each goes to the part with the least volume (ties: the lowest).
 //! 3. *Pre-partitioning*: a record whose ends have clusters in the same part goes to that part. A part takes the
 //!    first `cap = ceil(balance * m / k)` of these records.
 //! 4. *Streaming* over the other records, in order. `Linear` (2PS-L) considers two parts only, those of the
@@ -29,7 +29,7 @@
 //! **Complexity.** O(n log n + m), with `Hdrf` O(m · parts of a vertex): its largest score is that of a part which
 //! holds an end, or of the least-loaded part.
 //!
-//! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022; 2PS-HDRF:
+//! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022. 2PS-HDRF:
 //! section V of the same.
 
 mod prepartition;
@@ -43,7 +43,7 @@ use super::edge_streams::partition::stream_open;
 use super::edge_streams::{EdgeStreamer, loops};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{cap, schedule, validate_balance, validate_parts};
-use crate::clustering::bounded::Bounded;
+use crate::clustering::bounded::BoundedClustering;
 use crate::edges::EdgeStream;
 use crate::exec::for_each;
 use crate::graph::{Degrees, Graph, degrees};
@@ -71,7 +71,7 @@ pub struct TwoPhase {
     pub scoring: Scoring,
     /// Seed of the hash that `Linear` falls back to.
     pub seed: u64,
-    /// Records clustered against one frozen state; 1 is the rule as published. `None`: 1 below 2^18 records, else 1,024
+    /// Records clustered against one frozen state. 1 is the rule as published. `None`: 1 below 2^18 records, else 1,024
     /// growing to 65,536.
     pub batch: Option<u64>,
 }
@@ -100,12 +100,12 @@ impl TwoPhase {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         if self.batch == Some(0) {
-            return Err(Error::parameter("batch", "0 records; 1 is the sequential rule"));
+            return Err(Error::parameter("batch", "0 records. Use 1 or more, or None to have it chosen"));
         }
         Ok(())
     }
 
-    /// Partitions `edges`; the parts go to the `.npy` file `out`, or into memory.
+    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
     pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         self.validate()?;
         let (n, m, k) = (edges.num_vertices(), edges.num_edges(), self.k);
@@ -115,7 +115,7 @@ impl TwoPhase {
         )?;
         let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
         let bound = 2 * (m - loops) / u64::from(k);
-        let clusters = Bounded::of(edges, degree, bound, self.batch, run)?;
+        let clusters = BoundedClustering::of(edges, degree, bound, self.batch, run)?;
         let vertices = place(clusters, k, run)?;
         let mut parts = EdgeParts::new(m, k, out)?;
         let cap = cap(self.balance, m, k);
@@ -140,8 +140,8 @@ impl TwoPhase {
 }
 
 /// Gives each cluster a part, and each vertex the part and volume of its cluster.
-fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
-    let Bounded { members, volumes, count, .. } = clusters;
+fn place(clusters: BoundedClustering, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
+    let BoundedClustering { members, volumes, count, .. } = clusters;
     run.begin("clusters to parts", u64::from(count) + members.len() as u64);
     let parts = schedule(&volumes[..count as usize], k, run)?;
     run.advance(u64::from(count))?;
@@ -157,26 +157,27 @@ fn place(clusters: Bounded, k: u32, run: &Run) -> Result<Buffer<Vertex>> {
 }
 
 describe! {
-    /// Partition the edge records after clusters of their ends (2PS-L, 2PS-HDRF).
+    /// Partition the edge records by the clusters of their ends (2PS-L, 2PS-HDRF).
     ///
-    /// Clusters the vertices in one pass over the stream, deals the clusters to the parts, gives the records within a part
-    /// to it, and scores the others. Takes 40 bytes per vertex, or 16 and ``8 * ceil(k / 64)``, if that is more; up to
-    /// 9 MB of buffers; and the result.
+    /// Clusters the vertices in one pass over the stream, deals the clusters to the parts, gives the records within a
+    /// part to it, and scores the others. Takes 40 bytes per vertex, or 16 and ``8 * ceil(k / 64)`` if that is more, up
+    /// to 9 MB of buffers, and the result.
     ///
     /// Notes
     /// -----
-    /// Source: Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022. Degrees are exact,
-    /// clusters have a volume of at most ``vol(V) / k`` unless a single vertex has more. With ``g_u = 2 - d(u) / (d(u) +
-    /// d(v))`` where u is in the part already, else 0, and ``s_u = vol(C_u) / (vol(C_u) + vol(C_v))`` in the part of u's
-    /// cluster, else 0:
+    /// Source: Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022. Degrees are
+    /// exact. Clusters have a volume of at most ``vol(V) / k`` unless a single vertex has more. With
+    /// ``g_u = 2 - d(u) / (d(u) + d(v))`` where u is in the part already, else 0, and
+    /// ``s_u = vol(C_u) / (vol(C_u) + vol(C_v))`` in the part of u's cluster, else 0:
     ///
-    /// - "linear" takes the larger ``g_u + g_v + s_u + s_v`` of two parts, and the other if one is full (the published
-    ///   program hashes then, at the price of replicas); with both full, ``splitmix64(w ^ seed) % k`` of the end w of
-    ///   higher degree (of equal ones, the lower id); if that is full, too, the part with the fewest records.
-    /// - "hdrf" takes the largest ``g_u + g_v + (Lmax - L) / Lmax`` of all parts below the cap.
+    /// - "linear" takes the part with the larger ``g_u + g_v + s_u + s_v`` of two parts. If one is full, it takes the
+    ///   other. (The published program hashes then, which makes more replicas.) If both are full, it takes
+    ///   ``splitmix64(w ^ seed) % k`` of the end w of higher degree (of equal ones, the lower id). If that is full,
+    ///   too, it takes the part with the fewest records.
+    /// - "hdrf" takes the part with the largest ``g_u + g_v + (Lmax - L) / Lmax`` of all parts below the cap.
     ///
-    /// Ties go to the lowest part. Records within a part that is full are placed with the others. A loop goes to the
-    /// least-loaded part that holds its vertex, after all other records.
+    /// Ties go to the lowest part. Records within a part that is full are placed with the others. Loops are placed
+    /// after all other records, each in the least loaded part that holds its vertex.
     ///
     /// Examples
     /// --------
@@ -185,15 +186,15 @@ describe! {
     /// >>> fp.two_phase(two_triangles, k=2, balance=1.1).assignment
     /// array([0, 0, 0, 1, 1, 1, 0], dtype=uint8)
     TwoPhase => "two_phase", &[Of::Edges];
-    /// Whether a record that no cluster decides chooses between the parts of its ends' clusters (2PS-L, whose time does
-    /// not grow with k), or among all (2PS-HDRF, which makes fewer replicas).
+    /// How a record between two parts is placed. "linear" (2PS-L) scores the parts of its ends' clusters, in a time
+    /// that does not grow with k. "hdrf" (2PS-HDRF) scores all parts and makes fewer replicas.
     scoring: choice(&["linear", "hdrf"]);
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
     balance: ratio(1.05);
-    /// Of the hash that places records whose two parts are full; None is 0.
+    /// Seed of the hash that places records whose two parts are full. None is 0.
     seed: seed();
-    /// Records clustered against one frozen state. 1 is the rule as published; by default 1 below 2**18 records, else
-    /// 1,024 growing to 65,536. It changes the result slightly; the number of threads never does.
+    /// Number of records that are clustered against the same state. 1 is the rule as published. Default: 1 below 2**18
+    /// records, else 1,024 growing to 65,536. It changes the result slightly. The number of threads never does.
     batch: batch();
 }
 

@@ -4,7 +4,7 @@ use crate::base::splitmix64;
 use crate::capacity::LeastLoaded;
 use crate::sets::Incidence;
 
-/// A record, and what does not change of its score.
+/// A record, and the constant terms of its score.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     /// Number of the record.

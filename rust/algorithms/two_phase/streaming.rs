@@ -9,7 +9,7 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
 use crate::partition::EdgeParts;
 
-/// Bytes of what is kept of a record.
+/// Bytes that are kept of a record.
 const BYTES_PER_RECORD: u64 =
     (size_of::<Record>() + size_of::<u32>() + size_of::<Candidate>() + size_of::<(u64, u32)>()) as u64;
 /// How many records ahead data is prefetched.
@@ -20,7 +20,7 @@ pub(super) fn memory(m: u64) -> u64 {
     pipeline::memory(m, BYTES_PER_RECORD)
 }
 
-/// What one thread gathers at a time, and the parts found for it.
+/// The records that one thread gathers at a time, and the parts found for them.
 #[derive(Default)]
 struct Slice {
     buf: Vec<Record>,
@@ -69,7 +69,7 @@ fn candidate(vertices: &[Vertex], record: u64, ends: Record) -> Candidate {
     }
 }
 
-/// Finds the parts of what was gathered.
+/// Finds the parts of the gathered records.
 fn place(state: &mut State, slice: &mut Slice, run: &Run) -> Result<()> {
     slice.found.clear();
     for (index, candidate) in slice.candidates.iter().enumerate() {

@@ -10,7 +10,7 @@
 //! **Algorithm.** Let e(v, p) be the number of neighbours of v in part p. No part exceeds the cap
 //! `C = ceil(balance * n / k)`. v goes to the part with the largest
 //! - `e(v, p) * (1 - |p| / C)` ([`Rule::Ldg`]), or
-//! - `e(v, p) - alpha * gamma * |p|^(gamma - 1)`, `gamma = 1.5`, `alpha = sqrt(k) * m / n^1.5` ([`Rule::Fennel`]; n
+//! - `e(v, p) - alpha * gamma * |p|^(gamma - 1)`, `gamma = 1.5`, `alpha = sqrt(k) * m / n^1.5` ([`Rule::Fennel`], n
 //!   vertices, m edges without loops).
 //!
 //! Among equal scores the least loaded part is taken, then the lowest. Scores fall with the load. So of the parts
@@ -27,8 +27,8 @@
 //!
 //! **Complexity.** O(passes * (n + m)) time, O(log k) more per vertex with weights to balance on.
 //!
-//! **Sources.** Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012;
-//! Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014; Nishimura and
+//! **Sources.** Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012.
+//! Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014. Nishimura and
 //! Ugander, "Restreaming Graph Partitioning", KDD 2013.
 
 mod named;
@@ -70,9 +70,9 @@ pub struct VertexStream {
     pub k: u32,
     /// No part exceeds `ceil(balance * n / k)` vertices.
     pub balance: f64,
-    /// How often the vertices stream by.
+    /// Number of passes over the vertices.
     pub passes: u32,
-    /// Vertices decided about in one frozen state; `None` chooses by the size of the graph, 1 is the sequential rule.
+    /// Vertices decided about in one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
     pub batch: Option<u64>,
     /// Weights that the parts share evenly, too.
     pub balance_on: Option<BalanceOn>,
@@ -89,7 +89,7 @@ impl VertexStream {
         Self { rule: Rule::Fennel, balance: 1.1, ..Self::ldg(k) }
     }
 
-    /// The stream of `rule` with these values; one pass, unless they say how many.
+    /// The stream of `rule` with these values, in one pass unless they say how many.
     fn of_values(rule: Rule, values: &mut Values) -> Result<Self> {
         Ok(Self {
             rule,
@@ -101,15 +101,15 @@ impl VertexStream {
         })
     }
 
-    /// Refuses parameters that cannot be, for a graph of `n` vertices.
+    /// Checks the parameters for a graph of `n` vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         if self.passes == 0 {
-            return Err(Error::parameter("passes", "0 passes place nothing; use 1 or more"));
+            return Err(Error::parameter("passes", "0 passes place nothing. Use 1 or more"));
         }
         if self.batch == Some(0) {
-            let what = "a batch of 0 vertices; use 1 or more, or None to have it chosen";
+            let what = "a batch of 0 vertices. Use 1 or more, or None to have it chosen";
             return Err(Error::parameter("batch", what));
         }
         self.balance_on.as_ref().map_or(Ok(()), |on| on.validate(n))
@@ -132,7 +132,7 @@ impl VertexStream {
             + 20 * self.batch(n) as u64
     }
 
-    /// Streams the vertices by as often as wanted.
+    /// Streams the vertices `passes` times.
     fn stream<S: Score>(&self, score: &S, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         let (k, n) = (self.k, csr.num_vertices());
         let cap = cap(self.balance, n as u64, k);

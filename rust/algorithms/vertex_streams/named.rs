@@ -36,10 +36,11 @@ macro_rules! named {
             /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
             balance_on_ratio: ratio(1.05);
             $($fields)*
-            /// Vertices decided about in one frozen state. 1 is the sequential rule of the paper; by default 1 below 2**16
-            /// vertices, else 1,024. It changes the result slightly; the number of threads never does.
+            /// Number of vertices that are decided against the same state. 1 is the sequential rule of the paper.
+            /// Default: 1 below 2**16 vertices, else 1,024. It changes the result slightly. The number of threads never
+            /// does.
             batch: batch();
-            /// For uniformity with the other partitioners; there is no random choice.
+            /// Has no effect. There is no random choice.
             seed: seed();
         }
     };
@@ -49,8 +50,8 @@ named! {
     /// Partition the vertices with linear deterministic greedy (LDG).
     ///
     /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with the largest
-    /// ``e(v, p) * (1 - |p| / C)``: e(v, p) of their neighbours are there, and C is the cap on vertices. Takes 4 bytes per
-    /// vertex beside the adjacency.
+    /// ``e(v, p) * (1 - |p| / C)``. Here e(v, p) is the number of their neighbours in p, and C is the cap on vertices.
+    /// Takes 4 bytes per vertex beside the adjacency.
     ///
     /// Notes
     /// -----
@@ -71,14 +72,14 @@ named! {
     /// Partition the vertices with Fennel.
     ///
     /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with the largest
-    /// ``e(v, p) - alpha * gamma * |p| ** (gamma - 1)``: e(v, p) of their neighbours are there, ``gamma = 1.5`` and
-    /// ``alpha = sqrt(k) * m / n ** 1.5``, where m counts edges without loops. Takes 4 bytes per vertex beside the
-    /// adjacency.
+    /// ``e(v, p) - alpha * gamma * |p| ** (gamma - 1)``. Here e(v, p) is the number of their neighbours in p,
+    /// ``gamma = 1.5`` and ``alpha = sqrt(k) * m / n ** 1.5``, where m counts edges without loops. Takes 4 bytes per
+    /// vertex beside the adjacency.
     ///
     /// Notes
     /// -----
     /// Source: Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014. Ties and
-    /// vertices without neighbours as in :func:`ldg`.
+    /// vertices without neighbours are handled as in :func:`ldg`.
     ///
     /// Examples
     /// --------
@@ -90,15 +91,16 @@ named! {
 }
 
 named! {
-    /// Partition the vertices with LDG, streamed again and again.
+    /// Partition the vertices with LDG in several passes.
     ///
-    /// As :func:`ldg`; from the second pass on, the parts begin empty again, and a neighbour that this pass has not placed
-    /// counts for the part that the pass before gave it.
+    /// Works as :func:`ldg`. From the second pass on, the parts begin empty again, and a neighbour that this pass has
+    /// not placed counts for the part that the pass before gave it.
     ///
     /// Notes
     /// -----
-    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced Balancing",
-    /// KDD 2013. The cap holds after every pass; the last pass is the result, whether or not it is the best.
+    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced
+    /// Balancing", KDD 2013. The cap holds after every pass. The last pass is the result, even if an earlier one
+    /// was better.
     ///
     /// Examples
     /// --------
@@ -107,21 +109,21 @@ named! {
     /// >>> fp.reldg(two_triangles, k=2).loads
     /// array([3, 3])
     Reldg => "reldg", Rule::Ldg, 1.03;
-    /// How often the vertices stream by.
+    /// Number of passes over the vertices.
     passes: integer(10, 1, 1 << 31);
 }
 
 named! {
-    /// Partition the vertices with Fennel, streamed again and again.
+    /// Partition the vertices with Fennel in several passes.
     ///
-    /// As :func:`fennel`; from the second pass on, the parts begin empty again, and a neighbour that this pass has not
-    /// placed counts for the part that the pass before gave it.
+    /// Works as :func:`fennel`. From the second pass on, the parts begin empty again, and a neighbour that this pass
+    /// has not placed counts for the part that the pass before gave it.
     ///
     /// Notes
     /// -----
-    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced Balancing",
-    /// KDD 2013. There, alpha may grow from pass to pass; here it stays, which was as good on most of the graphs tried. The
-    /// last pass is the result, whether or not it is the best.
+    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced
+    /// Balancing", KDD 2013. In the paper alpha may grow from pass to pass. Here it is constant, which was as good on
+    /// most of the graphs tried. The last pass is the result, even if an earlier one was better.
     ///
     /// Examples
     /// --------
@@ -130,6 +132,6 @@ named! {
     /// >>> fp.refennel(two_triangles, k=2).loads
     /// array([3, 3])
     Refennel => "refennel", Rule::Fennel, 1.1;
-    /// How often the vertices stream by.
+    /// Number of passes over the vertices.
     passes: integer(10, 1, 1 << 31);
 }

@@ -11,9 +11,9 @@ use crate::sets::PartCounts;
 pub struct Pass<'a, S: Score, R> {
     csr: &'a Csr,
     score: &'a S,
-    /// What the pass fills.
+    /// The room that the pass fills.
     room: R,
-    /// The part of each vertex: where this pass put it; before, where the pass before did.
+    /// The part of each vertex: from this pass, or until it gets there, from the pass before.
     part_of: &'a mut Buffer<u32>,
     prices: Vec<S::Price>,
     /// Whether no vertex had a part before. Then neighbours above a vertex need no lookup.
@@ -22,18 +22,18 @@ pub struct Pass<'a, S: Score, R> {
     placed: u32,
 }
 
-/// What is decided about a vertex in a frozen state.
+/// A decision about a vertex in a frozen state.
 pub enum Decision {
     /// The part, as long as it has room.
     Part(u32),
-    /// Whatever part is the least loaded.
+    /// The least loaded part.
     Least,
-    /// To ask again, since a neighbour finds its part in the same batch.
+    /// Undecided, since a neighbour finds its part in the same batch.
     Again,
 }
 
 impl<'a, S: Score, R: Room> Pass<'a, S, R> {
-    /// A pass into the empty `room`; `first` says whether all of `part_of` is [`NONE`].
+    /// A pass into the empty `room`. `first` says whether all of `part_of` is [`NONE`].
     pub fn new(
         csr: &'a Csr,
         score: &'a S,

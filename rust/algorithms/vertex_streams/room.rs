@@ -9,7 +9,7 @@ pub trait Room: Send + Sync {
     fn load(&self, part: u32) -> u64;
     /// Whether `v` fits into `part`.
     fn fits(&self, part: u32, v: u32) -> bool;
-    /// The least loaded part that `v` fits into; ties go to the lowest part.
+    /// The least loaded part that `v` fits into. Ties go to the lowest part.
     fn least(&self, v: u32) -> Option<u32>;
     /// Adds `v` to `part`.
     fn add(&mut self, part: u32, v: u32);

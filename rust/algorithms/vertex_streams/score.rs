@@ -1,4 +1,4 @@
-//! What a part is worth to a vertex.
+//! The score of a part for a vertex.
 
 /// A rule that scores a part by the neighbours it holds and by its load.
 pub trait Score: Send + Sync {

@@ -26,9 +26,9 @@ use super::error::{Error, Result, shown};
 /// Bytes that [`AtomicFile`]'s [`Write`] collects before it calls the system.
 const BUFFER: usize = 1 << 18;
 
-/// A file that gets its name at [`AtomicFile::commit`]; dropped before, it never was.
+/// A file that gets its name at [`AtomicFile::commit`]. If it is dropped before, nothing is left of it.
 ///
-/// [`Write`] appends and [`AtomicFile::write_at`] places; a caller may append a header and place what follows.
+/// [`Write`] appends and [`AtomicFile::write_at`] places. A caller may append a header and place what follows.
 pub struct AtomicFile {
     temp: Temp,
     buffer: Vec<u8>,
@@ -36,7 +36,7 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Begins to write `target`, which may exist as a regular file; its directory must exist.
+    /// Begins to write `target`, which may exist as a regular file. Its directory must exist.
     pub fn create(target: &Path) -> Result<AtomicFile> {
         Self::create_on(&RealFs, target)
     }
@@ -47,7 +47,7 @@ impl AtomicFile {
             && !found.is_file()
         {
             let kind = if found.is_dir() { "directory" } else { "device, pipe or socket" };
-            let what = format!("{} is a {kind}; name a regular file", shown(target));
+            let what = format!("{} is a {kind}. Name a regular file", shown(target));
             return Err(Error::parameter("out", what));
         }
         let temp = Temp::create(fs, place, |path| fs.create(path))?;
@@ -59,7 +59,7 @@ impl AtomicFile {
         &self.temp.place.target
     }
 
-    /// Writes `bytes` at `offset`; several threads may do so at once.
+    /// Writes `bytes` at `offset`. Several threads may do so at once.
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
         self.temp.check(self.temp.fs.write_at(&self.temp.handle, bytes, offset))
     }
@@ -100,7 +100,7 @@ pub fn write_file(target: &Path, bytes: &[u8]) -> Result<()> {
     file.commit()
 }
 
-/// A directory that gets its name at [`AtomicDir::commit`]; dropped before, it never was.
+/// A directory that gets its name at [`AtomicDir::commit`]. If it is dropped before, nothing is left of it.
 pub struct AtomicDir {
     temp: Temp,
     ours: OsString,
@@ -153,13 +153,13 @@ impl AtomicDir {
     }
 }
 
-/// Refuses to replace what `target` is, unless it is absent, an empty directory, or one that holds `ours`.
+/// Refuses to replace `target` unless it is absent, an empty directory, or one that holds `ours`.
 fn replaceable(target: &Path, ours: &OsStr) -> Result<()> {
     let mut entries = match std::fs::read_dir(target) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
-            let what = format!("{} is a file; name a directory", shown(target));
+            let what = format!("{} is a file. Name a directory", shown(target));
             return Err(Error::parameter("out", what));
         }
         Err(error) => return Err(Error::io(target, error)),
@@ -168,7 +168,7 @@ fn replaceable(target: &Path, ours: &OsStr) -> Result<()> {
         return Ok(());
     }
     let (target, ours) = (shown(target), Path::new(ours).display());
-    let what = format!("{target} holds files but no {ours}; name a new or an empty directory");
+    let what = format!("{target} holds files but no {ours}. Name a new or an empty directory");
     Err(Error::parameter("out", what))
 }
 
@@ -186,7 +186,7 @@ fn sync_tree(fs: &dyn Fs, path: &Path) -> io::Result<()> {
     fs.sync_dir(path)
 }
 
-/// A target in a directory that exists; symbolic links are followed, so that what they point to is replaced.
+/// A target in a directory that exists. Symbolic links are followed, so that what they point to is replaced.
 struct Place {
     target: PathBuf,
     parent: PathBuf,
@@ -206,7 +206,7 @@ impl Place {
             Ok(found) if found.is_dir() => Ok(place),
             Ok(_) => Err(Error::io(parent, io::Error::from_raw_os_error(libc::ENOTDIR))),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let text = "no such directory; the parent of an output must exist, create it first";
+                let text = "no such directory. The parent of an output must exist. Create it first";
                 Err(Error::io(parent, io::Error::new(ErrorKind::NotFound, text)))
             }
             Err(error) => Err(Error::io(parent, error)),
@@ -246,7 +246,7 @@ impl Place {
             if !kind.is_file() && !kind.is_dir() {
                 continue;
             }
-            // Network file systems lock only what is open for writing; directories cannot be.
+            // Network file systems lock only what is open for writing. Directories cannot be.
             let opened = File::options().read(true).write(kind.is_file()).open(entry.path());
             if let Ok(leftover) = opened
                 && leftover.try_lock().is_ok()
@@ -257,7 +257,7 @@ impl Place {
     }
 }
 
-/// A locked temporary beside its target; removed when dropped, unless it got its name.
+/// A locked temporary beside its target. Removed when dropped, unless it got its name.
 struct Temp {
     fs: &'static dyn Fs,
     place: Place,
@@ -291,7 +291,7 @@ impl Temp {
         result.map_err(|error| Error::io(&self.place.target, error))
     }
 
-    /// Puts the temporary in the place of the target; returns where the old target is now.
+    /// Puts the temporary in the place of the target. Returns where the old target is now.
     fn exchange(&self) -> Result<PathBuf> {
         let (fs, target) = (self.fs, &self.place.target);
         match fs.exchange(&self.path, target) {
@@ -307,7 +307,7 @@ impl Temp {
         match fs.rename(&old, target) {
             Ok(()) => Err(Error::io(target, error)),
             Err(_) => {
-                let text = format!("{error}; the old directory is now {}, rename it back", shown(&old));
+                let text = format!("{error}. The old directory is now {}. Rename it back", shown(&old));
                 Err(Error::io(target, io::Error::new(error.kind(), text)))
             }
         }
@@ -316,7 +316,7 @@ impl Temp {
 
 impl Drop for Temp {
     fn drop(&mut self) {
-        // A forked child drops its copy, too; the temporary is its parent's.
+        // A forked child drops its copy, too. The temporary is its parent's.
         if !self.placed && self.owner == std::process::id() {
             let _ = self.fs.remove(&self.path);
         }

@@ -7,15 +7,15 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Fails the n-th call, once; may lack the exchange.
-struct Faulty {
+/// Fails the n-th call, once. May lack the exchange.
+struct FaultyFs {
     left: AtomicUsize,
     exchanges: bool,
 }
 
-impl Faulty {
-    fn new(nth: usize, exchanges: bool) -> &'static Faulty {
-        Box::leak(Box::new(Faulty { left: AtomicUsize::new(nth), exchanges }))
+impl FaultyFs {
+    fn new(nth: usize, exchanges: bool) -> &'static FaultyFs {
+        Box::leak(Box::new(FaultyFs { left: AtomicUsize::new(nth), exchanges }))
     }
 
     fn call<T>(&self, real: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
@@ -31,7 +31,7 @@ impl Faulty {
     }
 }
 
-impl Fs for Faulty {
+impl Fs for FaultyFs {
     fn create(&self, path: &Path) -> io::Result<File> {
         self.call(|| RealFs.create(path))
     }
@@ -82,7 +82,7 @@ fn any_call_of_a_file_may_fail() {
             let home = TempDir::new().unwrap();
             let target = home.path().join("out");
             old.inspect(|text| std::fs::write(&target, text).unwrap());
-            let fs = Faulty::new(failures + 1, true);
+            let fs = FaultyFs::new(failures + 1, true);
             let written = AtomicFile::create_on(fs, &target).and_then(|mut file| {
                 file.write_all(b"new").map_err(|error| Error::io(file.target(), error))?;
                 file.write_at(b"!", 3)?;
@@ -117,7 +117,7 @@ fn any_call_of_a_directory_may_fail() {
                 std::fs::write(target.join("manifest.json"), "old").unwrap();
                 std::fs::write(target.join("old part"), "old").unwrap();
             }
-            let fs = Faulty::new(failures + 1, exchanges);
+            let fs = FaultyFs::new(failures + 1, exchanges);
             let written = AtomicDir::create_on(fs, &target, "manifest.json").and_then(|directory| {
                 std::fs::create_dir(directory.path().join("part-0")).unwrap();
                 std::fs::write(directory.path().join("part-0/x.npy"), "new").unwrap();
@@ -148,7 +148,7 @@ fn any_call_of_a_directory_may_fail() {
             }
             assert_eq!(now.is_some(), old || failures == 7);
         }
-        // create, two files, two directories, rename, sync of the parent; if there is an old one, its exchange
+        // create, two files, two directories, rename, sync of the parent. If there is an old one, its exchange
         // (or two renames) and removal come on top.
         assert_eq!(failures, if !old { 7 } else { 8 + usize::from(exchanges) + 2 * usize::from(!exchanges) });
     }
@@ -238,7 +238,7 @@ fn refusals_come_first_and_name_the_path() {
         );
     }
     let refused = AtomicDir::create(home.path(), "manifest.json").err().unwrap();
-    assert!(refused.to_string().contains("no manifest.json; name a new or an empty directory"), "{refused}");
+    assert!(refused.to_string().contains("no manifest.json. Name a new or an empty directory"), "{refused}");
     assert_eq!(names(home.path()), only("file"));
 }
 

@@ -5,10 +5,10 @@
 
 use crate::edges::WideRecord;
 
-/// Longest line in bytes, comments aside: memory stays bounded whatever the input.
+/// Longest line in bytes, comments aside: memory stays bounded for any input.
 pub const LONGEST_LINE: usize = 1 << 20;
 
-/// What stands in one piece of text, which begins and ends at a line's end (or within a comment).
+/// The content of one piece of text, which begins and ends at a line's end (or within a comment).
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) records: Vec<WideRecord>,
@@ -30,12 +30,12 @@ pub(super) struct Fault {
 }
 
 /// What a line that is no record may be.
-enum Other {
+enum NonRecord {
     Nothing,
     Header(usize, String),
 }
 
-/// Parses a piece; ids go up to `largest`. If the piece begins within a comment, `comment` says how many bytes of
+/// Parses a piece. Ids go up to `largest`. If the piece begins within a comment, `comment` says how many bytes of
 /// that line lie before it.
 pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>) -> Piece {
     let newlines = count_newlines(text);
@@ -61,11 +61,11 @@ pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>) -> Piece {
             Some(Fault { newlines: count_newlines(&text[..at]), column: column as u64, what })
         };
         match other(&text[at..next], largest) {
-            Ok(Other::Nothing) => {}
-            Ok(Other::Header(column, what)) if piece.records.is_empty() && piece.header.is_none() => {
+            Ok(NonRecord::Nothing) => {}
+            Ok(NonRecord::Header(column, what)) if piece.records.is_empty() && piece.header.is_none() => {
                 piece.header = fault((column, what));
             }
-            Ok(Other::Header(column, what)) | Err((column, what)) => {
+            Ok(NonRecord::Header(column, what)) | Err((column, what)) => {
                 piece.fault = fault((column, what));
                 return piece;
             }
@@ -75,7 +75,7 @@ pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>) -> Piece {
     piece
 }
 
-/// The record at the start of `text`, and its line's length with the line end; `None` if the line is anything else.
+/// The record at the start of `text`, and its line's length with the line end. `None` if the line is anything else.
 #[inline(always)]
 fn record(text: &[u8], largest: u64) -> Option<(WideRecord, usize)> {
     let (u, at) = id(text, skip_blanks(text, 0))?;
@@ -166,7 +166,7 @@ fn skip_separator(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// The place of the line's end; `None` if a forbidden control byte comes first.
+/// The place of the line's end. `None` if a forbidden control byte comes first.
 fn skip_rest(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match text.get(at) {
@@ -179,7 +179,7 @@ fn skip_rest(text: &[u8], mut at: usize) -> Option<usize> {
 }
 
 fn count_newlines(text: &[u8]) -> u64 {
-    // Sums of bytes vectorise; 255 of them cannot overflow.
+    // Sums of bytes vectorise. 255 of them cannot overflow.
     text.chunks(255).map(|part| u64::from(part.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>())).sum()
 }
 
@@ -195,12 +195,12 @@ pub(super) fn is_comment(line: &[u8]) -> bool {
 }
 
 /// A line that is no record, with its line end: nothing, a header, or a fault at a column.
-fn other(line: &[u8], largest: u64) -> Result<Other, (usize, String)> {
+fn other(line: &[u8], largest: u64) -> Result<NonRecord, (usize, String)> {
     let text = line.strip_suffix(b"\n").unwrap_or(line);
     let comment = is_comment(text);
     if text.len() > LONGEST_LINE && !comment {
         let what = format!(
-            "the line is longer than {LONGEST_LINE} bytes; this is no edge list, or line ends are missing"
+            "the line is longer than {LONGEST_LINE} bytes. This is no edge list, or line ends are missing"
         );
         return Err((LONGEST_LINE, what));
     }
@@ -210,12 +210,12 @@ fn other(line: &[u8], largest: u64) -> Result<Other, (usize, String)> {
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     let start = skip_blanks(text, 0);
     match text.get(start) {
-        None => Ok(Other::Nothing),
-        _ if comment => Ok(Other::Nothing),
+        None => Ok(NonRecord::Nothing),
+        _ if comment => Ok(NonRecord::Nothing),
         Some(first) => {
             let (column, what) = explain(text, start, largest);
             let header = first.is_ascii_alphabetic() || *first == b'"';
-            if header { Ok(Other::Header(column, what)) } else { Err((column, what)) }
+            if header { Ok(NonRecord::Header(column, what)) } else { Err((column, what)) }
         }
     }
 }
@@ -225,9 +225,9 @@ fn control(line: &[u8]) -> Option<(usize, String)> {
     let lone = |at: usize| line[at] == b'\r' && line.get(at + 1).is_some_and(|&next| next != b'\n');
     let at = (0..line.len()).find(|&at| line[at] == 0 || lone(at))?;
     let what = if line[at] == 0 {
-        "a NUL byte; the file is damaged, binary (pass dtype=) or UTF-16 (save it as UTF-8)"
+        "a NUL byte. The file is damaged, binary (pass dtype=) or UTF-16 (save it as UTF-8)"
     } else {
-        "a carriage return within the line; write line feeds, as `tr '\\r' '\\n'` does"
+        "a carriage return within the line. Write line feeds, as `tr '\\r' '\\n'` does"
     };
     Some((at, what.into()))
 }
@@ -241,7 +241,7 @@ fn explain(line: &[u8], mut at: usize, largest: u64) -> (usize, String) {
             Some((value, stop)) if stop == end && value <= largest => at = skip_separator(line, end),
             Some((value, stop)) if stop == end => {
                 let what = format!(
-                    "the id {value} exceeds {largest}, the largest; relabel with `fastpart convert --relabel`"
+                    "the id {value} exceeds {largest}, the largest. Relabel with `fastpart convert --relabel`"
                 );
                 return (at, what);
             }
@@ -260,12 +260,12 @@ fn refuse_field(field: &[u8]) -> String {
     let digits = field.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match field {
         [] => "an empty field where an id belongs".into(),
-        [b'-', b'0'..=b'9', ..] => format!("{seen} is negative; ids are whole numbers from 0"),
+        [b'-', b'0'..=b'9', ..] => format!("{seen} is negative. Ids are whole numbers from 0"),
         _ if digits == field.len() => format!("{seen} exceeds 2^64 - 1, the largest id"),
         _ if digits > 0 && matches!(field[digits], b'.' | b'e' | b'E') => {
-            format!("{seen} is a floating-point number; write ids as whole numbers")
+            format!("{seen} is a floating-point number. Write ids as whole numbers")
         }
-        _ => format!("{seen} is no id; ids are whole numbers from 0, comment lines begin with #, % or //"),
+        _ => format!("{seen} is no id. Ids are whole numbers from 0. Comment lines begin with #, % or //"),
     }
 }
 

@@ -1,16 +1,16 @@
-//! Edge lists as text: SNAP, TSV, CSV, KONECT; streamed, plain or gzip.
+//! Edge lists as text (SNAP, TSV, CSV, KONECT), plain or gzip, read as a stream.
 //!
 //! **Format.** One record a line: two integers, then any columns, which are ignored. Fields are separated by blanks
-//! (spaces, tabs) around at most one comma or semicolon. Lines end with LF or CR LF; the last one may lack its end.
+//! (spaces, tabs) around at most one comma or semicolon. Lines end with LF or CR LF. The last one may lack its end.
 //! Blank lines, comments (`#`, `%`, `//`), a UTF-8 byte order mark and one header line are skipped. Everything else
-//! is refused with line and column (in bytes, both from 1; the mark is not counted).
+//! is refused with line and column (in bytes, both from 1, without the mark).
 //!
 //! **Algorithm.** The input is read in batches that end at a line end. Batches are cut into pieces. All threads
 //! parse the pieces of one batch while the records of the batch before are delivered, in order, and the batch after
-//! is read. An error stays with its piece, so that the first error of the file is reported whatever the threads and
+//! is read. An error stays with its piece, so that the first error of the file is reported for any threads and
 //! sizes.
 //!
-//! **Memory.** At most three batches and the records of two, 16 bytes a line: about 11 MiB a thread, whatever the
+//! **Memory.** At most three batches and the records of two, 16 bytes a line: about 11 MiB a thread for any
 //! input. A line that is no comment may have 1 MiB. A comment may have any length.
 
 mod line;
@@ -100,7 +100,7 @@ fn after_mark<'a>(text: &'a [u8], path: &Path) -> Result<&'a [u8]> {
         return Ok(text);
     }
     let what =
-        "a Matrix Market file, whose first line of numbers holds sizes; delete its lines up to that one";
+        "a Matrix Market file, whose first line of numbers holds sizes. Delete its lines up to that one";
     Err(Error::Text { path: path.into(), line: 1, column: 1, what: what.into() })
 }
 
@@ -181,13 +181,13 @@ impl<R: Read> Reader<'_, R> {
     }
 }
 
-/// What the system said, or what the decoder of compressed data made of the bytes.
+/// The error of the system, or of the decoder of compressed data.
 pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return Error::io(path, error);
     }
     let what =
-        format!("the gzip data are damaged or cut off ({error}); fetch the file again, test with `gzip -t`");
+        format!("the gzip data are damaged or cut off ({error}). Fetch the file again, test with `gzip -t`");
     Error::format(shown(path), what)
 }
 

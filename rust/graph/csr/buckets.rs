@@ -79,7 +79,7 @@ impl<'a> Buckets<'a> {
         self.first.len() - 1
     }
 
-    /// Where the entries of bucket number `bucket` begin; those of the last end where one more would begin.
+    /// Where the entries of bucket number `bucket` begin. Those of the last end where one more would begin.
     fn start(&self, bucket: usize) -> u64 {
         self.offsets[self.first[bucket] as usize]
     }
@@ -153,7 +153,7 @@ impl Places<'_> {
             return Err(changed());
         }
         let first = self.buckets.first[bucket];
-        // SAFETY: both arrays have `num_entries` items and are borrowed mutably by `fill` alone; the places lie within
+        // SAFETY: both arrays have `num_entries` items and are borrowed mutably by `fill` alone. The places lie within
         // the bucket, and the counter gave them to this call only.
         let (targets, sources) = unsafe {
             (

@@ -29,7 +29,7 @@
 //! application to large-scale comparison- and radix-sort", SIGMOD 2014, section 3.
 
 mod buckets;
-mod kept;
+mod cache;
 mod sort;
 
 use std::path::Path;
@@ -43,12 +43,12 @@ use super::identity::Graph;
 use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::EdgeStream;
 use buckets::Buckets;
-pub use kept::Kept;
+pub use cache::AdjacencyCache;
 
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;
 
-/// Adjacency: the neighbours of each vertex, ascending; loops are left out, parallel records are parallel entries.
+/// Adjacency: the neighbours of each vertex, ascending. Loops are left out, parallel records are parallel entries.
 #[derive(Debug)]
 pub struct Csr {
     offsets: Buffer<u64>,
@@ -72,7 +72,7 @@ impl Home<'_> {
 }
 
 impl Csr {
-    /// Builds it. Of an undirected record both ends get an entry; a `symmetric` stream lists both directions, and one
+    /// Builds it. Of an undirected record both ends get an entry. A `symmetric` stream lists both directions, and one
     /// entry per record is the same graph.
     pub fn build(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
         let (n, m) = (edges.num_vertices(), edges.num_edges());
@@ -205,7 +205,7 @@ fn offsets(degree: &[u32], run: &Run) -> Result<Buffer<u64>> {
     Ok(offsets)
 }
 
-/// The second pass met other records than the first. (Of a file, the check after the pass says so before.)
+/// The second pass met other records than the first. (For a file, the check after the pass reports this first.)
 fn changed() -> Error {
-    Error::format("edges", "the records changed while they were being read; run again when they are complete")
+    Error::format("edges", "the records changed while they were being read. Run again when they are complete")
 }

@@ -4,17 +4,17 @@ mod second_hop;
 
 use std::path::Path;
 
-use super::files::{ArrayFile, Begin, part_folder};
+use super::files::{ArrayFile, Start, part_folder};
 use super::layout::Layout;
-use super::rows::{PartEdges, Parted, RowBuffers, RowFiles, check_local, write_rows};
+use super::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, check_local, write_rows};
 use super::{Kind, PartSizes, check_records, in_degrees};
 use crate::base::{Buffer, Error, Result, Run, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::spill_edges;
 use crate::measure;
-use crate::sets::{Entry, Groups, LocalSet, Spilled, Writer};
+use crate::sets::{Entry, Groups, LocalSet, SpillReader, Writer};
 
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 pub const AHEAD: usize = 24;
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `halo_hops=h` stores the in-edges of every
@@ -29,7 +29,7 @@ pub fn write_vertex_parts(
     run: &Run,
 ) -> Result<Vec<PartSizes>> {
     if halo_hops > 2 {
-        return Err(Error::parameter("halo_hops", format!("{halo_hops}; it is 0, 1 or 2")));
+        return Err(Error::parameter("halo_hops", format!("{halo_hops} is not between 0 and 2")));
     }
     check_records(edges)?;
     let n = edges.num_vertices();
@@ -55,7 +55,7 @@ fn plan(edges: &dyn EdgeStream, k: u32, kind: Kind, halo_hops: u32, run: &Run) -
     let n = edges.num_vertices();
     let most = kind.most_edges(edges.num_edges());
     let what = format!("writing the parts of {n} vertices (halo_hops={halo_hops})");
-    // Degree, order and rank; inner degrees; masks. The second hop spills up to twice as much.
+    // Degree, order and rank. Inner degrees. Masks. The second hop spills up to twice as much.
     let per_vertex = [16, 12, 20][halo_hops as usize];
     let times = u64::from(halo_hops.max(1));
     let buckets = Layout::most_buckets(times * n, times * most, k.into());
@@ -128,7 +128,7 @@ impl VertexParts<'_> {
         }
         let spilled = self.spill(&layout, workers)?;
         self.run.begin("parts", 2 * layout.num_edges());
-        let parted = Parted { layout, spilled };
+        let parted = EdgeBuckets { layout, spilled };
         let init = || {
             let halo = LocalSet::new(if self.halo_hops == 0 { 0 } else { self.edges.num_vertices() })?;
             Ok(Worker { halo, rows: RowBuffers::new(parted.layout.windows())? })
@@ -139,7 +139,7 @@ impl VertexParts<'_> {
     }
 
     /// Sends every edge to the part of its target. The source is a local id and flagged if it is inner, too.
-    fn spill(&self, layout: &Layout, workers: usize) -> Result<Spilled> {
+    fn spill(&self, layout: &Layout, workers: usize) -> Result<SpillReader> {
         let (m, parts, rank) = (self.edges.num_edges(), self.assignment, &*self.members.rank);
         let send = |writer: &mut Writer, u: u32, v: u32, id: u64| -> Result<()> {
             let (p, q) = (parts[u as usize], parts[v as usize]);
@@ -185,7 +185,7 @@ impl VertexParts<'_> {
         let folder = part_folder(self.into, part);
         std::fs::create_dir(&folder).map_err(|error| Error::io(&folder, error))?;
         let halo_degrees = self.write_vertices(&folder, members, halo)?;
-        let mut files = RowFiles::open(&folder, Begin::Anew, self.run)?;
+        let mut files = RowFiles::open(&folder, Start::Anew, self.run)?;
         let degrees = members.iter().map(|&v| u64::from(row_degree[v as usize]));
         let local = |entry: &Entry| {
             if entry.flag() { entry.source } else { num_inner as u32 + halo.local(entry.source) }
@@ -197,9 +197,9 @@ impl VertexParts<'_> {
         Ok((PartSizes { num_inner, num_halo, num_rows, num_edges, ..Default::default() }, halo_degrees))
     }
 
-    /// Writes the local vertices; returns the sum of the in-degrees of the halo.
+    /// Writes the local vertices. Returns the sum of the in-degrees of the halo.
     fn write_vertices(&self, folder: &Path, members: &[u32], halo: &LocalSet) -> Result<u64> {
-        let mut files = VertexFiles::open(folder, Begin::Anew, self.run)?;
+        let mut files = VertexFiles::open(folder, Start::Anew, self.run)?;
         for &v in members {
             files.push(u64::from(v), self.degree[v as usize])?;
         }
@@ -223,7 +223,7 @@ pub struct VertexFiles<'a> {
 
 impl<'a> VertexFiles<'a> {
     /// Opens them in the folder of the part.
-    pub fn open(folder: &Path, begin: Begin, run: &'a Run) -> Result<Self> {
+    pub fn open(folder: &Path, begin: Start, run: &'a Run) -> Result<Self> {
         Ok(Self {
             vertices: ArrayFile::open(folder, "vertices.npy", begin, run)?,
             degree: ArrayFile::open(folder, "degree.npy", begin, run)?,

@@ -1,9 +1,9 @@
 //! The second hop of the halo: the in-edges of the 1-hop halo vertices of each part.
 //!
-//! **Algorithm.** In passes of up to 64 parts, and fewer where more than two times all edges would lie in the temporary file
-//! (a pass costs much less than writing them): a mask per vertex has a bit for each of them that has the vertex in its 1-hop
-//! halo. One pass over the edges sends each to all parts whose bit its target has; then the parts are continued where the
-//! first hop ended.
+//! **Algorithm.** In passes of up to 64 parts, and fewer where more than two times all edges would lie in the temporary
+//! file (a pass costs much less than writing them): a mask per vertex has a bit for each of them that has the vertex in
+//! its 1-hop halo. One pass over the edges sends each to all parts whose bit its target has. Then the parts are
+//! continued where the first hop ended.
 //!
 //! **Memory.** 8 bytes per vertex beyond the first hop's, and a second set per worker.
 
@@ -14,10 +14,10 @@ use super::{AHEAD, VertexFiles, VertexParts};
 use crate::base::{Buffer, Result, prefetch_ends, shared};
 use crate::exec::spill_edges;
 use crate::parts::PartSizes;
-use crate::parts::files::{Begin, Ids, part_folder};
+use crate::parts::files::{Ids, Start, part_folder};
 use crate::parts::layout::Layout;
-use crate::parts::rows::{PartEdges, Parted, RowBuffers, RowFiles, check_local, write_rows};
-use crate::sets::{Entry, LocalSet, Spilled, Writer};
+use crate::parts::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, check_local, write_rows};
+use crate::sets::{Entry, LocalSet, SpillReader, Writer};
 
 /// Parts per pass: the bits of a mask.
 const PARTS: usize = 64;
@@ -42,9 +42,9 @@ pub fn append(
         first = parts.end;
         masks.iter_mut().for_each(|mask| *mask = 0);
         let pass = Pass { graph, parts, sizes, masks: shared(&mut masks) };
-        let found = pass.run(workers)?;
+        let halos = pass.run(workers)?;
         let parts = pass.parts;
-        sizes[parts].copy_from_slice(&found);
+        sizes[parts].copy_from_slice(&halos);
     }
     Ok(())
 }
@@ -70,7 +70,7 @@ impl Pass<'_> {
         let layout = self.layout()?;
         let spilled = self.spill(&layout, workers)?;
         run.begin("second hop", 2 * layout.num_edges());
-        let parted = Parted { layout, spilled };
+        let parted = EdgeBuckets { layout, spilled };
         let init = || {
             let (first, second) = (LocalSet::new(n)?, LocalSet::new(n)?);
             Ok(Worker { first, second, rows: RowBuffers::new(parted.layout.windows())? })
@@ -107,7 +107,7 @@ impl Pass<'_> {
     }
 
     /// Sends every edge to the parts that have its target in their 1-hop halo. Both ends keep their global ids.
-    fn spill(&self, layout: &Layout, workers: usize) -> Result<Spilled> {
+    fn spill(&self, layout: &Layout, workers: usize) -> Result<SpillReader> {
         let VertexParts { edges, kind, into, run, .. } = *self.graph;
         let m = edges.num_edges();
         let send = |writer: &mut Writer, u: u32, v: u32, id: u64| -> Result<()> {
@@ -154,7 +154,7 @@ impl Pass<'_> {
         let before = sizes.num_inner + num_first;
         check_local(part, before + sizes.num_halo[1])?;
         let folder = part_folder(into, part);
-        let mut files = VertexFiles::open(&folder, Begin::AtEnd, run)?;
+        let mut files = VertexFiles::open(&folder, Start::AtEnd, run)?;
         for v in second.iter() {
             files.push_halo(v, degree[v as usize], assignment[v as usize])?;
         }
@@ -164,7 +164,7 @@ impl Pass<'_> {
             () if first.contains(v) => sizes.num_inner as u32 + first.local(v),
             () => before as u32 + second.local(v),
         };
-        let mut files = RowFiles::open(&folder, Begin::AtEnd, run)?;
+        let mut files = RowFiles::open(&folder, Start::AtEnd, run)?;
         let degrees = first.iter().map(|v| u64::from(degree[v as usize]));
         let row = |entry: &Entry| first.local(entry.target);
         write_rows(&mut files, &edges.windows(num_first), degrees, row, local, rows, run)?;

@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import time
+import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -108,8 +109,31 @@ def write_parhip(graph: Graph, file: Path) -> None:
             array.tofile(out)
 
 
+def mtkahypar(graph: Graph, k: int, seed: int, threads: int, preset: str = "default") -> tuple[Ids, float]:
+    """Mt-KaHyPar for the edge cut. Parts have up to 1.03 times the mean. The deterministic preset ignores the seed."""
+    import mtkahypar as package
+
+    indptr, indices, weights = graph
+    if weights.sum() >= 2**31:  # the sums of Mt-KaHyPar would wrap silently
+        raise RuntimeError("Mt-KaHyPar adds weights in 32 bits. The graph must have fewer than 2^30 records")
+    n = len(indptr) - 1
+    sources = np.repeat(np.arange(n), np.diff(indptr))
+    once = sources < indices
+    edges = np.column_stack([sources[once], indices[once]]).tolist()
+    package.set_seed(seed % 2**31)
+    library = package.initialize(threads, False)
+    context = library.context_from_preset(getattr(package.PresetType, preset.upper()))
+    context.set_partitioning_parameters(k, 0.03, package.Objective.CUT)
+    loaded = library.create_graph(context, n, len(edges), edges, [1] * n, weights[once].tolist())
+    del edges, sources, once
+    _begin_peak()  # the lists, which only this interface needs, do not count
+    start = time.perf_counter()
+    result = loaded.partition(context)
+    return np.asarray(result.get_partition(), dtype=np.int64), time.perf_counter() - start
+
+
 def main() -> None:
-    """Do the task; what is wrong goes to stderr in one line, with exit code 1."""
+    """Do the task. After an error, stderr holds the traceback and then the error in one line."""
     task = json.loads(sys.argv[1])
     _die_with(task["parent"])
     folder = Path(task["folder"])
@@ -120,6 +144,7 @@ def main() -> None:
         else:
             _partition(task, folder)
     except Exception as error:
+        traceback.print_exc()
         sys.exit(f"{type(error).__name__}: {error}".replace("\n", " "))
 
 
@@ -132,6 +157,8 @@ def _partition(task: dict[str, Any], folder: Path) -> None:
         graph = (stored["arr_0"], stored["arr_1"], stored["arr_2"])
     if task["task"] == "metis":
         part, seconds = metis(graph, task["k"], task["seed"], **task["given"])
+    elif task["task"] == "mtkahypar":
+        part, seconds = mtkahypar(graph, task["k"], task["seed"], task["threads"], **task["given"])
     else:
         part, seconds = kaminpar(graph, task["k"], task["seed"], task["threads"], folder)
     memory = _resident("VmHWM") - base

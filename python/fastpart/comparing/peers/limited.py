@@ -17,11 +17,18 @@ from ..memory import anonymous
 POLL = 0.005
 """Seconds between two looks at the child."""
 
+TAIL_BYTES = 1 << 14
+"""Bytes of the end of stderr that are kept."""
+
 _PACKAGES = str(Path(__file__).parents[3])
 
 
 class PeerError(FastpartError):
-    """A peer crashed, gave up, or exceeded a limit."""
+    """A peer crashed, failed, or exceeded a limit. ``traceback`` is that of the child process, if there is one."""
+
+    def __init__(self, text: str, traceback: str | None = None) -> None:
+        super().__init__(text)
+        self.traceback = traceback
 
 
 def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: int) -> None:
@@ -54,12 +61,15 @@ def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: in
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             code = child.wait()
-        complaints.seek(max(complaints.seek(0, os.SEEK_END) - 4096, 0))
-        last = complaints.read().decode(errors="replace").strip().rpartition("\n")[2]
+        complaints.seek(max(complaints.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
+        text = complaints.read().decode(errors="replace").strip()
+        trace, _, last = text.rpartition("\n")
     if code < 0:
         raise PeerError(f"{name} crashed: {signal.Signals(-code).name}")
     if code > 0:
-        raise PeerError(f"{name} failed: {last or f'exit code {code}'}")
+        raise PeerError(
+            f"{name} failed: {last or f'exit code {code}'}", trace if "Traceback" in trace else None
+        )
 
 
 def _wait(name: str, pid: int, seconds: float, memory: int) -> None:

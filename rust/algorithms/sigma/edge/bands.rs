@@ -1,8 +1,8 @@
-//! The order in which SIGMA's edge mode streams: bands of records, by the lower degree of their ends.
+//! The order in which SIGMA of edges streams: bands of records, by the lower degree of their ends.
 //!
-//! A record of two hubs makes new replicas wherever it goes until the hubs are everywhere they are wanted; a record of an
-//! end of low degree says where that is. So the latter come first. On the graphs of the tests eight bands give 2 to 20 %
-//! fewer replicas than the order of the file, and all but 1 or 2 % of what a complete sort gives.
+//! A record of two hubs makes new replicas wherever it goes until the hubs are everywhere they are wanted. A record of
+//! an end of low degree says where that is. So the latter come first. On the graphs of the tests eight bands give 2 to
+//! 20 % fewer replicas than the order of the file, and all but 1 or 2 % of what a complete sort gives.
 //!
 //! **Bounds.** Were the ends of records independent, a share of `1 - (1 - f)^2` of them would have an end among the
 //! vertices of the lowest degrees that hold the share f of the sum of all degrees. So bound i of B is the least degree
@@ -77,10 +77,10 @@ mod tests {
         let run = Run::new(Some(1), None).unwrap();
         for count in [1, 2, 8, 64] {
             let bands = Bands::new(&degrees, count, &run).unwrap();
-            let found: Vec<u8> =
+            let lower: Vec<u8> =
                 degrees.iter().map(|&degree| bands.of([degree, 1000 - degree / 11])).collect();
             let ascending: Vec<u8> = degrees.iter().map(|&degree| bands.of([u32::MAX, degree])).collect();
-            assert!(ascending.is_sorted() && found.iter().max() <= ascending.iter().max());
+            assert!(ascending.is_sorted() && lower.iter().max() <= ascending.iter().max());
             assert_eq!((ascending[0], u32::from(ascending[999])), (0, count - 1));
             assert_eq!(
                 degrees.iter().map(|&degree| bands.of([degree, u32::MAX])).collect::<Vec<u8>>(),

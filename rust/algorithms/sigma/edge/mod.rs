@@ -1,30 +1,30 @@
-//! SIGMA's edge mode: an edge partition that keeps clusters whole and balances records and replicas at once.
+//! SIGMA of edges: an edge partition that keeps clusters whole and balances records and replicas at once.
 //!
 //! **Requirements.** Any graph, as a stream and as adjacency ([`Csr`], for the clusters).
 //!
-//! **Memory.** 20 bytes per vertex for the clusters, adjacency not counted; then 8 bytes (preferred part, degree) and k
-//! bits per vertex, 40 bytes per part, 64 KiB per band, up to 9 MB of other buffers. The result comes on top of the latter.
+//! **Memory.** 20 bytes per vertex for the clusters, adjacency not counted. Then 8 bytes (preferred part, degree) and k
+//! bits per vertex, 40 bytes per part, 64 KiB per band, up to 9 MB of other buffers, and the result.
 //!
 //! **Disk.** With two bands or more, 16 bytes per record that is streamed, in a temporary file ([`crate::sets::spill`]).
 //!
 //! **Algorithm.** Every vertex prefers the part of its cluster ([`super::preference`]). *Preassignment*: a record whose
-//! ends prefer the same part goes there, up to the cap of `ceil(balance * m / k)` records. *Streaming*: the others follow,
-//! each to the part of the largest score `g_u + g_v + lambda * (b_e / 2 + b_r / 2)` among those below the limit.
-//! `g_u = 2 - d(u) / (d(u) + d(v))` if u is in the part already, else 0; `b = (max - load) / max` for records and for
-//! replicas, 0 while max is 0. The limit is `ceil(cap * (s + (1 - s) * sqrt(t)))` with
-//! `s = max(0.9, largest load after the preassignment / cap)` and the fraction t of the streamed records that are placed;
-//! where no part is below it, the one with the fewest records is taken. (Rounded down, it would leave no part open where
-//! `m / k` is small.)
+//! ends prefer the same part goes there, up to the cap of `ceil(balance * m / k)` records. *Streaming*: the others
+//! follow, each to the part of the largest score `g_u + g_v + lambda * (b_e / 2 + b_r / 2)` among those below the
+//! limit. `g_u = 2 - d(u) / (d(u) + d(v))` if u is in the part already, else 0. `b = (max - load) / max` for records
+//! and for replicas, 0 while max is 0. The limit is `ceil(cap * (s + (1 - s) * sqrt(t)))` with
+//! `s = max(0.9, largest load after the preassignment / cap)` and the fraction t of the streamed records that are
+//! placed. Where no part is below it, the one with the fewest records is taken. (Rounded down, it would leave no part
+//! open where `m / k` is small.)
 //!
-//! **Order.** The paper streams in the order of the file. Records of low degree first, in a few [`bands`], make 2 to 20 %
-//! fewer replicas on every graph tried; one band is the paper's order. The preassignment sends what it leaves open to
+//! **Order.** The paper streams in the order of the file. Records of low degree first, in a few [`bands`], make 2 to 20
+//! % fewer replicas on every graph tried. One band is the paper's order. The preassignment sends what it leaves open to
 //! its band in a temporary file, from which the bands are read one after the other. One band is a second pass instead.
 //!
-//! **Complexity.** See [`crate::algorithms::edge_streams`]; one pass over the records, and one over those left open,
-//! whatever the number of bands.
+//! **Complexity.** See [`crate::algorithms::edge_streams`]. One pass over the records, and one over those left open,
+//! for any number of bands.
 //!
-//! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster, the authors' program those
-//! within a part: so does this.
+//! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster. The authors' program and
+//! this one preassign those within a part.
 
 mod bands;
 
@@ -59,13 +59,13 @@ use bands::Bands;
 const VERTICES_OF_CLUSTER: f64 = 1.03;
 /// The least share of the cap that is open in the beginning of the stream.
 const LEAST_OPEN: f64 = 0.9;
-/// How many records ahead memory is asked for.
+/// How many records ahead data is prefetched.
 const AHEAD: usize = 16;
 
 /// Each band has a buffer while records are sent to it.
 const MAX_BANDS: u32 = 64;
 
-/// Parameters of SIGMA's edge mode.
+/// Parameters of SIGMA of edges.
 #[derive(Debug, Clone)]
 pub struct SigmaEdge {
     /// Number of parts.
@@ -74,7 +74,7 @@ pub struct SigmaEdge {
     pub balance: f64,
     /// Weight of the balance of loads in the score.
     pub lambda: f64,
-    /// Bands of ascending lower degree that records are streamed in; 1 is the order of the stream, the paper's.
+    /// Bands of ascending lower degree that records are streamed in. 1 is the order of the stream, the paper's.
     pub bands: u32,
 }
 
@@ -84,13 +84,13 @@ impl SigmaEdge {
         Self { k, balance: 1.10, lambda: 1.0, bands: 8 }
     }
 
-    /// Refuses parameters that cannot be.
+    /// Checks the parameters.
     pub fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         validate_lambda(self.lambda)?;
         if !(1..=MAX_BANDS).contains(&self.bands) {
-            return Err(Error::parameter("bands", format!("{}; use 1 to {MAX_BANDS}", self.bands)));
+            return Err(Error::parameter("bands", format!("{}. Use 1 to {MAX_BANDS}", self.bands)));
         }
         Ok(())
     }
@@ -119,12 +119,12 @@ impl SigmaEdge {
     /// Refuses a graph whose stream, or what comes `before`, takes more memory than there is.
     fn require(&self, graph: &Graph, before: u64, out: Option<&Path>, run: &Run) -> Result<()> {
         check_records(graph.m)?;
-        let what = format!("SIGMA's edge mode, {} vertices, {} records, {} parts", graph.n, graph.m, self.k);
+        let what = format!("sigma on {} vertices and {} records, {} parts", graph.n, graph.m, self.k);
         let (files, what) = run.temporary(run.tmp_dir(), self.disk(graph.m), what);
         run.require(before.max(files + self.memory_of_stream(graph.n, graph.m, out)), what)
     }
 
-    /// Partitions `edges`, whose adjacency is `csr`; the parts go to the `.npy` file `out`, or into memory.
+    /// Partitions `edges`, whose adjacency is `csr`. The parts go to the `.npy` file `out` or stay in memory.
     pub fn partition(
         &self,
         edges: &dyn EdgeStream,
@@ -192,7 +192,7 @@ impl SigmaEdge {
 
 /// Some records, their parts, and the band of each.
 #[derive(Default)]
-struct Banded {
+struct BandSlice {
     slice: Slice,
     bands: Vec<u8>,
 }
@@ -207,7 +207,7 @@ fn preassign(
     (streamer, parts, open): (&mut EdgeStreamer, &mut EdgeParts, &mut Option<Writer>),
     run: &Run,
 ) -> Result<u64> {
-    let gather = |_: &EdgeParts, range: Range<u64>, Banded { slice, bands: found }: &mut Banded| {
+    let gather = |_: &EdgeParts, range: Range<u64>, BandSlice { slice, bands: found }: &mut BandSlice| {
         let Slice { first, records, parts, chosen, .. } = slice;
         *first = range.start;
         edges.block(range, records)?;
@@ -225,7 +225,7 @@ fn preassign(
         Ok(())
     };
     let mut preassigned = 0;
-    let place = |Banded { slice, bands }: &mut Banded| {
+    let place = |BandSlice { slice, bands }: &mut BandSlice| {
         let Slice { first, records, parts, chosen, .. } = slice;
         for (place, &index) in chosen.iter().enumerate() {
             if let Some(&ahead) = chosen.get(place + AHEAD) {

@@ -1,10 +1,10 @@
-//! SIGMA's vertex mode: a partition that keeps clusters whole and bounds vertices and volume of every part.
+//! SIGMA of vertices: a partition that keeps clusters whole and bounds vertices and volume of every part.
 //!
 //! **Requirements.** The neighbours of every vertex ([`Csr`]). The *volume* of a part is the sum of `d(v) + 1` over its
 //! vertices.
 //!
-//! **Memory.** 24 bytes per vertex, result included, adjacency and the clustering's scratch space not; that is what
-//! clusters take before the stream and what repair takes, at most, after it. The stream itself takes 8, and k bits for
+//! **Memory.** 24 bytes per vertex, with the result, without the adjacency and the clustering's scratch space. Clusters
+//! take that before the stream, and repair takes at most that after it. The stream itself takes 8, and k bits for
 //! [`Objective::Multi`]. 96 bytes per part, and 8 per part and thread.
 //!
 //! **Algorithm.** Every vertex prefers the part that its cluster is mapped to ([`preference`]). *Preassignment*, in id
@@ -21,7 +21,7 @@
 //! always 0, and `R` is the number of its neighbours that are not present in `p`.
 //!
 //! **Exactness.** By the cut alone, a part without neighbours of `v` is best if its penalty is least: the parts of its
-//! neighbours and the one that [`Loads`] finds are all that need a score. With replicas all parts are scored; the
+//! neighbours and the one that [`Loads`] finds are all that need a score. With replicas all parts are scored. The
 //! neighbours present in each are counted by adding up rows of bits ([`columns`]).
 //!
 //! **Parallelism.** Clustering, and the stream, whose vertices are decided in batches against a frozen state
@@ -29,8 +29,8 @@
 //! state, so that all threads can bring it up to date between the batches. The size of the batches depends on n and
 //! m only. Small graphs have batches of 1, the sequential rule.
 //!
-//! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk); no vertex finding room costs
-//! O(k).
+//! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk). A vertex that finds no
+//! room costs O(k).
 //!
 //! **Source.** SIGMA, sections 3.1 and 3.3.
 
@@ -46,7 +46,7 @@ use crate::capacity::{
     LeastLoaded, Load, Loads, cap, fits, place_last, plus, repair, validate_balance, validate_parts,
 };
 use crate::graph::Csr;
-use crate::partition::{Described, Of, Values, VertexPartition};
+use crate::partition::{Description, Of, Values, VertexPartition};
 use crate::sets::Incidence;
 use columns::Columns;
 use preassignment::preassign;
@@ -55,14 +55,14 @@ use streaming::{Replicas, stream};
 /// Graphs with fewer vertices follow the sequential rule.
 const SEQUENTIAL_BELOW: usize = 1 << 16;
 
-/// Vertices decided against one frozen state, on large graphs; on smaller ones one of 1,024, since what a batch does not
+/// Vertices decided against one frozen state, on large graphs. On smaller ones, 1 of 1,024, since what a batch does not
 /// see of itself costs quality.
 const LARGEST_BATCH: usize = 1024;
 
 /// Bytes per vertex while caps are repaired, at most.
 const REPAIR_BYTES_PER_VERTEX: u64 = 24;
 
-/// What a part is chosen for.
+/// What the score of a part counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
     /// Few cut edges.
@@ -71,7 +71,7 @@ pub enum Objective {
     Multi,
 }
 
-/// Parameters of SIGMA's vertex mode.
+/// Parameters of SIGMA of vertices.
 #[derive(Debug, Clone)]
 pub struct SigmaVertex {
     /// Number of parts.
@@ -80,15 +80,15 @@ pub struct SigmaVertex {
     pub balance: f64,
     /// `1 + epsilon_E` of the paper: bound on the volume of a part, relative to its mean.
     pub volume_balance: f64,
-    /// What a part is chosen for.
+    /// What the score of a part counts.
     pub objective: Objective,
     /// Weight of the replicas.
     pub tau: f64,
     /// A part's penalty is its relative load to the power of `gamma - 1.1`.
     pub gamma: f64,
-    /// Vertices decided against one frozen state; `None` chooses by the size of the graph, 1 is the sequential rule.
+    /// Vertices decided against one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
     pub batch: Option<u64>,
-    /// Whether the caps are kept; `false` is the paper's rule, which may exceed them.
+    /// Whether the caps are kept. `false` is the paper's rule, which may exceed them.
     pub repair: bool,
 }
 
@@ -112,21 +112,21 @@ impl SigmaVertex {
         }
     }
 
-    /// Refuses parameters that cannot be.
+    /// Checks the parameters.
     pub fn validate(&self) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
         validate_balance("volume_balance", self.volume_balance)?;
         if !(self.tau.is_finite() && self.tau >= 0.0) {
-            return Err(Error::parameter("tau", format!("{}; a weight of 0 or more is needed", self.tau)));
+            return Err(Error::parameter("tau", format!("{}. Use a number of at least 0", self.tau)));
         }
         if !(self.gamma.is_finite() && self.gamma > 1.1) {
             let what =
-                format!("{}; above 1.1 is needed, so that fuller parts have a larger penalty", self.gamma);
+                format!("{}. Use more than 1.1, so that fuller parts have a larger penalty", self.gamma);
             return Err(Error::parameter("gamma", what));
         }
         if self.batch == Some(0) {
-            let what = "a batch of 0 vertices; use 1 or more, or None to have it chosen";
+            let what = "a batch of 0 vertices. Use 1 or more, or None to have it chosen";
             return Err(Error::parameter("batch", what));
         }
         Ok(())
@@ -197,7 +197,7 @@ impl SigmaVertex {
     }
 }
 
-/// Gives each isolated vertex the part with the fewest vertices among those with room under the `caps`; without room
+/// Gives each isolated vertex the part with the fewest vertices among those with room under the `caps`. Without room
 /// anywhere, among all.
 fn place_isolated(parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) -> Result<()> {
     let [mut open, mut all] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[0])));

@@ -1,11 +1,11 @@
-//! Vertices whose cluster's part no neighbour contradicts go there at once.
+//! Preassignment: a vertex goes to its cluster's part at once if no neighbour contradicts.
 
 use crate::base::{NONE, Result, Run, reserved};
 use crate::capacity::{CHECK_EVERY, Load, fits, plus};
 use crate::graph::Csr;
 
-/// What the preassignment leaves to the stream.
-pub(super) struct Preassigned {
+/// The state that the preassignment leaves to the stream.
+pub(super) struct Remainder {
     /// Load of each part.
     pub loads: Vec<Load>,
     /// Vertices with neighbours that got no part, in id order.
@@ -15,7 +15,7 @@ pub(super) struct Preassigned {
 /// Vertex by vertex, in id order: `parts` holds the preferred part of each vertex, and afterwards its part or
 /// [`NONE`]. A vertex gets its preferred part if the neighbours before it that have a part are all there, and
 /// there is room under the `caps`. Isolated vertices wait for the end.
-pub(super) fn preassign(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<Preassigned> {
+pub(super) fn preassign(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<Remainder> {
     run.begin("preassignment", csr.num_vertices() as u64);
     let mut loads: Vec<Load> = vec![[0; 2]; k as usize];
     let mut deferred = reserved(csr.num_vertices(), "deferred vertices")?;
@@ -40,5 +40,5 @@ pub(super) fn preassign(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &
         }
     }
     run.advance(csr.num_vertices() as u64 - u64::from(told))?;
-    Ok(Preassigned { loads, deferred })
+    Ok(Remainder { loads, deferred })
 }

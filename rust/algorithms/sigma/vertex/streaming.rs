@@ -29,7 +29,7 @@ impl Scale {
     }
 }
 
-/// The part with the highest score so far; ties go to the lowest.
+/// The part with the highest score so far. Ties go to the lowest.
 struct Best {
     score: f64,
     part: u32,
@@ -44,7 +44,7 @@ impl Best {
     }
 }
 
-/// Where vertices are present, and what that weighs.
+/// Where vertices are present, and the weight of that in the score.
 pub(super) struct Replicas {
     presence: Incidence,
     tau: f64,
@@ -85,7 +85,7 @@ struct Streaming<'a> {
     replicas: Option<Replicas>,
     scale: Scale,
     streamed: u64,
-    /// Members of the batch before, which the penalties and the presence do not know yet; none with batches of 1.
+    /// Members of the batch before, which the penalties and the presence do not know yet. None with batches of 1.
     batch: Option<Vec<u32>>,
 }
 

@@ -37,7 +37,7 @@ impl BySize {
         (1..self.0.count()).rev().flat_map(|size| self.run(size))
     }
 
-    /// Asks the memory for what merging the clusters some places after `position` will touch.
+    /// Prefetches the data that merging the clusters some places after `position` will touch.
     pub fn look_ahead(&self, position: usize, clusters: &Clusters) {
         if let Some(&id) = self.0.items().get(position + 3 * AHEAD) {
             prefetch(&clusters.link, id as usize);

@@ -11,7 +11,7 @@ use crate::capacity::{BalanceOn, share};
 use crate::clustering::hollocou::{Clustering, degree_of, vertex_of};
 use crate::sets::monotone::MonotoneQueue;
 
-/// How often long loops ask whether the run is cancelled.
+/// Items between two looks at the cancel flag.
 pub(super) const CHECK_EVERY: usize = 1 << 16;
 
 /// The link of a cluster without vertices.
@@ -19,11 +19,11 @@ const VOID: u64 = u64::MAX;
 
 /// Clusters as sets that can be united. A cluster of size 0 was merged, and `link` then names the one it joined.
 pub(super) struct Clusters {
-    /// Cluster of each vertex before merging; the number of vertices for isolated ones.
+    /// Cluster of each vertex before merging, or the number of vertices if it is isolated.
     pub(super) of: Buffer<u32>,
     /// Vertices of each cluster.
     pub(super) size: Buffer<u32>,
-    /// Weight of each cluster; empty without weights.
+    /// Weight of each cluster. Empty without weights.
     pub(super) weight: Buffer<u64>,
     /// Richness of the representative's richest neighbour, or the cluster joined.
     pub(super) link: Buffer<u64>,
@@ -79,7 +79,7 @@ impl Clusters {
         self.size[cluster as usize] == 0 && self.link[cluster as usize] == VOID
     }
 
-    /// Makes [`of`](Self::of) the clusters after merging; they can be united no more.
+    /// Makes [`of`](Self::of) the clusters after merging. They cannot be united any more.
     pub(super) fn resolve(&mut self, run: &Run) -> Result<()> {
         for start in (0..self.of.len()).step_by(CHECK_EVERY) {
             let end = self.of.len().min(start + CHECK_EVERY);
@@ -110,7 +110,7 @@ impl Clusters {
 }
 
 /// Merges clusters in ascending size (then id) while the result has at most its share of vertices, and of the weight.
-/// A merged cluster is queued again under its new size, even if it had failed before; one that failed and did not grow
+/// A merged cluster is queued again under its new size, even if it had failed before. One that failed and did not grow
 /// is not.
 pub(super) fn merge(clustering: Clustering, spring: &Spring, run: &Run) -> Result<Clusters> {
     let limit = share(spring.balance, clustering.vertices.len() as u64, spring.k) as u64;
@@ -122,7 +122,7 @@ pub(super) fn merge(clustering: Clustering, spring: &Spring, run: &Run) -> Resul
     }
     let in_order = BySize::of(&clusters.size, run)?;
     let mut first = in_order.ascending().peekable();
-    // Merged clusters alone; a cluster that grew is larger than the one just taken, so that both queues stay in order.
+    // Merged clusters alone. A cluster that grew is larger than the one just taken, so that both queues stay in order.
     let mut grown = MonotoneQueue::default();
     let mut taken = 0_usize;
     loop {

@@ -1,4 +1,4 @@
-//! The adjacency of edges that several calls need, perhaps at the same time.
+//! The adjacency of a graph, kept for the calls that need it, perhaps at the same time.
 
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
@@ -12,16 +12,15 @@ use crate::graph::degrees;
 /// How often a call that waits for another one's adjacency looks whether it is cancelled.
 const POLL: Duration = Duration::from_millis(10);
 
-/// The adjacency of some edges, once a call has built it.
+/// The adjacency of a graph, once a call has built it.
 #[derive(Debug, Default)]
-pub struct Kept(Mutex<Option<Arc<Csr>>>);
+pub struct AdjacencyCache(Mutex<Option<Arc<Csr>>>);
 
-impl Kept {
-    /// The adjacency of `edges`, always the same ones: built by the first call, and kept for the others. Edges that
-    /// may change without notice, as those of an array, are read again to see whether they are what they were.
+impl AdjacencyCache {
+    /// The adjacency of `edges`, which must be the same in all calls. The first call builds it, the others reuse it.
+    /// Edges that may change without notice, such as an array, are read again and compared by checksum.
     ///
-    /// The call that builds it takes what it keeps off its budget. For later ones it is memory in use, as everything
-    /// else that the process holds: not available, and not theirs.
+    /// The call that builds it subtracts its size from the budget. Later calls see it as memory in use.
     pub fn get(
         &self,
         edges: &dyn EdgeStream,
@@ -29,27 +28,27 @@ impl Kept {
         symmetric: bool,
         run: &Run,
     ) -> Result<Arc<Csr>> {
-        let mut kept = self.lock(run)?;
+        let mut cached = self.lock(run)?;
         edges.check_unchanged()?;
-        if let Some(csr) = kept.take_if(|csr| csr.is_symmetric() == symmetric)
+        if let Some(csr) = cached.take_if(|csr| csr.is_symmetric() == symmetric)
             && (!may_change || degrees::identify(edges, run)?.checksum == csr.graph().checksum)
         {
-            *kept = Some(csr.clone());
+            *cached = Some(csr.clone());
             return Ok(csr);
         }
         // The old one is freed before the new one is built. Both are never needed.
-        *kept = None;
+        *cached = None;
         let csr = Csr::build(edges, symmetric, run)?;
         run.hold(csr.bytes());
-        *kept = Some(csr.clone());
+        *cached = Some(csr.clone());
         Ok(csr)
     }
 
-    /// Frees it, unless a call is at work on it, which then keeps it.
+    /// Frees it, unless a call holds the lock.
     pub fn forget(&self) {
         match self.0.try_lock() {
-            Ok(mut kept) => *kept = None,
-            Err(TryLockError::Poisoned(kept)) => *kept.into_inner() = None,
+            Ok(mut cached) => *cached = None,
+            Err(TryLockError::Poisoned(cached)) => *cached.into_inner() = None,
             Err(TryLockError::WouldBlock) => {}
         }
     }
@@ -58,9 +57,9 @@ impl Kept {
     fn lock(&self, run: &Run) -> Result<MutexGuard<'_, Option<Arc<Csr>>>> {
         loop {
             match self.0.try_lock() {
-                Ok(kept) => return Ok(kept),
+                Ok(cached) => return Ok(cached),
                 // What a call that failed left behind is a complete adjacency, or none.
-                Err(TryLockError::Poisoned(kept)) => return Ok(kept.into_inner()),
+                Err(TryLockError::Poisoned(cached)) => return Ok(cached.into_inner()),
                 Err(TryLockError::WouldBlock) => thread::sleep(POLL),
             }
             run.check()?;
