@@ -102,7 +102,7 @@ def test_a_bad_peer_costs_its_row_only(monkeypatch, tmp_path, name):
     assert reason in first
     assert second is None
     trace = done.outcomes[0].traceback
-    assert ("raise LookupError('mine')" in trace) if name == "exception" else trace is None
+    assert ("Traceback" in trace) if name == "exception" else trace is None
     assert os.listdir(tmp_path) == []
     assert children() == []
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,91 +32,60 @@ class Run:
     memory: int | None = None
 
 
-class Entry(Protocol):
-    """One competitor."""
-
-    @property
-    def label(self) -> str:
-        """Name in tables."""
-
-    @property
-    def of(self) -> str | None:
-        """Whether its partitions are of vertices or of edges, if this is known before the run."""
-
-    @property
-    def only_k(self) -> int | None:
-        """The number of parts of an existing partition."""
-
-    def run(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Run:
-        """Return a partition into k parts."""
-
-
 @dataclass(frozen=True)
-class Partitioner:
-    """A function that returns partitions, with the parameters that the user gave."""
+class Entry:
+    """An entry of a comparison.
+
+    Attributes
+    ----------
+    label : str
+        Name in tables.
+    run : callable
+        ``run(graph, k, shared, bench)`` returns a :class:`Run`. ``shared`` holds parameters that all entries get.
+    of : str or None
+        Whether its partitions are of vertices or of edges, if this is known before the run.
+    only_k : int or None
+        The number of parts of an existing partition.
+    """
 
     label: str
-    function: Callable[..., Any]
-    given: Mapping[str, Any] = field(default_factory=dict)
+    run: Callable[[Graph, int, Mapping[str, Any], Bench], Run]
+    of: str | None = None
     only_k: int | None = None
 
-    @property
-    def of(self) -> str | None:
-        """Known of the built-in ones."""
-        return next(
-            (items_of(name, self.given) for name, known in PARTITIONERS.items() if known is self.function),
-            None,
-        )
 
-    def run(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Run:
-        """Run the function. The adjacency that an earlier entry built is dropped first."""
-        known = _parameters_of(self.function)
+def _function(label: str, function: Callable[..., Any], given: Mapping[str, Any] | None = None) -> Entry:
+    """Return the entry of a function that returns partitions, with the parameters that the user gave."""
+    given = given or {}
+
+    def run(graph: Graph, k: int, shared: Mapping[str, Any], _: Bench) -> Run:
+        known = _parameters_of(function)
         passed = {name: value for name, value in shared.items() if name in known}
-        graph._source.forget_csr()
+        graph._source.forget_csr()  # that of an earlier entry
         with peak() as taken:
             start = time.perf_counter()
-            result = self.function(graph, k, **passed, **self.given)
+            result = function(graph, k, **passed, **given)
             seconds = time.perf_counter() - start
         graph._source.forget_csr()
         return Run(_as_partition(result, graph, k), seconds, taken.growth)
 
-
-@dataclass(frozen=True)
-class Existing:
-    """A partition from elsewhere, which is measured only."""
-
-    label: str
-    partition: Partition
-
-    @property
-    def of(self) -> str:
-        """Of the partition."""
-        return self.partition.of
-
-    @property
-    def only_k(self) -> int:
-        """Of the partition."""
-        return self.partition.k
-
-    def run(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Run:
-        """Return it."""
-        return Run(self.partition)
+    names = [name for name, known in PARTITIONERS.items() if known is function]
+    return Entry(label, run, items_of(names[0], given) if names else None)
 
 
-@dataclass(frozen=True)
-class PeerEntry:
-    """A partitioner of another package, in a process of its own."""
+def _existing(label: str, partition: Partition) -> Entry:
+    """Return the entry of a partition, which is measured only."""
+    return Entry(plain(label), lambda *_: Run(partition), partition.of, partition.k)
 
-    label: str
-    peer: Peer
-    given: Mapping[str, Any] = field(default_factory=dict)
-    of: str = "vertices"
-    only_k: int | None = None
 
-    def run(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Run:
-        """Run it within the limits of the bench."""
-        parts, seconds, memory = bench.run(self.peer, self.label, graph, k, self.given)
+def _peer(label: str, peer: Peer, given: Mapping[str, Any]) -> Entry:
+    """Return the entry of a partitioner of another package. It runs within the limits of the bench."""
+
+    def run(graph: Graph, k: int, _: Mapping[str, Any], bench: Bench) -> Run:
+        parts, seconds, memory = bench.run(peer, label, graph, k, given)
         return Run(VertexPartition(parts, k), seconds, memory)
+
+    return Entry(label, run, "vertices")
 
 
 def entries_of(algorithms: Iterable[Any] | None, peers: bool | None) -> list[Entry]:
@@ -143,8 +112,8 @@ def entries_of(algorithms: Iterable[Any] | None, peers: bool | None) -> list[Ent
 
 
 def _built_in() -> list[Entry]:
-    entries: list[Entry] = [
-        Partitioner(_label(name, given), function, given)
+    entries = [
+        _function(_label(name, given), function, given)
         for name, function in PARTITIONERS.items()
         for given in ({}, *VARIANTS.get(name, ()))
     ]
@@ -153,7 +122,7 @@ def _built_in() -> list[Entry]:
 
 def _installed_peers() -> list[Entry]:
     return [
-        PeerEntry(_label(name, given), peer, given)
+        _peer(_label(name, given), peer, given)
         for name, peer in PEERS.items()
         if peer.installed()
         for given in ({}, *peer.variants)
@@ -169,13 +138,13 @@ def _entry(algorithm: Any) -> Entry:
         case (str() as name, Mapping() as given):
             return _named(name, list(given.items()))
         case (str() as label, Partition() as partition) if label:
-            return Existing(plain(label), partition)
+            return _existing(label, partition)
         case (str() as label, function) if label and callable(function):
-            return Partitioner(plain(label), function)
+            return _function(plain(label), function)
         case Partition():
-            return Existing(plain(algorithm.algorithm), algorithm)
+            return _existing(algorithm.algorithm, algorithm)
         case _ if callable(algorithm):
-            return Partitioner(getattr(algorithm, "__name__", type(algorithm).__name__), algorithm)
+            return _function(getattr(algorithm, "__name__", type(algorithm).__name__), algorithm)
     raise TypeError(
         "algorithms: expected the name of an algorithm, (name, {parameter: value}), a partition, a "
         f"callable(graph, k), or (label, one of these two), got {type(algorithm).__name__}"
@@ -203,7 +172,7 @@ def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
     if peer:
         peer.parameters(**given)
     label = _label(name, given)
-    return PeerEntry(label, peer, given) if peer else Partitioner(label, PARTITIONERS[name], given)
+    return _peer(label, peer, given) if peer else _function(label, PARTITIONERS[name], given)
 
 
 def _label(name: str, given: Mapping[str, Any]) -> str:
