@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from ..processes import anonymous_bytes
+
 PERIOD = 0.001
 """Seconds between two looks."""
-
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-
-
-def anonymous(pid: int | str = "self") -> int:
-    """Return the anonymous memory of a process in RAM, in bytes. Mapped files do not count."""
-    with open(f"/proc/{pid}/statm", "rb") as statm:
-        _, resident, shared = statm.read().split()[:3]
-    return (int(resident) - int(shared)) * _PAGE
 
 
 class Peak:
     """The largest growth so far, in bytes."""
 
     def __init__(self) -> None:
-        self.base = anonymous()
+        self.base = anonymous_bytes()
         self.growth = 0
 
     def look(self) -> None:
         """Sample the memory in use."""
-        self.growth = max(self.growth, anonymous() - self.base)
+        self.growth = max(self.growth, anonymous_bytes() - self.base)
 
 
 @contextmanager

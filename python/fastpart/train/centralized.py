@@ -10,6 +10,7 @@ from torch import nn
 
 from .. import parameters
 from ..parameters import StrPath
+from ..processes import anonymous_bytes
 from . import predict
 from .config import BatchTraining, Options, options_of, trains
 from .data import LocalGraph
@@ -20,7 +21,6 @@ from .scores import Task
 from .settings import torch_settings
 from .steps import train_epoch
 from .trained import TrainedModel
-from .usage import anonymous_bytes
 
 
 @trains

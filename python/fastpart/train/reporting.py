@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
-import signal
 import sys
 import sysconfig
 import time
@@ -15,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..errors import FastpartError
+from ..processes import die_with
 
 PIPE, PARENT, RUN = "FASTPART_REPORTS", "FASTPART_SUPERVISOR", "FASTPART_RUN"
 """Environment variables: descriptor of the pipe, process id of the supervisor, and name of the run."""
@@ -90,11 +89,3 @@ def _is_library(filename: str) -> bool:
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     theirs = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<")
     return filename.startswith((ours, *theirs))
-
-
-def die_with(parent: int) -> None:
-    """Ask the kernel to kill this process when its parent dies."""
-    parent_death_signal = 1
-    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)

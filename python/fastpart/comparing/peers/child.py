@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
-import re
-import signal
 import sys
 import time
 import traceback
@@ -16,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ...processes import die_with, resident_bytes
 
 Ids = npt.NDArray[np.int64]
 Graph = tuple[Ids, Ids, Ids]
@@ -135,7 +134,7 @@ def mtkahypar(graph: Graph, k: int, seed: int, threads: int, preset: str = "defa
 def main() -> None:
     """Do the task. After an error, stderr holds the traceback and then the error in one line."""
     task = json.loads(sys.argv[1])
-    _die_with(task["parent"])
+    die_with(task["parent"])
     folder = Path(task["folder"])
     try:
         if task["task"] == "graph":
@@ -161,7 +160,7 @@ def _partition(task: dict[str, Any], folder: Path) -> None:
         part, seconds = mtkahypar(graph, task["k"], task["seed"], task["threads"], **task["given"])
     else:
         part, seconds = kaminpar(graph, task["k"], task["seed"], task["threads"], folder)
-    memory = _resident("VmHWM") - base
+    memory = resident_bytes(peak=True) - base
     np.save(folder / "part.npy", part)
     (folder / "result.json").write_text(json.dumps({"seconds": seconds, "memory": memory}))
 
@@ -170,20 +169,7 @@ def _begin_peak() -> int:
     """Reset the kernel's peak of resident memory, and return the resident memory."""
     with suppress(OSError):  # without the reset, a higher peak of the imports counts
         Path("/proc/self/clear_refs").write_text("5")
-    return _resident("VmRSS")
-
-
-def _resident(name: str) -> int:
-    match = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return int(match[1]) * 1024 if match else 0
-
-
-def _die_with(parent: int) -> None:
-    """Ask the kernel to kill this process when its parent dies."""
-    parent_death_signal = 1
-    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        sys.exit("the parent is gone")
+    return resident_bytes()
 
 
 if __name__ == "__main__":

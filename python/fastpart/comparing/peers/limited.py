@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...errors import FastpartError, MemoryBudgetError
-from ..memory import anonymous
+from ...processes import anonymous_bytes
 
 POLL = 0.005
 """Seconds between two looks at the child."""
@@ -86,6 +86,6 @@ def _wait(name: str, pid: int, seconds: float, memory: int) -> None:
 
 def _taken(pid: int) -> int:
     try:
-        return anonymous(pid)
+        return anonymous_bytes(pid)
     except (OSError, ValueError):  # the process has ended
         return 0

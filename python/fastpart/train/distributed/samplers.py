@@ -11,8 +11,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ...processes import die_with
 from ..libraries import import_libraries
-from ..reporting import RUN, describe, die_with
+from ..reporting import RUN, describe
 from ..traces import SHARED_MEMORY
 from . import local
 

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from ...errors import ParameterError
+from ...processes import anonymous_bytes
 from ..config import Options
 from ..history import History
 from ..models import build
@@ -20,7 +21,6 @@ from ..ranks import from_first, is_first
 from ..reporting import Reports
 from ..scores import Task, score
 from ..seeds import mixed
-from ..usage import anonymous_bytes
 
 STEPS = ("sampling", "fetching", "compute", "synchronising")
 """The timed steps of an epoch."""

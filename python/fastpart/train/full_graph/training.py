@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...processes import anonymous_bytes, resident_bytes
 from ..config import Options
 from ..models import build
 from ..scores import score
-from ..usage import anonymous_bytes, peak_bytes
 from .clock import STEPS, SYNCHRONISING
 from .share import Share, Tools
 
@@ -177,7 +177,7 @@ class FullBatch(ABC):
         self.network.load_state_dict(best)
         scores, _ = self._scored(("val", "test"))
         facts = self._share.facts
-        peaks = self._gathered([peak_bytes(), *facts.values()])
+        peaks = self._gathered([resident_bytes(peak=True), *facts.values()])
         typical = self._typical()
         workers = [
             {

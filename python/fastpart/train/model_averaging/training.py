@@ -12,12 +12,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from ...processes import anonymous_bytes
 from ..batches import Batch, batches
 from ..config import Options
 from ..data import Dataset, LocalGraph
 from ..models import build
 from ..steps import losses, train_epoch
-from ..usage import anonymous_bytes
 from .averaging import Mean, moments_of, put_moments, put_weights, weights_of
 from .evaluation import Evaluation
 from .loading import Parts
