@@ -232,7 +232,7 @@ def refused(run, code, *arguments):
         (["full", "--model", "absent.py:Model"], "model: absent.py:Model: "),
         (["full", "--layers", "3", "--fanouts", "5,5"], "fanouts: 2 numbers for 3 layers"),
         (["full", "--resume"], "resume: needs out="),
-        (["sdt", "--parts", "auto"], "give memory_per_worker"),
+        (["sdt", "--parts", "auto"], "Pass memory_per_worker"),
         (["sdt", "--average", "median"], "--average: unknown value 'median'"),
         (["sdt", "--workers", "0"], "workers: 0"),
     ],
@@ -262,7 +262,7 @@ def test_training_has_no_memory_limit(run, method):
         (
             ["--methods", "distgnn", "--partitioners", "spring"],
             2,
-            "spring makes parts of vertices, over which none",
+            "spring makes parts of vertices, but no method",
         ),
         (["--partitioners", "metis"], 2, "partitioners: unknown value 'metis'"),
         (["--seeds", "0"], 2, "seeds: 0"),

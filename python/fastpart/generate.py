@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core, parameters
 from .graph import Graph, Sidecar, open_graph
-from .options import Options, run_options, with_options
+from .options import Options, RunOptions, run_options, with_options
 from .parameters import StrPath
 from .staging import beside, staged
 
@@ -52,13 +52,7 @@ def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpac
     >>> fp.generate.rmat(pathlib.Path(tempfile.mkdtemp()) / "g.bin", n=1000, m=5000).num_edges
     5000
     """
-    target = parameters.path("out", out)
-    n, m, seed = _sizes(n, m, seed)
-    run = run_options(**options)
-    with staged(target) as file:
-        checksum = _core.generate_rmat(file, n=n, m=m, seed=seed, options=run)
-        Sidecar("u32", n, m, "undirected", checksum).write(file)
-    return open_graph(target)
+    return _random(_core.generate_rmat, out, n, m, seed, run_options(**options))
 
 
 @with_options
@@ -95,13 +89,7 @@ def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[
     >>> fp.generate.ba(pathlib.Path(tempfile.mkdtemp()) / "g.bin", n=1000, m=4000).num_edges
     4000
     """
-    target = parameters.path("out", out)
-    n, m, seed = _sizes(n, m, seed)
-    run = run_options(**options)
-    with staged(target) as file:
-        checksum = _core.generate_ba(file, n=n, m=m, seed=seed, options=run)
-        Sidecar("u32", n, m, "undirected", checksum).write(file)
-    return open_graph(target)
+    return _random(_core.generate_ba, out, n, m, seed, run_options(**options))
 
 
 @with_options
@@ -200,6 +188,17 @@ def planted(
         train, val, test = model.split(run)
         _write(np.savez, beside(file, "split.npz"), train=train, val=val, test=test)
         checksum = model.write(file, run)
+        Sidecar("u32", n, m, "undirected", checksum).write(file)
+    return open_graph(target)
+
+
+def _random(
+    write: Callable[..., str], out: StrPath, n: int, m: int, seed: int | None, run: RunOptions
+) -> Graph:
+    target = parameters.path("out", out)
+    n, m, seed = _sizes(n, m, seed)
+    with staged(target) as file:
+        checksum = write(file, n=n, m=m, seed=seed, options=run)
         Sidecar("u32", n, m, "undirected", checksum).write(file)
     return open_graph(target)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
@@ -280,7 +280,7 @@ def open_graph(
         choice("layout", layout, LAYOUTS)
     choice("io", io, ("mmap", "read"))
     if isinstance(source, str | bytes | os.PathLike):
-        given = _Given(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
+        given = _Arguments(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
         return _open_file(path("graph", source), given, run)
     if dtype is not None:
         raise ParameterError("dtype: applies to raw files only. Leave it out for an array")
@@ -298,7 +298,7 @@ def open_graph(
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Arguments:
     """The arguments of the caller for a file."""
 
     dtype: IdType | None
@@ -308,8 +308,13 @@ class _Given:
     layout: Layout | None
     max_vertices: int | None
 
+    def open(self, file: Path, options: RunOptions) -> _core.EdgeSource:
+        """Open a file with these arguments."""
+        named = {name: value for name, value in vars(self).items() if name != "directedness"}
+        return _core.EdgeSource.open(file, **named, options=options)
 
-def _open_file(file: Path, given: _Given, options: RunOptions) -> Graph:
+
+def _open_file(file: Path, given: _Arguments, options: RunOptions) -> Graph:
     notes = []
     sidecar = Sidecar.read(file)
     if sidecar is not None:
@@ -324,25 +329,16 @@ def _open_file(file: Path, given: _Given, options: RunOptions) -> Graph:
         _agree(file, "dtype", given.dtype, sidecar.dtype)
         _agree(file, "num_vertices", given.num_vertices, sidecar.n)
         _agree(file, "directedness", given.directedness, sidecar.directedness)
-        given = _Given(
-            sidecar.dtype, sidecar.n, sidecar.directedness, given.io, given.layout, given.max_vertices
-        )
-    core = _core.EdgeSource.open(
-        file,
-        dtype=given.dtype,
-        layout=given.layout,
-        io=given.io,
-        num_vertices=given.num_vertices,
-        max_vertices=given.max_vertices,
-        options=options,
-    )
+        given = replace(given, dtype=sidecar.dtype, num_vertices=sidecar.n, directedness=sidecar.directedness)
+    core = given.open(file, options)
     if given.num_vertices is None:
         notes.append(
             f"{shown(file)}: assumed n = {core.num_vertices}, the largest id + 1. If isolated vertices follow, pass "
             "num_vertices= or write a sidecar"
         )
     graph = Graph(core, given.directedness or "undirected", file, tuple(notes))
-    graph._origin = _Origin.of(file, given)
+    state = file.stat()
+    graph._origin = _Origin(os.path.abspath(file), given, state.st_size, state.st_mtime_ns)
     return graph
 
 
@@ -351,18 +347,9 @@ class _Origin:
     """The file of a graph and how it was opened, for pickles."""
 
     path: str
-    dtype: IdType | None
-    layout: Layout | None
-    io: str
+    given: _Arguments
     size: int
     changed: int
-
-    @classmethod
-    def of(cls, file: Path, given: _Given) -> _Origin:
-        state = file.stat()
-        return cls(
-            os.path.abspath(file), given.dtype, given.layout, given.io, state.st_size, state.st_mtime_ns
-        )
 
 
 def _reopened(
@@ -383,15 +370,7 @@ def _reopened(
         raise EdgeFileChangedError(
             f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by fp.open_graph"
         )
-    core = _core.EdgeSource.open(
-        file,
-        dtype=origin.dtype,
-        layout=origin.layout,
-        io=origin.io,
-        num_vertices=n,
-        max_vertices=None,
-        options=RunOptions(),
-    )
+    core = replace(origin.given, num_vertices=n, max_vertices=None).open(file, RunOptions())
     graph = Graph(core, directedness, file)
     graph.notes, graph._origin = notes, origin
     if touched and graph.identify() != identity:

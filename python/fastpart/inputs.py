@@ -12,8 +12,9 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from . import parameters
-from .errors import GraphFormatError, ParameterError
+from .errors import ParameterError
 from .notes import log
+from .parsing import damaged
 
 SPLITS = ("train", "val", "test")
 
@@ -150,17 +151,10 @@ def match_vertices(name: str, rows: int, n: int) -> None:
 def _load(name: str, file: Any) -> Any:
     """Load a ``.npy`` or ``.npz`` without pickles."""
     path = parameters.regular(parameters.path(name, file))
-    try:
-        with path.open("rb") as opened:
-            _refuse_false_claims(opened, os.fstat(opened.fileno()).st_size)
-            loaded = np.load(opened, allow_pickle=False)
-            return _members(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:  # numpy's parsers may raise anything on damaged bytes
-        raise GraphFormatError(
-            f"{parameters.shown(path)}: not a .npy or .npz of plain arrays ({error})"
-        ) from None
+    with damaged(path, "not a .npy or .npz of plain arrays"), path.open("rb") as opened:
+        _refuse_false_claims(opened, os.fstat(opened.fileno()).st_size)
+        loaded = np.load(opened, allow_pickle=False)
+        return _members(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
 
 
 def _members(archive: np.lib.npyio.NpzFile) -> dict[str, Any]:

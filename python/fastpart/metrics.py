@@ -133,16 +133,6 @@ def _evaluate_vertex(
             "cap": pl.Series([partition.cap] * k, dtype=pl.Int64),
         }
     )
-    if partition.weight_loads is not None:
-        parts = parts.with_columns(
-            pl.Series("weight_load", partition.weight_loads),
-            pl.Series("weight_cap", [partition.weight_cap] * k, pl.Int64),
-        )
-    if partition.volume_loads is not None:
-        parts = parts.with_columns(
-            pl.Series("volume_load", partition.volume_loads),
-            pl.Series("volume_cap", [partition.volume_cap] * k, pl.Int64),
-        )
     loops = counts.graph.loops
     summary = _header(partition, n, m, loops) | {
         "cut_ratio": _ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
@@ -150,10 +140,12 @@ def _evaluate_vertex(
         "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
         "halo_rf": _ratio(n + int(parts["halo"].sum()), n, empty=1.0),
     }
-    if partition.weight_loads is not None:
-        summary["weight_balance"] = _balance(parts["weight_load"], int(partition.weight_loads.sum()))
-    if partition.volume_loads is not None:
-        summary["volume_balance"] = _balance(parts["volume_load"], int(partition.volume_loads.sum()))
+    for second in ("weight", "volume"):
+        loads, cap = getattr(partition, f"{second}_loads"), getattr(partition, f"{second}_cap")
+        if loads is not None:
+            load = pl.Series(f"{second}_load", loads)
+            parts = parts.with_columns(load, pl.Series(f"{second}_cap", [cap] * k, pl.Int64))
+            summary[f"{second}_balance"] = _balance(load, int(loads.sum()))
     for name, ids in splits.items():
         members = pl.Series(name, _core.split_counts(partition.assignment, ids, k, options))
         parts = parts.with_columns(members)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import operator
 import os
@@ -76,7 +77,7 @@ def ratio(name: str, value: object) -> float:
 
 def number(name: str, value: object) -> float:
     """Return a number. The core checks its range."""
-    if isinstance(value, bool | str | bytes):
+    if isinstance(value, bool | np.bool_ | str | bytes):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
     try:
         return float(value)  # type: ignore[arg-type]
@@ -86,20 +87,16 @@ def number(name: str, value: object) -> float:
 
 def positive(name: str, value: object) -> float:
     """Return a number above 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
-    if not value > 0:
+    if not number(name, value) > 0:
         raise ParameterError(f"{name}: {value} is not above 0")
-    return float(value)
+    return number(name, value)
 
 
 def share(name: str, value: object) -> float:
     """Return a share above 0 and at most 1."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
-    if not 0 < value <= 1:
+    if not 0 < number(name, value) <= 1:
         raise ParameterError(f"{name}: {value} is not a share above 0 and at most 1")
-    return float(value)
+    return number(name, value)
 
 
 def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
@@ -218,6 +215,14 @@ def shown(path: str | Path) -> str:
     """Return a path as one line. Invalid UTF-8 is replaced, and control characters are escaped."""
     text = os.fspath(path).encode(errors="surrogateescape").decode(errors="replace")
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def in_folder(target: Path) -> Path:
+    """Return an output. Refuse it if its folder does not exist."""
+    if not target.parent.is_dir():
+        text = "the folder of the output does not exist. Create it first"
+        raise FileNotFoundError(errno.ENOENT, text, str(target.parent))
+    return target
 
 
 def regular(file: Path) -> Path:

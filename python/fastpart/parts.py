@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from . import parameters
 from .errors import FastpartError, GraphFormatError, ParameterError
 from .parameters import shown
+from .parsing import damaged, json_object
 from .protocols import facts
 
 Array = npt.NDArray[Any]
@@ -58,13 +58,7 @@ class PartData:
 
     def _read_sizes(self) -> Mapping[str, Any]:
         file = self._file(PART)
-        try:
-            sizes = json.loads(file.read_bytes())
-        except (ValueError, RecursionError) as error:
-            raise GraphFormatError(f"{shown(file)}: not JSON ({error})") from None
-        if not isinstance(sizes, dict):
-            raise GraphFormatError(f"{shown(file)}: expected a JSON object")
-        return sizes
+        return json_object(file, file.read_bytes())
 
     def _take(self, sizes: Mapping[str, Any]) -> None:
         index = _count(sizes, "part")
@@ -239,12 +233,8 @@ class PartData:
     def _array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
         """Map an array and check its dtype and shape."""
         file = self._file(f"{name}.npy")
-        try:
+        with damaged(file, "not a .npy array"):
             array = np.asarray(np.lib.format.open_memmap(file, mode="r"))
-        except (OSError, MemoryError):
-            raise
-        except Exception as error:  # numpy's parser may raise anything on damaged bytes
-            raise GraphFormatError(f"{shown(file)}: not a .npy array ({error})") from None
         if array.shape != shape or array.dtype != np.dtype(dtype):
             raise GraphFormatError(
                 f"{shown(file)}: expected {np.dtype(dtype)} of shape {shape}, got {array.dtype} of shape {array.shape}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
@@ -116,11 +117,6 @@ def _table(frame: Any) -> str:
 
 def _row(tag: str, cells: Iterable[Any]) -> str:
     return "".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in cells)
-
-
-def escape(text: str) -> str:
-    """Return text for a page."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _cell(value: Any) -> str:

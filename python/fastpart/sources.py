@@ -5,14 +5,12 @@ Graph libraries are recognized by the module of a type and by its attributes. No
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from os import PathLike
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +20,7 @@ from .forks import before_polars_threads
 from .frames import pl
 from .options import RunOptions
 from .parameters import Directedness, Layout
+from .parsing import named
 
 Array = npt.NDArray[Any]
 
@@ -211,20 +210,13 @@ def _streamed(frame: Any, options: RunOptions) -> Array:
             records = np.empty((len(batch), 2), "<u4")
             for slot, name in enumerate(names):
                 records[:, slot] = _checked(batch[name], count)
-            _spill(records, file, tempfile.gettempdir() if options.tmp_dir is None else options.tmp_dir)
+            with named(options.tmp_dir or tempfile.gettempdir()):
+                file.write(records.data)  # numpy's tofile hides the reason of an error
+                file.flush()
             count += len(batch)
         if not count:
             return np.empty((0, 2), np.uint32)
         return np.memmap(file, "<u4", "r", shape=(count, 2))
-
-
-def _spill(records: Array, file: BinaryIO, folder: str | PathLike[str]) -> None:
-    """Append records to a nameless file. An error names the folder and the reason, unlike that of numpy's tofile."""
-    try:
-        file.write(records.data)
-        file.flush()
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(folder)) from None
 
 
 def _checked(column: Any, first: int) -> Array:

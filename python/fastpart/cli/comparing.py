@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from pathlib import Path
 
 from .. import store
@@ -12,7 +10,7 @@ from ..comparing import compare as run_comparison
 from ..comparing.comparison import FILES, PICTURES, output
 from ..comparing.entries import entries_of
 from ..errors import FastpartError, ParameterError
-from ..parameters import shown
+from ..parameters import in_folder, shown
 from .call import Call
 from .commands import open_input
 
@@ -65,11 +63,7 @@ def _compare_saved(call: Call, target: Path) -> Comparison:
 
 def output_file(out: str, suffixes: tuple[str, ...]) -> Path:
     """Return the output. Refuse one that cannot be written before any work is done."""
-    target = output(out, suffixes)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, "the folder of the output does not exist. Create it first", os.fspath(target.parent)
-        )
+    target = in_folder(output(out, suffixes))
     if target.suffix in (".png", ".pdf"):
         from ..report.draw import new_figure
 

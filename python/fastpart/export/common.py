@@ -90,11 +90,7 @@ def in_edges(part: VertexPartData) -> int:
 @contextmanager
 def directory(out: StrPath, source: Source, marker: str) -> Iterator[tuple[Path, Path]]:
     """Yield the target, and a directory to fill that replaces it in the end. ``marker`` marks earlier exports."""
-    target = parameters.path("out", out)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, "the folder of the output does not exist. Create it first", str(target.parent)
-        )
+    target = parameters.in_folder(parameters.path("out", out))
     if target.exists():
         given, wanted = source.path.resolve(), target.resolve()
         if given.is_relative_to(wanted) or wanted.is_relative_to(given):

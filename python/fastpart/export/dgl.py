@@ -18,6 +18,7 @@ from .. import _core
 from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
 from ..options import Options, RunOptions, run_options, with_options
 from ..parameters import StrPath, shown
+from ..parsing import named
 from ..parts import VertexPartData, part_name
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 
@@ -285,8 +286,5 @@ def _begin_map(file: Path, length: int) -> None:
 
 
 def _append(file: Path, ids: Array) -> None:
-    try:
-        with file.open("ab") as opened:
-            opened.write(ids.data)
-    except OSError as error:  # a failed write does not name the file
-        raise OSError(error.errno, error.strerror, str(file)) from None
+    with named(file), file.open("ab") as opened:
+        opened.write(ids.data)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .. import _core
 from ..options import Options, run_options, with_options
 from ..parameters import Progress, StrPath
+from ..parsing import named
 from ..parts import VertexPartData
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 
@@ -100,16 +101,14 @@ class _Writer:
     def _scratch(self, length: int, row: tuple[int, ...] = (), dtype: npt.DTypeLike = np.int64) -> Array:
         """Return an array in a nameless file. It is filled with -1, or with 0 if its type is unsigned."""
         shape, dtype = (length, *row), np.dtype(dtype)
-        try:
-            with tempfile.TemporaryFile(dir=self._inside) as file:
-                if length:  # without this, writing to the map would kill the process when the disk is full
-                    os.posix_fallocate(file.fileno(), 0, math.prod(shape) * dtype.itemsize)
-                    array: Array = np.memmap(file, dtype, "r+", shape=shape)
-                    array[:] = -1 if dtype.kind == "i" else 0
-                    return array
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self._inside)) from None
-        return np.empty(shape, dtype)
+        if not length:
+            return np.empty(shape, dtype)
+        with named(self._inside), tempfile.TemporaryFile(dir=self._inside) as file:
+            # Without this, writing to the map would kill the process when the disk is full.
+            os.posix_fallocate(file.fileno(), 0, math.prod(shape) * dtype.itemsize)
+            array: Array = np.memmap(file, dtype, "r+", shape=shape)
+            array[:] = -1 if dtype.kind == "i" else 0
+            return array
 
     def write(self, part: VertexPartData) -> None:
         """Write one part."""
@@ -174,9 +173,7 @@ class _Writer:
 
     def _save(self, file: Path, content: Any) -> None:
         try:
-            with file.open("wb") as opened:
+            with named(file), file.open("wb") as opened:
                 self._torch.save(content, opened)
         except RuntimeError:  # how torch reports a failed write
             raise failed(file, "torch") from None
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(file)) from None

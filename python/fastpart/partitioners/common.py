@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -97,9 +96,7 @@ def _npy(out: parameters.StrPath, graph: Graph) -> Path:
         raise ParameterError(
             f"out: {parameters.shown(target)} does not end with .npy, the format of the parts"
         )
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "the folder of the output does not exist", str(target.parent))
-    if target.exists():
+    if parameters.in_folder(target).exists():
         if not target.is_file():
             raise ParameterError(
                 f"out: {parameters.shown(target)} is not a regular file. Choose another name"

@@ -15,6 +15,7 @@ from .. import _core
 from ..forks import before_polars_threads
 from ..graph import Graph
 from ..options import RunOptions
+from ..parsing import named
 from ..partitions import EdgePartition, Partition
 from ..parts import MANIFEST, PART, part_name
 from ..results import Evaluation
@@ -146,10 +147,8 @@ def _gather(
 
 def _put(file: Path, content: bytes) -> None:
     """Write a file of a directory that is still under its temporary name."""
-    try:
+    with named(file):
         file.write_bytes(content)
-    except OSError as error:  # a failed write does not name the file
-        raise OSError(error.errno, error.strerror, str(file)) from None
 
 
 def as_json(content: dict[str, Any], indent: int | None = None) -> bytes:

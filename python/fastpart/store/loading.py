@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Unpack, overload
@@ -18,7 +17,7 @@ from ..frames import pl
 from ..graph import open_graph
 from ..options import Options, run_options, with_options
 from ..parameters import Of, StrPath, shown
-from ..parsing import damaged
+from ..parsing import damaged, json_object
 from ..partitions import EdgePartition, Partition, VertexPartition
 from ..parts import MANIFEST
 from .schemas import caps_of, present, restore_caps
@@ -169,7 +168,7 @@ def _read_parquet(file: Path, k: int | None, of: str | None) -> Partition:
         array = pl.read_parquet(opened, columns=["part"])["part"].to_numpy()
     if metadata is None:
         return _wrap(file, array, k, of)
-    return _restore(file, array, present(file, _json(file, metadata)))
+    return _restore(file, array, present(file, json_object(file, metadata)))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -177,7 +176,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     file = folder / MANIFEST
     if not file.is_file():
         raise GraphFormatError(f"{shown(folder)} is not a partition directory: it has no {MANIFEST}")
-    return _json(file, file.read_bytes())
+    return json_object(file, file.read_bytes())
 
 
 def _read_directory(folder: Path) -> Partition:
@@ -185,14 +184,6 @@ def _read_directory(folder: Path) -> Partition:
     partition = _restore(folder, _read_npy(parameters.regular(folder / "assignment.npy")), manifest)
     partition.folder, partition.manifest = folder, {**manifest, "caps": caps_of(partition)}
     return partition
-
-
-def _json(file: Path, text: str | bytes) -> dict[str, Any]:
-    with damaged(file, "not JSON"):
-        content = json.loads(text)
-    if not isinstance(content, dict):
-        raise GraphFormatError(f"{shown(file)}: expected a JSON object")
-    return content
 
 
 def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> Partition:

@@ -93,11 +93,7 @@ def output(out: object) -> tuple[Path, str]:
             f"out: unknown suffix {suffix!r} of {shown(target)}. Use .npy, .txt, .parquet, "
             "or no suffix (or a trailing /) for a partition directory"
         )
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, "the folder of the output does not exist. Create it first", str(target.parent)
-        )
-    return target, FORMATS[suffix]
+    return parameters.in_folder(target), FORMATS[suffix]
 
 
 def refuse_unwritable(target: Path, form: str, graph: Graph | None) -> None:
