@@ -53,7 +53,7 @@ def test_missing_folder_is_refused_before_any_work(name, edges, folder):
 def test_output_of_another_kind_is_refused_before_any_work(name, edges, folder):
     if name == "parts":
         (folder / name).write_text("mine")
-        expected, text = FileExistsError, "no partition directory"
+        expected, text = FileExistsError, "not a partition directory"
     else:
         (folder / name).mkdir()
         expected, text = (IsADirectoryError, fp.ParameterError), "[Ii]s a directory"
