@@ -104,8 +104,8 @@ def test_json_of_partition_and_evaluate(run):
     assert (code, err) == (0, "")
     assert len(out.splitlines()) == 1
     content = json.loads(out)
-    part = fp.spring("g.bin", 2)
-    expected = fp.evaluate("g.bin", part, "y.npy", "s.npz")
+    partition = fp.spring("g.bin", 2)
+    expected = fp.evaluate("g.bin", partition, "y.npy", "s.npz")
     assert content == {
         "summary": expected.summary.row(0, named=True),
         "parts": expected.parts.rows(named=True),

@@ -96,9 +96,9 @@ def test_json_has_summary_and_history(run):
 @needs_torch
 def test_json_of_what_was_not_measured_is_null(run, folder, tmp_path):
     np.savez("only.npz", train=np.arange(600))
-    part = fp.VertexPartition(np.arange(600) % 2, k=2)
+    partition = fp.VertexPartition(np.arange(600) % 2, k=2)
     given = {"features": "g.bin.features.npy", "labels": "g.bin.labels.npy", "splits": "only.npz"}
-    part.save("unvalidated", graph="g.bin", **given)
+    partition.save("unvalidated", graph="g.bin", **given)
     code, out, _ = run("full", "unvalidated", *QUICK, "--json")
     assert code == 0
     content = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))

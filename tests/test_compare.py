@@ -123,8 +123,8 @@ def test_labels_and_splits_are_measured_on_vertex_partitions():
 
 
 def test_a_finished_partition_is_measured_at_its_own_k():
-    part = fp.VertexPartition([0, 1, 2, 0, 1, 2], 3)
-    done = fp.compare(EDGES, 2, [halves, part])
+    partition = fp.VertexPartition([0, 1, 2, 0, 1, 2], 3)
+    done = fp.compare(EDGES, 2, [halves, partition])
     assert [(row["algorithm"], row["k"]) for row in rows(done)] == [("halves", 2), ("user", 3)]
     assert (rows(done)[1]["seconds"], rows(done)[1]["bytes_per_vertex"]) == (None, None)
 

@@ -200,11 +200,11 @@ def test_paths_of_any_bytes_work(tmp_path, name, form):
     given = path if form is bytes else os.fsdecode(path) if form is str else tmp_path / os.fsdecode(name)
     edges = fp.open_graph(given)
     assert os.fsencode(edges.path) == path
-    part = fp.spring(given, k=1)
+    partition = fp.spring(given, k=1)
     out = path.replace(b".bin", b".npy")
-    part.save(out, graph=given)
+    partition.save(out, graph=given)
     assert fp.open_partition(out, graph=given).k == 1
-    part.save(path.replace(b".bin", b"") + b"/", graph=given)
+    partition.save(path.replace(b".bin", b"") + b"/", graph=given)
     assert fp.open_partition(path.replace(b".bin", b""), graph=given).algorithm == "spring"
     copy = path.replace(b".bin", b".u32")
     assert fp.convert(given, copy).identify() == edges.identify()
@@ -267,11 +267,11 @@ def test_what_is_no_path_is_refused(path, error):
 def test_empty_file_is_the_empty_graph(tmp_path, io):
     edges = fp.open_graph(raw(tmp_path / "g.bin", np.zeros((0, 2))), io=io)
     assert (edges.num_vertices, edges.num_edges) == (0, 0)
-    part = fp.spring(edges, k=3)
-    assert part.assignment.shape == (0,)
-    assert part.assignment.dtype == np.int32
-    assert part.loads.tolist() == [0, 0, 0]
-    assert fp.evaluate(edges, part).summary["cut_ratio"][0] == 0
+    partition = fp.spring(edges, k=3)
+    assert partition.assignment.shape == (0,)
+    assert partition.assignment.dtype == np.int32
+    assert partition.loads.tolist() == [0, 0, 0]
+    assert fp.evaluate(edges, partition).summary["cut_ratio"][0] == 0
     assert fp.info(edges)["degrees"]["max"] == 0
     seven = fp.spring(fp.open_graph(tmp_path / "g.bin", num_vertices=7), k=3)
     assert sorted(seven.loads) == [2, 2, 3]

@@ -164,8 +164,8 @@ def test_more_than_2_to_the_32_records(tmp_path):
         file.truncate(8 * m)
     edges = fp.open_graph(tmp_path / "g.bin", dtype="u32", io="read")
     assert (edges.num_vertices, edges.num_edges) == (1, m)
-    part = fp.spring(edges, k=1)
-    assert (part.num_edges, part.loops, part.assignment.tolist()) == (m, m, [0])
+    partition = fp.spring(edges, k=1)
+    assert (partition.num_edges, partition.loops, partition.assignment.tolist()) == (m, m, [0])
 
 
 # The number of vertices.

@@ -190,8 +190,8 @@ def test_features_keep_their_type(tmp_path, dtype):
 
 
 def test_types_that_torch_lacks_are_refused(tmp_path):
-    part = fp.VertexPartition([0, 0], k=1)
-    part.save(tmp_path / "parts", graph=np.array([[0, 1]]), features=np.zeros((2, 1), np.uint16))
+    partition = fp.VertexPartition([0, 0], k=1)
+    partition.save(tmp_path / "parts", graph=np.array([[0, 1]]), features=np.zeros((2, 1), np.uint16))
     for function in (fp.export.dgl, fp.export.pyg):
         with pytest.raises(fp.ParameterError, match=r"features of .*parts are uint16, which torch .*float32"):
             function(tmp_path / "parts", tmp_path / "out")

@@ -193,8 +193,11 @@ def test_unknown_fields_and_files_are_tolerated_and_paths_not_followed(folder):
         input={"path": "/etc/passwd", "bytes": -1},
     )
     (folder / "more.npy").write_bytes(b"?")
-    part = fp.open_partition(folder, graph=EDGES)
-    assert (part.algorithm, part.assignment.tolist()) == ("spring", fp.spring(EDGES, k=2).assignment.tolist())
+    partition = fp.open_partition(folder, graph=EDGES)
+    assert (partition.algorithm, partition.assignment.tolist()) == (
+        "spring",
+        fp.spring(EDGES, k=2).assignment.tolist(),
+    )
 
 
 # 45, 46: a manifest copied from elsewhere does not pass for the graph's.
@@ -280,8 +283,8 @@ def damage(path, call, rounds=200):
 @pytest.mark.filterwarnings("ignore:Reading `.np:UserWarning")
 @pytest.mark.parametrize("name", ["part.npy", "part.txt", "part/manifest.json", "part/assignment.npy"])
 def test_fuzzed_partitions(tmp_path, name):
-    part = fp.spring(fp.generate.rmat(tmp_path / "g.bin", n=300, m=900), k=7)
-    out = save(part, tmp_path, name.split("/")[0], graph=tmp_path / "g.bin")
+    partition = fp.spring(fp.generate.rmat(tmp_path / "g.bin", n=300, m=900), k=7)
+    out = save(partition, tmp_path, name.split("/")[0], graph=tmp_path / "g.bin")
     refused, _ = damage(tmp_path / name, lambda: fp.open_partition(out, graph=tmp_path / "g.bin"))
     assert refused
 

@@ -36,12 +36,12 @@ def everything(part):
 def folder(request, tmp_path):
     """A directory of two parts that holds all that it can."""
     vertex = request.param == "vertex"
-    part = (
+    partition = (
         fp.VertexPartition([0, 0, 0, 1, 1, 1], 2)
         if vertex
         else fp.EdgePartition([0, 0, 0, 1, 1, 1, 0, 1, 1], 2)
     )
-    part.save(
+    partition.save(
         tmp_path / "parts",
         graph=EDGES,
         features=np.eye(6, dtype=np.float32),

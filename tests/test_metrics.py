@@ -111,20 +111,20 @@ def test_split_balances_and_label_skew_equal_the_oracles(drawn):
 def test_every_vertex_has_one_part_and_loads_and_caps_are_true(graph, config):
     n, edges = graph
     opened = fp.open_graph(edges, num_vertices=n)
-    part = fp.spring(opened, **config)
-    assert part.assignment.dtype == np.int32
-    assert part.assignment.shape == (n,)
-    loads = oracles.loads(part.assignment.tolist(), config["k"])
-    assert part.loads.tolist() == loads
+    partition = fp.spring(opened, **config)
+    assert partition.assignment.dtype == np.int32
+    assert partition.assignment.shape == (n,)
+    loads = oracles.loads(partition.assignment.tolist(), config["k"])
+    assert partition.loads.tolist() == loads
     assert sum(loads) == n
     if config["strict"]:
-        assert part.cap == int(np.ceil(min(config["balance"], config["k"]) * n / config["k"]))
-        assert max(loads) <= part.cap
+        assert partition.cap == int(np.ceil(min(config["balance"], config["k"]) * n / config["k"]))
+        assert max(loads) <= partition.cap
     else:
-        assert part.cap is None
-    parts = fp.evaluate(opened, part).parts
+        assert partition.cap is None
+    parts = fp.evaluate(opened, partition).parts
     assert parts["load"].to_list() == loads
-    assert parts["cap"].to_list() == [part.cap] * config["k"]
+    assert parts["cap"].to_list() == [partition.cap] * config["k"]
 
 
 SHAPES = {
@@ -154,9 +154,9 @@ def test_the_bound_holds_on_any_shape_in_any_order(shape, order, k):
         edges = edges[np.lexsort(edges.T)]
     opened = fp.open_graph(edges, num_vertices=n)
     for balance in (1.0, 1.05):
-        part = fp.spring(opened, k=k, balance=balance)
-        assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
-        assert part.loads.max() <= part.cap == np.ceil(balance * n / k)
+        partition = fp.spring(opened, k=k, balance=balance)
+        assert partition.loads.tolist() == np.bincount(partition.assignment, minlength=k).tolist()
+        assert partition.loads.max() <= partition.cap == np.ceil(balance * n / k)
 
 
 # 16
@@ -224,13 +224,13 @@ def test_columns_and_their_order():
 
 
 def test_json_holds_the_same_names_and_null_for_the_undefined():
-    part = fp.spring(PATH, k=2)
+    partition = fp.spring(PATH, k=2)
     evaluation = fp.evaluate(PATH, fp.VertexPartition([0, 0, 0, 0], 2), [0, 1, 0, 1])
     content = json.loads(evaluation.to_json())
     assert content["summary"] == evaluation.summary.row(0, named=True)
     assert content["parts"] == evaluation.parts.rows(named=True)
     assert [row["label_skew"] for row in content["parts"]] == [0.0, None]
-    assert json.loads(fp.evaluate(PATH, part).to_json())["parts"][0]["cap"] == part.cap
+    assert json.loads(fp.evaluate(PATH, partition).to_json())["parts"][0]["cap"] == partition.cap
 
 
 def test_text_shows_totals_and_shortens_many_parts():
@@ -265,13 +265,13 @@ def test_arrays_that_are_no_partition_are_refused(part, error, text):
 
 # 46
 def test_partition_of_another_graph_is_refused():
-    part = fp.spring(PATH, k=2)
+    partition = fp.spring(PATH, k=2)
     with pytest.raises(fp.GraphFormatError, match=r"another graph: its n is 4, the graph's is 6"):
-        fp.evaluate(fp.open_graph(PATH, num_vertices=6), part)
+        fp.evaluate(fp.open_graph(PATH, num_vertices=6), partition)
     with pytest.raises(fp.GraphFormatError, match=r"another graph: its m is 3, the graph's is 2"):
-        fp.evaluate(fp.open_graph(PATH[:2], num_vertices=4), part)
+        fp.evaluate(fp.open_graph(PATH[:2], num_vertices=4), partition)
     with pytest.raises(fp.GraphFormatError, match="another graph: its checksum is"):
-        fp.evaluate(PATH[:, ::-1], part)
+        fp.evaluate(PATH[:, ::-1], partition)
     with pytest.raises(fp.GraphFormatError, match=r"it has 3 vertices, the graph has 4\. .*num_vertices="):
         fp.evaluate(PATH, [0, 0, 1])
     with pytest.raises(fp.GraphFormatError, match="it has 4 records, the graph has 3"):

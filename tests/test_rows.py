@@ -167,8 +167,10 @@ def test_rows_must_be_one_per_vertex(refused, name, count):
 def test_rows_of_containers_must_be_one_per_vertex(refused, tmp_path, name):
     features = CONTAINERS[name](tmp_path)
     edges = fp.open_graph(EDGES, num_vertices=7)
-    part = fp.VertexPartition([0] * 7, 1)
-    refused(fp.ParameterError, "features: 6 rows for 7 vertices", features=features, graph=edges, part=part)
+    partition = fp.VertexPartition([0] * 7, 1)
+    refused(
+        fp.ParameterError, "features: 6 rows for 7 vertices", features=features, graph=edges, part=partition
+    )
 
 
 def test_edge_features_must_be_one_per_record(refused):
@@ -335,9 +337,11 @@ def test_what_belongs_to_a_directory(refused, name):
 
 
 def test_edge_partitions_have_no_halo(refused):
-    part = fp.EdgePartition([0] * 8, 1)
+    partition = fp.EdgePartition([0] * 8, 1)
     for halo in ({"halo_hops": 2}, {"halo_features": True, "features": ROWS}):
-        refused(fp.ParameterError, "halo_.*: the parts of an edge partition have no halo", part=part, **halo)
+        refused(
+            fp.ParameterError, "halo_.*: the parts of an edge partition have no halo", part=partition, **halo
+        )
 
 
 @pytest.mark.parametrize("name", ["features", "labels", "splits", "edge_features", "graph"])

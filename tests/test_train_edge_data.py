@@ -152,8 +152,8 @@ def test_incomplete_directories_are_refused(tmp_path, graph, missing):
     given = {name: value for name, value in contents(n).items() if name != missing}
     if missing == "labels":
         del given["splits"]
-    part = fp.EdgePartition(np.zeros(len(edges), int), k=1)
-    part.save(tmp_path / "parts", graph=fp.open_graph(edges.astype(np.uint32), num_vertices=n), **given)
+    partition = fp.EdgePartition(np.zeros(len(edges), int), k=1)
+    partition.save(tmp_path / "parts", graph=fp.open_graph(edges.astype(np.uint32), num_vertices=n), **given)
     with pytest.raises(fp.ParameterError, match=f"holds no {missing}.*. Save the partition with"):
         EdgeDataset(tmp_path / "parts")
 
