@@ -23,18 +23,18 @@ _MOST_EDGES = 2**48
 
 @with_options
 def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[Options]) -> Graph:
-    """Write an R-MAT graph. Its degrees are skewed like those of social and web graphs.
+    """Write an R-MAT graph with skewed degrees, as in social and web graphs.
 
     Parameters
     ----------
     out : path
-        Raw u32 edges. The sidecar ``OUT.json`` goes beside it.
+        Raw u32 edges, with the sidecar ``OUT.json`` beside them.
     n : int
         Number of vertices. Some have no edge.
     m : int
         Number of records. Loops and parallel edges occur.
     seed : int, optional
-        0 to 2**64 - 1. None is 0.
+        Seed of the random numbers, 0 to 2**64 - 1. None is 0.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -57,12 +57,14 @@ def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpac
 
 @with_options
 def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[Options]) -> Graph:
-    """Write a Barabási-Albert graph. Vertices attach to earlier ones in proportion to degree, which gives a power law.
+    """Write a Barabási-Albert graph, whose degrees follow a power law.
+
+    Each vertex attaches to earlier ones in proportion to their degrees.
 
     Parameters
     ----------
     out : path
-        Raw u32 edges. The sidecar ``OUT.json`` goes beside it.
+        Raw u32 edges, with the sidecar ``OUT.json`` beside them.
     n : int
         Number of vertices.
     m : int
@@ -94,12 +96,12 @@ def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[
 
 @with_options
 def grid(out: StrPath, *, rows: int, columns: int, **options: Unpack[Options]) -> Graph:
-    """Write a two-dimensional grid. Its best cuts are known: straight lines.
+    """Write a two-dimensional grid, whose best cuts are straight lines.
 
     Parameters
     ----------
     out : path
-        Raw u32 edges. The sidecar ``OUT.json`` goes beside it.
+        Raw u32 edges, with the sidecar ``OUT.json`` beside them.
     rows, columns : int
         Vertex ``row * columns + column`` is joined to its neighbours to the right and below.
     threads, tmp_dir, progress, memory_limit

@@ -253,8 +253,9 @@ class Partition(Assignment):
         edge_features : path or array, optional
             One row per record, as ``features``.
         halo_hops : {0, 1, 2}
-            A part of a vertex partition holds the in-edges of all vertices that are fewer than so many hops from an
-            inner vertex. As many layers of message passing are exact. 0: only edges within the part.
+            Hops around the inner vertices of a part. With h hops, a part holds the in-edges of all vertices that are
+            fewer than h hops from an inner vertex, so h layers of message passing are exact. 0: only edges within the
+            part.
         halo_features : bool
             Also write the features of halo vertices.
         threads, tmp_dir, progress, memory_limit

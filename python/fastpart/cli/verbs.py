@@ -141,7 +141,7 @@ _PARTITION = Verb(
 
 _VERBS: dict[str, Verb | Family] = {
     "generate": Family(
-        "Write a graph to try things on.",
+        "Generate a graph for experiments.",
         "commands:generate",
         ("out",),
         {
@@ -202,7 +202,7 @@ _VERBS: dict[str, Verb | Family] = {
         "report comparison.json -o report.html\n"
         "report g.bin parts/ other.npy -o report.html\n"
         "report comparison.json -o plots.svg",
-        _out("An .html (one page that needs nothing else), .svg, .png or .pdf.", REQUIRED),
+        _out("An .html (one self-contained page), .svg, .png or .pdf.", REQUIRED),
         several=True,
         says="Write a page with tables and plots of a comparison or of partitions.",
     ),

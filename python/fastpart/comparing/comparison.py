@@ -106,8 +106,8 @@ class Comparison:
         Parameters
         ----------
         out : path
-            By suffix: ``.html`` (one page that needs nothing else), ``.svg`` (the plots), ``.png`` or ``.pdf`` (the
-            plots, drawn by matplotlib).
+            By suffix: ``.html`` (one self-contained page), ``.svg`` (the plots), ``.png`` or ``.pdf`` (the plots, drawn
+            by matplotlib).
 
         Raises
         ------

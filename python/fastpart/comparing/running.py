@@ -50,12 +50,13 @@ def compare(
     k : int or several
         Numbers of parts.
     algorithms : list, optional
-        Each element is one of these. The name of a built-in partitioner or of a peer (``metis``, ``kaminpar``,
-        ``mtkahypar``). A name with parameters: ``"spring:passes=2"`` or ``("spring", {"passes": 2})``. A partition,
-        which is measured at its own k. A ``callable(graph, k)`` that returns a partition or an array (one part per
-        vertex or per record). Or ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``,
-        ``threads``, ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all
-        built-in partitioners, their variants (``of``, ``scoring``), and the peers that are installed.
+        Names of algorithms, partitions and functions. Each element is one of these. The name of a built-in partitioner
+        or of a peer (``metis``, ``kaminpar``, ``mtkahypar``). A name with parameters: ``"spring:passes=2"`` or
+        ``("spring", {"passes": 2})``. A partition, which is measured at its own k. A ``callable(graph, k)`` that
+        returns a partition or an array (one part per vertex or per record). Or ``(label, partition)``, ``(label,
+        callable)``. A callable also gets ``seed``, ``threads``, ``memory_limit``, ``tmp_dir`` and ``progress`` if it
+        has parameters of these names. Default: all built-in partitioners, their variants (``of``, ``scoring``), and the
+        peers that are installed.
     labels, splits, split
         As in :func:`evaluate`, for vertex partitions.
     seed : int, optional
@@ -63,7 +64,7 @@ def compare(
     peers : bool, optional
         True adds the installed peers to the named algorithms. False leaves them out.
     time_limit : float
-        A run of a peer is killed after so many seconds.
+        Seconds after which a run of a peer is killed.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. A peer that takes more memory is killed.
 
@@ -77,7 +78,7 @@ def compare(
     Raises
     ------
     ParameterError, TypeError
-        An unknown algorithm or parameter, or labels or splits that do not fit. Raised before anything runs.
+        An unknown algorithm or parameter, or labels or splits that do not fit. This is raised before anything runs.
     EdgeFileChangedError
         The file changed during the comparison.
 

@@ -79,7 +79,7 @@ def convert(
     shuffle : bool
         Put the records (those that are left) in a random order, which depends on ``seed`` and their number only.
     seed : int, optional
-        0 to 2**64 - 1, for ``shuffle``. None is 0.
+        Seed of ``shuffle``, 0 to 2**64 - 1. None is 0.
     swap : bool
         The source is raw and big-endian.
     dtype : {"u32", "u64"}, optional
@@ -89,7 +89,7 @@ def convert(
     num_vertices : int, optional
         n, if isolated vertices follow the largest id. Default: as the source or its sidecar says.
     directedness : {"undirected", "symmetric", "directed"}, optional
-        Stored in the sidecar. See :func:`open_graph`. Default: that of the source's sidecar, or "undirected".
+        The directedness in the sidecar. See :func:`open_graph`. Default: that of the source's sidecar, or "undirected".
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 

@@ -28,7 +28,7 @@ def partition(
     balance : float
         A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     seed : int, optional
-        0 to 2**64 - 1. None is 0. The same seed gives the same partition for any number of threads.
+        Seed, 0 to 2**64 - 1. None is 0. The same seed gives the same partition for any number of threads.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -48,7 +48,7 @@ def partition(
     --------
     multilevel : The same with bounds on volume and weights.
     grem : Graphs larger than memory.
-    spring : 32 bytes per vertex, whatever the number of edges.
+    spring : 32 bytes per vertex, for any number of edges.
 
     Examples
     --------

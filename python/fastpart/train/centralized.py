@@ -37,8 +37,9 @@ def full(
         A partition directory of vertices or of edges, saved with ``graph=``, ``features=``, ``labels=`` and
         ``splits=``. The result does not depend on the parts.
     model : str or callable
-        A name in :data:`fastpart.train.models.MODELS`, an import path ``module:Class`` or ``file.py:Class``, or a class
-        that makes a ``torch.nn.Module`` of ``(task, options)``.
+        A built-in model (graphsage, graphsage-gcn, gcn, gin, gat, gatv2, sgc, clustergcn, graphsaint, ngnn), an import
+        path ``module:Class`` or ``file.py:Class``, or a class that returns a ``torch.nn.Module`` for ``(task,
+        options)``.
     hidden : int
         Width of the hidden layers. With attention, width of each head.
     layers : int
@@ -59,7 +60,7 @@ def full(
     fanouts : sequence of int, optional
         Number of neighbours that are sampled per layer, first layer first. -1 takes all. Default: 10 each.
     patience : int, optional
-        Training ends after so many epochs without a better validation score (micro-F1).
+        Number of epochs without a better validation score (micro-F1) after which training ends.
     seed : int
         Seed of weights, dropout and samples.
     out : path, optional

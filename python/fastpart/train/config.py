@@ -61,7 +61,7 @@ class Options:
     Attributes
     ----------
     model : str or callable
-        A name in ``fastpart.train.models.MODELS``, an import path ``module:Class`` or ``file.py:Class``, or the class.
+        A name in ``fastpart.train.models.MODELS``, an import path ``module:Class`` or ``file.py:Class``, or a class.
     hidden, layers, heads : int
         Width of hidden layers (per head), number of layers, attention heads.
     dropout : float
@@ -75,7 +75,7 @@ class Options:
     fanouts : tuple of int
         Neighbours sampled per layer in mini-batches, first layer first. -1 takes all.
     patience : int or None
-        Training ends after so many epochs without a better validation score.
+        Number of epochs without a better validation score after which training ends.
     seed : int
         Seed of weights, dropout and samples.
     """
