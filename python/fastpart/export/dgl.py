@@ -52,8 +52,8 @@ def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unp
     graph_name : str
         What ``dgl.distributed`` calls the graph: letters, digits, ``_``, ``-`` and ``.``.
     threads, tmp_dir, progress, memory_limit
-        As in :class:`fastpart.Options`. At most two threads are used. The memory limit is for the largest part. torch
-        and dgl themselves take 250 MB more.
+        As in :class:`fastpart.Options`. More than two threads are no faster. The memory limit is for the largest part.
+        torch and dgl themselves take 250 MB more.
 
     Returns
     -------
