@@ -43,7 +43,7 @@ class Neighbourhood(ABC):
     remembers = False
 
     def __init__(self) -> None:
-        self._kept: Tensor | None = None
+        self._aggregate: Tensor | None = None
 
     def targets(self, x: Tensor) -> Tensor:
         """Return the rows of the targets among those of the sources."""
@@ -53,13 +53,13 @@ class Neighbourhood(ABC):
         """Return the rows of the vertices that in-edges here lead to: the targets, and copies of remote targets."""
         return self.targets(x)
 
-    def kept(self, make: Callable[[], Tensor]) -> Tensor:
+    def once(self, make: Callable[[], Tensor]) -> Tensor:
         """Return an aggregate of the rows that depends on no weights. If ``remembers``, it is computed once."""
         if not self.remembers:
             return make()
-        if self._kept is None:
-            self._kept = make().detach()
-        return self._kept
+        if self._aggregate is None:
+            self._aggregate = make().detach()
+        return self._aggregate
 
     @abstractmethod
     def mean(self, x: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ class Propagation(Layer):
 
     def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
-        return graph.kept(lambda: self._propagated(graph, x))
+        return graph.once(lambda: self._propagated(graph, x))
 
     def _propagated(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         scaled = x * (graph.source_degree.to(x.dtype).unsqueeze(1) + 1) ** -0.5

@@ -29,7 +29,7 @@ class Isomorphism(Layer):
 
     def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
-        neighbours = graph.kept(lambda: graph.sum(x))
+        neighbours = graph.once(lambda: graph.sum(x))
         h = self.inner((1 + self.epsilon) * graph.targets(x) + neighbours)
         return self.outer(F.relu(self.norm(h)))
 
