@@ -164,7 +164,7 @@ def test_a_model_that_fails(tmp_path):
 
 def test_what_cannot_be_trained_on(tmp_path, monkeypatch):
     parts = planted(tmp_path / "parts", 2)
-    with pytest.raises(fp.ParameterError, match="no samples of neighbours"):
+    with pytest.raises(fp.ParameterError, match="samples neighbours only"):
         fp.train.distdgl(parts, model="clustergcn")
     config = fp.export.dgl(parts, tmp_path / "dgl")
     (parts / "part-00001" / "features.npy").unlink()
