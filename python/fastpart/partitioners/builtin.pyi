@@ -1,4 +1,4 @@
-# Written by `make stubs` from the registry of the core; do not edit.
+# Written by `make stubs` from the registry of the core. Do not edit.
 from collections.abc import Callable
 from typing import Any, Literal, Unpack, overload
 

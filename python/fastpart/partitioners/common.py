@@ -1,8 +1,7 @@
-"""What all partitioners do alike: they check, call the core, wrap its result, and warn of what is rarely meant."""
+"""Code that all partitioners share: wrap the result of the core, and warn of empty parts and raised caps."""
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,7 +24,7 @@ def vertex_partition(
     graph: Graph,
     on_infeasible: str = "warn",
 ) -> VertexPartition:
-    """Wrap a vertex partition of the core; ``given`` are the parameters, checked."""
+    """Wrap a vertex partition of the core. ``given`` holds the checked parameters."""
     weights = given.get("balance_on")
     if weights is not None:
         total = int(weights.sum(dtype=np.uint64))
@@ -33,15 +32,14 @@ def vertex_partition(
     partition = _wrapped(VertexPartition, algorithm, given, result, result.assignment, graph)
     if result.dealt:
         _infeasible(
-            "the caps left some vertex no room, so all vertices were dealt by weight alone, whatever their edges; "
-            "raise "
+            "the caps left no room for some vertex, so all vertices were assigned by weight alone. Raise "
             + ("balance or balance_on_ratio" if weights is not None else "balance or volume_balance"),
             on_infeasible,
         )
     elif result.volume_cap is not None and result.volume_cap > (result.volume_nominal or 0):
         _infeasible(
-            f"volume_balance: no part can be kept within {result.volume_nominal} (sum of degree + 1); the cap was "
-            f"raised to {result.volume_cap}",
+            f"volume_balance: the parts cannot be kept within {result.volume_nominal} (sum of degree + 1). The cap "
+            f"was raised to {result.volume_cap}",
             on_infeasible,
         )
     return partition
@@ -54,7 +52,7 @@ def edge_partition(
     out: parameters.StrPath | None,
     call: Callable[[Path | None], _core.EdgeResult],
 ) -> EdgePartition:
-    """Use ``call`` with the file for the parts, if ``out`` names one, and wrap the edge partition it makes."""
+    """Run ``call`` with the file for the parts, if ``out`` is given, and wrap the edge partition."""
     if out is None:
         result = call(None)
         assignment = result.assignment
@@ -81,8 +79,8 @@ def _wrapped(
     assignment: Any,
     graph: Graph,
 ) -> AnyPartition:
-    """Wrap a result with the parameters as its maker chose them, and say what users should know."""
-    partition = type_._made(algorithm, {**given, **result.chosen}, result, assignment)
+    """Wrap a result with its parameters, and issue its warnings."""
+    partition = type_._of_result(algorithm, {**given, **result.chosen}, result, assignment)
     partition.graph = graph
     graph.remember(result.graph.loops, result.graph.checksum)
     for warning in result.warnings:
@@ -92,17 +90,19 @@ def _wrapped(
 
 
 def _npy(out: parameters.StrPath, graph: Graph) -> Path:
-    """Return where the parts go, unless it cannot be."""
+    """Return the file for the parts. Refuse one that cannot be written."""
     target = parameters.path("out", out)
     if target.suffix != ".npy":
-        raise ParameterError(f"out: {parameters.shown(target)}; the parts of the records go to a .npy file")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "the folder of the output does not exist", str(target.parent))
-    if target.exists():
+        raise ParameterError(
+            f"out: {parameters.shown(target)} does not end with .npy, the format of the parts"
+        )
+    if parameters.in_folder(target).exists():
         if not target.is_file():
-            raise ParameterError(f"out: {parameters.shown(target)} is no regular file; choose another name")
+            raise ParameterError(
+                f"out: {parameters.shown(target)} is not a regular file. Choose another name"
+            )
         if graph.path is not None and target.samefile(graph.path):
-            raise ParameterError(f"out: {parameters.shown(target)} is the input; choose another name")
+            raise ParameterError(f"out: {parameters.shown(target)} is the input. Choose another name")
     return Path(os.path.realpath(target))
 
 
@@ -110,7 +110,7 @@ def _warn_of_empty_parts(partition: Partition) -> None:
     if partition.k > len(partition) > 0:
         empty = partition.k - len(partition)
         text = (
-            f"k={partition.k} parts for {len(partition)} {partition.items}: {empty} or more parts are empty"
+            f"k={partition.k} parts for {len(partition)} {partition.items}. At least {empty} parts are empty"
         )
         warn(text, CapacityWarning)
 
