@@ -1,27 +1,28 @@
-//! A multilevel partitioner for graphs that fit into memory, under one bound on the parts or two.
+//! A multilevel partitioner for graphs that fit into memory, under one bound on the parts or several.
 //!
-//! **Requirements.** The neighbours of every vertex; fewer than 2^32 entries. A symmetric stream must list both
-//! directions of every edge.
+//! **Requirements.** The neighbours of every vertex, in memory or mapped. A symmetric stream must list both directions
+//! of every edge.
 //!
-//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 16 bytes per entry, 96 per vertex, and 4 per vertex
-//! and part for at most 64 parts at a time. Of the 16 bytes, the graph with weights takes 8, and all coarser graphs
-//! as much. An entry takes 32 bytes for more than 64 parts, whose blocks are copied, and 40 for two bounds, under
-//! which graphs shrink slowly.
+//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 12 bytes per entry, or 24 for more than 64 parts, and 80
+//! per vertex and 24 more per vertex and bound. The finest graph is the adjacency itself. Coarser graphs take 8 bytes
+//! per entry, and a level that has nearly the entries of the one above it is not kept. Connections to parts are summed
+//! on the fly. Only small graphs have a table of them.
 //!
-//! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph
-//! is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back to the
-//! given graph every level is balanced ([`balancing`]) and searched for better states ([`refinement`]). [`scheme`]
-//! says how often each is done. More than 64 parts are made in two steps or more: up to 64 blocks, then the parts
-//! of each. With two bounds, loads that are still above a cap in the end are repaired as SIGMA does it. The caps on
-//! vertices always hold.
+//! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and again,
+//! until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back
+//! to the given graph every level is balanced ([`rebalancing`]) and refined ([`jet`], and [`fm`] on small graphs).
+//! [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth more. With two bounds, loads
+//! that are still above a cap in the end are repaired as SIGMA does it. The caps on vertices always hold.
 //!
-//! **Parallelism.** The attempts on the small graphs, each by itself.
+//! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::rounds`]), the
+//! attempts on the small graphs each by itself, and the halves of a bisection. The result does not depend on the
+//! threads.
 //!
-//! **Complexity.** O((n + m) log n) if coarsening halves the graph; at most `8 n` moves per level, O(degree + log
-//! n) each.
+//! **Complexity.** O((n + m) log n) if coarsening halves the graph, whatever k.
 //!
 //! **Source.** Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke,
-//! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014.
+//! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014; Gilbert et al., "Jet:
+//! Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
 
 pub mod assignment;
 pub mod clustering;
@@ -189,7 +190,7 @@ fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
             let next = csr.neighbours(u).get(seen[u as usize] as usize);
             if next != Some(&v) {
                 let what = format!(
-                    "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}; open \
+                    "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}. Open \
                      them as undirected or directed"
                 );
                 return Err(Error::parameter("directedness", what));
@@ -207,15 +208,16 @@ describe! {
     /// Partition the vertices with a multilevel scheme: few cut edges, for graphs that fit into memory.
     ///
     /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
-    /// Takes, beside the adjacency (8 bytes per edge), 32 bytes per edge (80 with a second bound, 64 for more than 64
-    /// parts), 96 per vertex and 4 per vertex and part, for at most 64 parts; for larger graphs there are :func:`spring`
-    /// and the other streaming partitioners.
+    /// Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64 parts) and 104 per vertex
+    /// (128 with a second bound). For larger graphs there are :func:`grem`, :func:`spring` and the other streaming
+    /// partitioners.
     ///
     /// Notes
     /// -----
     /// Sources: Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke, Sanders
-    /// and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014. The result is the same for
-    /// any number of threads.
+    /// and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014; Gilbert et al., "Jet:
+    /// Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024. The result is the same for any number of
+    /// threads.
     ///
     /// Examples
     /// --------
