@@ -19,6 +19,9 @@ use crate::capacity::{Load, plus};
 
 /// Sides that are grown for each bisection, under one bound and under two.
 const TRIES: [u64; 2] = [5, 10];
+/// Parts from which on bisections are refined less, and the iterations of Jet on each level.
+const MANY: usize = 64;
+const HASTY: u32 = 3;
 /// Moves without an improvement that end a round on so small a graph.
 const PATIENCE: Patience = Patience { moves: 50, rounds: 4 };
 
@@ -30,7 +33,12 @@ pub fn partition<const D: usize>(
     seed: u64,
     run: &Run,
 ) -> Result<Buffer<u32>> {
-    if caps.len() == 2 { bisect(graph, caps, seed, run) } else { split(scheme, graph, caps, seed, run) }
+    if caps.len() == 2 {
+        return bisect(graph, caps, seed, run);
+    }
+    // Many bisections deep, what each gains by long refinement is small beside what it costs.
+    let iterations = if caps.len() > MANY { scheme.iterations.min(HASTY) } else { scheme.iterations };
+    split(&Scheme { iterations, ..scheme.clone() }, graph, caps, seed, run)
 }
 
 /// The parts of two halves, each by itself.
