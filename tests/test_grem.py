@@ -141,7 +141,7 @@ def test_caps_on_every_real_graph(shared_data):
 
 
 def test_thin_chunks_are_warned_of(rmat):
-    with pytest.warns(UserWarning, match=r"mean degree of 30\..* use chunk=0\.13 or more"):
+    with pytest.warns(UserWarning, match=r"mean degree of 30\..* Use chunk=0\.13 or more"):
         fp.grem(rmat, 2, chunk=0.01)
 
 

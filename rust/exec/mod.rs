@@ -10,6 +10,7 @@ pub mod batches;
 pub mod follow;
 pub mod pass;
 pub mod pipeline;
+pub mod rounds;
 pub mod scan;
 pub mod shuffle;
 pub mod spill;

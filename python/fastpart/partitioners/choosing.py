@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from ..errors import MemoryBudgetError
 from ..options import Options, with_options
@@ -12,7 +12,14 @@ from .builtin import multilevel
 
 @with_options
 def partition(
-    graph: Any, k: int, *, balance: float = 1.03, seed: int | None = 0, **options: Unpack[Options]
+    graph: Any,
+    k: int,
+    *,
+    balance: float = 1.03,
+    effort: Literal["default", "quick", "best"] = "default",
+    time_limit: float | None = None,
+    seed: int | None = 0,
+    **options: Unpack[Options],
 ) -> VertexPartition:
     """Partition the vertices into parts of equal size with few cut edges.
 
@@ -27,6 +34,10 @@ def partition(
         Number of parts, 1 to 2**20. More parts than there are vertices leave parts empty, with a warning.
     balance : float
         A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    effort : {"default", "quick", "best"}
+        "quick" takes the least time. "best" improves the partition in rounds as long as they gain.
+    time_limit : float, optional
+        Seconds after which no further round begins. Only with ``effort="best"``.
     seed : int, optional
         Seed, 0 to 2**64 - 1. None is 0. The same seed gives the same partition for any number of threads.
     threads, tmp_dir, progress, memory_limit
@@ -61,7 +72,9 @@ def partition(
     'multilevel'
     """
     try:
-        return multilevel(graph, k, balance=balance, seed=seed, **options)
+        return multilevel(
+            graph, k, balance=balance, effort=effort, time_limit=time_limit, seed=seed, **options
+        )
     except MemoryBudgetError as error:
         raise MemoryBudgetError(
             f"{error}. Or call fastpart.grem(graph, {k}), which works in chunks, or fastpart.spring(graph, {k}), which "

@@ -6,12 +6,8 @@
 
 use super::clusters;
 use super::entries::Entries;
-use crate::algorithms::multilevel::balancing::balance;
-use crate::algorithms::multilevel::coarsening::Rating;
-use crate::algorithms::multilevel::graph::{Builder, Graph, Weight};
-use crate::algorithms::multilevel::refinement::{Patience, refine};
-use crate::algorithms::multilevel::scheme::Scheme;
-use crate::algorithms::multilevel::state::State;
+use crate::algorithms::multilevel::graph::{Builder, Graph};
+use crate::algorithms::multilevel::{Effort, Rating, Scheme};
 use crate::base::{Buffer, Error, NONE, Result, Run};
 
 /// Slack that the multilevel partitioner gets beside a part's share of the vertices.
@@ -54,23 +50,22 @@ pub fn partition(
     };
     let (n, total) = (graph.total()[0] as f64, caps.iter().sum::<u64>() as f64);
     let share = |&cap: &u64| ((n * cap as f64 / total.max(1.0)).ceil() * SLACK).ceil() as u64;
-    let loose: Vec<Weight> = caps.iter().map(|cap| [share(cap), 0]).collect();
-    let scheme = match of == Use::Whole || small {
-        true => Scheme { seed, ..Scheme::default() },
+    let loose: Vec<_> = caps.iter().map(|cap| [share(cap)]).collect();
+    let mut scheme = Scheme::new(1, Effort::Default, seed);
+    if of == Use::First && !small {
         // A seed is refined by all later chunks.
-        false => Scheme { seed, ratings: vec![Rating::Density], ..Scheme::default() },
-    };
-    let (part_of, _) = scheme.partition(&graph, &loose, run)?;
+        scheme.ratings = vec![Rating::Density];
+    }
+    let ((part_of, _), _) = scheme.partition(&graph, &loose, run)?;
     if loose.iter().zip(caps).all(|(loose, cap)| loose[0] <= *cap) {
         return Ok(part_of);
     }
-    let caps: Vec<Weight> = caps.iter().map(|&cap| [cap, 0]).collect();
-    let mut state = State::new(&graph, part_of, &caps, run)?;
-    if !balance(&mut state, run)? && of == Use::Whole {
+    let caps: Vec<_> = caps.iter().map(|&cap| [cap]).collect();
+    let (part_of, quality) = scheme.refine_finest(&graph, part_of, &caps, run)?;
+    if quality.excess > 0.0 && of == Use::Whole {
         return Err(Error::Internal("grem: the seed partitioner found no room for some vertex".into()));
     }
-    refine(&mut state, Patience::of(&graph), seed, run)?;
-    Ok(state.part_of)
+    Ok(part_of)
 }
 
 /// Numbers the vertices that have entries.
@@ -87,7 +82,7 @@ fn number(entries: &Entries, place: &mut [u32], run: &Run) -> Result<usize> {
     Ok(n as usize)
 }
 
-fn clustered(entries: Entries, place: &mut [u32], seed: u64, run: &Run) -> Result<Graph> {
+fn clustered(entries: Entries, place: &mut [u32], seed: u64, run: &Run) -> Result<Graph<'static, 1>> {
     let sizes = clusters::cluster(&entries, place, CLUSTER, seed, run)?;
     let entries = entries.contracted(|v| place[v as usize], run)?;
     build(sizes.len(), &entries, |cluster| cluster, |cluster| u64::from(sizes[cluster as usize]), run)
@@ -100,28 +95,20 @@ fn build(
     number: impl Fn(u32) -> u32,
     weight: impl Fn(u32) -> u64,
     run: &Run,
-) -> Result<Graph> {
+) -> Result<Graph<'static, 1>> {
     let mut builder = Builder::new(n, entries.len())?;
     let mut next = 0;
     for (v, neighbours) in entries.vertices() {
         for vertex in next..number(v) {
-            builder.vertex([weight(vertex), 0]);
+            builder.vertex([weight(vertex)]);
         }
-        let mut last = None;
-        for u in neighbours {
-            if last == Some(u) {
-                builder.thicken();
-            } else {
-                builder.entry(number(u), 1);
-                last = Some(u);
-            }
-        }
-        builder.vertex([weight(number(v)), 0]);
+        neighbours.for_each(|u| builder.entry(number(u), 1));
+        builder.vertex([weight(number(v))]);
         next = number(v) + 1;
         if next % 4096 == 0 {
             run.check()?;
         }
     }
-    (next..n as u32).for_each(|vertex| builder.vertex([weight(vertex), 0]));
+    (next..n as u32).for_each(|vertex| builder.vertex([weight(vertex)]));
     Ok(builder.finish())
 }

@@ -1,136 +1,169 @@
-//! Graphs with weights, from the one to be partitioned down to the coarsest.
+//! Graphs with weights: the one to be partitioned, which is the adjacency itself, and the coarser ones.
+//!
+//! The finest graph borrows the lists of the adjacency. All its edges weigh 1, which is stored nowhere, and parallel
+//! records stay parallel entries: whoever sums over the entries of a vertex gets what merged ones would give. A
+//! coarser graph owns its lists, with 4 bytes for a neighbour and 4 for the weight of the edge.
 
-use crate::base::{Buffer, Error, Result, Run};
+use std::ops::{Deref, Range};
+
+use crate::base::{Buffer, Result, Run};
 use crate::capacity::{Load, plus};
 use crate::graph::Csr;
-use crate::sets::{Groups, RatingMap};
 
-/// What vertices weigh: the first bound is on their number, the second on their volume or on weights of the user.
-pub type Weight = Load;
+/// Entries of the vertices that a thread takes at a time.
+const ENTRIES_AT_A_TIME: u64 = 1 << 15;
+/// Most vertices that a thread takes at a time.
+const VERTICES_AT_A_TIME: u32 = 1 << 13;
 
-/// An undirected graph; every edge is an entry at both of its ends.
-#[derive(Debug)]
-pub struct Graph {
-    offsets: Buffer<u64>,
-    /// Neighbour and weight of each entry.
-    entries: Buffer<[u32; 2]>,
-    weights: Buffer<Weight>,
-    /// Sum of the weights of the edges of each vertex.
-    volumes: Buffer<u32>,
-    total: Weight,
-    heaviest: Weight,
+/// What the vertices of the given graph weigh under each bound.
+pub type Weigh<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
+
+/// Items that a graph owns, or that it borrows from the adjacency.
+enum Items<'a, T> {
+    Owned(Buffer<T>),
+    Borrowed(&'a [T]),
 }
 
-impl Graph {
-    /// The graph of `csr`, parallel entries merged; vertex v weighs `weight(v)`.
-    pub fn of(csr: &Csr, weight: impl Fn(u32) -> Weight, run: &Run) -> Result<Graph> {
-        let n = csr.num_vertices();
-        if csr.num_entries() >= u64::from(u32::MAX) {
-            let what = "multilevel: 2^31 edges or more; a streaming partitioner takes them";
-            return Err(Error::Capacity(what.into()));
+impl<T> Deref for Items<'_, T> {
+    type Target = [T];
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        match self {
+            Items::Owned(items) => items,
+            Items::Borrowed(items) => items,
         }
-        let mut builder = Builder::new(n, csr.num_entries() as usize)?;
-        run.begin("graph", n as u64);
-        for v in 0..n as u32 {
-            let mut last = u32::MAX;
-            for &u in csr.neighbours(v) {
-                if u == last {
-                    builder.thicken();
-                } else {
-                    builder.entry(u, 1);
-                    last = u;
-                }
-            }
-            builder.vertex(weight(v));
-            if (v + 1) % 4096 == 0 {
-                run.advance(4096)?;
-            }
-        }
-        run.advance(n as u64 % 4096)?;
-        Ok(builder.finish())
+    }
+}
+
+/// What vertices weigh.
+enum Weights<'a, const D: usize> {
+    Given(&'a Weigh<'a, D>),
+    Stored(Buffer<Load<D>>),
+}
+
+/// An undirected graph whose vertices weigh something under each of D bounds. Every edge is an entry at both ends.
+pub struct Graph<'a, const D: usize> {
+    offsets: Items<'a, u64>,
+    targets: Items<'a, u32>,
+    /// Weight of each entry; 1 if there are none.
+    edge_weights: Option<Buffer<u32>>,
+    weights: Weights<'a, D>,
+    total: Load<D>,
+    heaviest: Load<D>,
+}
+
+impl<'a, const D: usize> Graph<'a, D> {
+    /// The graph of `csr`.
+    pub fn finest(csr: &'a Csr, weight: &'a Weigh<'a, D>, run: &Run) -> Result<Self> {
+        let (mut total, mut heaviest) = ([0; D], [0; D]);
+        run.each(csr.num_vertices(), |v| {
+            total = plus(total, weight(v));
+            heaviest = largest(heaviest, weight(v));
+        })?;
+        Ok(Self {
+            offsets: Items::Borrowed(csr.offsets()),
+            targets: Items::Borrowed(csr.entries()),
+            edge_weights: None,
+            weights: Weights::Given(weight),
+            total,
+            heaviest,
+        })
     }
 
     /// Number of vertices.
     pub fn len(&self) -> usize {
-        self.weights.len()
+        self.offsets.len() - 1
     }
 
     /// Whether there is no vertex.
     pub fn is_empty(&self) -> bool {
-        self.weights.is_empty()
+        self.len() == 0
     }
 
     /// Number of entries: twice the number of edges.
-    pub fn num_entries(&self) -> usize {
-        self.offsets[self.len()] as usize
+    pub fn num_entries(&self) -> u64 {
+        self.offsets[self.len()]
     }
 
-    /// Number of neighbours.
+    /// Number of entries of `v`.
     #[inline(always)]
     pub fn degree(&self, v: u32) -> usize {
         (self.offsets[v as usize + 1] - self.offsets[v as usize]) as usize
     }
 
-    /// Neighbours of `v`, each with the weight of the edge.
+    /// Calls `visit` with each neighbour of `v` and the weight of the edge.
     #[inline(always)]
-    pub fn edges(&self, v: u32) -> &[[u32; 2]] {
-        &self.entries[self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize]
+    pub fn each(&self, v: u32, mut visit: impl FnMut(u32, u32)) {
+        let range = self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize;
+        let targets = &self.targets[range.clone()];
+        match &self.edge_weights {
+            None => targets.iter().for_each(|&u| visit(u, 1)),
+            Some(weights) => targets.iter().zip(&weights[range]).for_each(|(&u, &w)| visit(u, w)),
+        }
+    }
+
+    /// Neighbours of `v`, at most so many, for prefetching; none of a vertex outside.
+    #[inline(always)]
+    pub fn neighbours_up_to(&self, v: u32, most: usize) -> &[u32] {
+        let Some(&[start, end]) =
+            self.offsets.get(v as usize..v as usize + 2).and_then(|ends| ends.first_chunk())
+        else {
+            return &[];
+        };
+        &self.targets[start as usize..(end as usize).min(start as usize + most)]
     }
 
     /// The weight of all edges of `v`.
-    #[inline(always)]
     pub fn volume(&self, v: u32) -> u32 {
-        self.volumes[v as usize]
+        let mut volume = 0;
+        self.each(v, |_, w| volume += w);
+        volume
     }
 
     /// What `v` weighs.
     #[inline(always)]
-    pub fn weight(&self, v: u32) -> Weight {
-        self.weights[v as usize]
+    pub fn weight(&self, v: u32) -> Load<D> {
+        match &self.weights {
+            Weights::Given(weight) => weight(v),
+            Weights::Stored(weights) => weights[v as usize],
+        }
     }
 
     /// What all vertices weigh.
-    pub fn total(&self) -> Weight {
+    pub fn total(&self) -> Load<D> {
         self.total
     }
 
     /// The largest weight of a vertex, for each bound.
-    pub fn heaviest(&self) -> Weight {
+    pub fn heaviest(&self) -> Load<D> {
         self.heaviest
     }
 
-    /// The graph whose vertices are the clusters `0..count` of this one's.
-    pub fn contract(&self, cluster_of: &[u32], count: usize, run: &Run) -> Result<Graph> {
-        let mut sizes: Buffer<u32> = Buffer::zeroed(count, "sizes of clusters")?;
-        run.each(cluster_of.len(), |v| sizes[cluster_of[v as usize] as usize] += 1)?;
-        let cluster = |v: u32| Some(cluster_of[v as usize]);
-        let members = Groups::of(self.len(), sizes, cluster, |_| run.check())?;
-        let mut builder = Builder::new(count, self.num_entries())?;
-        let mut weights = RatingMap::default();
-        for cluster in 0..count as u32 {
-            let members = members.group(cluster);
-            weights.begin(members.iter().map(|&v| self.degree(v)).sum::<usize>(), count);
-            let mut weight = [0; 2];
-            for &v in members {
-                weight = plus(weight, self.weight(v));
-                for &[u, w] in self.edges(v) {
-                    let other = cluster_of[u as usize];
-                    if other != cluster {
-                        weights.add(other, w);
-                    }
-                }
-            }
-            weights.sums().for_each(|[other, w]| builder.entry(other, w));
-            builder.vertex(weight);
-            if cluster % 1024 == 0 {
-                run.check()?;
-            }
+    /// The weight of all entries.
+    pub fn edge_weight(&self) -> u64 {
+        match &self.edge_weights {
+            None => self.num_entries(),
+            Some(weights) => weights[..self.num_entries() as usize].iter().map(|&w| u64::from(w)).sum(),
         }
-        Ok(builder.finish())
+    }
+
+    /// Ranges of the vertices `within`, each of about as much work as any other.
+    pub fn ranges(&self, within: Range<u32>) -> impl Iterator<Item = Range<u32>> {
+        let mut start = within.start;
+        std::iter::from_fn(move || {
+            if start >= within.end {
+                return None;
+            }
+            let most = within.end.min(start.saturating_add(VERTICES_AT_A_TIME));
+            let enough = self.offsets[start as usize] + ENTRIES_AT_A_TIME;
+            let ends = &self.offsets[start as usize + 1..=most as usize];
+            let end = most.min(start + 1 + ends.partition_point(|&end| end < enough) as u32);
+            Some(std::mem::replace(&mut start, end)..end)
+        })
     }
 
     /// The graph of the vertices that `part_of` puts into `part`, and their ids here.
-    pub fn induced(&self, part_of: &[u32], part: u32, run: &Run) -> Result<(Graph, Vec<u32>)> {
+    pub fn induced(&self, part_of: &[u32], part: u32, run: &Run) -> Result<(Graph<'static, D>, Vec<u32>)> {
         let mut ids: Vec<u32> = Vec::new();
         let mut place: Buffer<u32> = Buffer::zeroed(self.len(), "induced graph")?;
         let mut entries = 0;
@@ -143,9 +176,11 @@ impl Graph {
         })?;
         let mut builder = Builder::new(ids.len(), entries)?;
         for (&v, index) in ids.iter().zip(0_u32..) {
-            for &[u, w] in self.edges(v).iter().filter(|[u, _]| part_of[*u as usize] == part) {
-                builder.entry(place[u as usize], w);
-            }
+            self.each(v, |u, w| {
+                if part_of[u as usize] == part {
+                    builder.entry(place[u as usize], w);
+                }
+            });
             builder.vertex(self.weight(v));
             if index % 4096 == 0 {
                 run.check()?;
@@ -155,28 +190,32 @@ impl Graph {
     }
 }
 
+fn largest<const D: usize>(a: Load<D>, b: Load<D>) -> Load<D> {
+    std::array::from_fn(|bound| a[bound].max(b[bound]))
+}
+
 /// Builder of a graph: the entries of a vertex, then the vertex.
-pub struct Builder {
+pub struct Builder<const D: usize> {
     offsets: Buffer<u64>,
-    entries: Buffer<[u32; 2]>,
-    weights: Buffer<Weight>,
-    volumes: Buffer<u32>,
-    total: Weight,
-    heaviest: Weight,
+    targets: Buffer<u32>,
+    edge_weights: Buffer<u32>,
+    weights: Buffer<Load<D>>,
+    total: Load<D>,
+    heaviest: Load<D>,
     vertices: usize,
     end: usize,
 }
 
-impl Builder {
+impl<const D: usize> Builder<D> {
     /// Room for `n` vertices and `entries` entries; what is not used is never touched.
     pub fn new(n: usize, entries: usize) -> Result<Self> {
         Ok(Self {
             offsets: Buffer::zeroed(n + 1, "graph: offsets")?,
-            entries: Buffer::zeroed(entries, "graph: edges")?,
+            targets: Buffer::zeroed(entries, "graph: edges")?,
+            edge_weights: Buffer::zeroed(entries, "graph: weights of edges")?,
             weights: Buffer::zeroed(n, "graph: weights")?,
-            volumes: Buffer::zeroed(n, "graph: volumes")?,
-            total: [0; 2],
-            heaviest: [0; 2],
+            total: [0; D],
+            heaviest: [0; D],
             vertices: 0,
             end: 0,
         })
@@ -185,34 +224,35 @@ impl Builder {
     /// Adds an entry to the current vertex.
     #[inline(always)]
     pub fn entry(&mut self, u: u32, weight: u32) {
-        self.entries[self.end] = [u, weight];
+        self.targets[self.end] = u;
+        self.edge_weights[self.end] = weight;
         self.end += 1;
     }
 
-    /// Adds 1 to the weight of the last entry.
-    #[inline(always)]
-    pub fn thicken(&mut self) {
-        self.entries[self.end - 1][1] += 1;
+    /// Adds entries to the current vertex.
+    pub fn entries(&mut self, targets: &[u32], weights: &[u32]) {
+        let end = self.end + targets.len();
+        self.targets[self.end..end].copy_from_slice(targets);
+        self.edge_weights[self.end..end].copy_from_slice(weights);
+        self.end = end;
     }
 
     /// Ends the current vertex.
-    pub fn vertex(&mut self, weight: Weight) {
+    pub fn vertex(&mut self, weight: Load<D>) {
         self.weights[self.vertices] = weight;
         self.total = plus(self.total, weight);
-        self.heaviest = [0, 1].map(|bound| self.heaviest[bound].max(weight[bound]));
-        let edges = &self.entries[self.offsets[self.vertices] as usize..self.end];
-        self.volumes[self.vertices] = edges.iter().map(|&[_, w]| w).sum();
+        self.heaviest = largest(self.heaviest, weight);
         self.vertices += 1;
         self.offsets[self.vertices] = self.end as u64;
     }
 
     /// The graph of the vertices that were ended.
-    pub fn finish(self) -> Graph {
+    pub fn finish(self) -> Graph<'static, D> {
         Graph {
-            offsets: self.offsets,
-            entries: self.entries,
-            weights: self.weights,
-            volumes: self.volumes,
+            offsets: Items::Owned(self.offsets),
+            targets: Items::Owned(self.targets),
+            edge_weights: Some(self.edge_weights),
+            weights: Weights::Stored(self.weights),
             total: self.total,
             heaviest: self.heaviest,
         }

@@ -1,43 +1,55 @@
-//! A multilevel partitioner for graphs that fit into memory, under one bound on the parts or two.
+//! A multilevel partitioner for graphs that fit into memory, under one bound on the parts or several.
 //!
-//! **Requirements.** The neighbours of every vertex; fewer than 2^32 entries. A symmetric stream must list both
-//! directions of every edge.
+//! **Requirements.** The neighbours of every vertex, in memory or mapped. A symmetric stream must list both directions
+//! of every edge.
 //!
-//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 16 bytes per entry, 96 per vertex, and 4 per vertex
-//! and part for at most 64 parts at a time. Of the 16 bytes, the graph with weights takes 8, and all coarser graphs
-//! as much. An entry takes 32 bytes for more than 64 parts, whose blocks are copied, and 40 for two bounds, under
-//! which graphs shrink slowly.
+//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 12 bytes per entry, or 24 for more than 64 parts, and 80
+//! per vertex and 24 more per vertex and bound. The finest graph is the adjacency itself. Coarser graphs take 8 bytes
+//! per entry, and a level that has nearly the entries of the one above it is not kept. Connections to parts are summed
+//! on the fly. Only small graphs have a table of them.
 //!
-//! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph
-//! is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back to the
-//! given graph every level is balanced ([`balancing`]) and searched for better states ([`refinement`]). [`scheme`]
-//! says how often each is done. More than 64 parts are made in two steps or more: up to 64 blocks, then the parts
-//! of each. With two bounds, loads that are still above a cap in the end are repaired as SIGMA does it. The caps on
-//! vertices always hold.
+//! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and again,
+//! until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back
+//! to the given graph every level is balanced ([`rebalancing`]) and refined ([`jet`], and [`fm`] on small graphs).
+//! [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth more. With two bounds, loads
+//! that are still above a cap in the end are repaired as SIGMA does it. The caps on vertices always hold.
 //!
-//! **Parallelism.** The attempts on the small graphs, each by itself.
+//! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::rounds`]), the
+//! attempts on the small graphs each by itself, and the halves of a bisection. The result does not depend on the
+//! threads.
 //!
-//! **Complexity.** O((n + m) log n) if coarsening halves the graph; at most `8 n` moves per level, O(degree + log
-//! n) each.
+//! **Complexity.** O((n + m) log n) if coarsening halves the graph, whatever k.
 //!
 //! **Source.** Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke,
-//! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014.
+//! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014; Gilbert et al., "Jet:
+//! Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
 
-pub mod balancing;
-pub mod coarsening;
+pub mod assignment;
+pub mod clustering;
+pub mod contraction;
+mod exchange;
+pub mod fm;
+pub mod gain_table;
 pub mod graph;
-pub mod refinement;
+pub mod jet;
+pub mod rebalancing;
 pub mod scheme;
-pub mod state;
+
+use std::time::Duration;
 
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{
-    BalanceOn, Balanced, Repaired, cap, fits, plus, repair, validate_balance, validate_parts,
+    BalanceOn, Balanced, Load, Repaired, cap, fits, plus, repair, validate_balance, validate_parts,
 };
 use crate::graph::Csr;
-use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
-use graph::{Graph, Weight};
-pub use scheme::Scheme;
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
+pub use clustering::Rating;
+use graph::Graph;
+use scheme::effort::ROUNDS;
+pub use scheme::{Effort, Scheme};
+
+/// Parts up to which the coarsest graph is small beside the given one.
+const FEW_PARTS: u32 = 64;
 
 /// The second bound of a partition.
 #[derive(Debug, Clone)]
@@ -57,6 +69,8 @@ pub struct Multilevel {
     pub balance: f64,
     /// A second bound, if any.
     pub second: Option<Second>,
+    /// How much work to do.
+    pub effort: Effort,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -75,29 +89,16 @@ impl Multilevel {
 
     /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
-        let at_once = u64::from(self.k).min(scheme::MOST_PARTS as u64);
-        let per_entry = match &self.second {
-            Some(_) => 40,
-            None if u64::from(self.k) > at_once => 32,
-            None => 16,
-        };
+        let per_entry = if self.k > FEW_PARTS { 24 } else { 12 };
+        let bounds = if self.second.is_some() { 2 } else { 1 };
         entries
             .saturating_mul(per_entry)
-            .saturating_add(n * (96 + 4 * at_once))
-            .saturating_add(96 * u64::from(self.k))
-    }
-
-    /// What a vertex weighs.
-    fn weight(&self, csr: &Csr, v: u32) -> Weight {
-        match &self.second {
-            None => [1, 0],
-            Some(Second::Volume(_)) => [1, u64::from(csr.degree(v)) + 1],
-            Some(Second::Weights(on)) => [1, on.weight(v)],
-        }
+            .saturating_add(n * (80 + 24 * bounds))
+            .saturating_add(128 * u64::from(self.k))
     }
 
     /// The caps on vertices and on the second weight.
-    fn caps(&self, csr: &Csr) -> Weight {
+    fn caps(&self, csr: &Csr) -> Load {
         let n = csr.num_vertices() as u64;
         let second = match &self.second {
             None => u64::MAX,
@@ -107,8 +108,17 @@ impl Multilevel {
         [cap(self.balance, n, self.k), second]
     }
 
+    /// The second weight of a vertex.
+    fn weight(&self, csr: &Csr, v: u32) -> Load {
+        match &self.second {
+            None => [1, 0],
+            Some(Second::Volume(_)) => [1, u64::from(csr.degree(v)) + 1],
+            Some(Second::Weights(on)) => [1, on.weight(v)],
+        }
+    }
+
     /// The partition that the parts found make, with its caps kept.
-    fn finish(&self, csr: &Csr, mut parts: Buffer<u32>, caps: Weight, run: &Run) -> Result<VertexPartition> {
+    fn finish(&self, csr: &Csr, mut parts: Buffer<u32>, caps: Load, run: &Run) -> Result<VertexPartition> {
         let mut loads = vec![[0; 2]; self.k as usize];
         run.each(parts.len(), |v| {
             let load = &mut loads[parts[v as usize] as usize];
@@ -141,22 +151,29 @@ impl Multilevel {
 
     /// Partitions the graph of `csr`.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+        self.partition_in_rounds(csr, run).map(|(partition, _)| partition)
+    }
+
+    /// The partition, and the number of rounds of improvement that it took.
+    pub fn partition_in_rounds(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         let n = csr.graph().n;
         self.validate(n)?;
         let needed = self.needed(n, csr.num_entries());
         run.require(needed, format!("multilevel on {n} vertices, {} entries", csr.num_entries()))?;
         check_symmetry(csr, run)?;
-        let graph = Graph::of(csr, |v| self.weight(csr, v), run)?;
         let caps = self.caps(csr);
-        let scheme = match self.second {
-            None => Scheme { seed: self.seed, ..Scheme::default() },
-            Some(_) => Scheme::of_two(self.seed),
-        };
-        let scheme = Scheme { units: n + csr.num_entries(), ..scheme };
+        let bounds = if self.second.is_some() { 2 } else { 1 };
+        let scheme = Scheme { units: n + csr.num_entries(), ..Scheme::new(bounds, self.effort, self.seed) };
         run.begin("partition", scheme.units);
-        let (part_of, _) = scheme.partition(&graph, &vec![caps; self.k as usize], run)?;
-        drop(graph);
-        self.finish(csr, part_of, caps, run)
+        let ((part_of, _), rounds) = if self.second.is_some() {
+            let weight = |v| self.weight(csr, v);
+            let graph = Graph::finest(csr, &weight, run)?;
+            scheme.partition(&graph, &vec![caps; self.k as usize], run)?
+        } else {
+            let graph = Graph::finest(csr, &|_| [1], run)?;
+            scheme.partition(&graph, &vec![[caps[0]]; self.k as usize], run)?
+        };
+        Ok((self.finish(csr, part_of, caps, run)?, rounds))
     }
 }
 
@@ -173,7 +190,7 @@ fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
             let next = csr.neighbours(u).get(seen[u as usize] as usize);
             if next != Some(&v) {
                 let what = format!(
-                    "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}; open \
+                    "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}. Open \
                      them as undirected or directed"
                 );
                 return Err(Error::parameter("directedness", what));
@@ -191,15 +208,16 @@ describe! {
     /// Partition the vertices with a multilevel scheme: few cut edges, for graphs that fit into memory.
     ///
     /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
-    /// Takes, beside the adjacency (8 bytes per edge), 32 bytes per edge (80 with a second bound, 64 for more than 64
-    /// parts), 96 per vertex and 4 per vertex and part, for at most 64 parts; for larger graphs there are :func:`spring`
-    /// and the other streaming partitioners.
+    /// Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64 parts) and 104 per vertex
+    /// (128 with a second bound). For larger graphs there are :func:`grem`, :func:`spring` and the other streaming
+    /// partitioners.
     ///
     /// Notes
     /// -----
     /// Sources: Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke, Sanders
-    /// and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014. The result is the same for
-    /// any number of threads.
+    /// and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014; Gilbert et al., "Jet:
+    /// Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024. The result is the same for any number of
+    /// threads.
     ///
     /// Examples
     /// --------
@@ -218,7 +236,15 @@ describe! {
     balance_on: weights();
     /// A second cap, as in :func:`spring`; not together with ``volume_balance``.
     balance_on_ratio: ratio(1.05);
-    /// 0 to 2**64 - 1; None is 0.
+    /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
+    /// improvement as long as they gain, in each of which another partition is made or the best is coarsened again.
+    effort: choice(&["default", "quick", "best"]);
+    /// Seconds after which no further round begins. Only with ``effort="best"``. By default time does not matter. The
+    /// number of rounds stands in ``parameters`` of the result. With that as ``rounds`` the result is the same anywhere.
+    time_limit: optional_number();
+    /// Most rounds of improvement. Only with ``effort="best"``, which makes at most 16 by default.
+    rounds: optional_integer(1, 1 << 20);
+    /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
     seed: seed();
 }
 
@@ -230,7 +256,8 @@ impl Partitioner for Multilevel {
             return Err(Error::parameter("volume_balance", what));
         }
         let second = weights.map(Second::Weights).or(volume.map(Second::Volume));
-        Ok(Multilevel { k: values.k, balance: values.number("balance"), second, seed: values.seed() })
+        let (balance, effort) = (values.number("balance"), effort(values)?);
+        Ok(Multilevel { k: values.k, balance, second, effort, seed: values.seed() })
     }
 
     fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
@@ -239,6 +266,30 @@ impl Partitioner for Multilevel {
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
         self.validate(input.shape().n)?;
-        Ok(self.partition(&*input.adjacency(run)?, run)?.into())
+        let (partition, rounds) = self.partition_in_rounds(&*input.adjacency(run)?, run)?;
+        let chosen = match self.effort {
+            // With none it is what "default" makes.
+            Effort::Best { .. } if rounds > 0 => vec![("rounds", Value::Integer(rounds))],
+            _ => Vec::new(),
+        };
+        Ok(Outcome { chosen, ..partition.into() })
     }
+}
+
+/// How much work the values ask for.
+fn effort(values: &Values) -> Result<Effort> {
+    let (limit, rounds) = (values.ratio("time_limit"), values.integer("rounds"));
+    if values.is("effort", "best") {
+        let time_limit = limit.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
+            let given = limit.unwrap_or_default();
+            Error::parameter("time_limit", format!("{given} seconds. Use a number of seconds of at least 0"))
+        })?;
+        return Ok(Effort::Best { rounds: rounds.unwrap_or(ROUNDS), time_limit });
+    }
+    for (name, given) in [("time_limit", limit.is_some()), ("rounds", rounds.is_some())] {
+        if given {
+            return Err(Error::parameter(name, "it needs effort=\"best\", which works in rounds"));
+        }
+    }
+    Ok(if values.is("effort", "quick") { Effort::Quick } else { Effort::Default })
 }

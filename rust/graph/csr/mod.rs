@@ -123,6 +123,16 @@ impl Csr {
         self.offsets[self.num_vertices()]
     }
 
+    /// Where the list of each vertex begins in [`entries`](Self::entries), and the number of all.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// The lists of all vertices, one after the other.
+    pub fn entries(&self) -> &[u32] {
+        &self.neighbours
+    }
+
     /// Number of neighbours, parallel ones included.
     #[inline(always)]
     pub fn degree(&self, v: u32) -> u32 {

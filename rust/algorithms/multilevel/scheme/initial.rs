@@ -9,68 +9,74 @@
 use std::collections::BinaryHeap;
 
 use super::{Scheme, loosened};
-use crate::algorithms::multilevel::balancing::balance;
-use crate::algorithms::multilevel::graph::{Graph, Weight};
-use crate::algorithms::multilevel::refinement::{Patience, better, refine};
-use crate::algorithms::multilevel::state::{Quality, State};
+use crate::algorithms::multilevel::assignment::{Assignment, Quality};
+use crate::algorithms::multilevel::fm::{Patience, refine};
+use crate::algorithms::multilevel::gain_table::GainTable;
+use crate::algorithms::multilevel::graph::Graph;
+use crate::algorithms::multilevel::rebalancing::rebalance;
 use crate::base::{Buffer, Random, Result, Run, splitmix64};
-use crate::capacity::plus;
+use crate::capacity::{Load, plus};
 
 /// Sides that are grown for each bisection, under one bound and under two.
 const TRIES: [u64; 2] = [5, 10];
+/// Parts from which on bisections are refined less, and the iterations of Jet on each level.
+const MANY: usize = 64;
+const HASTY: u32 = 3;
 /// Moves without an improvement that end a round on so small a graph.
 const PATIENCE: Patience = Patience { moves: 50, rounds: 4 };
 
 /// Parts of the vertices of `graph`, one for each of `caps`.
-pub fn partition(
+pub fn partition<const D: usize>(
     scheme: &Scheme,
-    graph: &Graph,
-    caps: &[Weight],
+    graph: &Graph<D>,
+    caps: &[Load<D>],
     seed: u64,
     run: &Run,
 ) -> Result<Buffer<u32>> {
     if caps.len() == 2 {
         return bisect(graph, caps, seed, run);
     }
-    let mut part_of = Buffer::zeroed(graph.len(), "parts")?;
-    let ids = (0..graph.len() as u32).collect::<Vec<_>>();
-    split(scheme, graph, caps, (0, &ids), &mut part_of, seed, run)?;
-    Ok(part_of)
+    // Many bisections deep, what each gains by long refinement is small beside what it costs.
+    let iterations = if caps.len() > MANY { scheme.iterations.min(HASTY) } else { scheme.iterations };
+    split(&Scheme { iterations, ..scheme.clone() }, graph, caps, seed, run)
 }
 
-/// Gives the vertices `ids`, which are those of `graph`, parts from `first` on.
-fn split(
+/// The parts of two halves, each by itself.
+fn split<const D: usize>(
     scheme: &Scheme,
-    graph: &Graph,
-    caps: &[Weight],
-    (first, ids): (u32, &[u32]),
-    part_of: &mut [u32],
+    graph: &Graph<D>,
+    caps: &[Load<D>],
     seed: u64,
     run: &Run,
-) -> Result<()> {
-    if caps.len() == 1 {
-        return run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first);
+) -> Result<Buffer<u32>> {
+    if caps.len() < 2 {
+        return Buffer::zeroed(graph.len(), "parts");
     }
     let (left, right) = caps.split_at(caps.len().div_ceil(2));
     let sides = shares(graph.total(), &[left, right]);
-    let (side_of, _) = scheme.cycle(graph, &sides, scheme.first()?, seed, run)?;
-    for (side, (caps, first)) in (0..).zip([(left, first), (right, first + left.len() as u32)]) {
-        let (half, places) = graph.induced(&side_of, side, run)?;
-        let ids: Vec<u32> = places.iter().map(|&v| ids[v as usize]).collect();
-        split(scheme, &half, caps, (first, &ids), part_of, splitmix64(seed ^ (u64::from(side) + 1)), run)?;
+    let (mut part_of, _) = scheme.cycle(graph, &sides, scheme.first()?, seed, run)?;
+    let half = |side: u32, caps: &[Load<D>]| {
+        let (half, ids) = graph.induced(&part_of, side, run)?;
+        let seed = splitmix64(seed ^ (u64::from(side) + 1));
+        let half_of = split(scheme, &half, caps, seed, run)?;
+        Ok((half_of, ids))
+    };
+    let halves = run.install(|| rayon::join(|| half(0, left), || half(1, right)));
+    for ((half_of, ids), first) in [(halves.0?, 0), (halves.1?, left.len() as u32)] {
+        run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first + half_of[i as usize])?;
     }
-    Ok(())
+    Ok(part_of)
 }
 
-/// The caps of blocks of parts: all bisections to come together may use up what the caps leave above the mean, so that
+/// The caps of groups of parts: all bisections to come together may use up what the caps leave above the mean, so that
 /// this one takes its root of it.
-pub fn shares(total: Weight, blocks: &[&[Weight]]) -> Vec<Weight> {
-    let most = blocks.iter().map(|block| block.len()).max().unwrap_or(1);
+pub fn shares<const D: usize>(total: Load<D>, groups: &[&[Load<D>]]) -> Vec<Load<D>> {
+    let most = groups.iter().map(|group| group.len()).max().unwrap_or(1);
     let depth = usize::BITS - (most - 1).leading_zeros() + 1;
-    let sums: Vec<Weight> = blocks.iter().map(|caps| sum(caps)).collect();
-    let all = [0, 1].map(|bound| sums.iter().map(|cap| cap[bound] as f64).sum::<f64>());
-    let share = |cap: &Weight| {
-        [0, 1].map(|bound| {
+    let sums: Vec<Load<D>> = groups.iter().map(|caps| sum(caps)).collect();
+    let all: [f64; D] = std::array::from_fn(|bound| sums.iter().map(|cap| cap[bound] as f64).sum());
+    let share = |cap: &Load<D>| {
+        std::array::from_fn(|bound| {
             let ratio = all[bound] / total[bound] as f64;
             if total[bound] == 0 || ratio <= 1.0 {
                 return cap[bound];
@@ -82,23 +88,24 @@ pub fn shares(total: Weight, blocks: &[&[Weight]]) -> Vec<Weight> {
     sums.iter().map(share).collect()
 }
 
-fn sum(caps: &[Weight]) -> Weight {
-    caps.iter().fold([0; 2], |total, &cap| [total[0].saturating_add(cap[0]), total[1].saturating_add(cap[1])])
+fn sum<const D: usize>(caps: &[Load<D>]) -> Load<D> {
+    caps.iter().fold([0; D], |total, cap| std::array::from_fn(|i| total[i].saturating_add(cap[i])))
 }
 
 /// The best of several bisections of `graph` under two caps.
-fn bisect(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Buffer<u32>> {
+fn bisect<const D: usize>(graph: &Graph<D>, caps: &[Load<D>], seed: u64, run: &Run) -> Result<Buffer<u32>> {
     let caps = loosened(graph, caps);
     let mut best: Option<(Quality, Buffer<u32>)> = None;
-    for attempt in 0..TRIES[usize::from(graph.total()[1] > 0)] {
+    for attempt in 0..TRIES[usize::from(D > 1)] {
         let mut random = Random::new(seed, attempt);
         let grown = grow(graph, &caps, &mut random, run)?;
-        let mut state = State::new(graph, grown, &caps, run)?;
-        balance(&mut state, run)?;
-        refine(&mut state, PATIENCE, random.next_u64(), run)?;
-        let quality = state.quality();
-        if best.as_ref().is_none_or(|(best, _)| better(quality, *best)) {
-            best = Some((quality, state.part_of));
+        let mut assignment = Assignment::new(graph, grown, 2, run)?;
+        rebalance(graph, &mut assignment, &caps, seed, run)?;
+        let mut table = GainTable::new(graph, &mut assignment, &caps, run)?;
+        refine(&mut table, PATIENCE, random.next_u64(), run)?;
+        let quality = table.quality();
+        if best.as_ref().is_none_or(|(best, _)| quality.beats(*best)) {
+            best = Some((quality, assignment.part_of));
         }
     }
     match best {
@@ -108,22 +115,28 @@ fn bisect(graph: &Graph, caps: &[Weight], seed: u64, run: &Run) -> Result<Buffer
 }
 
 /// Side 0 grown from a random vertex until it has its share of the weight.
-fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Result<Buffer<u32>> {
+fn grow<const D: usize>(
+    graph: &Graph<D>,
+    caps: &[Load<D>],
+    random: &mut Random,
+    run: &Run,
+) -> Result<Buffer<u32>> {
     let n = graph.len() as u64;
     let mut side_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
     side_of.iter_mut().for_each(|side| *side = 1);
     // The share of each bound, in proportion to the caps.
     let total = graph.total();
-    let target = [0, 1].map(|bound| {
+    let target: [f64; D] = std::array::from_fn(|bound| {
         let both = caps[0][bound] as f64 + caps[1][bound] as f64;
         if both > 0.0 { total[bound] as f64 * caps[0][bound] as f64 / both } else { 0.0 }
     });
-    let mut inside: Buffer<u32> = Buffer::zeroed(graph.len(), "ties to the grown side")?;
+    let volumes: Vec<u32> = (0..graph.len() as u32).map(|v| graph.volume(v)).collect();
+    let mut inside: Buffer<u32> = Buffer::zeroed(graph.len(), "connections to the grown side")?;
     let mut queue: BinaryHeap<(i64, u32)> = BinaryHeap::new();
-    let mut load = [0; 2];
+    let mut load = [0; D];
     let mut next_seed = if n > 0 { random.below(n) } else { 0 };
     let (mut unseen, mut work) = (0, 0);
-    while (load[0] as f64) < target[0] && (total[1] == 0 || (load[1] as f64) < target[1].max(1.0)) {
+    while (0..D).all(|bound| total[bound] == 0 || (load[bound] as f64) < target[bound].max(1.0)) {
         work += 1;
         if work > 1 << 16 {
             work = 0;
@@ -132,7 +145,7 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Resul
         let v = match queue.pop() {
             Some((gain, v)) => {
                 if side_of[v as usize] == 0
-                    || gain != 2 * i64::from(inside[v as usize]) - i64::from(graph.volume(v))
+                    || gain != 2 * i64::from(inside[v as usize]) - i64::from(volumes[v as usize])
                 {
                     continue;
                 }
@@ -153,12 +166,12 @@ fn grow(graph: &Graph, caps: &[Weight], random: &mut Random, run: &Run) -> Resul
         side_of[v as usize] = 0;
         load = plus(load, graph.weight(v));
         work += graph.degree(v);
-        for &[u, w] in graph.edges(v) {
+        graph.each(v, |u, w| {
             if side_of[u as usize] == 1 {
                 inside[u as usize] += w;
-                queue.push((2 * i64::from(inside[u as usize]) - i64::from(graph.volume(u)), u));
+                queue.push((2 * i64::from(inside[u as usize]) - i64::from(volumes[u as usize]), u));
             }
-        }
+        });
     }
     Ok(side_of)
 }

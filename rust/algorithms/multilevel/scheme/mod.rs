@@ -1,4 +1,4 @@
-//! How levels, attempts and blocks make up a partition.
+//! How levels and attempts make up a partition.
 //!
 //! The graph is coarsened once until a twelfth of its entries is left. From there, several attempts with different
 //! ratings go down to the coarsest graph and back. The best is then *crossed* with each of the others. For that,
@@ -7,39 +7,57 @@
 //! is projected to the given graph. So the finest levels, which take most of the time, are clustered and refined
 //! once.
 //!
+//! Every level is refined by bounded Jet ([`jet`]). Where the table of gains is small, FM follows ([`fm`]).
+//!
 //! The caps of coarse levels are loosened by their heaviest vertex. Clusters are large compared with the slack of
 //! the caps. Caps that leave no choice cost more than bringing the loads back among smaller vertices.
 //!
 //! **Source.** Crossing: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section
 //! 4.1.
 
+pub mod effort;
 pub mod initial;
 
 use rayon::prelude::*;
 
-use super::balancing::balance;
-use super::coarsening::{Clustered, Coarsening, Rating};
-use super::graph::{Graph, Weight};
-use super::refinement::{Patience, better, refine};
-use super::state::{Quality, State};
+use super::assignment::{Assignment, Quality};
+use super::clustering::{Clusterer, Clustering, Rating};
+use super::contraction::contract;
+use super::fm::{self, Patience};
+use super::gain_table::GainTable;
+use super::graph::Graph;
+use super::jet::{self, Jet};
+use super::rebalancing::rebalance;
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
+use crate::capacity::Load;
+pub use effort::Effort;
 
-/// Parts that are made at once: every vertex stores its connection to each.
-pub const MOST_PARTS: usize = 64;
 /// The part of the entries below which several attempts are made.
-const FEW: usize = 12;
-/// Attempts on a graph that could not be coarsened so far.
-const LEAST_ATTEMPTS: usize = 2;
-/// Rounds of label propagation on the finest levels, and on those of the attempts and under two bounds.
+const FEW: u64 = 12;
+/// Attempts on a graph that could not be coarsened so far, unless it is large.
+const LEAST_ATTEMPTS: u64 = 2;
+/// Entries of a graph that is large.
+const LARGE: u64 = 1 << 22;
+/// Rounds of label propagation on the finest levels, and on those of the attempts and under several bounds.
 const ROUNDS: [u32; 2] = [2, 1];
 /// Clusters that a part has room for, at least, in a bisection, by weight, and else.
 const CLUSTERS_PER_PART: [u64; 3] = [6, 8, 24];
-/// The same under two bounds, which only small clusters can be made to keep.
-const CLUSTERS_OF_TWO: u64 = 60;
+/// The same under several bounds, which only small clusters can be made to keep.
+const CLUSTERS_OF_MANY: u64 = 60;
 /// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
 const SKEWED: f64 = 25.0;
 /// A level that keeps more of the vertices is the coarsest.
 const STALLED: f64 = 0.95;
+/// Where so many of the entries are left, small clusters do not pay: they are rated by weight from then on.
+const DENSE: f64 = 0.7;
+/// Gains in the table of a small graph. On a large one the table may have one for every so many entries of that.
+const TABLE: [u64; 2] = [1 << 20, 8];
+/// Iterations of Jet on a level, and where it must be quick.
+const ITERATIONS: [u32; 2] = [12, 1];
+/// See [`Jet::slack`].
+const SLACK: f64 = 0.1;
+/// See [`Jet::lenience`]: on the given graph, and on coarser ones.
+const LENIENCE: [f64; 2] = [0.25, 0.75];
 
 /// How a graph is partitioned.
 #[derive(Debug, Clone)]
@@ -52,39 +70,25 @@ pub struct Scheme {
     pub seed: u64,
     /// Units of progress that a partition is worth: a third each for the way down, the attempts and the way back.
     pub units: u64,
-}
-
-impl Default for Scheme {
-    fn default() -> Self {
-        use Rating::{Density, Weight};
-        Self { ratings: vec![Density, Weight, Density, Weight], coarsest: 8, seed: 0, units: 0 }
-    }
-}
-
-impl Scheme {
-    /// What it takes to keep two bounds: more attempts, and a coarsest graph that leaves more of a choice.
-    pub fn of_two(seed: u64) -> Self {
-        use Rating::{Density, Weight};
-        Self {
-            ratings: vec![Density, Weight, Density, Density, Weight, Density, Density, Density],
-            coarsest: 20,
-            seed,
-            units: 0,
-        }
-    }
+    /// How much work it is worth.
+    pub effort: Effort,
+    /// Iterations of Jet on a level.
+    pub iterations: u32,
+    /// Gains that a table may have.
+    pub table: u64,
 }
 
 /// Clusters of the level above, and the graph that they make.
-type Level = (Clustered, Graph);
+type Level<const D: usize> = (Clustering, Graph<'static, D>);
 
 /// Parts of all vertices, and how good they are.
-pub type Found = (Buffer<u32>, Quality);
+pub type Solution = (Buffer<u32>, Quality);
 
 /// How to go down.
 struct Descent {
     rating: Rating,
     /// A graph that has no more entries is the last.
-    entries: usize,
+    entries: u64,
     seed: u64,
     /// What the way is worth.
     units: u64,
@@ -93,8 +97,8 @@ struct Descent {
 }
 
 /// How to come back.
-struct Ascent {
-    levels: Vec<Level>,
+struct Ascent<const D: usize> {
+    levels: Vec<Level<D>>,
     /// Parts of the vertices of the last level.
     part_of: Buffer<u32>,
     /// Whether these are refined already.
@@ -104,15 +108,37 @@ struct Ascent {
 }
 
 impl Scheme {
+    /// That for a graph with so many bounds.
+    pub fn new(bounds: usize, effort: Effort, seed: u64) -> Self {
+        use Rating::{Density, Weight};
+        let (ratings, coarsest) = match (bounds, effort) {
+            (1, Effort::Quick) => (vec![Weight], 8),
+            (1, _) => (vec![Density, Weight, Density, Weight], 8),
+            (_, Effort::Quick) => (vec![Density, Weight], 20),
+            // What it takes to keep several bounds: more attempts, and a coarsest graph that leaves more of a choice.
+            _ => (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20),
+        };
+        let iterations = ITERATIONS[usize::from(effort == Effort::Quick)];
+        Self { ratings, coarsest, seed, units: 0, effort, iterations, table: TABLE[0] }
+    }
+
     /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
-    pub fn partition(&self, graph: &Graph, caps: &[Weight], run: &Run) -> Result<Found> {
-        if caps.len() > MOST_PARTS {
-            return self.blocks(graph, caps, run);
+    /// Beside them, the number of rounds of improvement.
+    pub fn partition<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        caps: &[Load<D>],
+        run: &Run,
+    ) -> Result<(Solution, u64)> {
+        let table = (graph.num_entries() / TABLE[1]).max(TABLE[0]);
+        let mut scheme = Self { table, ..self.clone() };
+        if D == 1 && self.ratings.first() == Some(&Rating::Density) && skewed(graph, run)? {
+            scheme.ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
         }
-        if graph.total()[1] == 0 && self.ratings.first() == Some(&Rating::Density) && skewed(graph, run)? {
-            let ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
-            return Self { ratings, ..self.clone() }.partition(graph, caps, run);
-        }
+        scheme.in_rounds(graph, caps, run)
+    }
+
+    fn multilevel<const D: usize>(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Solution> {
         let rating = self.first()?;
         let entries = graph.num_entries() / FEW;
         let (third, last) = (self.units / 3, self.units - self.units / 3 * 2);
@@ -120,8 +146,9 @@ impl Scheme {
         let levels = self.coarsen(graph, caps, descent, run)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
         // A graph that did not get small is not worth as many attempts.
-        let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(LEAST_ATTEMPTS);
-        let best = self.best(middle, caps, affordable, third, run)?;
+        let least = if graph.num_entries() < LARGE { LEAST_ATTEMPTS } else { 1 };
+        let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(least);
+        let best = self.best(middle, caps, affordable as usize, third, run)?;
         if !levels.is_empty() {
             let ascent = Ascent { levels, part_of: best.0, refined: true, units: last };
             return self.uncoarsen(graph, ascent, caps, run);
@@ -137,23 +164,23 @@ impl Scheme {
     }
 
     /// The best of several attempts, at most so many, crossed with each of the others.
-    fn best(
+    fn best<const D: usize>(
         &self,
-        graph: &Graph,
-        caps: &[Weight],
+        graph: &Graph<D>,
+        caps: &[Load<D>],
         affordable: usize,
         units: u64,
         run: &Run,
-    ) -> Result<Found> {
+    ) -> Result<Solution> {
         let seed = |index: usize| splitmix64(self.seed ^ splitmix64(index as u64 + 1));
         let ratings = &self.ratings[..self.ratings.len().min(affordable)];
         let each = units / (2 * ratings.len() as u64 - 1);
         let attempt = |(index, &rating): (usize, &Rating)| {
-            let found = self.cycle(graph, caps, rating, seed(index), run)?;
-            run.advance(each).map(|()| found)
+            let solution = self.cycle(graph, caps, rating, seed(index), run)?;
+            run.advance(each).map(|()| solution)
         };
-        let mut attempts: Vec<Found> =
-            run.install(|| ratings.par_iter().enumerate().map(attempt).collect::<Result<_>>())?;
+        let mut attempts: Vec<Solution> = run
+            .install(|| ratings.par_iter().enumerate().with_max_len(1).map(attempt).collect::<Result<_>>())?;
         attempts.sort_by(|a, b| a.1.excess.total_cmp(&b.1.excess).then(a.1.cut.cmp(&b.1.cut)));
         let mut attempts = attempts.into_iter();
         let Some(mut best) = attempts.next() else {
@@ -162,7 +189,7 @@ impl Scheme {
         for ((index, other), &rating) in attempts.enumerate().zip(&self.ratings) {
             let child =
                 self.cross(graph, caps, rating, [&best.0, &other.0], seed(self.ratings.len() + index), run)?;
-            if better(child.1, best.1) {
+            if child.1.beats(best.1) {
                 best = child;
             }
             run.advance(each)?;
@@ -172,58 +199,51 @@ impl Scheme {
     }
 
     /// The first of two partitions, searched for improvements among clusters that lie within one part of both.
-    fn cross(
+    fn cross<const D: usize>(
         &self,
-        graph: &Graph,
-        caps: &[Weight],
+        graph: &Graph<D>,
+        caps: &[Load<D>],
         rating: Rating,
         [one, other]: [&Buffer<u32>; 2],
         seed: u64,
         run: &Run,
-    ) -> Result<Found> {
+    ) -> Result<Solution> {
         let mut cells: Buffer<u32> = Buffer::zeroed(graph.len(), "cells")?;
+        let mut number: rustc_hash::FxHashMap<(u32, u32), u32> = Default::default();
         run.each(graph.len(), |v| {
-            cells[v as usize] = one[v as usize] * caps.len() as u32 + other[v as usize]
+            let next = number.len() as u32;
+            cells[v as usize] = *number.entry((one[v as usize], other[v as usize])).or_insert(next);
         })?;
-        let descent = Descent { rating, entries: 0, seed, units: 0, cells: Some(cells) };
-        let levels = self.coarsen(graph, caps, descent, run)?;
-        let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
-        part_of.copy_from_slice(one);
-        for (clustered, _) in &levels {
-            part_of = clustered.labels(&part_of, run)?;
-        }
-        self.uncoarsen(graph, Ascent { levels, part_of, refined: false, units: 0 }, caps, run)
+        self.again(graph, caps, Descent { rating, entries: 0, seed, units: 0, cells: Some(cells) }, one, run)
     }
 
-    /// More parts than are made at once: blocks of parts, then the parts of each.
-    fn blocks(&self, graph: &Graph, caps: &[Weight], run: &Run) -> Result<Found> {
-        let count = caps.len().div_ceil(MOST_PARTS).min(MOST_PARTS);
-        let bounds: Vec<usize> = (0..=count).map(|block| block * caps.len() / count).collect();
-        let blocks: Vec<&[Weight]> = bounds.windows(2).map(|ends| &caps[ends[0]..ends[1]]).collect();
-        let of_blocks = Scheme { units: self.units / 2, ..self.clone() };
-        let (block_of, _) = of_blocks.partition(graph, &initial::shares(graph.total(), &blocks), run)?;
-        let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
-        for (block, (caps, &first)) in (0..).zip(blocks.iter().zip(&bounds)) {
-            let (inner, ids) = graph.induced(&block_of, block, run)?;
-            let seed = splitmix64(self.seed ^ (u64::from(block) + 1));
-            let units = (self.units - self.units / 2) / count as u64;
-            let (inner_of, _) = Scheme { seed, units, ..self.clone() }.partition(&inner, caps, run)?;
-            run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first as u32 + inner_of[i as usize])?;
+    /// A partition once more: down by clusters that lie within one part, and back.
+    fn again<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        caps: &[Load<D>],
+        descent: Descent,
+        part_of: &Buffer<u32>,
+        run: &Run,
+    ) -> Result<Solution> {
+        let levels = self.coarsen(graph, caps, descent, run)?;
+        let mut parts: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
+        parts.copy_from_slice(part_of);
+        for (clustering, _) in &levels {
+            parts = clustering.labels(&parts, run)?;
         }
-        run.advance((self.units - self.units / 2) % count as u64)?;
-        let quality = Quality::of(graph, &part_of, caps, run)?;
-        Ok((part_of, quality))
+        self.uncoarsen(graph, Ascent { levels, part_of: parts, refined: false, units: 0 }, caps, run)
     }
 
     /// Down to the coarsest graph and back.
-    pub fn cycle(
+    pub fn cycle<const D: usize>(
         &self,
-        graph: &Graph,
-        caps: &[Weight],
+        graph: &Graph<D>,
+        caps: &[Load<D>],
         rating: Rating,
         seed: u64,
         run: &Run,
-    ) -> Result<Found> {
+    ) -> Result<Solution> {
         let descent = Descent { rating, entries: 0, seed, units: 0, cells: None };
         let levels = self.coarsen(graph, caps, descent, run)?;
         let coarsest = levels.last().map_or(graph, |level| &level.1);
@@ -232,18 +252,23 @@ impl Scheme {
     }
 
     /// Levels down to the last.
-    fn coarsen(&self, graph: &Graph, caps: &[Weight], how: Descent, run: &Run) -> Result<Vec<Level>> {
-        let total = graph.total();
+    fn coarsen<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        caps: &[Load<D>],
+        how: Descent,
+        run: &Run,
+    ) -> Result<Vec<Level<D>>> {
         let per_part = match how.rating {
-            _ if total[1] > 0 => CLUSTERS_OF_TWO,
+            _ if D > 1 => CLUSTERS_OF_MANY,
             _ if caps.len() == 2 => CLUSTERS_PER_PART[0],
             Rating::Weight => CLUSTERS_PER_PART[1],
             _ => CLUSTERS_PER_PART[2],
         };
         let clusters = caps.len() as u64 * per_part;
-        let cap = total.map(|total| total.div_ceil(clusters));
-        let (mut levels, mut cells): (Vec<Level>, _) = (Vec::new(), how.cells);
-        let mut left = how.units;
+        let cap = graph.total().map(|total| total.div_ceil(clusters));
+        let (mut levels, mut cells): (Vec<Level<D>>, _) = (Vec::new(), how.cells);
+        let (mut left, mut rating) = (how.units, how.rating);
         loop {
             let finest = levels.last().map_or(graph, |level| &level.1);
             let ahead = share(how.units, finest, graph);
@@ -252,58 +277,104 @@ impl Scheme {
                 break;
             }
             let seed = splitmix64(how.seed ^ levels.len() as u64);
-            let rounds = ROUNDS[usize::from(how.entries == 0 || total[1] > 0)];
-            let coarsening = Coarsening { rating: how.rating, cap, rounds, seed };
-            let clustered = coarsening.cluster(finest, cells.as_deref(), run)?;
-            if clustered.count as f64 > STALLED * finest.len() as f64 {
+            let rounds = ROUNDS[usize::from(how.entries == 0 || D > 1 || self.effort == Effort::Quick)];
+            let clusterer = Clusterer { rating, cap, rounds, seed };
+            let clustering = clusterer.cluster(finest, cells.as_deref(), run)?;
+            if clustering.count as f64 > STALLED * finest.len() as f64 {
                 break;
             }
-            let coarse = finest.contract(&clustered.cluster_of, clustered.count, run)?;
-            cells = cells.map(|cells| clustered.labels(&cells, run)).transpose()?;
-            levels.push((clustered, coarse));
+            let coarse = contract(finest, &clustering, run)?;
+            if coarse.num_entries() as f64 > DENSE * finest.num_entries() as f64 {
+                rating = Rating::Weight;
+            }
+            cells = cells.map(|cells| clustering.labels(&cells, run)).transpose()?;
+            // A level that has nearly the edges of the one above it is worth neither its memory nor its time.
+            let above = levels.len().checked_sub(2).map_or(graph, |index| &levels[index].1).num_entries();
+            match levels.pop_if(|level| level.1.num_entries() as f64 > DENSE * above as f64) {
+                Some((finer, _)) => levels.push((finer.coarsened(&clustering, run)?, coarse)),
+                None => levels.push((clustering, coarse)),
+            }
         }
         run.advance(left)?;
         Ok(levels)
     }
 
     /// The way back to `graph`.
-    fn uncoarsen(&self, graph: &Graph, ascent: Ascent, caps: &[Weight], run: &Run) -> Result<Found> {
+    fn uncoarsen<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        ascent: Ascent<D>,
+        caps: &[Load<D>],
+        run: &Run,
+    ) -> Result<Solution> {
         let Ascent { mut levels, mut part_of, mut refined, units } = ascent;
         let mut reached = 0;
         loop {
             let here = levels.last().map_or(graph, |level| &level.1);
             if !std::mem::take(&mut refined) {
-                let caps = if levels.is_empty() { caps.to_vec() } else { loosened(here, caps) };
-                let mut state = State::new(here, part_of, &caps, run)?;
-                balance(&mut state, run)?;
-                refine(&mut state, Patience::of(here), self.seed ^ levels.len() as u64, run)?;
-                let quality = state.quality();
-                part_of = state.part_of;
+                let is_last = levels.is_empty();
+                let caps = if is_last { caps.to_vec() } else { loosened(here, caps) };
+                let quality;
+                (part_of, quality) = self.refine(here, part_of, &caps, levels.len(), run)?;
                 let now = share(units, here, graph);
                 run.advance(now - std::mem::replace(&mut reached, now))?;
-                if levels.is_empty() {
+                if is_last {
                     return Ok((part_of, quality));
                 }
             }
-            let Some((Clustered { cluster_of, .. }, _)) = levels.pop() else { continue };
+            let Some((Clustering { cluster_of, .. }, _)) = levels.pop() else { continue };
             let mut fine: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "parts")?;
             run.each(cluster_of.len(), |v| fine[v as usize] = part_of[cluster_of[v as usize] as usize])?;
             part_of = fine;
         }
     }
+
+    /// Refines parts of the given graph under other caps than theirs.
+    pub fn refine_finest<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        part_of: Buffer<u32>,
+        caps: &[Load<D>],
+        run: &Run,
+    ) -> Result<Solution> {
+        self.refine(graph, part_of, caps, 0, run)
+    }
+
+    /// Refines the parts of a level, counted from the finest.
+    fn refine<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        part_of: Buffer<u32>,
+        caps: &[Load<D>],
+        level: usize,
+        run: &Run,
+    ) -> Result<Solution> {
+        let lenience = LENIENCE[usize::from(level > 0)];
+        let jet =
+            &Jet { iterations: self.iterations, slack: SLACK, lenience, seed: self.seed ^ level as u64 };
+        let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
+        rebalance(graph, &mut assignment, caps, jet.seed, run)?;
+        let mut quality = jet::refine(graph, &mut assignment, caps, jet, run)?;
+        if graph.len() as u64 * caps.len() as u64 <= self.table {
+            let mut table = GainTable::new(graph, &mut assignment, caps, run)?;
+            fm::refine(&mut table, Patience::of(graph), jet.seed, run)?;
+            quality = table.quality();
+        }
+        Ok((assignment.part_of, quality))
+    }
 }
 
 /// What a level is worth of what `graph` is, by the entries.
-fn share(units: u64, level: &Graph, graph: &Graph) -> u64 {
+fn share<const D: usize>(units: u64, level: &Graph<D>, graph: &Graph<D>) -> u64 {
     match graph.num_entries() as u128 {
         0 => units,
-        entries => (u128::from(units) * level.num_entries() as u128 / entries) as u64,
+        entries => (u128::from(units) * u128::from(level.num_entries()) / entries) as u64,
     }
 }
 
 /// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around hubs, and
 /// the more members one has the better it is.
-fn skewed(graph: &Graph, run: &Run) -> Result<bool> {
+fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     run.each(graph.len(), |v| {
         let degree = graph.degree(v) as f64;
@@ -315,11 +386,12 @@ fn skewed(graph: &Graph, run: &Run) -> Result<bool> {
 }
 
 /// The caps, but at least the share of each part and one vertex more.
-pub fn loosened(graph: &Graph, caps: &[Weight]) -> Vec<Weight> {
+pub fn loosened<const D: usize>(graph: &Graph<D>, caps: &[Load<D>]) -> Vec<Load<D>> {
     let (total, heaviest) = (graph.total(), graph.heaviest());
-    let all = [0, 1].map(|bound| caps.iter().map(|cap| cap[bound] as f64).sum::<f64>().max(1.0));
-    let loosen = |cap: &Weight| {
-        [0, 1].map(|bound| {
+    let all: [f64; D] =
+        std::array::from_fn(|bound| caps.iter().map(|cap| cap[bound] as f64).sum::<f64>().max(1.0));
+    let loosen = |cap: &Load<D>| {
+        std::array::from_fn(|bound| {
             let share = total[bound] as f64 * (cap[bound] as f64 / all[bound]);
             cap[bound].max(share as u64 + heaviest[bound])
         })

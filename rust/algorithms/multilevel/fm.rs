@@ -14,8 +14,8 @@
 
 use std::collections::BinaryHeap;
 
+use super::gain_table::GainTable;
 use super::graph::Graph;
-use super::state::{Quality, State};
 use crate::base::{Buffer, Result, Run, splitmix64};
 
 /// A round that gains less than one part in so many of the cut is the last.
@@ -38,22 +38,27 @@ pub struct Patience {
 
 impl Patience {
     /// That for a graph on the way back.
-    pub fn of(graph: &Graph) -> Self {
+    pub fn of<const D: usize>(graph: &Graph<D>) -> Self {
         Self { moves: (graph.len() / 50).clamp(100, 1000), rounds: 8 }
     }
 }
 
-/// Improves the state until it does not pay any more.
-pub fn refine(state: &mut State, patience: Patience, seed: u64, run: &Run) -> Result<()> {
-    let n = state.graph.len();
+/// Improves the table until it does not pay any more.
+pub fn refine<const D: usize>(
+    table: &mut GainTable<D>,
+    patience: Patience,
+    seed: u64,
+    run: &Run,
+) -> Result<()> {
+    let n = table.graph.len();
     let keys = Buffer::zeroed(n, "queue of moves")?;
     let moved = vec![false; n];
     let mut search = Search { moved, keys, queue: BinaryHeap::new(), made: Vec::new(), seed };
     for round in 0..patience.rounds {
-        let before = state.quality();
+        let before = table.quality();
         search.seed = splitmix64(seed ^ round);
-        search.round(state, patience.moves, run)?;
-        let after = state.quality();
+        search.round(table, patience.moves, run)?;
+        let after = table.quality();
         if after.excess >= before.excess && (before.cut - after.cut) * LEAST_SHARE <= before.cut {
             break;
         }
@@ -74,9 +79,9 @@ struct Search {
 }
 
 impl Search {
-    fn round(&mut self, state: &mut State, patience: usize, run: &Run) -> Result<()> {
-        self.fill(state, run)?;
-        let mut best = (state.quality(), 0);
+    fn round<const D: usize>(&mut self, table: &mut GainTable<D>, patience: usize, run: &Run) -> Result<()> {
+        self.fill(table, run)?;
+        let mut best = (table.quality(), 0);
         let mut work = 0;
         while let Some((key, v)) = self.queue.pop() {
             work += 1;
@@ -87,7 +92,7 @@ impl Search {
             if self.moved[v as usize] || self.keys[v as usize] != key {
                 continue;
             }
-            let Some((to, gain)) = state.best_move(v) else {
+            let Some((to, gain)) = table.best_move(v) else {
                 self.keys[v as usize] = ABSENT;
                 continue;
             };
@@ -95,37 +100,37 @@ impl Search {
                 self.push(v, gain);
                 continue;
             }
-            let from = state.part(v);
-            state.shift(v, to);
+            let from = table.part(v);
+            table.shift(v, to);
             self.moved[v as usize] = true;
             self.made.push((v, from as u32));
-            self.tell_neighbours(state, v, from, to);
-            let quality = state.quality();
-            if better(quality, best.0) {
+            self.tell_neighbours(table, v, from, to);
+            let quality = table.quality();
+            if quality.beats(best.0) {
                 best = (quality, self.made.len());
             } else if self.made.len() - best.1 > patience {
                 break;
             }
-            work += state.graph.degree(v) + state.k;
+            work += table.graph.degree(v) + table.k;
         }
         for &(v, _) in &self.made {
             self.moved[v as usize] = false;
         }
         for (v, from) in self.made.drain(best.1..).rev() {
-            state.shift(v, from as usize);
+            table.shift(v, from as usize);
         }
         self.made.clear();
         Ok(())
     }
 
     /// Queues the vertices on the boundary and those of overloaded parts.
-    fn fill(&mut self, state: &State, run: &Run) -> Result<()> {
+    fn fill<const D: usize>(&mut self, table: &GainTable<D>, run: &Run) -> Result<()> {
         let mut queue = std::mem::take(&mut self.queue).into_vec();
         queue.clear();
-        for v in 0..state.graph.len() as u32 {
+        for v in 0..table.graph.len() as u32 {
             self.keys[v as usize] = ABSENT;
-            if (state.on_boundary(v) || state.exceeds(state.part(v)))
-                && let Some((_, gain)) = state.best_move(v)
+            if (table.on_boundary(v) || table.exceeds(table.part(v)))
+                && let Some((_, gain)) = table.best_move(v)
             {
                 self.keys[v as usize] = self.key(v, gain);
                 queue.push((self.keys[v as usize], v));
@@ -139,14 +144,14 @@ impl Search {
     }
 
     /// Queues the neighbours whose gain rose when `v` went from `from` to `to`.
-    fn tell_neighbours(&mut self, state: &State, v: u32, from: usize, to: usize) {
-        for &[u, w] in state.graph.edges(v) {
-            let own = state.part(u);
+    fn tell_neighbours<const D: usize>(&mut self, table: &GainTable<D>, v: u32, from: usize, to: usize) {
+        table.graph.each(v, |u, w| {
+            let own = table.part(u);
             if own == to || self.moved[u as usize] {
-                continue;
+                return;
             }
-            let (ties, old) = (state.ties(u), self.keys[u as usize]);
-            let mut gain = i64::from(ties[to]) - i64::from(ties[own]);
+            let (connections, old) = (table.connections(u), self.keys[u as usize]);
+            let mut gain = i64::from(connections[to]) - i64::from(connections[own]);
             if own == from && old != ABSENT {
                 // It can leave for any part more easily.
                 gain = gain.max(bound(old) + i64::from(w));
@@ -154,7 +159,7 @@ impl Search {
             if old == ABSENT || gain > bound(old) {
                 self.push(u, gain);
             }
-        }
+        });
     }
 
     /// Queues `v` with a new upper bound of its gain.
@@ -176,9 +181,4 @@ impl Search {
 #[inline(always)]
 fn bound(key: u64) -> i64 {
     (key >> LOT) as i64 - SHIFT
-}
-
-/// Loads within their caps count more than the cut.
-pub fn better(one: Quality, other: Quality) -> bool {
-    one.excess < other.excess - 1e-12 || one.excess <= other.excess + 1e-12 && one.cut < other.cut
 }

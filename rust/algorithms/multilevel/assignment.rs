@@ -1,0 +1,128 @@
+//! Parts of the vertices, what they weigh, and how good that is.
+
+use super::graph::Graph;
+use crate::base::{Buffer, Result, Run};
+use crate::capacity::{Load, excess, fits, minus, plus};
+use crate::exec::rounds::{propose, scratches};
+
+/// The part of each vertex, and the load of each part.
+pub struct Assignment<const D: usize> {
+    /// Part of each vertex.
+    pub part_of: Buffer<u32>,
+    /// Load of each part.
+    pub loads: Vec<Load<D>>,
+}
+
+/// How good a partition is: first how much its loads exceed the caps, then its cut.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quality {
+    /// Sum over all parts and bounds of the excess relative to the cap.
+    pub excess: f64,
+    /// Weight of the edges between parts.
+    pub cut: u64,
+}
+
+impl Quality {
+    /// Whether it is better: loads within their caps count more than the cut.
+    pub fn beats(self, other: Quality) -> bool {
+        self.excess < other.excess - 1e-12 || self.excess <= other.excess + 1e-12 && self.cut < other.cut
+    }
+}
+
+impl<const D: usize> Assignment<D> {
+    /// The loads of given parts `0..k`.
+    pub fn new(graph: &Graph<D>, part_of: Buffer<u32>, k: usize, run: &Run) -> Result<Self> {
+        let mut loads = vec![[0; D]; k];
+        run.each(graph.len(), |v| {
+            let load = &mut loads[part_of[v as usize] as usize];
+            *load = plus(*load, graph.weight(v));
+        })?;
+        Ok(Self { part_of, loads })
+    }
+
+    /// Part of `v`.
+    #[inline(always)]
+    pub fn part(&self, v: u32) -> u32 {
+        self.part_of[v as usize]
+    }
+
+    /// Moves `v`, which weighs `weight`.
+    #[inline(always)]
+    pub fn shift(&mut self, v: u32, weight: Load<D>, to: u32) {
+        let from = std::mem::replace(&mut self.part_of[v as usize], to);
+        self.loads[from as usize] = minus(self.loads[from as usize], weight);
+        self.loads[to as usize] = plus(self.loads[to as usize], weight);
+    }
+
+    /// By how much the loads exceed the caps.
+    pub fn excess(&self, caps: &[Load<D>]) -> f64 {
+        self.loads.iter().zip(caps).map(|(&load, &cap)| excess(load, cap)).sum()
+    }
+
+    /// Whether all loads keep their caps.
+    pub fn is_within(&self, caps: &[Load<D>]) -> bool {
+        self.loads.iter().zip(caps).all(|(&load, &cap)| fits(load, cap))
+    }
+
+    /// Weight of the edges between parts.
+    pub fn cut(&self, graph: &Graph<D>, run: &Run) -> Result<u64> {
+        let mut ends = scratches(run, graph.num_entries(), || Ok(0_u64))?;
+        // Nothing to propose: the rounds only visit all vertices.
+        let mut nothing: Vec<()> = vec![(); graph.len()];
+        propose(&mut ends, graph.ranges(0..graph.len() as u32), &mut nothing, run, |ends, v, ()| {
+            let own = self.part(v);
+            graph.each(v, |u, w| *ends += u64::from(w) * u64::from(self.part(u) != own));
+        })?;
+        Ok(ends.into_iter().sum::<u64>() / 2)
+    }
+
+    /// How good it is under `caps`.
+    pub fn quality(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Quality> {
+        Ok(Quality { excess: self.excess(caps), cut: self.cut(graph, run)? })
+    }
+}
+
+/// The connections of one vertex: the weight of its edges to each part.
+#[derive(Default)]
+pub struct Connections {
+    sums: Vec<u32>,
+    parts: Vec<u32>,
+}
+
+impl Connections {
+    /// Bytes of memory for `k` parts.
+    pub fn memory(k: u64) -> u64 {
+        8 * k
+    }
+
+    /// Scratch space for the connections to `k` parts.
+    pub fn new(k: usize) -> Self {
+        Self { sums: vec![0; k], parts: Vec::new() }
+    }
+
+    /// Those of `v`.
+    #[inline(always)]
+    pub fn count<const D: usize>(&mut self, graph: &Graph<D>, part_of: &[u32], v: u32) {
+        self.parts.drain(..).for_each(|part| self.sums[part as usize] = 0);
+        graph.each(v, |u, w| {
+            let part = part_of[u as usize];
+            let sum = &mut self.sums[part as usize];
+            if *sum == 0 {
+                self.parts.push(part);
+            }
+            *sum += w;
+        });
+    }
+
+    /// The connection to `part`.
+    #[inline(always)]
+    pub fn to(&self, part: u32) -> u32 {
+        self.sums[part as usize]
+    }
+
+    /// The parts with a connection, and what it weighs.
+    #[inline(always)]
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.parts.iter().map(|&part| (part, self.sums[part as usize]))
+    }
+}

@@ -1,0 +1,227 @@
+//! Bounded Jet: many vertices move at once, some of them at a loss, and come back if that was not good.
+//!
+//! An iteration has four steps.
+//! 1. For every vertex that did not move in the iteration before: the part to which it has the strongest connection,
+//!    among those with room up to the cap and some *slack*. It is a candidate if it gains, or if it loses less than a
+//!    share of the connection to its own part.
+//! 2. Each candidate's gain once more, supposing that the candidates among its neighbours that come before it have
+//!    moved, by gain and then id. It stays a candidate unless that is a loss.
+//! 3. Candidates move by descending gain, as long as parts have room up to the slack.
+//! 4. Loads are brought back within the caps ([`rebalance`]).
+//!
+//! The best state met is the result. What counts is the slack: full parts can exchange groups of vertices.
+//!
+//! **Parallelism.** The first two steps, which read all edges; the connections of a vertex are summed on the fly.
+//!
+//! **Memory.** 12 bytes per vertex, and 24 per vertex that moves.
+//!
+//! **Source.** Gilbert, Madduri, Boman and Rajamanickam, "Jet: Multilevel Graph Partitioning on Graphics Processing
+//! Units", SISC 2024; deterministic: Langerman et al. and Maas et al., arXiv 2504.12013.
+
+use std::cmp::Reverse;
+
+use bytemuck::{Pod, Zeroable};
+use rayon::prelude::*;
+
+use super::assignment::{Assignment, Connections, Quality};
+use super::graph::Graph;
+use super::rebalancing::rebalance;
+use crate::base::{Buffer, NONE, Result, Run, splitmix64};
+use crate::capacity::{Load, fits, plus, relative};
+use crate::exec::rounds::{propose, scratches};
+use crate::sets::Bits;
+
+/// How many iterations in a row may gain less than [`LEAST_GAIN`].
+const PATIENCE: u32 = 3;
+/// The share of the cut that is worth going on.
+const LEAST_GAIN: f64 = 0.001;
+
+/// How to refine.
+#[derive(Debug, Clone, Copy)]
+pub struct Jet {
+    /// Iterations at most.
+    pub iterations: u32,
+    /// By which share parts may exceed their caps on the way.
+    pub slack: f64,
+    /// The share of its connection to its own part that a vertex may lose, in the first iteration; none in the last.
+    pub lenience: f64,
+    /// Seed of ties.
+    pub seed: u64,
+}
+
+/// Where a vertex would go.
+#[derive(Clone, Copy, Zeroable, Pod)]
+#[repr(C)]
+struct Wish {
+    /// The part, or [`NONE`].
+    to: u32,
+    gain: i32,
+}
+
+const STAYS: Wish = Wish { to: NONE, gain: 0 };
+
+impl Wish {
+    /// Whether the vertex `v` with this wish moves before `u` with the `other`.
+    #[inline(always)]
+    fn precedes(self, v: u32, other: Wish, u: u32) -> bool {
+        self.to != NONE && (self.gain > other.gain || self.gain == other.gain && v < u)
+    }
+}
+
+/// The gain of a vertex that moves, a random number for ties, and the vertex.
+type Mover = (Reverse<i32>, u32, u32);
+
+/// What a thread needs to propose.
+struct Scratch {
+    connections: Connections,
+    /// Twice the weight of the edges between parts that it met.
+    ends: u64,
+}
+
+/// Improves the assignment; returns how good it is then.
+pub fn refine<const D: usize>(
+    graph: &Graph<D>,
+    assignment: &mut Assignment<D>,
+    caps: &[Load<D>],
+    how: &Jet,
+    run: &Run,
+) -> Result<Quality> {
+    let n = graph.len();
+    let mut search = Search {
+        graph,
+        caps,
+        slack: caps.iter().map(|cap| cap.map(|cap| loosened(cap, how.slack))).collect(),
+        how: *how,
+        wishes: Buffer::zeroed(n, "wishes of vertices")?,
+        locked: Bits::new(n as u64, "vertices that moved")?,
+        moved: 0,
+    };
+    let mut best_parts: Buffer<u32> = Buffer::zeroed(n, "best parts")?;
+    let mut best: Option<(Quality, Vec<Load<D>>)> = None;
+    let (mut impatience, mut last) = (0, f64::INFINITY);
+    rebalance(graph, assignment, caps, how.seed, run)?;
+    for iteration in 0..=how.iterations {
+        let lenience = how.lenience * (1.0 - f64::from(iteration) / f64::from(how.iterations.max(1)));
+        let cut = search.propose(assignment, lenience, run)?;
+        let quality = Quality { excess: assignment.excess(caps), cut };
+        if best.as_ref().is_none_or(|(best, _)| quality.beats(*best)) {
+            best_parts.copy_from_slice(&assignment.part_of);
+            best = Some((quality, assignment.loads.clone()));
+        }
+        let most = best.as_ref().map_or(0, |(best, _)| best.cut) as f64;
+        impatience = if most < last * (1.0 - LEAST_GAIN) { 0 } else { impatience + 1 };
+        last = last.min(most);
+        if iteration == how.iterations || impatience > PATIENCE {
+            break;
+        }
+        search.approve(assignment, run)?;
+        if search.moved == 0 {
+            break;
+        }
+        rebalance(graph, assignment, caps, how.seed ^ u64::from(iteration), run)?;
+    }
+    let Some((quality, loads)) = best else { return assignment.quality(graph, caps, run) };
+    assignment.part_of = best_parts;
+    assignment.loads = loads;
+    Ok(quality)
+}
+
+/// A cap and the slack above it.
+fn loosened(cap: u64, slack: f64) -> u64 {
+    if cap == u64::MAX { cap } else { cap.saturating_add((cap as f64 * slack) as u64) }
+}
+
+struct Search<'a, const D: usize> {
+    graph: &'a Graph<'a, D>,
+    caps: &'a [Load<D>],
+    /// Caps and slack.
+    slack: Vec<Load<D>>,
+    how: Jet,
+    wishes: Buffer<Wish>,
+    /// Vertices that moved in the last iteration.
+    locked: Bits,
+    moved: usize,
+}
+
+impl<const D: usize> Search<'_, D> {
+    /// Finds out where every vertex would go; returns the cut.
+    fn propose(&mut self, assignment: &Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
+        let Search { graph, slack, locked, wishes, .. } = self;
+        let k = self.caps.len();
+        let fullness: Vec<f64> =
+            assignment.loads.iter().zip(self.caps).map(|(&load, &cap)| relative(load, cap)).collect();
+        let scratch = || Ok(Scratch { connections: Connections::new(k), ends: 0 });
+        let mut scratches = scratches(run, graph.num_entries(), scratch)?;
+        let wish = |scratch: &mut Scratch, v: u32, wish: &mut Wish| {
+            let Scratch { connections, ends } = scratch;
+            connections.count(graph, &assignment.part_of, v);
+            let own = assignment.part(v);
+            let (mut best, mut most, mut sum) = (NONE, 0, 0_u64);
+            let weight = graph.weight(v);
+            for (part, w) in connections.iter() {
+                sum += u64::from(w);
+                let emptier = || best == NONE || fullness[part as usize] < fullness[best as usize];
+                if part != own
+                    && (w > most || w == most && emptier())
+                    && fits(plus(assignment.loads[part as usize], weight), slack[part as usize])
+                {
+                    (best, most) = (part, w);
+                }
+            }
+            let home = connections.to(own);
+            *ends += sum - u64::from(home);
+            *wish = STAYS;
+            if best != NONE && !locked.contains(v) {
+                let gain = i64::from(most) - i64::from(home);
+                if gain > 0 || (-gain as f64) < (lenience * f64::from(home)).floor() {
+                    *wish = Wish { to: best, gain: gain.clamp(i32::MIN.into(), i32::MAX.into()) as i32 };
+                }
+            }
+        };
+        propose(&mut scratches, graph.ranges(0..graph.len() as u32), wishes, run, wish)?;
+        Ok(scratches.iter().map(|scratch| scratch.ends).sum::<u64>() / 2)
+    }
+
+    /// Moves those that still gain when what moves before them has moved.
+    fn approve(&mut self, assignment: &mut Assignment<D>, run: &Run) -> Result<()> {
+        let Search { graph, wishes, .. } = self;
+        let mut movers = scratches(run, graph.num_entries(), || Ok(Vec::new()))?;
+        let mut nothing: Vec<()> = vec![(); graph.len()];
+        let ranges = graph.ranges(0..graph.len() as u32);
+        propose(&mut movers, ranges, &mut nothing, run, |movers: &mut Vec<Mover>, v, ()| {
+            let wish = wishes[v as usize];
+            if wish.to == NONE {
+                return;
+            }
+            let (own, mut gain) = (assignment.part(v), 0_i64);
+            graph.each(v, |u, w| {
+                let its = wishes[u as usize];
+                let part = if its.precedes(u, wish, v) { its.to } else { assignment.part(u) };
+                if part == wish.to {
+                    gain += i64::from(w);
+                } else if part == own {
+                    gain -= i64::from(w);
+                }
+            });
+            if gain >= 0 {
+                movers.push((Reverse(wish.gain), splitmix64(self.how.seed ^ u64::from(v)) as u32, v));
+            }
+        })?;
+        let mut movers = movers.concat();
+        run.install(|| movers.par_sort_unstable());
+        self.locked.clear();
+        self.moved = 0;
+        for (index, &(_, _, v)) in movers.iter().enumerate() {
+            let (to, weight) = (self.wishes[v as usize].to, self.graph.weight(v));
+            if fits(plus(assignment.loads[to as usize], weight), self.slack[to as usize]) {
+                assignment.shift(v, weight, to);
+                self.locked.insert(v);
+                self.moved += 1;
+            }
+            if index % 4096 == 0 {
+                run.check()?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,200 @@
+//! Rebalancing: loads are brought back within their caps, at the least cost for the cut.
+//!
+//! In a round, each vertex of a part above a cap names the part that takes it at the least loss per *relief*. These
+//! moves are sorted and made in order, until no part is above its caps. Before a move is made it is looked at again. If it
+//! has become worse, it waits for its new turn.
+//!
+//! **Relief** is by how much a move lowers the excess of both parts, measured against *tight* caps, which lie a fifth
+//! of the way from the cap to the mean. Only parts above the real caps lose vertices, though. Measured against the
+//! real caps, a part slightly over in volume would be stuck beside parts that are full in vertices. Then a hub would
+//! relieve only the small remainder, and cost a whole vertex.
+//!
+//! If no move helps, two vertices are exchanged ([`exchange`](super::exchange)).
+//!
+//! **Parallelism.** Naming the moves.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rayon::prelude::*;
+
+use super::assignment::{Assignment, Connections};
+use super::exchange::exchange;
+use super::graph::Graph;
+use crate::base::{Result, Run, splitmix64};
+use crate::capacity::{Load, excess, fits, minus, plus, relative};
+use crate::exec::rounds::{propose, scratches};
+
+/// Rounds at most.
+const ROUNDS: usize = 12;
+/// Exchanges at most. Each looks at all vertices.
+const EXCHANGES: usize = 16;
+/// How far the tight cap lies from the cap to the mean.
+const TIGHTNESS: f64 = 0.2;
+/// What counts of the rise of a destination's excess over the tight cap while it keeps its real one.
+const WITHIN: f64 = 0.25;
+/// The share of what leaving relieves that a move must relieve on the whole: into parts above their caps, and others.
+const LEAST_RELIEF: [f64; 2] = [0.3, 0.1];
+/// By which share of its key a move may have become worse since it was sorted. Every move changes the loads, and so the
+/// keys of all others by a little.
+const STALE: f64 = 0.05;
+/// Parts with the most room that are tried beside those with a connection.
+const EMPTIEST: usize = 4;
+
+/// Loss per relief; less is better. Ties are in random order.
+#[derive(Clone, Copy, PartialEq)]
+struct Key(f64, u32, u32);
+impl Eq for Key {}
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0).then_with(|| (self.1, self.2).cmp(&(other.1, other.2)))
+    }
+}
+
+/// Moves vertices until all caps hold, or nothing helps any more.
+pub fn rebalance<const D: usize>(
+    graph: &Graph<D>,
+    assignment: &mut Assignment<D>,
+    caps: &[Load<D>],
+    seed: u64,
+    run: &Run,
+) -> Result<()> {
+    if assignment.is_within(caps) || caps.len() < 2 {
+        return Ok(());
+    }
+    let all = caps.iter().fold([0.0; D], |sum, cap| std::array::from_fn(|i| sum[i] + cap[i] as f64));
+    let tight = caps.iter().map(|cap| {
+        std::array::from_fn(|i| {
+            let (cap, mean) = (cap[i] as f64, cap[i] as f64 / all[i].max(1.0) * graph.total()[i] as f64);
+            (cap - (cap - mean.ceil()).max(0.0) * TIGHTNESS) as u64
+        })
+    });
+    let relief = Relief { graph, caps, tight: tight.collect() };
+    let mut exchanges = 0;
+    for round in 0..ROUNDS {
+        let moved = relief.round(assignment, splitmix64(seed ^ round as u64), run)?;
+        while !moved && exchanges < EXCHANGES && exchange(graph, assignment, caps, run)? {
+            exchanges += 1;
+        }
+        if assignment.is_within(caps) || !moved && exchanges == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+struct Relief<'a, const D: usize> {
+    graph: &'a Graph<'a, D>,
+    caps: &'a [Load<D>],
+    tight: Vec<Load<D>>,
+}
+
+impl<const D: usize> Relief<'_, D> {
+    /// One round; whether anything moved.
+    fn round(&self, assignment: &mut Assignment<D>, seed: u64, run: &Run) -> Result<bool> {
+        let k = self.caps.len();
+        let over: Vec<bool> =
+            assignment.loads.iter().zip(self.caps).map(|(&load, &cap)| !fits(load, cap)).collect();
+        let mut by_room: Vec<u32> = (0..k as u32).collect();
+        let fullness = |part: u32| relative(assignment.loads[part as usize], self.tight[part as usize]);
+        by_room.sort_by(|&a, &b| fullness(a).total_cmp(&fullness(b)));
+        let scratch = || Ok((Connections::new(k), Vec::new()));
+        let mut moves = scratches(run, self.graph.num_entries(), scratch)?;
+        let mut nothing: Vec<()> = vec![(); self.graph.len()];
+        let ranges = self.graph.ranges(0..self.graph.len() as u32);
+        propose(&mut moves, ranges, &mut nothing, run, |(connections, moves), v, ()| {
+            if over[assignment.part(v) as usize]
+                && let Some((key, _)) = self.best(assignment, connections, v, &by_room)
+            {
+                moves.push(Key(key, splitmix64(seed ^ u64::from(v)) as u32, v));
+            }
+        })?;
+        let mut connections = Connections::new(k);
+        let mut moves: Vec<Key> = moves.into_iter().flat_map(|(_, moves)| moves).collect();
+        run.install(|| moves.par_sort_unstable());
+        let mut moves = moves.into_iter().peekable();
+        let mut waiting: BinaryHeap<Reverse<Key>> = BinaryHeap::new();
+        let (mut emptiest, mut moved, mut looks) = (&by_room[..], false, 0_usize);
+        loop {
+            let sorted_first = match (moves.peek(), waiting.peek()) {
+                (Some(next), Some(Reverse(waits))) => next < waits,
+                (next, _) => next.is_some(),
+            };
+            let next = if sorted_first { moves.next() } else { waiting.pop().map(|Reverse(key)| key) };
+            let Some(Key(key, lot, v)) = next else { break };
+            looks += 1;
+            if looks % 256 == 0 {
+                run.check()?;
+            }
+            let own = assignment.part(v) as usize;
+            if fits(assignment.loads[own], self.caps[own]) {
+                continue;
+            }
+            // Parts that have filled up make way for the next ones with room.
+            while let [first, rest @ ..] = emptiest
+                && !rest.is_empty()
+                && !fits(
+                    plus(assignment.loads[*first as usize], self.graph.weight(v)),
+                    self.caps[*first as usize],
+                )
+            {
+                emptiest = rest;
+            }
+            match self.best(assignment, &mut connections, v, emptiest) {
+                Some((now, _)) if now > key + key.abs() * STALE + 1e-9 => {
+                    waiting.push(Reverse(Key(now, lot, v)));
+                }
+                Some((_, to)) => {
+                    assignment.shift(v, self.graph.weight(v), to);
+                    moved = true;
+                }
+                None => {}
+            }
+        }
+        Ok(moved)
+    }
+
+    /// The part that takes `v` at the least loss per relief, and that key.
+    fn best(
+        &self,
+        assignment: &Assignment<D>,
+        connections: &mut Connections,
+        v: u32,
+        by_room: &[u32],
+    ) -> Option<(f64, u32)> {
+        let (own, weight) = (assignment.part(v), self.graph.weight(v));
+        let over_tight = |part: u32, load: Load<D>| excess(load, self.tight[part as usize]);
+        let home = assignment.loads[own as usize];
+        let leave = over_tight(own, home) - over_tight(own, minus(home, weight));
+        if leave <= 1e-12 {
+            return None;
+        }
+        connections.count(self.graph, &assignment.part_of, v);
+        let mut best: Option<(f64, u32)> = None;
+        let emptiest = by_room.iter().take(EMPTIEST).map(|&part| (part, connections.to(part)));
+        for (part, w) in connections.iter().chain(emptiest).filter(|&(part, _)| part != own) {
+            let load = assignment.loads[part as usize];
+            let after = plus(load, weight);
+            let within = fits(after, self.caps[part as usize]);
+            let rise = over_tight(part, after) - over_tight(part, load);
+            let relief = leave - if within { WITHIN * rise } else { rise };
+            if relief <= leave * LEAST_RELIEF[usize::from(within)] {
+                continue;
+            }
+            let loss = f64::from(connections.to(own)) - f64::from(w);
+            // Where nothing is lost or gained, the emptier part has more to offer later.
+            let fullness = 1e-3 * relative(load, self.caps[part as usize]).min(100.0);
+            let key =
+                if loss >= 0.0 { (loss + 1e-3 + fullness) / relief } else { (loss + fullness) * relief };
+            if best.is_none_or(|(least, _)| key < least) {
+                best = Some((key, part));
+            }
+        }
+        best
+    }
+}

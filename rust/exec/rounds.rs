@@ -1,0 +1,57 @@
+//! Proposals for many vertices against one frozen state.
+//!
+//! All threads *propose* for the vertices of a round, each proposal written to the place of its vertex. Nobody changes
+//! the state meanwhile. The caller then *approves* proposals in an order that does not depend on the threads. So the
+//! result never depends on the threads either. In [`decide_all`](super::decide_all) the vertices come one by one in a
+//! given order, and the batches are small. Here a round may be all vertices, and proposals outlive it.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+
+use crate::base::{Result, Run};
+
+/// Entries that are worth a further thread.
+const ENTRIES_PER_THREAD: u64 = 1 << 16;
+
+/// Scratch space for each of the threads that rounds over so many entries are worth.
+pub fn scratches<S>(run: &Run, entries: u64, mut scratch: impl FnMut() -> Result<S>) -> Result<Vec<S>> {
+    let threads = (entries / ENTRIES_PER_THREAD + 1).min(run.threads() as u64);
+    (0..threads).map(|_| scratch()).collect()
+}
+
+/// Has `propose` set the proposal of each vertex of `ranges`, which ascend and are disjoint.
+pub fn propose<S: Send, T: Send>(
+    scratches: &mut [S],
+    ranges: impl Iterator<Item = Range<u32>> + Send,
+    proposals: &mut [T],
+    run: &Run,
+    propose: impl Fn(&mut S, u32, &mut T) + Sync,
+) -> Result<()> {
+    let (mut rest, mut first) = (proposals, 0);
+    let slices = ranges.map(move |range| {
+        let later = std::mem::take(&mut rest).split_at_mut((range.start - first) as usize).1;
+        let (slice, later) = later.split_at_mut(range.len());
+        (rest, first) = (later, range.end);
+        (range, slice)
+    });
+    let work = |scratch: &mut S, (range, slice): (Range<u32>, &mut [T])| {
+        range.zip(slice).for_each(|(v, proposal)| propose(scratch, v, proposal));
+        run.check()
+    };
+    if let [scratch] = scratches {
+        let mut slices = slices;
+        return slices.try_for_each(|slice| work(scratch, slice));
+    }
+    let slices = Mutex::new(slices);
+    let next = || slices.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+    run.install(|| {
+        scratches.par_iter_mut().with_max_len(1).try_for_each(|scratch| {
+            while let Some(slice) = next() {
+                work(scratch, slice)?;
+            }
+            Ok(())
+        })
+    })
+}
