@@ -14,7 +14,7 @@
 //! [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth more. With two bounds, loads
 //! that are still above a cap in the end are repaired as SIGMA does it. The caps on vertices always hold.
 //!
-//! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::rounds`]), the
+//! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::propose`]), the
 //! attempts on the small graphs each by itself, and the halves of a bisection. The result does not depend on the
 //! threads.
 //!

@@ -95,7 +95,7 @@ impl Scheme {
         let seed = splitmix64(self.seed ^ splitmix64(round + 1));
         let rating = self.first()?;
         let rating = if round % 4 < 2 { rating } else { rating.opposite() };
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             run.advance(self.units)?;
             let mut cells = crate::base::Buffer::zeroed(graph.len(), "cells")?;
             cells.copy_from_slice(&best.0);
