@@ -9,7 +9,7 @@ mod common;
 use common::spring::share;
 use common::{Graph, graphs, run};
 
-use fastpart::algorithms::multilevel::assignment::{Assignment, Quality};
+use fastpart::algorithms::multilevel::assignment::Assignment;
 use fastpart::algorithms::multilevel::clustering::{Clusterer, Clustering};
 use fastpart::algorithms::multilevel::contraction::contract;
 use fastpart::algorithms::multilevel::gain_table::GainTable;
