@@ -58,8 +58,9 @@ def evaluate(
         test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.summary``: ``of, algorithm,
         k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
         replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. A partition with
-        ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. One with a
-        bound on volume (sum of degree + 1) adds ``volume_load, volume_cap`` and ``volume_balance``.
+        ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. If it was
+        a list of arrays, the names end with the index, as ``weight_load_0``. One with a bound on volume (sum of degree +
+        1) adds ``volume_load, volume_cap`` and ``volume_balance``.
 
     Raises
     ------
@@ -127,10 +128,9 @@ def _evaluate_vertex(
             "cap": pl.Series([partition.cap] * k, dtype=pl.Int64),
         }
     )
-    if partition.weight_loads is not None:
+    for index, loads, cap in partition._weights():
         parts = parts.with_columns(
-            pl.Series("weight_load", partition.weight_loads),
-            pl.Series("weight_cap", [partition.weight_cap] * k, pl.Int64),
+            pl.Series(f"weight_load{index}", loads), pl.Series(f"weight_cap{index}", [cap] * k, pl.Int64)
         )
     if partition.volume_loads is not None:
         parts = parts.with_columns(
@@ -144,8 +144,8 @@ def _evaluate_vertex(
         "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
         "halo_rf": _ratio(n + int(parts["halo"].sum()), n, empty=1.0),
     }
-    if partition.weight_loads is not None:
-        summary["weight_balance"] = _balance(parts["weight_load"], int(partition.weight_loads.sum()))
+    for index, loads, _ in partition._weights():
+        summary[f"weight_balance{index}"] = _balance(parts[f"weight_load{index}"], int(loads.sum()))
     if partition.volume_loads is not None:
         summary["volume_balance"] = _balance(parts["volume_load"], int(partition.volume_loads.sum()))
     for name, ids in splits.items():

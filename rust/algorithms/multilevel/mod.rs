@@ -1,4 +1,4 @@
-//! A multilevel partitioner for graphs that fit into memory, under one bound on the parts or two.
+//! A multilevel partitioner for graphs that fit into memory, under one bound on the parts or several.
 //!
 //! **Requirements.** The neighbours of every vertex; fewer than 2^32 entries. A symmetric stream must list both
 //! directions of every edge.
@@ -12,8 +12,8 @@
 //! is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back to the
 //! given graph every level is balanced ([`balancing`]) and searched for better states ([`refinement`]). [`scheme`]
 //! says how often each is done. More than 64 parts are made in two steps or more: up to 64 blocks, then the parts
-//! of each. With two bounds, loads that are still above a cap in the end are repaired as SIGMA does it. The caps on
-//! vertices always hold.
+//! of each. The caps on vertices always hold. [`bounds`] says what becomes of other loads that are still above a cap in the
+//! end, and how every part gets its least number of vertices.
 //!
 //! **Parallelism.** The attempts on the small graphs, each by itself.
 //!
@@ -24,9 +24,11 @@
 //! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014.
 
 pub mod assignment;
+pub mod bounds;
 pub mod clustering;
 pub mod contraction;
 mod exchange;
+mod filling;
 pub mod fm;
 pub mod gain_table;
 pub mod graph;
@@ -35,26 +37,15 @@ pub mod rebalancing;
 pub mod scheme;
 
 use crate::base::{Buffer, Error, Result, Run};
-use crate::capacity::{
-    BalanceOn, Balanced, Load, Repaired, cap, fits, plus, repair, validate_balance, validate_parts,
-};
+use crate::capacity::{validate_balance, validate_parts};
 use crate::graph::Csr;
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
+pub use bounds::Bound;
 pub use clustering::Rating;
-use graph::Graph;
 pub use scheme::Scheme;
 
 /// TODO
 pub const MOST_PARTS: usize = 64;
-
-/// The second bound of a partition.
-#[derive(Debug, Clone)]
-pub enum Second {
-    /// No volume, the sum of `d(v) + 1`, above this ratio to the mean.
-    Volume(f64),
-    /// Weights that the parts share evenly.
-    Weights(BalanceOn),
-}
 
 /// Parameters of the multilevel partitioner.
 #[derive(Debug, Clone)]
@@ -63,8 +54,10 @@ pub struct Multilevel {
     pub k: u32,
     /// No part exceeds `ceil(balance * n / k)` vertices.
     pub balance: f64,
-    /// A second bound, if any.
-    pub second: Option<Second>,
+    /// Every part gets at least `floor(min_balance * n / k)` vertices, and one if that is 0 but the ratio is not.
+    pub min_balance: Option<f64>,
+    /// Further bounds, in the order in which they are met.
+    pub bounds: Vec<Bound>,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -74,77 +67,24 @@ impl Multilevel {
     pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
-        match &self.second {
-            None => Ok(()),
-            Some(Second::Volume(ratio)) => validate_balance("volume_balance", *ratio),
-            Some(Second::Weights(on)) => on.validate(n),
-        }
+        bounds::validate(&self.bounds, n)?;
+        bounds::least(self.min_balance, n, self.k).map(|_| ())
     }
 
     /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
         let at_once = u64::from(self.k).min(MOST_PARTS as u64);
-        let per_entry = match &self.second {
-            Some(_) => 40,
-            None if u64::from(self.k) > at_once => 32,
-            None => 16,
+        let per_entry = match self.bounds.len() {
+            0 if u64::from(self.k) > at_once => 32,
+            0 => 16,
+            _ => 40,
         };
+        // Of a vertex and the cluster that it is alone in.
+        let weights = 16 * bounds::padded(self.bounds.len()).saturating_sub(2) as u64;
         entries
             .saturating_mul(per_entry)
-            .saturating_add(n * (96 + 4 * at_once))
+            .saturating_add(n * (96 + weights + 4 * at_once))
             .saturating_add(96 * u64::from(self.k))
-    }
-
-    /// The caps on vertices and on the second weight.
-    fn caps(&self, csr: &Csr) -> Load {
-        let n = csr.num_vertices() as u64;
-        let second = match &self.second {
-            None => u64::MAX,
-            Some(Second::Volume(ratio)) => cap(*ratio, n + csr.num_entries(), self.k),
-            Some(Second::Weights(on)) => on.cap(self.k),
-        };
-        [cap(self.balance, n, self.k), second]
-    }
-
-    /// The second weight of a vertex.
-    fn weight(&self, csr: &Csr, v: u32) -> Load {
-        match &self.second {
-            None => [1, 0],
-            Some(Second::Volume(_)) => [1, u64::from(csr.degree(v)) + 1],
-            Some(Second::Weights(on)) => [1, on.weight(v)],
-        }
-    }
-
-    /// The partition that the parts found make, with its caps kept.
-    fn finish(&self, csr: &Csr, mut parts: Buffer<u32>, caps: Load, run: &Run) -> Result<VertexPartition> {
-        let mut loads = vec![[0; 2]; self.k as usize];
-        run.each(parts.len(), |v| {
-            let load = &mut loads[parts[v as usize] as usize];
-            *load = plus(*load, self.weight(csr, v));
-        })?;
-        let (graph, exceeded) = (csr.graph().clone(), loads.iter().any(|&load| !fits(load, caps)));
-        match &self.second {
-            None => {
-                let loads = loads.into_iter().map(|[vertices, _]| vertices).collect();
-                Ok(VertexPartition::new(parts.reinterpret(), self.k, loads, Some(caps[0]), graph))
-            }
-            Some(Second::Volume(_)) => {
-                let repaired = if exceeded {
-                    repair(csr, &mut parts, &loads, caps, run)?
-                } else {
-                    Repaired { loads, cap: caps[1], dealt: false }
-                };
-                Ok(VertexPartition::repaired(parts, repaired, caps, graph))
-            }
-            Some(Second::Weights(on)) => {
-                let balanced = if exceeded {
-                    on.deal(self.k, run)?
-                } else {
-                    Balanced { assignment: parts.reinterpret(), loads, dealt: false }
-                };
-                Ok(VertexPartition::balanced(balanced, self.k, caps[0], on, graph))
-            }
-        }
     }
 
     /// Partitions the graph of `csr`.
@@ -154,19 +94,9 @@ impl Multilevel {
         let needed = self.needed(n, csr.num_entries());
         run.require(needed, format!("multilevel on {n} vertices, {} entries", csr.num_entries()))?;
         check_symmetry(csr, run)?;
-        let caps = self.caps(csr);
-        let bounds = if self.second.is_some() { 2 } else { 1 };
-        let scheme = Scheme { units: n + csr.num_entries(), ..Scheme::new(bounds, self.seed) };
+        let scheme = Scheme { units: n + csr.num_entries(), ..Scheme::new(1 + self.bounds.len(), self.seed) };
         run.begin("partition", scheme.units);
-        let part_of = if self.second.is_some() {
-            let weight = |v| self.weight(csr, v);
-            let graph = Graph::finest(csr, &weight, run)?;
-            scheme.partition(&graph, &vec![caps; self.k as usize], run)?.0
-        } else {
-            let graph = Graph::finest(csr, &|_| [1], run)?;
-            scheme.partition(&graph, &vec![[caps[0]]; self.k as usize], run)?.0
-        };
-        self.finish(csr, part_of, caps, run)
+        bounds::partition(self, &scheme, csr, run)
     }
 }
 
@@ -221,12 +151,18 @@ describe! {
     Multilevel => "multilevel", &[Of::Vertices];
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     balance: ratio(1.03);
+    /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices. Above 0 it is at least one,
+    /// which more parts than vertices cannot have (``CapacityError``). By default parts may be empty.
+    min_balance: optional_number();
     /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above ``ceil(volume_balance * (2 m + n) / k)``,
     /// where m counts edges without loops. By default volumes are not bounded.
     volume_balance: optional_ratio();
-    /// A second cap, as in :func:`spring`; not together with ``volume_balance``.
-    balance_on: weights();
-    /// A second cap, as in :func:`spring`; not together with ``volume_balance``.
+    /// Weights, or masks, that the parts share evenly, too, as in :func:`spring`. A list of arrays bounds each of them,
+    /// such as the training, validation and test masks. Up to 8 bounds in all are met in this order: vertices, volume,
+    /// then the arrays. If nothing found meets one of them, only its cap is raised.
+    balance_on: several_weights();
+    /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W, as in
+    /// :func:`spring`.
     balance_on_ratio: ratio(1.05);
     /// 0 to 2**64 - 1; None is 0.
     seed: seed();
@@ -234,13 +170,15 @@ describe! {
 
 impl Partitioner for Multilevel {
     fn new(values: &mut Values) -> Result<Self> {
-        let (weights, volume) = (values.take_balance_on()?, values.ratio("volume_balance"));
-        if weights.is_some() && volume.is_some() {
-            let what = "not together with balance_on; there is one second cap";
-            return Err(Error::parameter("volume_balance", what));
-        }
-        let second = weights.map(Second::Weights).or(volume.map(Second::Volume));
-        Ok(Multilevel { k: values.k, balance: values.number("balance"), second, seed: values.seed() })
+        let volume = values.ratio("volume_balance").map(Bound::Volume);
+        let weights = values.take_several_balance_on()?.into_iter().map(Bound::Weights);
+        Ok(Multilevel {
+            k: values.k,
+            balance: values.number("balance"),
+            min_balance: values.ratio("min_balance"),
+            bounds: volume.into_iter().chain(weights).collect(),
+            seed: values.seed(),
+        })
     }
 
     fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
