@@ -59,8 +59,8 @@ def evaluate(
         k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
         replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. A partition with
         ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. If it was
-        a list of arrays, the names end with the index, as ``weight_load_0``. One with a bound on volume (sum of degree +
-        1) adds ``volume_load, volume_cap`` and ``volume_balance``.
+        a list of arrays, the names end with the index, as ``weight_load_0``. One with a bound on volume, the sum of
+        degree + 1, adds ``volume_load, volume_cap`` and ``volume_balance``.
 
     Raises
     ------

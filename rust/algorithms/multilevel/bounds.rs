@@ -55,21 +55,24 @@ impl Bound {
 
 /// Refuses bounds that cannot be, for a graph of `n` vertices.
 pub(super) fn validate(bounds: &[Bound], n: u64) -> Result<()> {
-    let is_volume = |bound: &&Bound| matches!(bound, Bound::Volume(_));
-    let volumes = bounds.iter().filter(is_volume).count();
-    if volumes > 1 {
+    let (mut volumes, mut arrays) = (Vec::new(), Vec::new());
+    for bound in bounds {
+        match bound {
+            Bound::Volume(ratio) => volumes.push(*ratio),
+            Bound::Weights(on) => arrays.push(on),
+        }
+    }
+    volumes.iter().try_for_each(|&ratio| validate_balance("volume_balance", ratio))?;
+    if volumes.len() > 1 {
         return Err(Error::parameter("volume_balance", "volume can have one bound only"));
     }
-    for (index, bound) in bounds.iter().enumerate() {
-        match bound {
-            Bound::Volume(ratio) => validate_balance("volume_balance", *ratio)?,
-            Bound::Weights(on) => on.validate(n).map_err(|error| match error {
-                Error::Parameter { name, what } if bounds.len() - volumes > 1 => {
-                    Error::parameter(name, format!("array {}: {what}", index - volumes))
-                }
-                one_array => one_array,
-            })?,
-        }
+    for (index, on) in arrays.iter().enumerate() {
+        on.validate(n).map_err(|error| match error {
+            Error::Parameter { name, what } if arrays.len() > 1 => {
+                Error::parameter(name, format!("array {index}: {what}"))
+            }
+            alone => alone,
+        })?;
     }
     if bounds.len() < MOST_BOUNDS {
         return Ok(());

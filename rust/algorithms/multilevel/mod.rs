@@ -5,8 +5,8 @@
 //!
 //! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 16 bytes per entry, 96 per vertex, and 4 per vertex
 //! and part for at most 64 parts at a time. Of the 16 bytes, the graph with weights takes 8, and all coarser graphs
-//! as much. An entry takes 32 bytes for more than 64 parts, whose blocks are copied, and 40 for two bounds, under
-//! which graphs shrink slowly.
+//! as much. An entry takes 32 bytes for more than 64 parts, whose blocks are copied, and 40 for several bounds,
+//! under which graphs shrink slowly. A vertex takes 16 bytes more for each bound beyond two, padding included.
 //!
 //! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph
 //! is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back to the
@@ -79,7 +79,7 @@ impl Multilevel {
             0 => 16,
             _ => 40,
         };
-        // Of a vertex and the cluster that it is alone in.
+        // Each of them is stored for the vertices of coarse graphs and for clusters.
         let weights = 16 * bounds::padded(self.bounds.len()).saturating_sub(2) as u64;
         entries
             .saturating_mul(per_entry)
