@@ -27,9 +27,9 @@ def rss_anon() -> int:
 
 
 def with_fastpart(folder: Path, threads: int, k: int) -> None:
-    part = fp.VertexPartition(np.load(folder / "parts.npy"), k)
+    partition = fp.VertexPartition(np.load(folder / "parts.npy"), k)
     edges = fp.open_graph(folder / "g.bin")
-    part.save(folder / "parts", graph=edges, features=folder / "x.npy", threads=threads)
+    partition.save(folder / "parts", graph=edges, features=folder / "x.npy", threads=threads)
     fp.export.dgl(folder / "parts", folder / "dgl", threads=threads)
 
 

@@ -27,7 +27,7 @@ from training import ROOT, load, said
 
 import fastpart as fp
 from fastpart.report.text import table
-from fastpart.train import Trained
+from fastpart.train import TrainedModel
 from fastpart.train.edge_data import EdgeDataset
 
 OUT = ROOT / "target" / "full_graph.parquet"
@@ -112,7 +112,7 @@ def rows_of(name: str, folder: Path, options: argparse.Namespace) -> Iterator[di
             yield row(trained, full) | facts | {"mode": mode}
 
 
-def row(trained: Trained, full: Trained) -> dict[str, Any]:
+def row(trained: TrainedModel, full: TrainedModel) -> dict[str, Any]:
     losses = trained.history["loss"].head(COMPARED) - full.history["loss"].head(COMPARED)
     found = {
         "method": trained.method,

@@ -25,9 +25,9 @@ def save_parts(folder):
     edges = np.stack([sources, (sources + 4 * generator.integers(0, n // 4, 8 * n)) % n], axis=1)
     features = generator.normal(size=(n, 16)).astype(np.float32)
     splits = {"train": np.arange(n // 2), "val": np.arange(n // 2, n)}
-    part = fp.VertexPartition(np.arange(n) % PARTS, PARTS)
+    partition = fp.VertexPartition(np.arange(n) % PARTS, PARTS)
     edges = fp.open_graph(edges, num_vertices=n)
-    part.save(folder, graph=edges, features=features, labels=labels, splits=splits)
+    partition.save(folder, graph=edges, features=features, labels=labels, splits=splits)
 
 
 def descendants(pid):

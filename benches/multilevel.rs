@@ -40,7 +40,7 @@ fn bounds(criterion: &mut Criterion) {
         for threads in [1, 2] {
             let run = Run::new(Some(threads), None).expect("threads");
             for (name, bounds) in [("one bound", vec![]), ("two bounds", vec![Bound::Volume(1.1)])] {
-                let multilevel = Multilevel { k: 8, balance: 1.03, min_balance: None, bounds, seed: 0 };
+                let multilevel = Multilevel { bounds, ..Multilevel::new(8) };
                 group.bench_function(format!("{name}, {threads} threads"), |bencher| {
                     bencher.iter(|| multilevel.partition(&csr, &run).expect("parts"));
                 });

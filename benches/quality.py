@@ -1,15 +1,16 @@
-"""How good partitions are: graphs by numbers of parts by partitioners, METIS and KaMinPar among them.
+"""How good partitions are: graphs by numbers of parts by partitioners, METIS, KaMinPar and Mt-KaHyPar among them.
 
-``make quality``, or ``python benches/quality.py [GRAPH ...] [-k 4,8,32] [--seeds 5]`` for edge files of yours; without
-any, the graphs of datasets/ and, where they are, of ../shared/data. Prints a table per graph; writes to target/quality/
+``make quality``, or ``python benches/quality.py [GRAPH ...] [-k 4,8,32] [--seeds 5] [--all-peers]`` for edge files of
+yours; without any, the graphs of datasets/ and, where they are, of ../shared/data. ``--all-peers`` adds two presets of
+Mt-KaHyPar. Prints a table per graph; writes to target/quality/
 
 - ``table.parquet``: one row per graph, k and partitioner;
 - ``quality.md``, for docs/: means over the graphs, every cell where a peer is better, all tables;
 - ``readme.md``: the block of the README.
 
-Each partitioner runs once per seed, with one thread. A row is the run of median cut, with the median of the seconds and
-the largest memory. Ours run in a fresh process per row, as peers always do: what an earlier run left in the allocator
-would hide what a later one takes.
+Each partitioner runs once per seed, with one thread. Mt-KaHyPar is slow and runs with the first seed only. A row is the
+run of median cut, with the median of the seconds and the largest memory. Ours run in a fresh process per row, as peers
+always do: what an earlier run left in the allocator would hide what a later one takes.
 """
 
 from __future__ import annotations
@@ -42,12 +43,17 @@ VERTICES, VOLUME = 1.03, 1.10
 SLACK = 0.0005
 """What is no more than rounding above a bound."""
 
+ON_REQUEST = ("mtkahypar:preset=deterministic", "mtkahypar:preset=quality")
+"""What runs with ``--all-peers`` only."""
+
 ONE_BOUND = {
     "spring": f"spring:balance={VERTICES}",
     "grem": f"grem:balance={VERTICES}",
     "multilevel": f"multilevel:balance={VERTICES}",
     "metis": "metis",
     "kaminpar": "kaminpar",
+    "mtkahypar": "mtkahypar",
+    **dict(zip(ON_REQUEST, ON_REQUEST, strict=True)),
 }
 """What runs under which name, with a bound on the vertices of a part."""
 
@@ -59,10 +65,14 @@ TWO_BOUNDS = {
 """With a second bound, on the volume."""
 
 ALGORITHMS = ONE_BOUND | TWO_BOUNDS
-PEERS = ("metis", "kaminpar", "metis/2")
+QUICK_PEERS = ("metis", "kaminpar", "metis/2")
+SLOW_PEERS = ("mtkahypar", *ON_REQUEST)
+"""These run with the first seed only."""
+
 RIVALS = (
     ("multilevel", "metis"),
     ("multilevel", "kaminpar"),
+    ("multilevel", "mtkahypar"),
     ("multilevel/2", "metis/2"),
     ("grem", "metis"),
     ("sigma/2", "metis/2"),
@@ -138,9 +148,11 @@ def measure(graph: Graph, ks: Sequence[int], algorithms: Sequence[str], seeds: S
     # Spawned, since a forked process would share memory with this one, and anew for each task.
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as fresh:
         for name in algorithms:
-            if name not in PEERS:
+            if name not in QUICK_PEERS + SLOW_PEERS:
                 runs += [run for k in ks for run in fresh.submit(runs_of, graph, [k], [name], seeds).result()]
-    runs += runs_of(graph, ks, [name for name in algorithms if name in PEERS], seeds)
+    for peers, some in ((QUICK_PEERS, seeds), (SLOW_PEERS, seeds[:1])):
+        if wanted := [name for name in algorithms if name in peers]:
+            runs += runs_of(graph, ks, wanted, some)
     rows = [
         median_run(graph.name, [run for run in runs if (run["k"], run["algorithm"]) == (k, name)])
         for k in ks
@@ -242,8 +254,8 @@ def means_text(frame: pl.DataFrame) -> str:
 
 def method(seeds: Sequence[int]) -> str:
     return (
-        f"1 thread; median of {len(seeds)} seeds; parts of at most {VERTICES} of the mean in vertices, with /2 also "
-        f"{VOLUME} in volume"
+        f"1 thread; median of {len(seeds)} seeds (mtkahypar: 1 seed); parts of at most {VERTICES} of the mean in "
+        f"vertices, with /2 also {VOLUME} in volume"
     )
 
 
@@ -258,9 +270,9 @@ def document(frame: pl.DataFrame, seeds: Sequence[int]) -> str:
     """Return all that was found out, as Markdown."""
     tables = [f"```\n{graph_text(rows)}\n```" for _, rows in frame.group_by("graph", maintain_order=True)]
     blocks = [
-        "# Quality compared with METIS and KaMinPar",
-        "This page shows where our vertex partitioners are better than METIS and KaMinPar, and where they are worse. "
-        f"`make quality` writes it. Method:\n{method(seeds)}.\n"
+        "# Quality compared with METIS, KaMinPar and Mt-KaHyPar",
+        "This page shows where our vertex partitioners are better than METIS, KaMinPar and Mt-KaHyPar, and where they "
+        f"are worse.\n`make quality` writes it. Method:\n{method(seeds)}.\n"
         "[Comparing](comparing.md) explains the columns. `memory_kb` is the growth of memory in thousands of bytes. "
         "For peers it includes\nthe graph.",
         f"## Means\n\n```\n{means_text(frame)}\n```",
@@ -315,8 +327,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "-k", type=numbers, default="4,8,32", metavar="K,...", help="numbers of parts (default 4,8,32)"
     )
     parser.add_argument("--seeds", type=int, default=5, metavar="S", help="runs of each (default 5)")
+    parser.add_argument(
+        "--all-peers", action="store_true", help="also the presets deterministic and quality of Mt-KaHyPar"
+    )
     given = parser.parse_args(arguments)
     seeds = range(1, given.seeds + 1)
+    algorithms = [name for name in ALGORITHMS if given.all_peers or name not in ON_REQUEST]
     names = [file.stem for file in given.graphs]
     if given.seeds < 1 or len(set(names)) < len(names):
         parser.error("--seeds is at least 1, and the names of the graphs differ")
@@ -325,7 +341,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         graphs = mine or known_graphs(Path(folder))
         frames = []
         for graph in graphs:
-            frames.append(measure(graph, given.k, [*ALGORITHMS], seeds))
+            frames.append(measure(graph, given.k, algorithms, seeds))
             print(graph_text(frames[-1]), end="\n\n", flush=True)
     frame = pl.concat(frames)
     OUT.mkdir(parents=True, exist_ok=True)

@@ -58,13 +58,14 @@ def measure(edges: fp.Graph, threads: int) -> None:
     edges.identify()  # the file into the page cache, its map into the page tables
     with Peak() as memory:
         start = time.perf_counter()
-        part = fp.spring(edges, k=8, threads=threads)
+        partition = fp.spring(edges, k=8, threads=threads)
         seconds = time.perf_counter() - start
     n, m = edges.num_vertices, edges.num_edges
     extra = (memory.bytes - 32 * n) / 1e6
     print(
         f"spring k=8       n={n:,} m={m:,} threads={threads}: {seconds:.1f} s, {m / seconds / 1e6:.1f} M edges/s, "
-        f"RssAnon +{memory.bytes / 1e6:.0f} MB = 32 bytes per vertex {extra:+.1f} MB, loads up to {part.loads.max():,}"
+        f"RssAnon +{memory.bytes / 1e6:.0f} MB = 32 bytes per vertex {extra:+.1f} MB, "
+        f"loads up to {partition.loads.max():,}"
     )
 
 

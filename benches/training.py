@@ -27,7 +27,7 @@ import scipy.sparse
 
 import fastpart as fp
 from fastpart.report.text import table
-from fastpart.train import Trained
+from fastpart.train import TrainedModel
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -118,7 +118,7 @@ def row(name: str, method: str, folder: Path, options: argparse.Namespace) -> di
     batch = BATCH if method == "full" else BATCH // K
     given: dict[str, Any] = {"epochs": epochs, "batch_size": batch, "fanouts": FANOUTS[name]}
     start = time.perf_counter()
-    runs: list[Trained] = [
+    runs: list[TrainedModel] = [
         getattr(fp.train, method)(folder, **given, seed=seed) for seed in range(options.seeds)
     ]
     seconds = (time.perf_counter() - start) / options.seeds
@@ -137,7 +137,7 @@ def row(name: str, method: str, folder: Path, options: argparse.Namespace) -> di
     }
 
 
-def megabytes(runs: list[Trained], name: str) -> float | None:
+def megabytes(runs: list[TrainedModel], name: str) -> float | None:
     found = [run.summary[name] for run in runs if name in run.summary]
     return statistics.median(found) / 1e6 if found else None
 

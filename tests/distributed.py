@@ -25,9 +25,9 @@ def planted(folder, k, assignment=None, train=None, n=300, isolated=()):
         "val": order[n // 2 : 3 * n // 4],
         "test": order[3 * n // 4 :],
     }
-    part = fp.VertexPartition(np.arange(n) % k if assignment is None else assignment, k)
+    partition = fp.VertexPartition(np.arange(n) % k if assignment is None else assignment, k)
     edges = fp.open_graph(edges, num_vertices=n)
-    part.save(folder, graph=edges, features=features, labels=labels, splits=splits)
+    partition.save(folder, graph=edges, features=features, labels=labels, splits=splits)
     return folder
 
 

@@ -15,8 +15,10 @@ def edge_parts_of(folder: Path, n: int, edges, assignment, k: int, **saved) -> P
     splits = {"train": order[: n // 2 + 1], "val": order[n // 2 + 1 : -1], "test": order[-1:]}
     features = random.standard_normal((n, 6), np.float32)
     opened = fp.open_graph(np.asarray(edges, np.uint32).reshape(-1, 2), num_vertices=n)
-    part = fp.EdgePartition(np.asarray(assignment, np.uint8), k=k)
-    part.save(folder, graph=opened, **{"features": features, "labels": labels, "splits": splits, **saved})
+    partition = fp.EdgePartition(np.asarray(assignment, np.uint8), k=k)
+    partition.save(
+        folder, graph=opened, **{"features": features, "labels": labels, "splits": splits, **saved}
+    )
     return folder
 
 

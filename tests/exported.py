@@ -38,8 +38,8 @@ class Case:
             "edge_features": self.edge_features,
         }
         edges = fp.open_graph(self.records, num_vertices=self.n, directedness=self.kind)
-        part = fp.VertexPartition(self.parts, self.k)
-        part.save(folder, graph=edges, halo_hops=self.halo_hops, **(contents if self.full else {}))
+        partition = fp.VertexPartition(self.parts, self.k)
+        partition.save(folder, graph=edges, halo_hops=self.halo_hops, **(contents if self.full else {}))
         return folder
 
     def directed_edges(self):

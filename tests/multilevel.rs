@@ -2,13 +2,20 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::time::Duration;
+
 mod common;
 
 use common::spring::share;
 use common::{Graph, graphs, run};
-use fastpart::algorithms::multilevel::coarsening::{Coarsening, Rating};
-use fastpart::algorithms::multilevel::state::{Quality, State};
-use fastpart::algorithms::multilevel::{Multilevel, Scheme, Second, graph};
+
+use fastpart::algorithms::multilevel::assignment::{Assignment, Quality};
+use fastpart::algorithms::multilevel::clustering::{Clusterer, Clustering};
+use fastpart::algorithms::multilevel::contraction::contract;
+use fastpart::algorithms::multilevel::gain_table::GainTable;
+use fastpart::algorithms::multilevel::jet::{self, Jet};
+use fastpart::algorithms::multilevel::rebalancing::rebalance;
+use fastpart::algorithms::multilevel::{Bound, Effort, Multilevel, Rating, Scheme, graph};
 use fastpart::base::buffer::Buffer;
 use fastpart::base::error::Error;
 use fastpart::base::random::Random;
@@ -31,31 +38,31 @@ fn partition(graph: &Graph, multilevel: &Multilevel) -> VertexPartition {
     let (mut loads, mut seconds) = (vec![0; k], vec![0; k]);
     for (v, &part) in (0..).zip(&*one.assignment) {
         loads[part as usize] += 1;
-        seconds[part as usize] += match &multilevel.second {
-            Some(Second::Weights(on)) => on.weight(v),
+        seconds[part as usize] += match &multilevel.bounds[..] {
+            [Bound::Weights(on)] => on.weight(v),
             _ => u64::from(csr.degree(v)) + 1,
         };
     }
     assert_eq!(one.loads, loads);
     assert_eq!(one.cap, Some(share(multilevel.balance, graph.n, multilevel.k).ceil() as u64));
     assert!(loads.iter().all(|&load| load <= one.cap.unwrap()), "{loads:?} above {:?}", one.cap);
-    match &multilevel.second {
-        None => assert!(one.volume.is_none() && one.weight_cap.is_none()),
-        Some(Second::Volume(_)) => {
+    match &multilevel.bounds[..] {
+        [Bound::Volume(_)] => {
             let volume = one.volume.as_ref().unwrap();
             assert_eq!(volume.loads, seconds);
             assert!(volume.cap >= volume.nominal && seconds.iter().all(|&load| load <= volume.cap));
         }
-        Some(Second::Weights(_)) => {
-            assert_eq!(one.weight_loads.as_ref(), Some(&seconds));
-            assert!(seconds.iter().all(|&load| load <= one.weight_cap.unwrap()));
+        [Bound::Weights(_)] => {
+            assert_eq!(one.weights[0].loads, seconds);
+            assert!(seconds.iter().all(|&load| load <= one.weights[0].cap));
         }
+        _ => assert!(one.volume.is_none() && one.weights.is_empty()),
     }
     one
 }
 
-fn many(k: u32, balance: f64, second: Option<Second>) -> Multilevel {
-    Multilevel { balance, second, ..Multilevel::new(k) }
+fn many(k: u32, balance: f64, second: Option<Bound>) -> Multilevel {
+    Multilevel { balance, bounds: second.into_iter().collect(), ..Multilevel::new(k) }
 }
 
 /// The least cut of all partitions within the cap.
@@ -80,36 +87,99 @@ proptest! {
     #[test]
     fn caps_hold(graph in graphs(60, 200), k in prop_oneof![1_u32..9, Just(70), Just(200)], balance in 1.0..1.3) {
         partition(&graph, &many(k, balance, None));
-        partition(&graph, &many(k, balance, Some(Second::Volume(balance))));
+        partition(&graph, &many(k, balance, Some(Bound::Volume(balance))));
         let weights = (0..graph.n as u32).map(|v| v % 3).collect();
         let on = BalanceOn::new(weights, balance).unwrap();
-        partition(&graph, &many(k, balance, Some(Second::Weights(on))));
+        partition(&graph, &many(k, balance, Some(Bound::Weights(on))));
     }
 
     #[test]
-    fn ties_loads_and_cut_follow_moves(graph in graphs(30, 100), k in 2_usize..6, seed in 0_u64..1000) {
+    fn the_table_of_gains_follows_moves(graph in graphs(30, 100), k in 2_usize..6, seed in 0_u64..1000) {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
-        let weighted = graph::Graph::of(&csr, |v| [1, u64::from(csr.degree(v))], &run(1)).unwrap();
+        let weight = |v| [1, u64::from(csr.degree(v))];
+        let weighted = graph::Graph::finest(&csr, &weight, &run(1)).unwrap();
         let caps = vec![[graph.n / 2, 50]; k];
         let start = Buffer::zeroed(graph.n as usize, "parts").unwrap();
-        let mut state = State::new(&weighted, start, &caps, &run(1)).unwrap();
+        let mut assignment = Assignment::new(&weighted, start, k, &run(1)).unwrap();
+        let mut table = GainTable::new(&weighted, &mut assignment, &caps, &run(1)).unwrap();
         let mut random = Random::new(seed, 0);
         for _ in 0..if graph.n > 0 { 50 } else { 0 } {
-            state.shift(random.below(graph.n) as u32, random.below(k as u64) as usize);
+            table.shift(random.below(graph.n) as u32, random.below(k as u64) as usize);
         }
-        let parts: Vec<i32> = state.part_of.iter().map(|&part| part as i32).collect();
-        prop_assert_eq!(state.cut as usize, cut(&graph, &parts));
-        prop_assert_eq!(state.quality(), Quality::of(&weighted, &state.part_of, &caps, &run(1)).unwrap());
+        let parts: Vec<i32> = table.assignment.part_of.iter().map(|&part| part as i32).collect();
+        prop_assert_eq!(table.cut as usize, cut(&graph, &parts));
+        prop_assert_eq!(table.quality(), table.assignment.quality(&weighted, &caps, &run(1)).unwrap());
         for v in 0..graph.n as u32 {
-            let mut ties = vec![0; k];
-            csr.neighbours(v).iter().for_each(|&u| ties[parts[u as usize] as usize] += 1);
-            prop_assert_eq!(state.ties(v), &ties[..]);
-            if let Some((part, gain)) = state.best_move(v) {
+            let mut connections = vec![0; k];
+            csr.neighbours(v).iter().for_each(|&u| connections[parts[u as usize] as usize] += 1);
+            prop_assert_eq!(table.connections(v), &connections[..]);
+            if let Some((part, gain)) = table.best_move(v) {
                 let mut moved = parts.clone();
                 moved[v as usize] = part as i32;
                 prop_assert_eq!(cut(&graph, &moved) as i64, cut(&graph, &parts) as i64 - gain);
             }
         }
+    }
+
+    #[test]
+    fn contraction_sums_the_edges_between_clusters(graph in graphs(40, 150), count in 1_u32..9, seed in 0_u64..99) {
+        let csr = Csr::build(&graph, false, &run(1)).unwrap();
+        let weight = |v| [1, u64::from(v)];
+        let finest = graph::Graph::finest(&csr, &weight, &run(1)).unwrap();
+        let mut random = Random::new(seed, 0);
+        let mut cluster_of: Buffer<u32> = Buffer::zeroed(graph.n as usize, "clusters").unwrap();
+        cluster_of.iter_mut().for_each(|cluster| *cluster = random.below(count.into()) as u32);
+        let (mut sums, mut weights) = (vec![[0_u32; 9]; count as usize], vec![[0; 2]; count as usize]);
+        for [u, v] in graph.records.iter().filter(|[u, v]| u != v) {
+            let [a, b] = [u, v].map(|v| cluster_of[*v as usize] as usize);
+            if a != b {
+                sums[a][b] += 1;
+                sums[b][a] += 1;
+            }
+        }
+        for (v, &cluster) in (0..).zip(cluster_of.iter()) {
+            weights[cluster as usize] = [weights[cluster as usize][0] + 1, weights[cluster as usize][1] + v];
+        }
+        let clustering = Clustering { cluster_of, count: count as usize };
+        let coarse = contract(&finest, &clustering, &run(2)).unwrap();
+        prop_assert_eq!(coarse.len(), count as usize);
+        for cluster in 0..count {
+            prop_assert_eq!(coarse.weight(cluster), weights[cluster as usize]);
+            let mut row = [0; 9];
+            coarse.each(cluster, |other, w| row[other as usize] += w);
+            prop_assert_eq!(row, sums[cluster as usize]);
+        }
+    }
+
+    #[test]
+    fn rebalancing_meets_caps_that_can_be_met(graph in graphs(60, 200), k in 2_u32..9, seed in 0_u64..99) {
+        let csr = Csr::build(&graph, false, &run(1)).unwrap();
+        let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+        let caps = vec![[graph.n.div_ceil(k.into())]; k as usize];
+        // All vertices in one part, which is as far from balance as can be.
+        let start = Buffer::zeroed(graph.n as usize, "parts").unwrap();
+        let mut assignment = Assignment::new(&finest, start, k as usize, &run(1)).unwrap();
+        rebalance(&finest, &mut assignment, &caps, seed, &run(1)).unwrap();
+        prop_assert!(assignment.is_within(&caps), "{:?} above {:?}", assignment.loads, caps);
+        let again = Assignment::new(&finest, assignment.part_of, k as usize, &run(1)).unwrap();
+        prop_assert_eq!(again.loads, assignment.loads);
+    }
+
+    #[test]
+    fn jet_never_ends_worse_than_it_began(graph in graphs(60, 300), k in 2_u32..6, seed in 0_u64..99) {
+        let csr = Csr::build(&graph, false, &run(1)).unwrap();
+        let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+        let caps = vec![[graph.n.div_ceil(k.into()) + 1]; k as usize];
+        let mut start: Buffer<u32> = Buffer::zeroed(graph.n as usize, "parts").unwrap();
+        (0..).zip(start.iter_mut()).for_each(|(v, part)| *part = v % k);
+        let mut assignment = Assignment::new(&finest, start, k as usize, &run(1)).unwrap();
+        let before = assignment.quality(&finest, &caps, &run(1)).unwrap();
+        let how = Jet { iterations: 8, slack: 0.1, lenience: 0.5, seed };
+        let after = jet::refine(&finest, &mut assignment, &caps, &how, &run(1)).unwrap();
+        prop_assert!(after.excess == 0.0 && after.cut <= before.cut);
+        prop_assert_eq!(after, assignment.quality(&finest, &caps, &run(1)).unwrap());
+        let parts: Vec<i32> = assignment.part_of.iter().map(|&part| part as i32).collect();
+        prop_assert_eq!(after.cut as usize, cut(&graph, &parts));
     }
 }
 
@@ -146,7 +216,7 @@ fn extreme_graphs() {
     ] {
         for k in [1, 2, 7, 64, 65, 5000] {
             partition(&graph, &many(k, 1.0, None));
-            partition(&graph, &many(k, 1.0, Some(Second::Volume(1.0))));
+            partition(&graph, &many(k, 1.0, Some(Bound::Volume(1.0))));
         }
     }
 }
@@ -164,21 +234,58 @@ fn communities_are_found() {
 }
 
 #[test]
-fn blocks_of_parts_and_shares() {
+fn many_parts_and_shares() {
     let rmat = Rmat::new(5000, 40_000, 1).unwrap();
     let graph = Graph::new(rmat.num_vertices(), records(&rmat, 0..40_000, &run(1)).unwrap());
-    partition(&graph, &many(200, 1.03, Some(Second::Volume(1.1))));
+    partition(&graph, &many(200, 1.03, Some(Bound::Volume(1.1))));
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let weighted = graph::Graph::of(&csr, |_| [1, 0], &run(1)).unwrap();
+    let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
     // One side has twice the room of the other.
-    let (sides, quality) =
-        Scheme::default().partition(&weighted, &[[3400, u64::MAX], [1700, u64::MAX]], &run(2)).unwrap();
+    let caps = [[3400], [1700]];
+    let scheme = Scheme::new(1, Effort::Default, 0);
+    let ((sides, quality), rounds) = scheme.partition(&finest, &caps, &run(2)).unwrap();
     let second = sides.iter().filter(|&&side| side == 1).count();
-    assert!((1600..=1700).contains(&second) && quality.excess == 0.0);
-    assert_eq!(
-        quality,
-        Quality::of(&weighted, &sides, &[[3400, u64::MAX], [1700, u64::MAX]], &run(1)).unwrap()
-    );
+    assert!((1600..=1700).contains(&second) && quality.excess == 0.0 && rounds == 0);
+    let assignment = Assignment::new(&finest, sides, 2, &run(1)).unwrap();
+    assert_eq!(quality, assignment.quality(&finest, &caps, &run(1)).unwrap());
+}
+
+/// R-MAT, large enough that rounds are shared by all threads.
+fn large() -> Graph {
+    let rmat = Rmat::new(1 << 14, 300_000, 3).unwrap();
+    Graph::new(rmat.num_vertices(), records(&rmat, 0..300_000, &run(1)).unwrap())
+}
+
+#[test]
+fn threads_never_change_a_result() {
+    let csr = Csr::build(&large(), false, &run(1)).unwrap();
+    for (second, k) in [(None, 8), (Some(Bound::Volume(1.1)), 8), (None, 300)] {
+        let multilevel = many(k, 1.03, second);
+        let of = |threads| multilevel.partition(&csr, &run(threads)).unwrap().assignment;
+        let one = of(1);
+        for threads in [2, 3, 8] {
+            assert!(one[..] == of(threads)[..], "{threads} threads, k = {k}");
+        }
+    }
+}
+
+#[test]
+fn effort_and_rounds() {
+    let graph = large();
+    let csr = Csr::build(&graph, false, &run(1)).unwrap();
+    let of = |effort| Multilevel { effort, ..Multilevel::new(8) }.partition_in_rounds(&csr, &run(2)).unwrap();
+    let best = |rounds, limit| of(Effort::Best { rounds, time_limit: limit });
+    let cut = |assignment: &[i32]| cut(&graph, assignment);
+    let [quick, default] = [Effort::Quick, Effort::Default].map(|effort| of(effort).0.assignment);
+    assert!(cut(&quick) <= 2 * cut(&default));
+    // Without any time left it is the default.
+    let (none, rounds) = best(8, Some(Duration::ZERO));
+    assert!(rounds == 0 && none.assignment[..] == default[..]);
+    let (all, rounds) = best(3, None);
+    assert!((1..=3).contains(&rounds) && cut(&all.assignment) <= cut(&default));
+    // The number of rounds stands for the result.
+    let (same, again) = best(rounds, None);
+    assert!(again == rounds && same.assignment[..] == all.assignment[..]);
 }
 
 #[test]
@@ -188,8 +295,8 @@ fn refusals() {
     for (refused, name) in [
         (many(0, 1.0, None), "k"),
         (many(2, 0.9, None), "balance"),
-        (many(2, 1.0, Some(Second::Volume(f64::NAN))), "volume_balance"),
-        (many(2, 1.0, Some(Second::Weights(BalanceOn::new(vec![1], 1.0).unwrap()))), "balance_on"),
+        (many(2, 1.0, Some(Bound::Volume(f64::NAN))), "volume_balance"),
+        (many(2, 1.0, Some(Bound::Weights(BalanceOn::new(vec![1], 1.0).unwrap()))), "balance_on"),
     ] {
         let error = refused.partition(&csr, &run(1)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name: refused, .. } if refused == name), "{error}");
@@ -205,21 +312,31 @@ fn refusals() {
 }
 
 #[test]
-fn meshes_are_matched_by_edges() {
+fn clusters_keep_their_cap_and_their_cells() {
     let grid = Grid::new(64, 64).unwrap();
-    let edges = Graph::new(grid.num_vertices(), records(&grid, 0..grid.num_edges(), &run(1)).unwrap());
+    let mut all = records(&grid, 0..grid.num_edges(), &run(1)).unwrap();
+    // Many leaves of one hub, and some vertices without edges.
+    all.extend((4096..4396).map(|leaf| [0, leaf]));
+    let edges = Graph::new(grid.num_vertices() + 600, all);
     let csr = Csr::build(&edges, false, &run(1)).unwrap();
-    let graph = graph::Graph::of(&csr, |_| [1, 0], &run(1)).unwrap();
-    let how = Coarsening { rating: Rating::Density, cap: [2, 0], rounds: 2, seed: 7 };
-    let half: Vec<u32> = (0..4096).map(|v| v / 2048).collect();
-    for cells in [None, Some(&half[..])] {
-        let clustered = how.cluster(&graph, cells, &run(1)).unwrap();
-        assert!(clustered.count < 4096 * 6 / 10, "{} of 4096 are left", clustered.count);
-        let mut members = vec![Vec::new(); clustered.count];
-        (0..4096_u32).for_each(|v| members[clustered.cluster_of[v as usize] as usize].push(v));
-        for pair in members.iter().filter(|members| members.len() > 1) {
-            assert!(pair.len() == 2 && csr.neighbours(pair[0]).contains(&pair[1]));
-            assert!(cells.is_none_or(|cells| cells[pair[0] as usize] == cells[pair[1] as usize]));
+    let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+    let halves: Vec<u32> = (0..edges.n as u32).map(|v| v % 4096 / 2048).collect();
+    for (rating, cap) in [(Rating::Density, 3), (Rating::Weight, 16)] {
+        for cells in [None, Some(&halves[..])] {
+            let how = Clusterer { rating, cap: [cap], rounds: 2, seed: 7 };
+            let of = |threads| how.cluster(&finest, cells, &run(threads)).unwrap();
+            let (one, three) = (of(1), of(3));
+            assert!(one.count == three.count && one.cluster_of[..] == three.cluster_of[..]);
+            assert!(one.count < edges.n as usize * 6 / 10, "{} of {} are left", one.count, edges.n);
+            let mut members = vec![Vec::new(); one.count];
+            (0..edges.n as u32).for_each(|v| members[one.cluster_of[v as usize] as usize].push(v));
+            assert!(members.iter().all(|members| (1..=cap as usize).contains(&members.len())));
+            let same_cell = |members: &[u32]| {
+                cells.is_none_or(|cells| {
+                    members.iter().all(|&v| cells[v as usize] == cells[members[0] as usize])
+                })
+            };
+            assert!(members.iter().all(|members| same_cell(members)));
         }
     }
 }

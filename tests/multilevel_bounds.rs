@@ -16,7 +16,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn many(k: u32, balance: f64, bounds: Vec<Bound>) -> Multilevel {
-    Multilevel { k, balance, min_balance: None, bounds, seed: 0 }
+    Multilevel { balance, bounds, ..Multilevel::new(k) }
 }
 
 fn weights(weights: Vec<u32>, ratio: f64) -> Bound {

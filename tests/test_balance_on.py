@@ -54,14 +54,16 @@ def mask_of(ids, n):
 def test_both_caps_are_kept(graph, weights, k, balance, ratio):
     n, edges = graph
     weights = np.array(weights[:n], dtype=np.int64)
-    part = spring(weights, k, fp.open_graph(edges, num_vertices=n), balance=balance, balance_on_ratio=ratio)
-    assert part.cap == math.ceil(min(balance, k) * n / k)
-    assert part.weight_cap == cap(weights, k, ratio)
-    assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
-    weight_loads = [int(weights[part.assignment == i].sum()) for i in range(k)]
-    assert part.weight_loads.tolist() == weight_loads
-    assert max(part.loads) <= part.cap
-    assert max(weight_loads) <= part.weight_cap
+    partition = spring(
+        weights, k, fp.open_graph(edges, num_vertices=n), balance=balance, balance_on_ratio=ratio
+    )
+    assert partition.cap == math.ceil(min(balance, k) * n / k)
+    assert partition.weight_cap == cap(weights, k, ratio)
+    assert partition.loads.tolist() == np.bincount(partition.assignment, minlength=k).tolist()
+    weight_loads = [int(weights[partition.assignment == i].sum()) for i in range(k)]
+    assert partition.weight_loads.tolist() == weight_loads
+    assert max(partition.loads) <= partition.cap
+    assert max(weight_loads) <= partition.weight_cap
 
 
 @pytest.mark.parametrize("k", [2, 4, 8, 32])
@@ -70,12 +72,12 @@ def test_training_vertices_of_cora(cora, datasets, k, balance, ratio):
     splits = datasets / "cora.split.npz"
     with np.load(splits) as arrays:
         train = mask_of(arrays["train"], cora.num_vertices)
-    part = spring(train, k, cora, balance=balance, balance_on_ratio=ratio)
-    totals = fp.evaluate(cora, part, splits=splits).summary.row(0, named=True)
-    assert part.weight_cap == math.ceil(ratio * 140 / k)
-    assert totals["train_balance"] <= part.weight_cap / (140 / k)
+    partition = spring(train, k, cora, balance=balance, balance_on_ratio=ratio)
+    totals = fp.evaluate(cora, partition, splits=splits).summary.row(0, named=True)
+    assert partition.weight_cap == math.ceil(ratio * 140 / k)
+    assert totals["train_balance"] <= partition.weight_cap / (140 / k)
     assert totals["weight_balance"] == totals["train_balance"]
-    assert part.loads.max() <= part.cap
+    assert partition.loads.max() <= partition.cap
     # The parts are still made of clusters: dealing the vertices at random gives 2.7 at k = 4, 3.5 at k = 8.
     free = fp.evaluate(cora, fp.spring(cora, k)).summary["halo_rf"][0]
     assert totals["halo_rf"] < 1.1 * free
@@ -116,11 +118,11 @@ def test_threads_do_not_matter(tmp_path):
 
 
 def test_without_weights_nothing_changes():
-    part = spring(None, balance_on_ratio=2.0)
-    assert (part.assignment == fp.spring(EDGES, 3).assignment).all()
-    assert part.weight_loads is None
-    assert part.weight_cap is None
-    assert "weight_balance" not in fp.evaluate(EDGES, part).summary.columns
+    partition = spring(None, balance_on_ratio=2.0)
+    assert (partition.assignment == fp.spring(EDGES, 3).assignment).all()
+    assert partition.weight_loads is None
+    assert partition.weight_cap is None
+    assert "weight_balance" not in fp.evaluate(EDGES, partition).summary.columns
 
 
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
@@ -139,12 +141,12 @@ def test_a_warning_when_the_caps_left_only_the_last_resort():
     weights = [1] * 8 + [2] * 8
     opened = fp.open_graph(edges, num_vertices=16)
     with pytest.warns(
-        fp.CapacityWarning, match="dealt by weight alone.*raise balance or balance_on_ratio"
+        fp.CapacityWarning, match="assigned by weight alone.*Raise balance or balance_on_ratio"
     ) as caught:
-        part = spring(weights, 2, opened, balance=1.0, balance_on_ratio=1.0)
+        partition = spring(weights, 2, opened, balance=1.0, balance_on_ratio=1.0)
     assert caught[0].filename == __file__
-    assert part.loads.tolist() == [8, 8]
-    assert part.weight_loads.tolist() == [12, 12]
+    assert partition.loads.tolist() == [8, 8]
+    assert partition.weight_loads.tolist() == [12, 12]
 
 
 # What weights may be.
@@ -153,20 +155,20 @@ def test_a_warning_when_the_caps_left_only_the_last_resort():
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.uint64, ">i4", list])
 def test_every_integer_and_bool(dtype):
     weights = MASK.tolist() if dtype is list else MASK.astype(dtype)
-    part = spring(weights)
-    assert (part.assignment == spring(MASK).assignment).all()
-    assert part.weight_cap == cap(MASK, 3, 1.05)
-    assert (part.assignment == spring(np.repeat(MASK, 2)[::2]).assignment).all()
+    partition = spring(weights)
+    assert (partition.assignment == spring(MASK).assignment).all()
+    assert partition.weight_cap == cap(MASK, 3, 1.05)
+    assert (partition.assignment == spring(np.repeat(MASK, 2)[::2]).assignment).all()
 
 
 def test_the_array_is_only_read_and_not_kept():
     weights = np.arange(40, dtype=np.uint32)
     weights.flags.writeable = False
-    part = spring(weights)
-    assert not part.weight_loads.flags.writeable
-    assert part.parameters["balance_on"] == "array of 40 weights, sum 780"
-    assert part.parameters["balance_on_ratio"] == 1.05
-    json.dumps(part.parameters)
+    partition = spring(weights)
+    assert not partition.weight_loads.flags.writeable
+    assert partition.parameters["balance_on"] == "array of 40 weights, sum 780"
+    assert partition.parameters["balance_on_ratio"] == 1.05
+    json.dumps(partition.parameters)
 
 
 @pytest.mark.parametrize(
@@ -181,12 +183,16 @@ def test_the_array_is_only_read_and_not_kept():
         ),
         (np.full(40, -1, np.int8), fp.ParameterError, r"^balance_on: vertex 0 has weight -1"),
         (np.arange(40) + 2**32 - 5, fp.ParameterError, r"^balance_on: vertex 5 has weight 4294967296"),
-        (np.ones(40), TypeError, r"^balance_on: dtype float64; weights are integers >= 0, or a bool mask$"),
-        (np.full(40, np.nan), TypeError, r"^balance_on: dtype float64"),
-        (np.array([None] * 40), TypeError, r"^balance_on: dtype object"),
-        (np.ones((40, 1), int), TypeError, r"^balance_on: shape \(40, 1\); expected one weight per vertex$"),
-        (True, TypeError, r"^balance_on: shape \(\)"),
-        ("train.npy", TypeError, r"^balance_on: shape \(\)"),
+        (np.ones(40), TypeError, r"^balance_on: expected integers >= 0 or a bool mask, got dtype float64$"),
+        (np.full(40, np.nan), TypeError, r"^balance_on: .*, got dtype float64"),
+        (np.array([None] * 40), TypeError, r"^balance_on: .*, got dtype object"),
+        (
+            np.ones((40, 1), int),
+            TypeError,
+            r"^balance_on: expected one weight per vertex, got shape \(40, 1\)$",
+        ),
+        (True, TypeError, r"^balance_on: .*, got shape \(\)"),
+        ("train.npy", TypeError, r"^balance_on: .*, got shape \(\)"),
     ],
 )
 def test_weights_that_cannot_be(weights, error, text):
@@ -220,19 +226,19 @@ def test_weights_count_in_the_estimate_of_memory():
 
 @pytest.mark.parametrize("out", ["parts", "part.parquet"])
 def test_loads_and_cap_are_measured_saved_and_read(tmp_path, out):
-    part = spring(MASK)
-    evaluation = fp.evaluate(EDGES, part)
-    assert evaluation.parts["weight_load"].to_list() == part.weight_loads.tolist()
-    assert evaluation.parts["weight_cap"].to_list() == [part.weight_cap] * 3
-    assert evaluation.summary["weight_balance"][0] == part.weight_loads.max() / (MASK.sum() / 3)
-    part.save(tmp_path / out, graph=EDGES)
+    partition = spring(MASK)
+    evaluation = fp.evaluate(EDGES, partition)
+    assert evaluation.parts["weight_load"].to_list() == partition.weight_loads.tolist()
+    assert evaluation.parts["weight_cap"].to_list() == [partition.weight_cap] * 3
+    assert evaluation.summary["weight_balance"][0] == partition.weight_loads.max() / (MASK.sum() / 3)
+    partition.save(tmp_path / out, graph=EDGES)
     loaded = fp.open_partition(tmp_path / out, graph=EDGES)
-    assert loaded.weight_cap == part.weight_cap
-    assert loaded.weight_loads.tolist() == part.weight_loads.tolist()
-    assert loaded.parameters == part.parameters
+    assert loaded.weight_cap == partition.weight_cap
+    assert loaded.weight_loads.tolist() == partition.weight_loads.tolist()
+    assert loaded.parameters == partition.parameters
     assert fp.evaluate(EDGES, loaded).parts.equals(evaluation.parts)
-    assert repr(loaded) == repr(part)
-    assert "weight" not in repr(part)
+    assert repr(loaded) == repr(partition)
+    assert "weight" not in repr(partition)
 
 
 @pytest.mark.parametrize(
@@ -288,9 +294,9 @@ def run(tmp_path, monkeypatch, capsys):
 def test_weights_on_the_command_line(run, given_as, weights):
     code, out, err = run("--balance-on", given_as, "--balance-on-ratio", "1.2", "-o", "part.npy")
     assert (code, err) == (0, "")
-    part = spring(weights, balance_on_ratio=1.2)
-    assert np.load("part.npy").tolist() == part.assignment.tolist()
-    assert [row["weight_load"] for row in json.loads(out)["parts"]] == part.weight_loads.tolist()
+    partition = spring(weights, balance_on_ratio=1.2)
+    assert np.load("part.npy").tolist() == partition.assignment.tolist()
+    assert [row["weight_load"] for row in json.loads(out)["parts"]] == partition.weight_loads.tolist()
 
 
 @pytest.mark.parametrize(
@@ -299,17 +305,17 @@ def test_weights_on_the_command_line(run, given_as, weights):
         (
             ("--balance-on", "split.npz"),
             2,
-            "--balance-on: split.npz holds train, val, w; write one of them behind",
+            "--balance-on: split.npz holds train, val, w. Add one after a colon",
         ),
         (
             ("--balance-on", "split.npz:test"),
             2,
-            "--balance-on: split.npz holds train, val, w; write one of them",
+            "--balance-on: split.npz holds train, val, w. Add one",
         ),
         (("--balance-on", "gone.npy"), 1, "gone.npy: No such file"),
         (("--balance-on", "g.bin"), 1, "g.bin: not a .npy or .npz of plain arrays"),
         (("--balance-on", "w.npy", "--balance-on-ratio", "0.5"), 2, "balance_on_ratio: 0.5 is not a ratio"),
-        (("--balance-on-ratio", "1.1"), 2, "--balance-on-ratio: belongs to --balance-on"),
+        (("--balance-on-ratio", "1.1"), 2, "--balance-on-ratio: has no effect without --balance-on"),
         (("--balance-on", "w.npy", "--no-strict"), 2, "balance_on: strict=False is the paper's rule"),
     ],
 )

@@ -92,7 +92,7 @@ def test_the_directory_of_an_edge_partition_holds_labels_and_splits(run):
     parts = fp.open_partition("parts").parts
     assert {label for part in parts for label in part.labels.tolist()} == {0, 1}
     assert refused(run, 2, "partition", "g.bin", "-k", 2, *given).startswith(
-        "labels, splits: belong to vertices"
+        "labels, splits: an edge partition has no measures of them"
     )
 
 
@@ -104,8 +104,8 @@ def test_json_of_partition_and_evaluate(run):
     assert (code, err) == (0, "")
     assert len(out.splitlines()) == 1
     content = json.loads(out)
-    part = fp.spring("g.bin", 2)
-    expected = fp.evaluate("g.bin", part, "y.npy", "s.npz")
+    partition = fp.spring("g.bin", 2)
+    expected = fp.evaluate("g.bin", partition, "y.npy", "s.npz")
     assert content == {
         "summary": expected.summary.row(0, named=True),
         "parts": expected.parts.rows(named=True),
@@ -157,7 +157,7 @@ def test_generate_and_convert(run):
     code, out, _ = run(
         "generate", "planted", "p.bin", "--n", 100, "--m", 2000, "--classes", 4, "--features", 2
     )
-    assert (code, out) == (0, "p.bin: n = 100, m = 2,000, undirected; sidecar p.bin.json\n")
+    assert (code, out) == (0, "p.bin: n = 100, m = 2,000, undirected, sidecar p.bin.json\n")
     assert np.load("p.bin.features.npy").shape == (100, 2)
     np.savetxt("g.txt", EDGES, fmt="%d")
     code, out, _ = run(
@@ -168,7 +168,7 @@ def test_generate_and_convert(run):
     assert fp.open_graph("c.bin").identify() == fp.open_graph(EDGES).identify()
     assert (fp.open_graph("c.bin").directedness, fp.open_graph("c.bin").num_vertices) == ("directed", 9)
     code, out, _ = run("convert", "g.txt", "c.bin", "--relabel")
-    assert (code, out) == (0, "c.bin: n = 6, m = 8, undirected; sidecar c.bin.json\n")
+    assert (code, out) == (0, "c.bin: n = 6, m = 8, undirected, sidecar c.bin.json\n")
 
 
 def test_ways_to_read_reach_the_file(run):
@@ -241,17 +241,17 @@ def refused(run, code, *arguments):
             ["--k-parts", "3"],
             r"unknown option '--k-parts' \(see `fastpart partition --help`\)$",
         ),
-        (["--pases", "2"], "unknown option '--pases'; did you mean '--passes'\\?"),
+        (["--pases", "2"], "unknown option '--pases'. Did you mean '--passes'\\?"),
         (["surplus"], "unknown argument 'surplus'"),
         (["--degrees", "x"], "unknown option '--degrees'"),
-        (["--memory_limit", "4G"], "unknown option '--memory_limit'; did you mean '--memory-limit'"),
-        (["--algorithm", "metis"], "--algorithm: unknown value 'metis'; valid are 'spring'"),
-        (["--algorithm=sgma"], "--algorithm: unknown value 'sgma'; .*; did you mean 'sigma'"),
+        (["--memory_limit", "4G"], "unknown option '--memory_limit'. Did you mean '--memory-limit'"),
+        (["--algorithm", "metis"], "--algorithm: unknown value 'metis'. Valid values are 'spring'"),
+        (["--algorithm=sgma"], "--algorithm: unknown value 'sgma'. .*. Did you mean 'sigma'"),
         (["--passes", "two"], "--passes: 'two' is not a number"),
         (["--passes", "2.5"], r"--passes: '2\.5' is not a number"),
         (["--passes"], "--passes needs a value"),
         (["--passes", "0"], "passes: 0 is not between 1 and"),
-        (["--strict=maybe"], "--strict: unknown value 'maybe'; valid are true, false"),
+        (["--strict=maybe"], "--strict: unknown value 'maybe'. Valid values are true, false"),
         (["--strict", "false"], "unknown argument 'false'"),
         (["-k", "0"], "k: 0 is not between 1 and 1048576"),
         (["-k", "two"], r"-k: 'two' is not a number \(see `fastpart partition --help`\)"),
@@ -263,13 +263,19 @@ def refused(run, code, *arguments):
         (["--seed", "inf"], "--seed: 'inf' is not a number"),
         (["--threads", "-1"], "threads: -1"),
         (["--threads", "1000000"], "threads: 1000000"),
-        (["--memory-limit", "4X"], "memory_limit: '4X'; write bytes, or a size such as 4G or 512M"),
+        (
+            ["--memory-limit", "4X"],
+            "memory_limit: '4X' is not a size. Write bytes, or a size such as 4G or 512M",
+        ),
         (["--num-vertices", "5"], r"num_vertices: 5, but g\.bin\.json says 6"),
-        (["--directedness", "mixed"], "--directedness: unknown value 'mixed'; valid are undirected, "),
+        (["--directedness", "mixed"], "--directedness: unknown value 'mixed'. Valid values are undirected, "),
         (["--dtype", "f4"], "dtype: unknown value"),
-        (["--io", "map"], "--io: unknown value 'map'; valid are mmap, read; did you mean 'mmap'"),
-        (["-o", "part.csv"], r"out: unknown suffix '\.csv' of .*; use \.npy, \.txt, \.parquet, or no suffix"),
-        (["-o", "g.bin/"], "out: g.bin is the input; choose another name"),
+        (["--io", "map"], "--io: unknown value 'map'. Valid values are mmap, read. Did you mean 'mmap'"),
+        (
+            ["-o", "part.csv"],
+            r"out: unknown suffix '\.csv' of .*\. Use \.npy, \.txt, \.parquet, or no suffix",
+        ),
+        (["-o", "g.bin/"], "out: g.bin is the input. Choose another name"),
         (["--splits", "s.npz", "--split", "7"], "split: 7, but train_masks has shape"),
         (["--labels", "short.npy"], "labels: 3 rows for 6 vertices"),
     ],
@@ -287,16 +293,19 @@ def test_wrong_command_lines_exit_with_2(run, words, text):
     [
         ([], "a command is missing"),
         (["train"], "a command is missing"),
-        (["divide"], "unknown command 'divide'; known are .*info.*partition"),
-        (["partitoin"], "unknown command 'partitoin'; .*; did you mean 'partition'"),
-        (["train", "sdd"], "unknown command 'sdd'; .*; did you mean 'sdt'"),
+        (["divide"], "unknown command 'divide'. The commands are .*info.*partition"),
+        (["partitoin"], "unknown command 'partitoin'. .*. Did you mean 'partition'"),
+        (["train", "sdd"], "unknown command 'sdd'. .*. Did you mean 'sdt'"),
         (["partition", "g.bin", "--algorithm", "spring"], "-k is missing"),
         (["partition", "g.bin", "-k", "2", "--alg", "spring"], "unknown option '--alg'"),
         (["info"], "FILE is missing"),
-        (["info", "g.bin", "--jsn"], "unknown option '--jsn'; did you mean '--json'"),
+        (["info", "g.bin", "--jsn"], "unknown option '--jsn'. Did you mean '--json'"),
         (["evaluate", "g.bin", "part", "surplus"], "unknown argument 'surplus'"),
-        (["evaluate", "g.bin", "part", "--of", "v"], "--of: unknown value 'v'; valid are vertices, edges"),
-        (["convert", "g.bin", "c.bin", "--relable"], "unknown option '--relable'; did you mean '--relabel'"),
+        (
+            ["evaluate", "g.bin", "part", "--of", "v"],
+            "--of: unknown value 'v'. Valid values are vertices, edges",
+        ),
+        (["convert", "g.bin", "c.bin", "--relable"], "unknown option '--relable'. Did you mean '--relabel'"),
         (["convert", "g.bin", "g.bin"], "out: g.bin is the input"),
         (["generate", "rmat", "r.bin", "--n", "5"], "--m is missing"),
         (
@@ -339,9 +348,9 @@ def test_wrong_verbs_and_arguments_exit_with_2(run, arguments, text):
         (["evaluate", "g.bin", "text.txt"], "text.txt: not one part per line"),
         (
             [*SPRING, "-o", "absent/part.npy"],
-            "absent: the folder of the output does not exist; make it first",
+            "absent: the folder of the output does not exist. Create it first",
         ),
-        ([*SPRING, "-o", "thesis"], "thesis: exists, and is no partition directory"),
+        ([*SPRING, "-o", "thesis"], "thesis: exists and is not a partition directory"),
         ([*SPRING, "--labels", "absent.npy"], "absent.npy: No such file or directory"),
         ([*SPRING, "--labels", "text.txt"], r"text\.txt: not a \.npy or \.npz of plain arrays"),
     ],
@@ -391,6 +400,17 @@ def test_defects_are_told_from_refusals(run, monkeypatch):
     assert refused(run, 1, "info", "g.bin") == "internal error: RuntimeError: two lines (--debug shows where)"
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("fastpart.lost", "internal error: ModuleNotFoundError: gone"), ("torch", "gone")]
+)
+def test_a_missing_module_of_ours_is_a_defect(run, monkeypatch, name, text):
+    def broken(*_, **__):
+        raise ModuleNotFoundError("gone", name=name)
+
+    monkeypatch.setattr("fastpart.cli.commands.graph_info", broken)
+    assert refused(run, 1, "info", "g.bin").startswith(text)
+
+
 # 39
 def test_interrupts_exit_with_130(run, monkeypatch):
     def interrupted(*_, **__):
@@ -408,7 +428,7 @@ def test_assumptions_go_to_stderr_and_quiet_silences_them(run):
     os.remove("g.bin.json")
     code, out, err = run(*SPRING)
     assert code == 0
-    assert re.fullmatch(r"fastpart: warning: g\.bin: n = 6, the largest id \+ 1; .*\n", err)
+    assert re.fullmatch(r"fastpart: warning: g\.bin: assumed n = 6, the largest id \+ 1\. .*\n", err)
     assert "warning" not in out
     code, quiet, err = run(*SPRING, "-q", "-o", "part.npy")
     assert (code, err) == (0, "")
@@ -421,7 +441,7 @@ def test_assumptions_go_to_stderr_and_quiet_silences_them(run):
 @pytest.mark.filterwarnings("default::fastpart.CapacityWarning")
 def test_warnings_are_one_line_on_stderr(run):
     code, _, err = run("partition", "g.bin", "-k", 9, "--algorithm", "spring", "--json")
-    assert (code, err) == (0, "fastpart: warning: k=9 parts for 6 vertices: 3 or more parts are empty\n")
+    assert (code, err) == (0, "fastpart: warning: k=9 parts for 6 vertices. At least 3 parts are empty\n")
 
 
 def test_version(run):

@@ -162,18 +162,23 @@ def test_help_has_examples_of_the_command(text_of, command):
 
 
 TYPOS = {
-    "partitoin g.bin": "unknown command 'partitoin'; .*; did you mean 'partition'",
-    "train sdd parts": "unknown command 'sdd'; .*; did you mean 'sdt'",
-    "generate rmta g.bin": "unknown command 'rmta'; .*; did you mean 'rmat'",
-    "export dlg parts out": "unknown command 'dlg'; .*; did you mean 'dgl'",
-    "partition g.bin -k 2 --algorithm sgma": "--algorithm: unknown value 'sgma'; .*; did you mean 'sigma'",
-    "partition g.bin -k 2 --algorithm=spring --pases 2": "unknown option '--pases'; did you mean '--passes'",
-    "train sdt parts --epoch 2": "unknown option '--epoch'; did you mean '--epochs'",
-    "evaluate g.bin parts --lables y.npy": "unknown option '--lables'; did you mean '--labels'",
-    "evaluate g.bin parts --of edge": "--of: unknown value 'edge'; .*; did you mean 'edges'",
-    "train sdt parts --average weight": "--average: unknown value 'weight'; .*; did you mean 'weights'",
+    "train full parts --model graphsge": "model: unknown value 'graphsge'. .*. Did you mean 'graphsage'",
+    "train compare g.bin -k 2 --features x.npy --labels y.npy --splits s.npz --partitioners sprng": (
+        "--partitioners: unknown value 'sprng'. .*. Did you mean 'spring'"
+    ),
+    "compare g.bin -k 2 --algorithms sprng": "algorithms: unknown name 'sprng'. .*. Did you mean 'spring'",
+    "partitoin g.bin": "unknown command 'partitoin'. .*. Did you mean 'partition'",
+    "train sdd parts": "unknown command 'sdd'. .*. Did you mean 'sdt'",
+    "generate rmta g.bin": "unknown command 'rmta'. .*. Did you mean 'rmat'",
+    "export dlg parts out": "unknown command 'dlg'. .*. Did you mean 'dgl'",
+    "partition g.bin -k 2 --algorithm sgma": "--algorithm: unknown value 'sgma'. .*. Did you mean 'sigma'",
+    "partition g.bin -k 2 --algorithm=spring --pases 2": "unknown option '--pases'. Did you mean '--passes'",
+    "train sdt parts --epoch 2": "unknown option '--epoch'. Did you mean '--epochs'",
+    "evaluate g.bin parts --lables y.npy": "unknown option '--lables'. Did you mean '--labels'",
+    "evaluate g.bin parts --of edge": "--of: unknown value 'edge'. .*. Did you mean 'edges'",
+    "train sdt parts --average weight": "--average: unknown value 'weight'. .*. Did you mean 'weights'",
     "train compare g.bin -k 2 --features x --labels y --splits s --methods sdt,distgn":
-        "--methods: unknown value 'distgn'; .*; did you mean 'distgnn'",
+        "--methods: unknown value 'distgn'. .*. Did you mean 'distgnn'",
 }  # fmt: skip
 
 PROCESS = (

@@ -96,9 +96,9 @@ def test_json_has_summary_and_history(run):
 @needs_torch
 def test_json_of_what_was_not_measured_is_null(run, folder, tmp_path):
     np.savez("only.npz", train=np.arange(600))
-    part = fp.VertexPartition(np.arange(600) % 2, k=2)
+    partition = fp.VertexPartition(np.arange(600) % 2, k=2)
     given = {"features": "g.bin.features.npy", "labels": "g.bin.labels.npy", "splits": "only.npz"}
-    part.save("unvalidated", graph="g.bin", **given)
+    partition.save("unvalidated", graph="g.bin", **given)
     code, out, _ = run("full", "unvalidated", *QUICK, "--json")
     assert code == 0
     content = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -219,17 +219,20 @@ def refused(run, code, *arguments):
         ),
         (["distgnn", "--batch-size", "10"], "unknown option '--batch-size'"),
         (["distgnn", "--delay", "cd-5"], "--delay: 'cd-5' is not a number"),
-        (["distgnn"], "source: parts is a vertex partition; this method trains over parts of the edges"),
+        (["distgnn"], "source: parts is a vertex partition. This method trains over parts of the edges"),
         (["full", "surplus"], "unknown argument 'surplus'"),
         (["full", "--epochs", "many"], "--epochs: 'many' is not a number"),
         (["full", "--epochs", "0"], "epochs: 0 is not between 1 and"),
         (["full", "--dropout", "1"], "dropout: 1.0 is not a share"),
         (["full", "--lr", "-1"], "lr: -1"),
-        (["full", "--model", "perceptron"], "model: unknown value 'perceptron'; valid are 'graphsage'"),
+        (
+            ["full", "--model", "perceptron"],
+            "model: unknown value 'perceptron'. Valid values are 'graphsage'",
+        ),
         (["full", "--model", "absent.py:Model"], "model: absent.py:Model: "),
         (["full", "--layers", "3", "--fanouts", "5,5"], "fanouts: 2 numbers for 3 layers"),
-        (["full", "--resume"], "resume: there is no out= to resume from"),
-        (["sdt", "--parts", "auto"], "give memory_per_worker"),
+        (["full", "--resume"], "resume: needs out="),
+        (["sdt", "--parts", "auto"], "Pass memory_per_worker"),
         (["sdt", "--average", "median"], "--average: unknown value 'median'"),
         (["sdt", "--workers", "0"], "workers: 0"),
     ],
@@ -254,12 +257,12 @@ def test_training_has_no_memory_limit(run, method):
         (
             ["--partitioners", "dbh"],
             2,
-            "partitioners: dbh makes parts of edges, over which none of the methods",
+            "partitioners: dbh makes parts of edges, but no method",
         ),
         (
             ["--methods", "distgnn", "--partitioners", "spring"],
             2,
-            "spring makes parts of vertices, over which none",
+            "spring makes parts of vertices, but no method",
         ),
         (["--partitioners", "metis"], 2, "partitioners: unknown value 'metis'"),
         (["--seeds", "0"], 2, "seeds: 0"),
@@ -270,7 +273,11 @@ def test_training_has_no_memory_limit(run, method):
         ),
         (["--fanouts", "5,some"], 2, "fanouts: 'some' is not a number"),
         (["-o", "table.csv"], 2, r"unknown suffix '\.csv'"),
-        (["-o", "absent/table.parquet"], 1, "absent: the folder of the output does not exist; make it first"),
+        (
+            ["-o", "absent/table.parquet"],
+            1,
+            "absent: the folder of the output does not exist. Create it first",
+        ),
         (["--features", "absent.npy"], 1, "absent.npy: No such file or directory"),
     ],
 )
@@ -285,7 +292,7 @@ def test_compare_refuses(run, words, code, text):
     [
         ("absent", "absent: No such file or directory"),
         ("g.bin", "g.bin"),
-        ("bare", r"source: bare holds no graph, no features, no labels, no splits; save the partition with"),
+        ("bare", r"source: bare holds no graph, no features, no labels, no splits. Save the partition with"),
     ],
 )
 def test_what_cannot_be_trained_on_is_refused(run, method, source, text):
@@ -384,4 +391,4 @@ def test_help_of_the_package_has_its_functions():
     text = pydoc.plain(pydoc.render_doc(fp.train))
     for name in ("compare", "distdgl", "full", "sdt"):
         assert f"\n    {name}(" in text
-    assert "class Trained" in text
+    assert "class TrainedModel" in text

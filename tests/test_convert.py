@@ -271,9 +271,15 @@ def test_npy_input_of_either_layout(tmp_path):
             PLAIN,
             {"directedness": "mixed"},
             fp.ParameterError,
-            "directedness: unknown value 'mixed'; valid are 'undirected'",
+            "directedness: unknown value 'mixed'. Valid values are 'undirected'",
         ),
-        ("g.txt", PLAIN, {"dtype": "f32"}, fp.ParameterError, "dtype: unknown value 'f32'; valid are 'u32'"),
+        (
+            "g.txt",
+            PLAIN,
+            {"dtype": "f32"},
+            fp.ParameterError,
+            "dtype: unknown value 'f32'. Valid values are 'u32'",
+        ),
         ("g.txt", PLAIN, {"num_vertices": -1}, fp.ParameterError, "num_vertices: -1"),
         ("g.txt", PLAIN, {"relabel": 1}, TypeError, "relabel: expected True or False, got int"),
         ("g.txt", PLAIN, {"swap": "no"}, TypeError, "swap: expected True or False, got str"),
@@ -312,7 +318,7 @@ def test_output_that_is_the_input_is_refused(tmp_path, alias, relabel):
         case "dots":
             out = tmp_path / ".." / tmp_path.name / "g.bin"
     before = names(tmp_path)
-    with pytest.raises(fp.ParameterError, match=r"out: .* is the input; name another file"):
+    with pytest.raises(fp.ParameterError, match=r"out: .* is the input\. Name another file"):
         fp.convert(source, out, relabel=relabel)
     assert names(tmp_path) == before
     assert source.read_bytes() == np.array(RECORDS, "<u4").tobytes()

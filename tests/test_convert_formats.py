@@ -189,16 +189,16 @@ def test_wide_ids_of_parquet_are_relabelled(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "text"),
     [
-        ({"u": [0, 1, None], "v": [1, 2, 3]}, "column 'u', row 2: a null"),
+        ({"u": [0, 1, None], "v": [1, 2, 3]}, "column 'u', row 2: the id is null"),
         ({"u": [0, 1], "v": [1, -2]}, "column 'v', row 1: -2 is negative"),
         (
             {"u": [0, 2**32 - 1], "v": [1, 2]},
-            "column 'u', row 1: the id 4294967295 exceeds 4294967294.*--relabel",
+            "column 'u', row 1: the id 4294967295 exceeds the largest, 4294967294.*--relabel",
         ),
-        ({"u": [0, 1]}, r"two integer columns, source and target; here are 'u' \(Int64\)"),
-        ({"u": [0], "v": [1], "w": [2]}, "here are 'u'.*'v'.*'w'.*select them"),
-        ({"u": [0.5], "v": [1.0]}, r"here are 'u' \(Float64\)"),
-        ({"u": ["0"], "v": ["1"]}, r"here are 'u' \(String\)"),
+        ({"u": [0, 1]}, r"two integer columns, source and target, got 'u' \(Int64\)"),
+        ({"u": [0], "v": [1], "w": [2]}, "got 'u'.*'v'.*'w'.*Select two"),
+        ({"u": [0.5], "v": [1.0]}, r"got 'u' \(Float64\)"),
+        ({"u": ["0"], "v": ["1"]}, r"got 'u' \(String\)"),
     ],
 )
 def test_wrong_columns_name_column_and_row(tmp_path, monkeypatch, columns, text):
@@ -215,7 +215,7 @@ def test_what_is_no_parquet_is_refused(tmp_path):
         fp.convert(tmp_path / "g.parquet", tmp_path / "out.bin")
     with pytest.raises(FileNotFoundError, match=r"absent\.parquet"):
         fp.convert(tmp_path / "absent.parquet", tmp_path / "out.bin")
-    with pytest.raises(fp.ParameterError, match="format: dtype= is for raw pairs"):
+    with pytest.raises(fp.ParameterError, match="format: dtype= applies to raw pairs"):
         fp.convert(tmp_path / "g.parquet", tmp_path / "out.bin", dtype="u32", format="parquet")
     assert names(tmp_path) == ["g.parquet"]
 
@@ -279,7 +279,11 @@ def test_refused_conversions_leave_nothing(tmp_path, out):
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"format": "gml"}, fp.ParameterError, "format: unknown value 'gml'; valid are 'text', 'metis'"),
+        (
+            {"format": "gml"},
+            fp.ParameterError,
+            "format: unknown value 'gml'. Valid values are 'text', 'metis'",
+        ),
         ({"format": 1}, TypeError, "format: expected a string, got int"),
         ({"dedup": 1}, TypeError, "dedup: expected True or False"),
         ({"drop_loops": "no"}, TypeError, "drop_loops: expected True or False"),
@@ -317,7 +321,7 @@ def test_the_command_line(tmp_path, capsys):
     assert (facts["n"], facts["m"], facts["loops"]) == (4, 3, 0)
     assert out.read_text() == "4 3\n2 3\n1 3\n1 2\n\n"
     assert main(["convert", str(out), str(tmp_path / "back.bin")]) == 0
-    assert "n = 4, m = 3, undirected; sidecar back.bin.json" in capsys.readouterr().out
+    assert "n = 4, m = 3, undirected, sidecar back.bin.json" in capsys.readouterr().out
     assert main(["convert", str(out), str(tmp_path / "g.txt"), "--format", "metis"]) == 0
     assert capsys.readouterr().out.endswith("g.txt: n = 4, m = 3, undirected\n")
 

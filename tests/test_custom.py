@@ -72,11 +72,11 @@ def test_an_array_knows_its_graph(tmp_path):
         (lambda r: r[1:, 0] % 2, "edges", fp.ParameterError, "5 parts for the 6 records from record 0 on"),
         (lambda r: r / 2, "edges", TypeError, "float64 of shape"),
         (lambda r: None, "edges", TypeError, "object"),
-        (lambda r: r[:, 0], "vertices", TypeError, r"expected a pair \(vertices, parts\), or None"),
+        (lambda r: r[:, 0], "vertices", TypeError, r"expected a pair \(vertices, parts\) or None"),
         (lambda r: (r[:, 0] + 1, r[:, 0] % 2), "vertices", fp.ParameterError, r"a vertex outside 0\.\.5"),
         (lambda r: (r[:, 0], -r[:, 0].astype(int)), "vertices", fp.ParameterError, "vertex 1 got part -1"),
         (lambda r: (r[:, 0], [0]), "vertices", fp.ParameterError, "6 vertices with 1 parts"),
-        ([0, 1], "vertices", fp.ParameterError, "2 parts for 6 items; give one per vertex"),
+        ([0, 1], "vertices", fp.ParameterError, "2 parts for 6 items. Expected one per vertex"),
         ([0, 1, 2, 0, 0, 0], "edges", fp.ParameterError, "record 2 has part 2"),
     ],
 )

@@ -107,9 +107,9 @@ def test_containers_of_a_large_graph(large, tmp_path):
     edges = np.fromfile(large.path, np.uint32).reshape(-1, 2)[:300_000]
     expected = fp.spring(edges, 8)
     for name, opened in [*in_memory(edges), *stored(tmp_path, edges)]:
-        part = fp.spring(opened, 8)
-        np.testing.assert_array_equal(part.assignment, expected.assignment, name)
-        assert part.checksum == expected.checksum, name
+        partition = fp.spring(opened, 8)
+        np.testing.assert_array_equal(partition.assignment, expected.assignment, name)
+        assert partition.checksum == expected.checksum, name
 
 
 def test_seed_of_an_algorithm_without_random_choices_changes_nothing(large):
@@ -121,8 +121,8 @@ def test_seed_of_an_algorithm_without_random_choices_changes_nothing(large):
 
 @pytest.mark.parametrize("threads", THREADS)
 def test_measures_and_degrees(large, threads):
-    part = fp.spring(large, 70)
-    once, again = (fp.evaluate(large, part, threads=count) for count in (1, threads))
+    partition = fp.spring(large, 70)
+    once, again = (fp.evaluate(large, partition, threads=count) for count in (1, threads))
     assert once.parts.equals(again.parts)
     assert once.summary.equals(again.summary)
     np.testing.assert_array_equal(large.degrees(threads=1), large.degrees(threads=threads))

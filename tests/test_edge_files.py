@@ -67,8 +67,8 @@ def test_sidecar_of_another_size_is_ignored_with_a_warning(graph, changes):
     assert (edges.num_vertices, edges.directedness) == (3, "undirected")
     assert edges.notes == tuple(str(warning.message) for warning in seen)
     assert len(edges.notes) == 2
-    assert "g.bin.json is of another file" in edges.notes[0]
-    assert "24 bytes): ignored" in edges.notes[0]
+    assert "g.bin.json describes another file" in edges.notes[0]
+    assert "24 bytes). It is ignored" in edges.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_arguments_that_contradict_the_sidecar_are_refused(graph, argument, stor
     sidecar(graph)
     (name, value) = next(iter(argument.items()))
     with pytest.raises(
-        fp.ParameterError, match=rf"{name}: '?{value}'?, but .*g\.bin\.json says '?{stored}.*correct"
+        fp.ParameterError, match=rf"{name}: '?{value}'?, but .*g\.bin\.json says '?{stored}.*Correct"
     ):
         fp.open_graph(graph, **argument)
 
@@ -100,7 +100,7 @@ def test_sidecar_with_too_small_an_n_is_found_out(graph):
 def test_corrupt_sidecar_fields_are_refused(graph, changes):
     sidecar(graph, **changes)
     with pytest.raises(
-        fp.GraphFormatError, match=r"g\.bin\.json: not a sidecar of fastpart \(.*delete it or write"
+        fp.GraphFormatError, match=r"g\.bin\.json: not a sidecar of fastpart \(.*Delete it or write"
     ):
         fp.open_graph(graph)
 
@@ -200,11 +200,11 @@ def test_paths_of_any_bytes_work(tmp_path, name, form):
     given = path if form is bytes else os.fsdecode(path) if form is str else tmp_path / os.fsdecode(name)
     edges = fp.open_graph(given)
     assert os.fsencode(edges.path) == path
-    part = fp.spring(given, k=1)
+    partition = fp.spring(given, k=1)
     out = path.replace(b".bin", b".npy")
-    part.save(out, graph=given)
+    partition.save(out, graph=given)
     assert fp.open_partition(out, graph=given).k == 1
-    part.save(path.replace(b".bin", b"") + b"/", graph=given)
+    partition.save(path.replace(b".bin", b"") + b"/", graph=given)
     assert fp.open_partition(path.replace(b".bin", b""), graph=given).algorithm == "spring"
     copy = path.replace(b".bin", b".u32")
     assert fp.convert(given, copy).identify() == edges.identify()
@@ -267,11 +267,11 @@ def test_what_is_no_path_is_refused(path, error):
 def test_empty_file_is_the_empty_graph(tmp_path, io):
     edges = fp.open_graph(raw(tmp_path / "g.bin", np.zeros((0, 2))), io=io)
     assert (edges.num_vertices, edges.num_edges) == (0, 0)
-    part = fp.spring(edges, k=3)
-    assert part.assignment.shape == (0,)
-    assert part.assignment.dtype == np.int32
-    assert part.loads.tolist() == [0, 0, 0]
-    assert fp.evaluate(edges, part).summary["cut_ratio"][0] == 0
+    partition = fp.spring(edges, k=3)
+    assert partition.assignment.shape == (0,)
+    assert partition.assignment.dtype == np.int32
+    assert partition.loads.tolist() == [0, 0, 0]
+    assert fp.evaluate(edges, partition).summary["cut_ratio"][0] == 0
     assert fp.info(edges)["degrees"]["max"] == 0
     seven = fp.spring(fp.open_graph(tmp_path / "g.bin", num_vertices=7), k=3)
     assert sorted(seven.loads) == [2, 2, 3]
@@ -438,7 +438,7 @@ def test_npy_files_that_lie_are_refused(tmp_path):
         (
             {"dtype": "u16"},
             fp.ParameterError,
-            "dtype: unknown value 'u16'; valid are 'u32', 'i32', 'u64', 'i64'",
+            "dtype: unknown value 'u16'. Valid values are 'u32', 'i32', 'u64', 'i64'",
         ),
         ({"dtype": "float"}, fp.ParameterError, "dtype: unknown value"),
         ({"dtype": "nonsense"}, fp.ParameterError, "dtype: unknown value 'nonsense'"),

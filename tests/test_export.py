@@ -72,7 +72,7 @@ def test_text_moves_with_its_links(tmp_path, parts):
 def test_edge_partitions_are_refused(tmp_path, system):
     fp.EdgePartition([0, 1, 0], k=2).save(tmp_path / "part.npy")
     with pytest.raises(
-        fp.ParameterError, match=r"source: .*part\.npy is an edge partition, and (DGL|PyG) wants"
+        fp.ParameterError, match=r"source: .*part\.npy is an edge partition, but (DGL|PyG) needs"
     ):
         export(system, tmp_path / "part.npy", tmp_path / "out")
     assert names(tmp_path) == ["part.npy"]
@@ -82,12 +82,12 @@ def test_edge_partitions_are_refused(tmp_path, system):
 def test_partitions_without_halo_are_refused(tmp_path, system):
     folder = triangles(halo_hops=0).save(tmp_path / "parts")
     with pytest.raises(
-        fp.ParameterError, match=r"saved with halo_hops=0; (DGL|PyG) wants .* with halo_hops=1"
+        fp.ParameterError, match=r"saved with halo_hops=0, but (DGL|PyG) needs .* with halo_hops=1"
     ):
         export(system, folder, tmp_path / "out")
     for name in ("bare", "part.npy"):
         fp.VertexPartition([0, 1], k=2).save(tmp_path / name)
-        with pytest.raises(fp.ParameterError, match=rf"{name} holds no edges; .*p\.save\(DIR, graph="):
+        with pytest.raises(fp.ParameterError, match=rf"{name} holds no edges\. .*p\.save\(DIR, graph="):
             export(system, tmp_path / name, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -109,7 +109,7 @@ def test_parts_that_contradict_the_assignment_are_refused(tmp_path, parts, syste
         vertices = np.load(parts / "part-00001" / "kept.npy")
         vertices[:3] = change
         np.save(parts / "part-00001" / "vertices.npy", vertices)
-        with pytest.raises(fp.GraphFormatError, match="inner vertices of part 1 are not those of assignment"):
+        with pytest.raises(fp.GraphFormatError, match="inner vertices of part 1 contradict assignment"):
             export(system, parts, tmp_path / "out")
     assert names(tmp_path) == ["parts"]
 
@@ -125,10 +125,12 @@ def test_only_earlier_exports_are_replaced(tmp_path, parts, system):
     for content in (None, "years of work", '{"graph_name": "mine"}', "[1]"):
         if content is not None:
             (thesis / MARKERS[system]).write_text(content)
-        with pytest.raises(FileExistsError, match=rf"no earlier export \(no {MARKERS[system]} of fastpart"):
+        with pytest.raises(
+            FileExistsError, match=rf"not an earlier export \(no {MARKERS[system]} of fastpart"
+        ):
             export(system, parts, thesis)
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(FileExistsError, match=r"no earlier export .*file"):
+    with pytest.raises(FileExistsError, match=r"not an earlier export .*file"):
         export(system, parts, tmp_path / "file")
     with pytest.raises(FileNotFoundError, match=r"folder of the output does not exist.*absent"):
         export(system, parts, tmp_path / "absent" / "out")
@@ -151,7 +153,7 @@ def test_text_is_replaced(tmp_path, parts):
 def test_the_input_is_never_the_output(tmp_path, parts, system, target):
     (tmp_path / "link").symlink_to("parts")
     before = names(parts)
-    with pytest.raises(fp.ParameterError, match=r"out: .* is the input, or around it, or in it"):
+    with pytest.raises(fp.ParameterError, match=r"out: .* is the input, contains it, or lies in it"):
         export(system, parts, tmp_path / target)
     assert names(parts) == before
 
@@ -162,7 +164,7 @@ def test_the_input_is_never_the_output(tmp_path, parts, system, target):
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "-x", "a\n", "a b", "é", "a" * 101, "a\0"])
 def test_graph_names_that_are_no_file_names_are_refused(tmp_path, parts, name):
     with pytest.raises(
-        fp.ParameterError, match=r"graph_name: .*; use up to 100 letters, digits, '_', '-' and"
+        fp.ParameterError, match=r"graph_name: .* is invalid. Use up to 100 letters, digits, '_', '-' and"
     ):
         fp.export.dgl(parts, tmp_path / "out", graph_name=name)
     with pytest.raises(TypeError, match="graph_name: expected a string, got int"):
@@ -208,7 +210,7 @@ def test_the_verb(tmp_path, parts, capsys):
     ("arguments", "code", "text"),
     [
         (["text", "parts", "out", "--graph-name", "g"], 2, "unknown option '--graph-name'"),
-        (["dgl", "parts", "out", "--graph-name", "a/b"], 2, "graph_name: 'a/b'; use up to"),
+        (["dgl", "parts", "out", "--graph-name", "a/b"], 2, "graph_name: 'a/b' is invalid. Use up to"),
         (["xml", "parts", "out"], 2, "unknown command 'xml'"),
         (["text", "parts"], 2, "OUT is missing"),
         (["text", "parts", "out", "more"], 2, "unknown argument 'more'"),

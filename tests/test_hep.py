@@ -12,13 +12,13 @@ STAR = np.array([[0, v] for v in range(1, 2001)] + [[v, v + 1] for v in range(1,
 
 
 def test_parameters_are_kept_and_every_record_has_one_part():
-    part = fp.hep(STAR, 8, tau=3)
-    assert (part.of, part.parameters) == ("edges", {"k": 8, "balance": 1.05, "tau": 3.0, "seed": 0})
-    assert part.cap == -(-105 * len(STAR) // 800)
-    assert (np.bincount(part.assignment, minlength=8) == part.loads).all()
-    assert part.loads.max() <= part.cap
-    evaluation = fp.evaluate(STAR, part)
-    expected = oracles.replicas(STAR.tolist(), part.assignment.tolist(), 8)
+    partition = fp.hep(STAR, 8, tau=3)
+    assert (partition.of, partition.parameters) == ("edges", {"k": 8, "balance": 1.05, "tau": 3.0, "seed": 0})
+    assert partition.cap == -(-105 * len(STAR) // 800)
+    assert (np.bincount(partition.assignment, minlength=8) == partition.loads).all()
+    assert partition.loads.max() <= partition.cap
+    evaluation = fp.evaluate(STAR, partition)
+    expected = oracles.replicas(STAR.tolist(), partition.assignment.tolist(), 8)
     assert evaluation.parts["replicas"].to_list() == list(map(len, expected))
 
 
@@ -37,9 +37,9 @@ def test_wrong_tau(tau):
 def test_fit_needs_a_limit_and_says_what_it_took():
     with pytest.raises(fp.ParameterError, match=r"tau: .*memory_limit"):
         fp.hep(STAR, 4, tau="fit")
-    part = fp.hep(STAR, 4, tau="fit", memory_limit="64M")
-    again = fp.hep(STAR, 4, tau=part.parameters["tau"])
-    assert (again.assignment == part.assignment).all()
+    partition = fp.hep(STAR, 4, tau="fit", memory_limit="64M")
+    again = fp.hep(STAR, 4, tau=partition.parameters["tau"])
+    assert (again.assignment == partition.assignment).all()
 
 
 def test_a_refusal_names_the_largest_tau_that_fits():
@@ -48,6 +48,6 @@ def test_a_refusal_names_the_largest_tau_that_fits():
     with pytest.raises(fp.MemoryBudgetError, match=r"tau = [0-9.]+ fits") as refused:
         fp.hep(edges, 4, tau=100, **given)
     largest = float(re.search(r"tau = ([0-9.]+) fits", str(refused.value))[1])
-    part = fp.hep(edges, 4, tau=largest, **given)
-    assert part.loads.sum() == len(edges)
+    partition = fp.hep(edges, 4, tau=largest, **given)
+    assert partition.loads.sum() == len(edges)
     assert fp.hep(edges, 4, tau="fit", **given).parameters["tau"] == largest

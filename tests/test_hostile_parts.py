@@ -36,12 +36,12 @@ def everything(part):
 def folder(request, tmp_path):
     """A directory of two parts that holds all that it can."""
     vertex = request.param == "vertex"
-    part = (
+    partition = (
         fp.VertexPartition([0, 0, 0, 1, 1, 1], 2)
         if vertex
         else fp.EdgePartition([0, 0, 0, 1, 1, 1, 0, 1, 1], 2)
     )
-    part.save(
+    partition.save(
         tmp_path / "parts",
         graph=EDGES,
         features=np.eye(6, dtype=np.float32),
@@ -59,7 +59,7 @@ def names(folder):
 
 
 def refuse(folder, name, text):
-    with pytest.raises(fp.GraphFormatError, match=rf"part-00000/{name}\.npy: {text}"):
+    with pytest.raises(fp.GraphFormatError, match=rf"part-00000/{name}\.npy:? {text}"):
         everything(fp.open_partition(folder).parts[0])
     everything(fp.open_partition(folder).parts[1])
 
@@ -85,7 +85,7 @@ def test_arrays_of_another_shape_or_dtype(folder):
             array.astype(">i8"),
         ):
             np.save(file, bad)
-            refuse(folder, name, rf"{bad.dtype} of shape .*; expected {array.dtype} of shape|expected ")
+            refuse(folder, name, rf"expected {array.dtype} of shape .*, got {bad.dtype} of shape|expected ")
         file.write_bytes(before)
 
 
@@ -113,7 +113,7 @@ def test_damaged_arrays(folder):
         np.save(file, array, allow_pickle=True)
         refuse(folder, name, r"not a \.npy array \(.*Python objects")
         file.unlink()
-        refuse(folder, name, "missing; the partition directory is not complete")
+        refuse(folder, name, "is missing. The partition directory is incomplete")
         os.mkfifo(file)
         with pytest.raises(fp.GraphFormatError, match=rf"{name}\.npy: not a regular file"):
             everything(fp.open_partition(folder).parts[0])
@@ -153,7 +153,7 @@ def test_lists_for_peers_of_another_content(folder, name):
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"part": 1}, "part: 1, but the folder is that of part 0"),
+        ({"part": 1}, "part: 1, but this is the folder of part 0"),
         ({"part": "absent"}, "lacks 'part'"),
         ({"num_inner": -1}, "num_inner: -1 is not between"),
         ({"num_inner": 2.0}, "num_inner: expected an integer, got float"),
@@ -196,7 +196,7 @@ def test_hostile_text_of_sizes(folder):
         with pytest.raises(fp.GraphFormatError, match=r"part\.json: (not JSON|expected a JSON object)"):
             fp.open_partition(folder).parts[0]
     file.unlink()
-    with pytest.raises(fp.GraphFormatError, match=r"part\.json: missing"):
+    with pytest.raises(fp.GraphFormatError, match=r"part\.json is missing"):
         fp.open_partition(folder).parts[0]
 
 
@@ -224,7 +224,7 @@ def test_hostile_descriptions(folder, stated):
         _ = fp.open_partition(folder).parts[0].features
     change(folder / "manifest.json", features={"dtype": "float64", "shape": [6]})
     with pytest.raises(
-        fp.GraphFormatError, match=r"features\.npy: float32 of shape .*; expected float64 of shape"
+        fp.GraphFormatError, match=r"features\.npy: expected float64 of shape .*, got float32 of shape"
     ):
         _ = fp.open_partition(folder).parts[0].features
     change(folder / "manifest.json", splits=3)
@@ -269,5 +269,5 @@ def test_a_directory_that_lacks_a_part(folder):
     shutil.rmtree(folder / "part-00001")
     parts = fp.open_partition(folder).parts
     everything(parts[0])
-    with pytest.raises(fp.GraphFormatError, match=r"part-00001/part\.json: missing"):
+    with pytest.raises(fp.GraphFormatError, match=r"part-00001/part\.json is missing"):
         parts[1]

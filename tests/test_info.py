@@ -88,7 +88,7 @@ def test_import_needs_none_of_the_extras():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
     )
     assert (child.returncode, child.stderr) == (0, "")
-    assert "pictures need matplotlib: pip install 'fastpart[plot]'" in child.stdout
+    assert "Plots need matplotlib: pip install 'fastpart[plot]'" in child.stdout
 
 
 # 49

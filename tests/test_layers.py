@@ -10,7 +10,7 @@ HOME = Path(__file__).parents[1]
 
 PYTHON = """
 _core
-errors frames
+errors frames processes
 notes parameters progress options forks parsing protocols
 graph graph_info sources staging generate converting, inputs rows
 parts partitions results

@@ -111,20 +111,20 @@ def test_split_balances_and_label_skew_equal_the_oracles(drawn):
 def test_every_vertex_has_one_part_and_loads_and_caps_are_true(graph, config):
     n, edges = graph
     opened = fp.open_graph(edges, num_vertices=n)
-    part = fp.spring(opened, **config)
-    assert part.assignment.dtype == np.int32
-    assert part.assignment.shape == (n,)
-    loads = oracles.loads(part.assignment.tolist(), config["k"])
-    assert part.loads.tolist() == loads
+    partition = fp.spring(opened, **config)
+    assert partition.assignment.dtype == np.int32
+    assert partition.assignment.shape == (n,)
+    loads = oracles.loads(partition.assignment.tolist(), config["k"])
+    assert partition.loads.tolist() == loads
     assert sum(loads) == n
     if config["strict"]:
-        assert part.cap == int(np.ceil(min(config["balance"], config["k"]) * n / config["k"]))
-        assert max(loads) <= part.cap
+        assert partition.cap == int(np.ceil(min(config["balance"], config["k"]) * n / config["k"]))
+        assert max(loads) <= partition.cap
     else:
-        assert part.cap is None
-    parts = fp.evaluate(opened, part).parts
+        assert partition.cap is None
+    parts = fp.evaluate(opened, partition).parts
     assert parts["load"].to_list() == loads
-    assert parts["cap"].to_list() == [part.cap] * config["k"]
+    assert parts["cap"].to_list() == [partition.cap] * config["k"]
 
 
 SHAPES = {
@@ -154,9 +154,9 @@ def test_the_bound_holds_on_any_shape_in_any_order(shape, order, k):
         edges = edges[np.lexsort(edges.T)]
     opened = fp.open_graph(edges, num_vertices=n)
     for balance in (1.0, 1.05):
-        part = fp.spring(opened, k=k, balance=balance)
-        assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
-        assert part.loads.max() <= part.cap == np.ceil(balance * n / k)
+        partition = fp.spring(opened, k=k, balance=balance)
+        assert partition.loads.tolist() == np.bincount(partition.assignment, minlength=k).tolist()
+        assert partition.loads.max() <= partition.cap == np.ceil(balance * n / k)
 
 
 # 16
@@ -224,13 +224,13 @@ def test_columns_and_their_order():
 
 
 def test_json_holds_the_same_names_and_null_for_the_undefined():
-    part = fp.spring(PATH, k=2)
+    partition = fp.spring(PATH, k=2)
     evaluation = fp.evaluate(PATH, fp.VertexPartition([0, 0, 0, 0], 2), [0, 1, 0, 1])
     content = json.loads(evaluation.to_json())
     assert content["summary"] == evaluation.summary.row(0, named=True)
     assert content["parts"] == evaluation.parts.rows(named=True)
     assert [row["label_skew"] for row in content["parts"]] == [0.0, None]
-    assert json.loads(fp.evaluate(PATH, part).to_json())["parts"][0]["cap"] == part.cap
+    assert json.loads(fp.evaluate(PATH, partition).to_json())["parts"][0]["cap"] == partition.cap
 
 
 def test_text_shows_totals_and_shortens_many_parts():
@@ -265,14 +265,14 @@ def test_arrays_that_are_no_partition_are_refused(part, error, text):
 
 # 46
 def test_partition_of_another_graph_is_refused():
-    part = fp.spring(PATH, k=2)
+    partition = fp.spring(PATH, k=2)
     with pytest.raises(fp.GraphFormatError, match=r"another graph: its n is 4, the graph's is 6"):
-        fp.evaluate(fp.open_graph(PATH, num_vertices=6), part)
+        fp.evaluate(fp.open_graph(PATH, num_vertices=6), partition)
     with pytest.raises(fp.GraphFormatError, match=r"another graph: its m is 3, the graph's is 2"):
-        fp.evaluate(fp.open_graph(PATH[:2], num_vertices=4), part)
+        fp.evaluate(fp.open_graph(PATH[:2], num_vertices=4), partition)
     with pytest.raises(fp.GraphFormatError, match="another graph: its checksum is"):
-        fp.evaluate(PATH[:, ::-1], part)
-    with pytest.raises(fp.GraphFormatError, match=r"it has 3 vertices, the graph has 4 .*num_vertices="):
+        fp.evaluate(PATH[:, ::-1], partition)
+    with pytest.raises(fp.GraphFormatError, match=r"it has 3 vertices, the graph has 4\. .*num_vertices="):
         fp.evaluate(PATH, [0, 0, 1])
     with pytest.raises(fp.GraphFormatError, match="it has 4 records, the graph has 3"):
         fp.evaluate(PATH, fp.EdgePartition([0, 0, 1, 1], 2))
@@ -328,16 +328,20 @@ def test_unlabelled_vertices_do_not_count(unlabelled):
     ("labels", "error", "text"),
     [
         ([0, 1, 0], fp.ParameterError, r"labels: 3 rows for 4 vertices.*num_vertices=3"),
-        ([0, 1, 0.5, 1], fp.ParameterError, "labels: fractions"),
+        ([0, 1, 0.5, 1], fp.ParameterError, "labels: .* got fractions"),
         ([0, 1, np.inf, 1], fp.ParameterError, "labels: "),
-        (np.full((4, 2), 2), fp.ParameterError, r"labels: shape \(4, 2\), but not only 0 and 1"),
-        (np.array([[0, np.nan]] * 4), fp.ParameterError, r"labels: shape \(4, 2\), but not only 0 and 1"),
+        (np.full((4, 2), 2), fp.ParameterError, r"labels: expected 0 and 1 in an array of shape \(4, 2\)"),
+        (
+            np.array([[0, np.nan]] * 4),
+            fp.ParameterError,
+            r"labels: expected 0 and 1 in an array of shape \(4, 2\)",
+        ),
         (np.zeros((3, 2), bool), fp.ParameterError, r"labels: 3 rows for 4 vertices"),
         (np.zeros((4, 0), bool), fp.ParameterError, r"labels: shape \(4, 0\)"),
         (np.zeros((4, 2, 2)), fp.ParameterError, r"labels: shape \(4, 2, 2\)"),
-        (np.zeros((4, 2), "m8[s]"), TypeError, "labels: dtype timedelta64"),
-        (list("abcd"), TypeError, "labels: dtype"),
-        (np.array([0, 1, None, 1]), TypeError, "labels: dtype object"),
+        (np.zeros((4, 2), "m8[s]"), TypeError, "labels: .* got dtype timedelta64"),
+        (list("abcd"), TypeError, "labels: .* got dtype"),
+        (np.array([0, 1, None, 1]), TypeError, "labels: .* got dtype object"),
         (np.array([0, 1, 2, 2**64 - 1], np.uint64), fp.ParameterError, "labels: "),
     ],
 )
@@ -348,7 +352,7 @@ def test_labels_that_are_refused(labels, error, text):
 
 def test_label_files_that_are_refused(tmp_path):
     np.savez(tmp_path / "y.npz", y=np.zeros(4, np.int64))
-    with pytest.raises(fp.ParameterError, match="labels: an archive"):
+    with pytest.raises(fp.ParameterError, match="labels: the file is an archive"):
         skew(tmp_path / "y.npz")
     np.save(tmp_path / "object.npy", np.array([0, 1, None, 1]), allow_pickle=True)
     with pytest.raises(fp.GraphFormatError, match=r"object\.npy: not a \.npy or \.npz of plain arrays"):
@@ -402,7 +406,7 @@ def test_other_keys_of_a_split_are_ignored_with_a_note(caplog):
     [
         ([0, 1], {}, TypeError, "splits: expected a mapping"),
         ({"fold": [0]}, {}, fp.ParameterError, r"none of train, val, test in \['fold'\]$"),
-        (MASKS, {}, fp.ParameterError, "name a row of the masks with split="),
+        (MASKS, {}, fp.ParameterError, "Choose a row of the masks with split="),
         (MASKS, {"split": 2}, fp.ParameterError, r"split: 2, but train_masks has shape \(2, 4\)"),
         (MASKS, {"split": -1}, fp.ParameterError, "split: -1"),
         (MASKS, {"split": 1.0}, TypeError, "split: expected an integer, got float"),
@@ -411,8 +415,8 @@ def test_other_keys_of_a_split_are_ignored_with_a_note(caplog):
         ({"train": [-1]}, {}, fp.ParameterError, "train holds the id -1"),
         ({"val": [1, 2, 1]}, {}, fp.ParameterError, "val holds some ids twice"),
         ({"test": [True] * 3}, {}, fp.ParameterError, "test: 3 rows for 4 vertices"),
-        ({"train": [[0, 1]]}, {}, fp.ParameterError, r"train has shape \(1, 2\)"),
-        ({"train": [0.0, 1.0]}, {}, TypeError, "train has dtype float64"),
+        ({"train": [[0, 1]]}, {}, fp.ParameterError, r"train: .* got shape \(1, 2\)"),
+        ({"train": [0.0, 1.0]}, {}, TypeError, "train: .* got dtype float64"),
     ],
 )  # fmt: skip
 def test_splits_that_are_refused(splits, options, error, text):
@@ -421,7 +425,7 @@ def test_splits_that_are_refused(splits, options, error, text):
 
 
 def test_labels_and_splits_have_no_place_in_edge_partitions():
-    with pytest.raises(fp.ParameterError, match="labels, splits: belong to vertices"):
+    with pytest.raises(fp.ParameterError, match="labels, splits: an edge partition has no measures of them"):
         fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2), labels=[0, 1, 0, 1])
 
 
@@ -450,11 +454,11 @@ def test_draw(tmp_path, suffix):
 
 
 def test_draw_refusals(tmp_path):
-    with pytest.raises(fp.ParameterError, match=r"unknown suffix '\.gif'; use \.png, \.svg or \.pdf"):
+    with pytest.raises(fp.ParameterError, match=r"unknown suffix '\.gif'\. Use \.png, \.svg or \.pdf"):
         fp.draw({}, tmp_path / "parts.gif")
-    with pytest.raises(fp.ParameterError, match=r"'many' is of 4097 parts .* up to 4,096"):
+    with pytest.raises(fp.ParameterError, match=r"'many' has 4097 parts .* up to 4,096"):
         fp.draw({"many": fp.evaluate(PATH, fp.VertexPartition([0] * 4, 4097))}, tmp_path / "parts.svg")
-    with pytest.raises(fp.ParameterError, match="'records' is of 2 parts of edges"):
+    with pytest.raises(fp.ParameterError, match="'records' has 2 parts of edges"):
         fp.draw({"records": fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2))}, tmp_path / "parts.svg")
     assert list(tmp_path.iterdir()) == []
 

@@ -73,7 +73,9 @@ def test_seven_arrays_beside_vertices():
 def test_what_is_out_of_reach_is_raised_and_said():
     star = np.array([[0, v] for v in range(1, 60)])
     masks = [np.arange(60) % 2 == 0, np.arange(60) % 3 == 0]
-    with pytest.warns(fp.CapacityWarning, match=r"^volume_balance: no part can be kept within") as caught:
+    with pytest.warns(
+        fp.CapacityWarning, match=r"^volume_balance: the parts cannot be kept within"
+    ) as caught:
         part = fp.multilevel(star, 4, volume_balance=1.0, balance_on=masks, balance_on_ratio=1.2, balance=1.2)
     assert f"raised to {part.volume_cap}" in str(caught[0].message)
     assert len(caught) == 1
@@ -88,7 +90,9 @@ def test_the_last_of_three_that_contradict_each_other_gives_way(order):
     # Two parts of two vertices: 0 and 1 apart, 0 and 2 apart, so 1 and 2 cannot be.
     pairs = [[0, 1], [0, 2], [1, 2]]
     masks = [np.isin(np.arange(4), pairs[index]) for index in order]
-    with pytest.warns(fp.CapacityWarning, match=r"^balance_on\[2\]: no part can be kept within 1 ") as caught:
+    with pytest.warns(
+        fp.CapacityWarning, match=r"^balance_on\[2\]: the parts cannot be kept within 1 "
+    ) as caught:
         part = fp.multilevel([[0, 1], [2, 3]], 2, balance=1.0, balance_on=masks, balance_on_ratio=1.0)
     assert len(caught) == 1
     assert part.loads.tolist() == [2, 2]
@@ -138,11 +142,11 @@ def test_more_parts_than_vertices_cannot_all_have_one():
             fp.ParameterError,
             rf"^balance_on: array 1: {N - 1} weights for {N} vertices",
         ),
-        ([MASKS[0], np.ones(N)], TypeError, r"^balance_on\[1\]: dtype float64"),
-        ([MASKS[0], 5], TypeError, r"^balance_on\[1\]: shape \(\)"),
+        ([MASKS[0], np.ones(N)], TypeError, r"^balance_on\[1\]: .*got dtype float64"),
+        ([MASKS[0], 5], TypeError, r"^balance_on\[1\]: .*got shape \(\)"),
         ([MASKS[0], None], TypeError, r"^balance_on\[1\]"),
         ([MASKS[0], np.full(N, -1)], fp.ParameterError, r"^balance_on\[1\]: vertex 0 has weight -1"),
-        (np.array(MASKS), TypeError, r"^balance_on: shape \(3, 1500\)"),
+        (np.array(MASKS), TypeError, r"^balance_on: .*got shape \(3, 1500\)"),
     ],
 )
 def test_arrays_that_cannot_be(arrays, error, text):
@@ -151,7 +155,7 @@ def test_arrays_that_cannot_be(arrays, error, text):
 
 
 def test_other_partitioners_take_one_array():
-    with pytest.raises(TypeError, match=r"^balance_on: shape"):
+    with pytest.raises(TypeError, match=r"^balance_on: .*got shape"):
         fp.spring(EDGES, 6, balance_on=MASKS)
 
 

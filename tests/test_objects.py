@@ -101,7 +101,7 @@ def test_a_clustering_is_evaluated():
     assert fp.evaluate(GRAPH, clusters).cut_ratio == pytest.approx(1 / 7)
     many = np.array([0] * 5 + [2**20])
     with pytest.raises(
-        fp.ParameterError, match="largest part or cluster is 1048576, but at most 1048576 of them"
+        fp.ParameterError, match="largest part or cluster is 1048576, but at most 1048576 can"
     ):
         fp.evaluate(GRAPH, many)
 
@@ -140,7 +140,7 @@ def test_measures_are_attributes():
         assert name in dir(evaluation)
     assert "to_json" in dir(evaluation)
     assert not hasattr(evaluation, "rf")
-    with pytest.raises(AttributeError, match=r"'cut'; the measures are of, algorithm, k, .*cut_ratio"):
+    with pytest.raises(AttributeError, match=r"'cut'. The measures are of, algorithm, k, .*cut_ratio"):
         _ = evaluation.cut
 
 
@@ -218,7 +218,7 @@ def test_equal_graphs(tmp_path):
 def test_equal_comparisons(tmp_path):
     comparison = fp.compare(GRAPH, k=2, algorithms=["spring", "dbh"])
     comparison.save(tmp_path / "c.json")
-    assert fp.Comparison.load(tmp_path / "c.json") == pickle.loads(pickle.dumps(comparison)) == comparison
+    assert fp.open_comparison(tmp_path / "c.json") == pickle.loads(pickle.dumps(comparison)) == comparison
     assert comparison != fp.compare(GRAPH, k=3, algorithms=["spring", "dbh"])
 
 
@@ -298,10 +298,10 @@ def test_a_changed_file_is_not_the_pickled_graph(tmp_path):
     known = pickle.dumps(graph)
     os.utime(file, ns=(0, 0))
     assert pickle.loads(known).identify() == fp.open_graph(GRAPH).identify()  # read again, and the same
-    with pytest.raises(fp.EdgeFileChangedError, match=r"written since.*open it again by fp\.open_graph"):
+    with pytest.raises(fp.EdgeFileChangedError, match=r"written since.*Open it again by fp\.open_graph"):
         pickle.loads(unread)
     raw(file, GRAPH[::-1])
-    with pytest.raises(fp.EdgeFileChangedError, match="not the records of the pickled graph"):
+    with pytest.raises(fp.EdgeFileChangedError, match="the records changed after the graph was pickled"):
         pickle.loads(known)
     raw(file, GRAPH[:3])
     with pytest.raises(fp.EdgeFileChangedError, match="24 bytes, then 56"):

@@ -42,9 +42,9 @@ def test_k_of_another_type(k):
 
 # 20
 def test_one_part_and_integers_of_numpy():
-    part = spring(k=1)
-    assert not part.assignment.any()
-    assert part.loads.tolist() == [40]
+    partition = spring(k=1)
+    assert not partition.assignment.any()
+    assert partition.loads.tolist() == [40]
     for k in (np.int64(3), np.uint8(3), np.array(3)):
         assert same(spring(k=k), spring())
 
@@ -52,11 +52,11 @@ def test_one_part_and_integers_of_numpy():
 # 21
 def test_more_parts_than_vertices_is_valid_with_a_warning():
     with pytest.warns(
-        fp.CapacityWarning, match=r"^k=50 parts for 40 vertices: 10 or more parts are empty$"
+        fp.CapacityWarning, match=r"^k=50 parts for 40 vertices\. At least 10 parts are empty$"
     ) as caught:
-        part = spring(k=50)
+        partition = spring(k=50)
     assert caught[0].filename == __file__
-    assert part.loads.max() <= part.cap
+    assert partition.loads.max() <= partition.cap
     with pytest.warns(fp.CapacityWarning, match="k=1048576 parts"):
         assert len(spring(k=2**20).loads) == 2**20
 
@@ -81,9 +81,9 @@ def test_balance_1_is_exactly_the_ceiling_of_the_mean(graph, k):
     n, edges = graph
     if k > n:
         return
-    part = fp.spring(fp.open_graph(edges, num_vertices=n), k=k, balance=1)
-    assert part.cap == -(-n // k)
-    assert part.loads.max() <= part.cap
+    partition = fp.spring(fp.open_graph(edges, num_vertices=n), k=k, balance=1)
+    assert partition.cap == -(-n // k)
+    assert partition.loads.max() <= partition.cap
 
 
 # 22
@@ -118,11 +118,11 @@ def test_no_seed_is_seed_0():
 def running(**options):
     """Call everything that takes threads, memory_limit and progress."""
     opened = fp.open_graph(EDGES)
-    part = fp.VertexPartition(np.zeros(40, int), 1)
+    partition = fp.VertexPartition(np.zeros(40, int), 1)
     yield lambda: fp.open_graph(EDGES, **options)
     yield lambda: fp.spring(opened, 3, **options)
     yield lambda: opened.degrees(**options)
-    yield lambda: fp.evaluate(opened, part, **options)
+    yield lambda: fp.evaluate(opened, partition, **options)
     yield lambda: fp.info(opened, **options)
 
 
@@ -179,8 +179,8 @@ def test_batch_and_passes_refused(name):
 
 
 def test_more_passes_are_kept_among_the_parameters():
-    part = spring(passes=3, strict=False)
-    assert part.parameters == {
+    partition = spring(passes=3, strict=False)
+    assert partition.parameters == {
         "k": 3,
         "balance": 1.05,
         "balance_on": None,
@@ -190,7 +190,7 @@ def test_more_passes_are_kept_among_the_parameters():
         "batch": None,
         "strict": False,
     }
-    assert part.cap is None
+    assert partition.cap is None
 
 
 @pytest.mark.parametrize("strict", ["false", 0, 1, None, np.bool_(True)])
@@ -338,9 +338,9 @@ def test_degrees_of_other_vertices_break_nothing(random, k):
     degrees = fp.open_graph(EDGES).degrees().tolist()
     random.shuffle(degrees)
     degrees[0], degrees[1] = degrees[0] + degrees[1], 0
-    part = spring(k=k, degrees=np.array(degrees))
-    assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
-    assert part.loads.max() <= part.cap
+    partition = spring(k=k, degrees=np.array(degrees))
+    assert partition.loads.tolist() == np.bincount(partition.assignment, minlength=k).tolist()
+    assert partition.loads.max() <= partition.cap
 
 
 # Assignments of the user's own.
@@ -349,27 +349,27 @@ def test_degrees_of_other_vertices_break_nothing(random, k):
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.uint64, ">i4"])
 def test_assignments_of_any_integer_type(dtype):
     array = np.array([0, 2, 1, 2], dtype=dtype)
-    part = fp.VertexPartition(array, 3)
-    assert part.assignment.dtype == np.int32
-    assert part.assignment.tolist() == [0, 2, 1, 2]
-    assert part.loads.tolist() == [1, 1, 2]
+    partition = fp.VertexPartition(array, 3)
+    assert partition.assignment.dtype == np.int32
+    assert partition.assignment.tolist() == [0, 2, 1, 2]
+    assert partition.loads.tolist() == [1, 1, 2]
     array[0] = 1
-    assert part.assignment[0] == 0
+    assert partition.assignment[0] == 0
     with pytest.raises(ValueError, match="read-only"):
-        part.assignment[0] = 1
+        partition.assignment[0] = 1
     with pytest.raises(ValueError, match="read-only"):
-        part.loads[0] = 1
-    assert (part.algorithm, part.cap, part.checksum, len(part)) == ("user", None, None, 4)
-    assert repr(part) == "<VertexPartition: user, k=3, 4 vertices, loads 1..2>"
+        partition.loads[0] = 1
+    assert (partition.algorithm, partition.cap, partition.checksum, len(partition)) == ("user", None, None, 4)
+    assert repr(partition) == "<VertexPartition: user, k=3, 4 vertices, loads 1..2>"
 
 
 @pytest.mark.parametrize(
     ("k", "dtype"), [(255, np.uint8), (256, np.int16), (32_767, np.int16), (32_768, np.int32)]
 )
 def test_edge_partitions_take_the_narrowest_type(k, dtype):
-    part = fp.EdgePartition([0, k - 1], k)
-    assert part.assignment.dtype == dtype
-    assert part.assignment.tolist() == [0, k - 1]
+    partition = fp.EdgePartition([0, k - 1], k)
+    assert partition.assignment.dtype == dtype
+    assert partition.assignment.tolist() == [0, k - 1]
 
 
 @pytest.mark.parametrize(
@@ -378,11 +378,11 @@ def test_edge_partitions_take_the_narrowest_type(k, dtype):
         ([0, 3, 5], fp.ParameterError, r"record 1 has part 3, outside 0\.\.2 \(k=3\)"),
         ([0, -1], fp.ParameterError, "record 1 has part -1"),
         ([2**64 - 1], fp.ParameterError, "record 0 has part 18446744073709551615"),
-        ([0.0], TypeError, "assignment: dtype float64; parts are integers"),
-        ([True], TypeError, "assignment: dtype bool"),
-        ([[0]], TypeError, r"assignment: shape \(1, 1\); expected one part per record"),
-        (0, TypeError, r"assignment: shape \(\)"),
-        ([None], TypeError, "assignment: dtype object"),
+        ([0.0], TypeError, "assignment: expected integers, got dtype float64"),
+        ([True], TypeError, "assignment: .* got dtype bool"),
+        ([[0]], TypeError, r"assignment: expected one part per record, got shape \(1, 1\)"),
+        (0, TypeError, r"assignment: .* got shape \(\)"),
+        ([None], TypeError, "assignment: .* got dtype object"),
     ],
 )
 def test_assignments_that_are_refused(array, error, text):

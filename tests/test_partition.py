@@ -25,7 +25,7 @@ def test_what_does_not_fit_names_the_calls_that_do(file, capsys):
     ):
         fp.partition(file, 8, memory_limit="1M")
     assert main(["partition", str(file), "-k", "8", "--memory-limit", "1M"]) == 1
-    assert "or choose --algorithm grem or --algorithm spring" in capsys.readouterr().err
+    assert "Or choose --algorithm grem or --algorithm spring" in capsys.readouterr().err
     assert main(["partition", str(file), "-k", "8", "--memory-limit", "1M", "--algorithm", "multilevel"]) == 1
     assert "choose" not in capsys.readouterr().err
 

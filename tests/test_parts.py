@@ -281,8 +281,8 @@ SQUARE = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [3, 3]])
 
 
 def test_files_and_manifest(tmp_path):
-    part = fp.VertexPartition([0, 0, 1, 1], 3)
-    part.save(
+    partition = fp.VertexPartition([0, 0, 1, 1], 3)
+    partition.save(
         tmp_path / "parts",
         graph=SQUARE,
         features=np.ones((4, 2), np.float32),
@@ -345,13 +345,14 @@ def test_rows_that_are_not_here(tmp_path):
 
 
 def test_partitions_without_parts_say_how_to_get_them(tmp_path):
-    part = fp.VertexPartition([0, 1], 2)
+    partition = fp.VertexPartition([0, 1], 2)
     with pytest.raises(
-        fp.FastpartError, match="parts: in memory; save the partition in a directory with graph="
+        fp.FastpartError,
+        match=r"parts: the partition is in memory\. Save the partition to a directory with graph=",
     ):
-        _ = part.parts
-    part.save(tmp_path / "parts")
-    with pytest.raises(fp.FastpartError, match=r"parts: .*parts: saved without graph=; save"):
+        _ = partition.parts
+    partition.save(tmp_path / "parts")
+    with pytest.raises(fp.FastpartError, match=r"parts: .*parts was saved without graph=. Save"):
         _ = fp.open_partition(tmp_path / "parts").parts
 
 

@@ -101,13 +101,15 @@ def test_a_bad_peer_costs_its_row_only(monkeypatch, tmp_path, name):
     first, second = done.summary["error"]
     assert reason in first
     assert second is None
+    trace = done.outcomes[0].traceback
+    assert ("Traceback" in trace) if name == "exception" else trace is None
     assert os.listdir(tmp_path) == []
     assert children() == []
 
 
 def test_what_hangs_is_killed_with_its_children(tmp_path):
     listed = tmp_path / "pids"
-    with pytest.raises(PeerError, match="it took longer than 3 s; raise time_limit"):
+    with pytest.raises(PeerError, match=r"it took longer than 3 s\. Raise time_limit"):
         run_limited(
             "it", ["sh", "-c", f"sleep 1000 & echo $! $$ > {listed}; wait"], seconds=3, memory=1 << 40
         )
@@ -133,7 +135,7 @@ def runs(pid):
 def test_a_peer_that_eats_memory_is_killed(monkeypatch):
     fake(monkeypatch, "hoard = [np.ones(1 << 20) for _ in range(40)]; time.sleep(1000)")
     done = fp.compare(GRAPH, 2, ["fake"], memory_limit="200M")
-    assert done.summary["error"][0] == "fake took more than 209.7 MB of memory; raise memory_limit"
+    assert done.summary["error"][0] == "fake took more than 209.7 MB of memory. Raise memory_limit"
     assert children() == []
 
 
@@ -156,7 +158,8 @@ def test_a_package_that_is_missing_is_named(monkeypatch):
 
 
 def test_installed_peers_join_the_default_list_or_any(monkeypatch):
-    monkeypatch.setattr("fastpart.comparing.peers.registry.PEERS", {})
+    for name in list(PEERS):
+        monkeypatch.delitem(PEERS, name)
     fake(monkeypatch, ANSWER)
     for algorithms, peers, joined in [(None, None, True), (None, False, False), (["spring"], None, False),
                                       (["spring"], True, True), (["fake"], True, True)]:  # fmt: skip
@@ -190,9 +193,18 @@ def test_parhip_files_hold_the_graph(tmp_path_factory, graph, data):
 # The real ones.
 
 
-@pytest.mark.parametrize(
-    ("name", "module"), [("metis", "pymetis"), ("metis:constraints=2", "pymetis"), ("kaminpar", "kaminpar")]
-)
+REAL = {
+    "metis": "pymetis",
+    "metis:constraints=2": "pymetis",
+    "kaminpar": "kaminpar",
+    "mtkahypar": "mtkahypar",
+    "mtkahypar:preset=deterministic": "mtkahypar",
+    "mtkahypar:preset=quality": "mtkahypar",
+}
+PRESETS = [name for name in REAL if name.startswith("mtkahypar")]
+
+
+@pytest.mark.parametrize(("name", "module"), REAL.items())
 def test_real_peers_on_a_real_graph(datasets, tmp_path, name, module):
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"needs {module}")
@@ -219,6 +231,60 @@ def test_real_peers_see_parallel_records_as_weight():
         for row in done.summary.rows(named=True):
             assert row["error"] is None
             assert row["cut_ratio"] < 0.02, row
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize(
+    ("n", "records"),
+    [
+        (0, []),  # nothing
+        (1, [[0, 0]]),
+        (7, []),  # no edges
+        (5, [[0, 0], [0, 1], [1, 0], [1, 0], [4, 4]]),  # loops, parallel records, isolated vertices
+        (4, [[0, 1], [1, 2], [2, 3]]),  # fewer vertices than parts
+        (501, [[0, leaf] for leaf in range(1, 501)]),  # a star
+    ],
+)
+def test_mtkahypar_on_graphs_of_odd_shape(name, n, records):
+    pytest.importorskip("mtkahypar")
+    graph = fp.open_graph(np.array(records, np.uint32).reshape(-1, 2), num_vertices=n)
+    for row in fp.compare(graph, [1, 9], [name]).summary.rows(named=True):
+        assert row["error"] is None
+        assert round(row["vertex_balance"] * n / row["k"]) <= np.ceil(1.03 * n / row["k"])
+
+
+@settings(max_examples=30, deadline=None)
+@given(edge_lists(), st.integers(1, 40), st.integers(0, 2**64 - 1))
+def test_mtkahypar_partitions_any_graph(graph, k, seed):
+    pytest.importorskip("mtkahypar")
+    n, records = graph
+    parts, seconds = child.mtkahypar(child.simple_graph(records, n), k, seed, threads=1)
+    assert (len(parts), parts.dtype) == (n, np.int64)
+    assert seconds > 0
+    loads = np.bincount(parts, minlength=k)
+    assert len(loads) == k
+    assert loads.max() <= np.ceil(1.03 * np.ceil(n / k))
+
+
+def test_mtkahypar_takes_seed_threads_and_preset(datasets, tmp_path):
+    pytest.importorskip("mtkahypar")
+    graph = fp.convert(datasets / "cora.txt.gz", tmp_path / "cora.bin", num_vertices=2708)
+
+    def measures(seed, threads, name="mtkahypar:preset=deterministic"):
+        done = fp.compare(graph, 8, [name], seed=seed, threads=threads)
+        return done.summary.select("cut_ratio", "halo_rf", "edge_balance").row(0)
+
+    assert measures(2**63, 1) == measures(2**63, 2)
+    seeds = {measures(2**31 + 1, 1, "mtkahypar"), measures(2, 1, "mtkahypar")}
+    assert len(seeds | {measures(1, 1, name) for name in PRESETS}) == 4  # 2^31 + 1 counts as 1
+
+
+def test_mtkahypar_refuses_weights_whose_sum_would_wrap():
+    pytest.importorskip("mtkahypar")
+    indptr, indices = np.array([0, 1, 2]), np.array([1, 0])
+    child.mtkahypar((indptr, indices, np.array([2**30 - 1] * 2)), 2, 0, 1)
+    with pytest.raises(RuntimeError, match="fewer than 2\\^30 records"):
+        child.mtkahypar((indptr, indices, np.array([2**30] * 2)), 2, 0, 1)
 
 
 def test_an_unknown_number_of_constraints_is_refused():

@@ -51,8 +51,10 @@ def test_parallel_rule_is_as_good_as_the_sequential_one(real_graphs):
 def test_cap_is_never_exceeded(real_graphs, options):
     for name, edges in real_graphs.items():
         for k in (2, 3, *PARTS, 100):
-            part = fp.spring(edges, k, **options)
-            assert part.loads.max() <= part.cap == math.ceil(1.05 * edges.num_vertices / k), f"{name}, k={k}"
+            partition = fp.spring(edges, k, **options)
+            assert partition.loads.max() <= partition.cap == math.ceil(1.05 * edges.num_vertices / k), (
+                f"{name}, k={k}"
+            )
 
 
 def beats_chance(edges, k):

@@ -119,8 +119,38 @@ def test_a_row_is_the_run_of_median_cut(quality):
     assert [made[name] for name in told] == ["g", None, None, None, None, "no room"]
 
 
+def test_slow_peers_run_with_the_first_seed_only(quality, monkeypatch):
+    asked = []
+
+    def runs_of(graph, ks, names, seeds):
+        asked.append((names, list(seeds)))
+        return [failed(graph.name, k, name) for k in ks for name in names]
+
+    monkeypatch.setattr(quality, "runs_of", runs_of)
+    quality.measure(quality.Graph("g", Path("g.bin")), [4], ["metis", "mtkahypar"], range(1, 4))
+    assert asked == [(["metis"], [1, 2, 3]), (["mtkahypar"], [1])]
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_two_presets_run_on_request(quality, tmp_path, monkeypatch, more):
+    asked = []
+
+    def measure(graph, ks, algorithms, seeds):
+        asked.extend(algorithms)
+        return frame_of(quality, row(graph.name, 4, "metis"))
+
+    monkeypatch.setattr(quality, "measure", measure)
+    monkeypatch.setattr(quality, "OUT", tmp_path)
+    quality.main(["g.bin", *["--all-peers"] * more])
+    assert [name for name in asked if name.startswith("mtkahypar")] == [
+        "mtkahypar",
+        *quality.ON_REQUEST * more,
+    ]
+
+
 def test_it_measures_what_the_partitioners_make(quality, datasets, tmp_path, monkeypatch, capsys):
-    some, installed = ["spring", "multilevel/2", "metis", "metis/2"], PEERS["metis"].installed()
+    some = ["spring", "multilevel/2", "metis", "metis/2", "mtkahypar"]
+    installed = PEERS["metis"].installed()
     monkeypatch.setattr(quality, "ALGORITHMS", {name: quality.ALGORITHMS[name] for name in some})
     monkeypatch.setattr(quality, "OUT", tmp_path / "out")
     edges = fp.convert(datasets / "cora.txt.gz", tmp_path / "cora.bin", num_vertices=2708)
@@ -140,8 +170,9 @@ def test_it_measures_what_the_partitioners_make(quality, datasets, tmp_path, mon
         assert [made[name] for name in shared] == [totals[name] for name in shared]
         assert made["seconds"] > 0
     for made in peers:
-        assert (made["error"] is None) == installed
-        assert not installed or (made["seconds"] > 0 and made["memory_kb"] > 500 and made["cut_ratio"] < 0.1)
+        there = PEERS[made["algorithm"].partition("/")[0]].installed()
+        assert (made["error"] is None) == there
+        assert not there or (made["seconds"] > 0 and made["memory_kb"] > 500 and made["cut_ratio"] < 0.1)
     printed = capsys.readouterr().out
     assert "cora: n = 2,708, m = 5,278" in printed
     block = (tmp_path / "out" / "readme.md").read_text()

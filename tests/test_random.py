@@ -87,12 +87,12 @@ def test_memory_that_does_not_suffice_names_the_way_out(tmp_path):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"of": "records"}, "of: unknown value 'records'; valid are 'vertices', 'edges'"),
+        ({"of": "records"}, "of: unknown value 'records'. Valid values are 'vertices', 'edges'"),
         ({"of": "edges", "balance_on": [1, 1]}, "balance_on"),
-        ({"out": "parts.npy"}, 'out: it belongs to of="edges"'),
+        ({"out": "parts.npy"}, 'out: needs of="edges"'),
         (
             {"of": "edges", "out": "parts.txt"},
-            r"out: parts.txt; the parts of the records go to a \.npy file",
+            r"out: parts.txt does not end with \.npy, the format of the parts",
         ),
     ],
 )

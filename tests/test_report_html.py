@@ -244,7 +244,7 @@ def run(tmp_path, monkeypatch, capsys):
 def test_a_report_of_a_saved_comparison(run):
     assert run("compare", "g.bin", "-k", 2, "--algorithms", "spring", "-o", "c.json")[0] == 0
     assert run("report", "c.json", "-o", "r.html") == (0, "saved to r.html\n", "")
-    comparison = fp.Comparison.load("c.json")
+    comparison = fp.open_comparison("c.json")
     comparison.report("direct.html")
     assert read("r.html") == read("direct.html")
     assert run("compare", "g.bin", "-k", 2, "--algorithms", "spring", "-o", "at-once.html")[0] == 0
@@ -262,7 +262,7 @@ def test_a_report_of_partitions(run):
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (("g.bin", "-o", "r.html"), 2, "g.bin: name the partitions of this graph behind it, or a comparison"),
+        (("g.bin", "-o", "r.html"), 2, "g.bin is not a comparison. Name"),
         (("g.bin.json", "-o", "r.html"), 1, "g.bin.json: not a comparison"),
         (("absent.json", "-o", "r.html"), 1, "absent.json: No such file or directory"),
         (("g.bin", "part.npy"), 2, "-o"),

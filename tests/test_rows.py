@@ -159,7 +159,7 @@ def refused(tmp_path):
 @pytest.mark.parametrize("name", ["features", "labels"])
 @pytest.mark.parametrize("count", [0, 5, 7])
 def test_rows_must_be_one_per_vertex(refused, name, count):
-    expected = f"{name}: {count} rows for 6 vertices; .*open the graph with num_vertices={count}"
+    expected = rf"{name}: {count} rows for 6 vertices\. .*open the graph with num_vertices={count}"
     refused(fp.ParameterError, expected, **{name: np.zeros(count, int)})
 
 
@@ -167,25 +167,31 @@ def test_rows_must_be_one_per_vertex(refused, name, count):
 def test_rows_of_containers_must_be_one_per_vertex(refused, tmp_path, name):
     features = CONTAINERS[name](tmp_path)
     edges = fp.open_graph(EDGES, num_vertices=7)
-    part = fp.VertexPartition([0] * 7, 1)
-    refused(fp.ParameterError, "features: 6 rows for 7 vertices", features=features, graph=edges, part=part)
+    partition = fp.VertexPartition([0] * 7, 1)
+    refused(
+        fp.ParameterError, "features: 6 rows for 7 vertices", features=features, graph=edges, part=partition
+    )
 
 
 def test_edge_features_must_be_one_per_record(refused):
-    refused(fp.ParameterError, "edge_features: 6 rows for 8 records; one row per record", edge_features=ROWS)
+    refused(
+        fp.ParameterError,
+        "edge_features: 6 rows for 8 records. Expected one row per record",
+        edge_features=ROWS,
+    )
 
 
 @pytest.mark.parametrize(
     ("features", "error", "text"),
     [
-        (np.array([None] * 6), TypeError, "features: dtype object; rows hold numbers"),
-        (np.array(["a"] * 6), TypeError, "features: dtype <U1"),
-        (np.zeros(6, "datetime64[s]"), TypeError, "features: dtype datetime64"),
-        (np.zeros(6, [("a", int)]), TypeError, "features: dtype"),
-        (np.array(3), fp.ParameterError, "features: a single number"),
-        (np.ma.masked_array(ROWS), TypeError, r"features: expected a \.npy, .*; got MaskedArray"),
-        (ROWS.tolist(), TypeError, r"features: expected a \.npy, .*; got list"),
-        (7, TypeError, "features: expected .*; got int"),
+        (np.array([None] * 6), TypeError, "features: expected numbers or bools, got dtype object"),
+        (np.array(["a"] * 6), TypeError, "features: .* got dtype <U1"),
+        (np.zeros(6, "datetime64[s]"), TypeError, "features: .* got dtype datetime64"),
+        (np.zeros(6, [("a", int)]), TypeError, "features: .* got dtype"),
+        (np.array(3), fp.ParameterError, "features: .* got a single number"),
+        (np.ma.masked_array(ROWS), TypeError, r"features: expected a \.npy, .*, got MaskedArray"),
+        (ROWS.tolist(), TypeError, r"features: expected a \.npy, .*, got list"),
+        (7, TypeError, "features: expected .*, got int"),
         ("x.csv", fp.ParameterError, r"features: unknown suffix '\.csv'"),
         ("absent.npy", FileNotFoundError, r"absent\.npy"),
         ("/", fp.GraphFormatError, "not a regular file"),
@@ -198,7 +204,7 @@ def test_what_holds_no_rows(refused, features, error, text):
 def test_tensors_that_are_no_arrays(refused):
     torch = pytest.importorskip("torch")
     for tensor in (torch.zeros(6, dtype=torch.bfloat16), torch.eye(6).to_sparse()):
-        refused(TypeError, r"features: a tensor that is no numpy array \(.*\); pass", features=tensor)
+        refused(TypeError, r"features: the tensor cannot become a numpy array \(.*\)\. Pass", features=tensor)
 
 
 def test_damaged_npy(refused, tmp_path):
@@ -227,7 +233,7 @@ CSR = {
         (
             {"format": np.array(b"csc")},
             fp.ParameterError,
-            r"holds a matrix in format 'csc'; save \.tocsr\(\)",
+            r"holds a matrix in format 'csc'\. Save \.tocsr\(\)",
         ),
         ({"format": np.array([1, 2])}, fp.GraphFormatError, "not a scipy sparse matrix"),
         ({"shape": None}, fp.GraphFormatError, r"not a scipy sparse matrix.*shape"),
@@ -248,7 +254,11 @@ CSR = {
             r"x\.npz: .* contradict each other",
         ),
         ({"data": np.array([1, None])}, fp.GraphFormatError, "not a scipy sparse matrix"),
-        ({"data": np.array(["a", "b"])}, fp.GraphFormatError, "a sparse matrix of dtype <U1"),
+        (
+            {"data": np.array(["a", "b"])},
+            fp.GraphFormatError,
+            "a sparse matrix of numbers or bools, got dtype <U1",
+        ),
     ],
 )
 def test_damaged_npz(refused, tmp_path, change, error, text):
@@ -261,9 +271,7 @@ def test_what_a_sparse_matrix_stores_must_fit(refused, tmp_path):
     n = 500_000
     features = sparse(tmp_path, scipy.sparse.csr_array((n, 4)))
     given = {"features": features, "graph": fp.open_graph(EDGES, num_vertices=n), "threads": 1}
-    text = (
-        r"features: what .*x\.npz stores needs 2\.0 MB of memory, the budget is 1\.0 MB; raise memory_limit"
-    )
+    text = r"features: the entries of .*x\.npz need 2\.0 MB of memory, but the budget is 1\.0 MB\. Raise memory_limit"
     refused(
         fp.MemoryBudgetError, text, part=fp.VertexPartition(np.zeros(n, int), 1), memory_limit=10**6, **given
     )
@@ -292,12 +300,12 @@ def test_damaged_parquet(refused, tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"halo_hops": 3}, fp.ParameterError, "halo_hops: 3; valid are 0, 1, 2"),
+        ({"halo_hops": 3}, fp.ParameterError, "halo_hops: 3 is not one of 0, 1, 2"),
         ({"halo_hops": -1}, fp.ParameterError, "halo_hops: -1"),
         ({"halo_hops": "1"}, TypeError, "halo_hops: expected an integer, got str"),
         ({"halo_hops": True}, TypeError, "halo_hops: expected an integer, got bool"),
         ({"halo_features": 1}, TypeError, "halo_features: expected True or False, got int"),
-        ({"halo_features": True}, fp.ParameterError, "halo_features: there are no features; give features="),
+        ({"halo_features": True}, fp.ParameterError, "halo_features: there are no features. Pass features="),
         ({"feature": ROWS}, TypeError, "has no parameter 'feature'"),
     ],
 )
@@ -321,17 +329,19 @@ def test_what_belongs_to_a_directory(refused, name):
     for out in ("part.npy", "part.txt", "part.parquet"):
         refused(
             fp.ParameterError,
-            f"{name}: belongs to a partition directory; name an output without",
+            f"{name}: needs a partition directory. Choose an output without",
             out,
             **given,
         )
-    refused(fp.ParameterError, f"{name}: parts are written only with graph=", graph=None, **given)
+    refused(fp.ParameterError, f"{name}: needs graph=", graph=None, **given)
 
 
 def test_edge_partitions_have_no_halo(refused):
-    part = fp.EdgePartition([0] * 8, 1)
+    partition = fp.EdgePartition([0] * 8, 1)
     for halo in ({"halo_hops": 2}, {"halo_features": True, "features": ROWS}):
-        refused(fp.ParameterError, "halo_.*: the parts of an edge partition have no halo", part=part, **halo)
+        refused(
+            fp.ParameterError, "halo_.*: the parts of an edge partition have no halo", part=partition, **halo
+        )
 
 
 @pytest.mark.parametrize("name", ["features", "labels", "splits", "edge_features", "graph"])
@@ -374,10 +384,10 @@ def test_command(tmp_path, capsys):
         np.testing.assert_array_equal(part.edge_features, part.edge_ids % 8)
     capsys.readouterr()
     for arguments, text in (
-        ("--halo-hops 3 -o new", "halo_hops: 3; valid are 0, 1, 2"),
+        ("--halo-hops 3 -o new", "halo_hops: 3 is not one of 0, 1, 2"),
         ("--halo-hops x -o new", "'x' is not a number"),
-        (f"--features {tmp_path}/x.npy", "features: belongs to a partition directory"),
-        (f"--features {tmp_path}/x.npy -o {tmp_path}/new.npy", "features: belongs to a partition directory"),
+        (f"--features {tmp_path}/x.npy", "features: needs a partition directory"),
+        (f"--features {tmp_path}/x.npy -o {tmp_path}/new.npy", "features: needs a partition directory"),
         (f"--features {tmp_path}/e.npy -o {tmp_path}/new", "features: 8 rows for 6 vertices"),
         (f"--halo-features -o {tmp_path}/new", "halo_features: there are no features"),
     ):

@@ -114,11 +114,11 @@ def test_what_is_no_partition_directory_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     fp.VertexPartition([0, 1], 2).save(tmp_path / "part.npy")
     with pytest.raises(
-        fp.GraphFormatError, match=r"empty: no manifest\.json in it; not a partition directory"
+        fp.GraphFormatError, match=r"empty is not a partition directory: it has no manifest\.json"
     ):
         fp.store.upgrade(tmp_path / "empty")
     with pytest.raises(
-        fp.GraphFormatError, match=r"part\.npy: a file; only partition directories are upgraded"
+        fp.GraphFormatError, match=r"part\.npy is a file\. Only partition directories can be upgraded"
     ):
         fp.store.upgrade(tmp_path / "part.npy")
     with pytest.raises(FileNotFoundError, match="absent"):
@@ -130,8 +130,8 @@ def test_what_is_no_partition_directory_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"schema": 3}, r"schema 3; this fastpart \(.*\) reads schemas 1 to 2"),
-        ({"schema": None}, "schema None"),
+        ({"schema": 3}, r"unknown schema 3\. This fastpart \(.*\) reads schemas 1 to 2"),
+        ({"schema": None}, "unknown schema None"),
         ({"schema": [1]}, r"schema \[1\]"),
         ({"kind": "hyper"}, "of: unknown value 'hyper'"),
         ({"kind": {}}, "of: expected a string"),
@@ -219,5 +219,5 @@ def test_loads_that_are_not_those_of_the_assignment_are_refused(tmp_path):
     content = manifest(folder)
     content["caps"][0]["loads"] = [36, 37]
     (folder / "manifest.json").write_text(json.dumps(content))
-    with pytest.raises(fp.GraphFormatError, match="caps: the loads of edges are not those of the assignment"):
+    with pytest.raises(fp.GraphFormatError, match="caps: the loads of edges contradict the assignment"):
         fp.open_partition(folder)

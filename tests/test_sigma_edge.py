@@ -20,10 +20,10 @@ TO_REACH = {4: 1.60, 8: 1.95, 32: 2.80}
 @given(edge_lists(max_n=20), st.sampled_from([1, 2, 3, 8, 33, 65, 255, 256]), st.sampled_from([1, 1.1, 3]))
 def test_every_record_has_a_part_within_the_cap(graph, k, balance):
     n, edges = graph
-    part = fp.sigma(fp.open_graph(edges, num_vertices=n), k, of="edges", balance=balance)
-    assert len(part) == len(edges)
-    assert part.loads.tolist() == np.bincount(part.assignment, minlength=k).tolist()
-    assert part.loads.max() <= part.cap == math.ceil(min(balance, k) * len(edges) / k)
+    partition = fp.sigma(fp.open_graph(edges, num_vertices=n), k, of="edges", balance=balance)
+    assert len(partition) == len(edges)
+    assert partition.loads.tolist() == np.bincount(partition.assignment, minlength=k).tolist()
+    assert partition.loads.max() <= partition.cap == math.ceil(min(balance, k) * len(edges) / k)
 
 
 @pytest.mark.parametrize("k", [4, 100, 255])
@@ -64,8 +64,8 @@ def test_parameters_belong_to_a_mode():
 def test_clusters_stay_whole():
     cliques = np.array([[8 * c + u, 8 * c + v] for c in range(4) for u in range(8) for v in range(u)])
     bridges = np.array([[0, 8], [8, 16], [16, 24]])
-    part = fp.sigma(np.concatenate([bridges, cliques]), k=4, of="edges")
-    owners = part.assignment[3:].reshape(4, 28)
+    partition = fp.sigma(np.concatenate([bridges, cliques]), k=4, of="edges")
+    owners = partition.assignment[3:].reshape(4, 28)
     assert (owners == owners[:, :1]).all()
     assert len(set(owners[:, 0])) == 4
 
@@ -73,11 +73,11 @@ def test_clusters_stay_whole():
 @pytest.mark.parametrize("k", PARTS)
 def test_the_figures_are_reached(real_graphs, k):
     edges = real_graphs["amazon-computers"]
-    part = fp.sigma(edges, k, of="edges")
-    found = fp.evaluate(edges, part).summary
+    partition = fp.sigma(edges, k, of="edges")
+    found = fp.evaluate(edges, partition).summary
     assert found["rf"][0] <= TO_REACH[k]
     assert found["replica_balance"][0] <= 1.25
-    assert part.loads.max() <= part.cap
+    assert partition.loads.max() <= partition.cap
 
 
 def test_it_beats_the_streams_without_clusters(real_graphs):

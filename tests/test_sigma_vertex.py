@@ -247,11 +247,11 @@ def test_the_whole_rule_equals_the_oracle(graph, options, batch, strict):
     n, edges = graph
     oracle = Oracle(n, edges, **options)
     expected, cap = oracle.run(batch or 1, strict)
-    part = fp.sigma(fp.open_graph(edges, num_vertices=n), batch=batch, strict=strict, **options)
-    assert part.assignment.tolist() == expected
-    assert part.volume_cap == cap
-    volumes = [oracle.load(i)[1] for i in range(part.k)]
-    assert part.volume_loads is None if cap is None else part.volume_loads.tolist() == volumes
+    partition = fp.sigma(fp.open_graph(edges, num_vertices=n), batch=batch, strict=strict, **options)
+    assert partition.assignment.tolist() == expected
+    assert partition.volume_cap == cap
+    volumes = [oracle.load(i)[1] for i in range(partition.k)]
+    assert partition.volume_loads is None if cap is None else partition.volume_loads.tolist() == volumes
 
 
 def check(edges, n, part, balance=1.03, volume_balance=1.10):
@@ -332,8 +332,8 @@ def test_threads_and_containers_of_a_large_graph(large, objective):
     ]
     for edges in others:
         for threads in (2, 3):
-            part = fp.sigma(edges, 8, objective=objective, threads=threads)
-            np.testing.assert_array_equal(part.assignment, expected.assignment)
+            partition = fp.sigma(edges, 8, objective=objective, threads=threads)
+            np.testing.assert_array_equal(partition.assignment, expected.assignment)
     assert (fp.sigma(large, 8, objective=objective, batch=1).assignment != expected.assignment).any()
 
 
@@ -352,8 +352,8 @@ def test_a_symmetric_file_is_the_same_graph():
 
 def test_a_cap_that_cannot_be_is_raised_with_a_warning_or_refused():
     with pytest.warns(fp.CapacityWarning, match=r"volume_balance: .* within 165 .* raised to"):
-        part = fp.sigma(star(200), 4)
-    assert part.volume_cap >= 200
+        partition = fp.sigma(star(200), 4)
+    assert partition.volume_cap >= 200
     with pytest.raises(fp.CapacityError, match="volume_balance"):
         fp.sigma(star(200), 4, on_infeasible="error")
     with warnings.catch_warnings():
@@ -363,15 +363,15 @@ def test_a_cap_that_cannot_be_is_raised_with_a_warning_or_refused():
 
 def test_measures_and_files_have_both_caps(tmp_path):
     edges = fp.open_graph(clique(30), num_vertices=30)
-    part = fp.sigma(edges, 3)
-    evaluation = fp.evaluate(edges, part)
-    assert evaluation.parts["volume_load"].to_list() == part.volume_loads.tolist()
-    assert evaluation.parts["volume_cap"].to_list() == [part.volume_cap] * 3
-    assert evaluation.summary["volume_balance"][0] == part.volume_loads.max() / (900 / 3)
-    part.save(tmp_path / "out", graph=edges)
+    partition = fp.sigma(edges, 3)
+    evaluation = fp.evaluate(edges, partition)
+    assert evaluation.parts["volume_load"].to_list() == partition.volume_loads.tolist()
+    assert evaluation.parts["volume_cap"].to_list() == [partition.volume_cap] * 3
+    assert evaluation.summary["volume_balance"][0] == partition.volume_loads.max() / (900 / 3)
+    partition.save(tmp_path / "out", graph=edges)
     loaded = fp.open_partition(tmp_path / "out")
-    assert loaded.volume_cap == part.volume_cap
-    assert loaded.volume_loads.tolist() == part.volume_loads.tolist()
+    assert loaded.volume_cap == partition.volume_cap
+    assert loaded.volume_loads.tolist() == partition.volume_loads.tolist()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert [bound["of"] for bound in manifest["caps"]] == ["vertices", "volume"]
     manifest["caps"][1]["loads"] = [1, 2]
@@ -382,9 +382,9 @@ def test_measures_and_files_have_both_caps(tmp_path):
 
 def test_without_repair_there_are_no_caps():
     edges = clique(30)
-    part = fp.sigma(edges, 3, strict=False)
-    assert (part.cap, part.volume_cap, part.volume_loads) == (None, None, None)
-    assert "volume_load" not in fp.evaluate(edges, part).parts.columns
+    partition = fp.sigma(edges, 3, strict=False)
+    assert (partition.cap, partition.volume_cap, partition.volume_loads) == (None, None, None)
+    assert "volume_load" not in fp.evaluate(edges, partition).parts.columns
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_without_repair_there_are_no_caps():
         ({"batch": 0}, fp.ParameterError, "batch"),
         ({"strict": 1}, TypeError, "strict"),
         ({"on_infeasible": "ignore"}, fp.ParameterError, "on_infeasible"),
-        ({"out": "x.npy"}, fp.ParameterError, 'out: it belongs to of="edges"'),
+        ({"out": "x.npy"}, fp.ParameterError, 'out: needs of="edges"'),
         ({"of": "edges", "tau": 1.0}, fp.ParameterError, 'tau: it belongs to of="vertices"'),
         ({"tmp_dir": "/nowhere/at/all"}, fp.ParameterError, "tmp_dir"),
     ],
@@ -432,20 +432,20 @@ def cut(edges, part):
 @pytest.mark.parametrize(("k", "most"), [(4, 0.45), (8, 0.53), (32, 0.67)])
 def test_amazon_computers(datasets, tmp_path, k, most):
     edges = fp.convert(datasets / "amazon-computers.txt.gz", tmp_path / "g.bin")
-    part = fp.sigma(edges, k, on_infeasible="error")
-    assert cut(edges, part) <= most
-    assert part.loads.max() <= math.ceil(1.03 * 13752 / k)
-    assert part.volume_loads.max() <= math.ceil(1.10 * (2 * 245861 + 13752) / k)
+    partition = fp.sigma(edges, k, on_infeasible="error")
+    assert cut(edges, partition) <= most
+    assert partition.loads.max() <= math.ceil(1.03 * 13752 / k)
+    assert partition.volume_loads.max() <= math.ceil(1.10 * (2 * 245861 + 13752) / k)
 
 
 @pytest.mark.parametrize("objective", ["multi", "cut"])
 def test_both_caps_are_kept_on_all_real_graphs(real_graphs, objective):
     for name, edges in real_graphs.items():
         for k in PARTS:
-            part = fp.sigma(edges, k, objective=objective, on_infeasible="error")
-            assert check(edges, edges.num_vertices, part) == part.volume_cap, f"{name}, k={k}"
-            random = np.random.default_rng(0).permutation(len(part)) % k
-            assert cut(edges, part) < cut(edges, fp.VertexPartition(random, k)), f"{name}, k={k}"
+            partition = fp.sigma(edges, k, objective=objective, on_infeasible="error")
+            assert check(edges, edges.num_vertices, partition) == partition.volume_cap, f"{name}, k={k}"
+            random = np.random.default_rng(0).permutation(len(partition)) % k
+            assert cut(edges, partition) < cut(edges, fp.VertexPartition(random, k)), f"{name}, k={k}"
 
 
 @pytest.mark.parametrize("objective", ["multi", "cut"])

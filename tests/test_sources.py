@@ -71,7 +71,7 @@ def test_no_edges(source):
 def test_arrays_of_accelerators_are_refused():
     array = Alien(PATH)
     array.__class__ = type("Distant", (Alien,), {"__dlpack_device__": lambda self: (2, 0)})
-    with pytest.raises(TypeError, match="Distant lies on an accelerator; copy it to the CPU"):
+    with pytest.raises(TypeError, match=r"Distant is on an accelerator\. Copy it to the CPU"):
         fp.open_graph(array)
 
 
@@ -90,7 +90,9 @@ def test_arrow_tables():
     table = pa.table({"u": PATH[:, 0], "v": PATH[:, 1]})
     same(table)
     same(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
-    with pytest.raises(TypeError, match="a pyarrow frame of 1 columns; select the two that hold the ids"):
+    with pytest.raises(
+        TypeError, match=r"the pyarrow frame has 1 columns\. Select the two that hold the ids"
+    ):
         fp.open_graph(table.select(["u"]))
 
 
@@ -98,9 +100,9 @@ def test_pandas_frames():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(PATH, columns=["u", "v"])
     same(frame)
-    with pytest.raises(TypeError, match="a pandas frame of 3 columns"):
+    with pytest.raises(TypeError, match="the pandas frame has 3 columns"):
         fp.open_graph(frame.assign(weight=1.0))
-    with pytest.raises(TypeError, match=r"column 'v' is float64, or has nulls; ids are integers"):
+    with pytest.raises(TypeError, match=r"expected integers, but column 'v' is float64 or has nulls"):
         fp.open_graph(frame.assign(v=[1.0, None, 3.0]))
 
 
@@ -120,11 +122,11 @@ def test_lazy_frames_are_streamed(tmp_path):
 def test_lazy_frames_that_hold_no_edges():
     same(pl.LazyFrame({"u": PATH[:, 0], "v": PATH[:, 1].astype(np.uint8)}))
     assert fp.open_graph(pl.LazyFrame(schema={"u": pl.Int64, "v": pl.Int64})).num_edges == 0
-    with pytest.raises(fp.GraphFormatError, match="record 1 holds the id -1; ids are 0 to"):
+    with pytest.raises(fp.GraphFormatError, match="record 1 holds the id -1, outside 0 to"):
         fp.open_graph(pl.LazyFrame({"u": [0, 1], "v": [0, -1]}))
     with pytest.raises(TypeError, match="column 'v' is Float64"):
         fp.open_graph(pl.LazyFrame({"u": [0], "v": [0.5]}))
-    with pytest.raises(TypeError, match="a polars frame of 1 columns"):
+    with pytest.raises(TypeError, match="the polars frame has 1 columns"):
         fp.open_graph(pl.LazyFrame({"u": [0]}))
     with pytest.raises(fp.ParameterError, match=r"tmp_dir: .* is not a directory"):
         fp.open_graph(pl.LazyFrame({"u": [0], "v": [1]}), tmp_dir=tempfile.gettempdir() + "/none")
@@ -161,7 +163,7 @@ def test_coo_is_read_in_place():
 
 def test_matrices_that_are_no_graphs():
     sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(TypeError, match=r"coo_array of shape \(2, 3\); a sparse adjacency matrix is square"):
+    with pytest.raises(TypeError, match=r"expected a square matrix, got .*coo_array of shape \(2, 3\)"):
         fp.open_graph(sparse.coo_array((2, 3)))
 
 
@@ -259,7 +261,7 @@ def test_torch_tensors_in_pairs():
     [
         ({(0, 1)}, "got set"),
         (iter([(0, 1)]), "got list_iterator"),
-        ((np.arange(3), np.arange(2)), r"shapes \(3,\) and \(2,\); sources and targets have one dimension"),
+        ((np.arange(3), np.arange(2)), r"one dimension and one length, got shapes \(3,\) and \(2,\)"),
         ((np.eye(2), np.eye(2)), "one dimension"),
         ([[0, 1], [1]], "lists of different lengths"),
         ([["a", "b"]], "edges of dtype"),

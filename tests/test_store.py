@@ -65,11 +65,13 @@ def test_what_is_saved_is_loaded(tmp_path_factory, part, name):
 def test_identity_and_parameters_are_loaded(tmp_path_factory, graph, k, name):
     n, edges = graph
     opened = fp.open_graph(edges, num_vertices=max(n, k))
-    part = fp.spring(opened, k=k, balance=1.2, seed=2**64 - 1)
-    loaded = fp.open_partition(save(part, tmp_path_factory.mktemp("save"), name, graph=opened), graph=opened)
-    assert equal(loaded, part)
+    partition = fp.spring(opened, k=k, balance=1.2, seed=2**64 - 1)
+    loaded = fp.open_partition(
+        save(partition, tmp_path_factory.mktemp("save"), name, graph=opened), graph=opened
+    )
+    assert equal(loaded, partition)
     for field in ("algorithm", "parameters", "cap", "num_vertices", "num_edges", "loops", "checksum"):
-        assert getattr(loaded, field) == getattr(part, field)
+        assert getattr(loaded, field) == getattr(partition, field)
 
 
 @pytest.mark.parametrize("kind", [fp.VertexPartition, fp.EdgePartition])
@@ -89,8 +91,8 @@ def test_files_of_other_tools_are_read(tmp_path):
     (tmp_path / "a.txt").write_text("0\n3\n1")
     pl.DataFrame({"part": [0, 3, 1], "more": ["a", "b", "c"]}).write_parquet(tmp_path / "a.parquet")
     for name in ("a.npy", "a.txt", "a.parquet"):
-        part = fp.open_partition(tmp_path / name)
-        assert (part.of, part.k, part.assignment.tolist()) == ("vertices", 4, [0, 3, 1])
+        partition = fp.open_partition(tmp_path / name)
+        assert (partition.of, partition.k, partition.assignment.tolist()) == ("vertices", 4, [0, 3, 1])
         assert fp.open_partition(tmp_path / name, k=9, of="edges").k == 9
     # Edge partitions are told by their types.
     assert fp.open_partition(save(fp.EdgePartition([0, 1], 2), tmp_path, "b.npy")).of == "edges"
@@ -102,13 +104,13 @@ def test_files_of_other_tools_are_read(tmp_path):
 
 def test_directory_holds_manifest_assignment_and_measures(tmp_path):
     graph = raw(tmp_path / "g.bin", EDGES)
-    part = fp.spring(graph, k=2, passes=2)
+    partition = fp.spring(graph, k=2, passes=2)
     splits = {"train": [0, 3], "val": [1], "test": [2]}
-    folder = save(part, tmp_path, "parts/", graph=graph, labels=[0, 0, 0, 1, 1, 1], splits=splits)
+    folder = save(partition, tmp_path, "parts/", graph=graph, labels=[0, 0, 0, 1, 1, 1], splits=splits)
     parts = ["part-00000", "part-00001"]
     assert names(folder) == ["assignment.npy", "manifest.json", "metrics.parquet", *parts]
-    assert np.load(folder / "assignment.npy").tolist() == part.assignment.tolist()
-    evaluation = fp.evaluate(graph, part, [0, 0, 0, 1, 1, 1], splits)
+    assert np.load(folder / "assignment.npy").tolist() == partition.assignment.tolist()
+    evaluation = fp.evaluate(graph, partition, [0, 0, 0, 1, 1, 1], splits)
     assert pl.read_parquet(folder / "metrics.parquet").equals(evaluation.parts)
     assert json.loads((folder / "manifest.json").read_text()) == {
         "schema": 2,
@@ -164,14 +166,12 @@ def test_a_directory_saved_with_edges_belongs_to_them(tmp_path, part):
 @pytest.mark.parametrize("name", ["part.csv", "part.npz", "part.NPY", "part.npy.gz", "v1.0"])
 def test_unknown_suffixes_list_the_valid_ones(tmp_path, name):
     with pytest.raises(
-        fp.ParameterError, match=r"out: unknown suffix '\..*; use \.npy, \.txt, \.parquet, or no suffix"
+        fp.ParameterError, match=r"out: unknown suffix '\..*\. Use \.npy, \.txt, \.parquet, or no suffix"
     ):
         save(fp.VertexPartition([0], 1), tmp_path, name)
     assert names(tmp_path) == []
     (tmp_path / name).write_bytes(b"0\n")
-    with pytest.raises(
-        fp.ParameterError, match=r"source: .* is no partition directory, and not \.npy, \.txt or"
-    ):
+    with pytest.raises(fp.ParameterError, match=r"source: .* is not a partition directory, \.npy, \.txt or"):
         fp.open_partition(tmp_path / name)
 
 
@@ -186,7 +186,7 @@ def test_a_trailing_slash_makes_any_name_a_directory(tmp_path):
 def test_missing_parent(tmp_path, name):
     with pytest.raises(FileNotFoundError, match="absent") as caught:
         fp.VertexPartition([0], 1).save(f"{tmp_path}/absent/{name}")
-    assert "the folder of the output does not exist; make it first" in str(caught.value)
+    assert "the folder of the output does not exist. Create it first" in str(caught.value)
     assert names(tmp_path) == []
 
 
@@ -201,7 +201,7 @@ def test_missing_source(tmp_path, name):
 def test_what_an_interrupted_replacement_left_is_named(tmp_path):
     save(fp.VertexPartition([0], 1), tmp_path, "parts").rename(tmp_path / ".parts.old-123.0")
     with pytest.raises(
-        FileNotFoundError, match=r"left only \.parts\.old-123\.0; rename it to parts to restore"
+        FileNotFoundError, match=r"left only \.parts\.old-123\.0\. To restore it, rename it to parts"
     ):
         fp.open_partition(tmp_path / "parts")
 
@@ -226,22 +226,22 @@ def test_what_is_ours_is_replaced(tmp_path, name):
 
 
 def test_an_empty_directory_is_filled_and_another_one_refused(tmp_path):
-    part = fp.VertexPartition([0, 1], 2)
+    partition = fp.VertexPartition([0, 1], 2)
     (tmp_path / "empty").mkdir()
-    save(part, tmp_path, "empty")
+    save(partition, tmp_path, "empty")
     assert fp.open_partition(tmp_path / "empty").k == 2
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
     for name in ("thesis", "thesis/"):
-        with pytest.raises(FileExistsError, match=r"no partition directory \(no manifest\.json in it\)"):
-            save(part, tmp_path, name)
+        with pytest.raises(FileExistsError, match=r"not a partition directory \(no manifest\.json in it\)"):
+            save(partition, tmp_path, name)
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years of work"
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(FileExistsError, match="no partition directory"):
-        save(part, tmp_path, "file")
+    with pytest.raises(FileExistsError, match="not a partition directory"):
+        save(partition, tmp_path, "file")
     (tmp_path / "folder.npy").mkdir()
     with pytest.raises(IsADirectoryError, match=r"folder\.npy"):
-        save(part, tmp_path, "folder.npy")
+        save(partition, tmp_path, "folder.npy")
     assert names(tmp_path) == ["empty", "file", "folder.npy", "thesis"]
 
 
@@ -257,7 +257,7 @@ def test_output_that_is_the_input_is_refused(tmp_path, alias):
     elif alias == "hard link":
         out = tmp_path / "part.npy"
         os.link(tmp_path / "g.npy", out)
-    with pytest.raises(fp.ParameterError, match=r"out: .* is the input; choose another name"):
+    with pytest.raises(fp.ParameterError, match=r"out: .* is the input. Choose another name"):
         fp.spring(tmp_path / "g.npy", k=2).save(out, graph=tmp_path / "g.npy")
     assert (tmp_path / "g.npy").read_bytes() == before
 
@@ -303,7 +303,7 @@ def test_k_and_kind_that_contradict_the_file_are_refused(tmp_path):
     with pytest.raises(fp.ParameterError, match=r"of: 'edges', but .*part holds parts of vertices"):
         fp.open_partition(path, of="edges")
     with pytest.raises(
-        fp.ParameterError, match="of: unknown value 'vertexes'; valid are 'vertices', 'edges'"
+        fp.ParameterError, match=r"of: unknown value 'vertexes'\. Valid values are 'vertices', 'edges'"
     ):
         fp.open_partition(path, of="vertexes")
     np.save(tmp_path / "part.npy", np.array([0, 1, 2]))
@@ -329,8 +329,10 @@ def test_too_little_memory_is_not_called_a_damaged_file(tmp_path, monkeypatch):
 def test_several_labels_of_a_vertex_come_back(tmp_path, kind, dtype):
     labels = np.random.default_rng(0).integers(0, 2, (6, 3)).astype(dtype)
     np.save(tmp_path / "y.npy", labels)
-    part = fp.VertexPartition([0, 1, 0, 1, 1, 0], 3) if kind == "vertex" else fp.EdgePartition([0, 1] * 4, 3)
-    folder = save(part, tmp_path, "parts", graph=EDGES, labels=tmp_path / "y.npy")
+    partition = (
+        fp.VertexPartition([0, 1, 0, 1, 1, 0], 3) if kind == "vertex" else fp.EdgePartition([0, 1] * 4, 3)
+    )
+    folder = save(partition, tmp_path, "parts", graph=EDGES, labels=tmp_path / "y.npy")
     assert json.loads((folder / "manifest.json").read_text())["labels"] == {"dtype": "uint8", "shape": [3]}
     for loaded in fp.open_partition(folder).parts:
         assert loaded.labels.dtype == np.uint8

@@ -27,7 +27,7 @@ def generator(seed=0):
 
 
 def clusters_of(local):
-    (clusters,) = local.remembered.values()
+    (clusters,) = local.cache.values()
     return clusters
 
 
@@ -150,7 +150,7 @@ def test_what_was_found_out_about_a_part_is_remembered(tmp_path, kind):
     dataset = Dataset(planted(tmp_path, k=2, n=100, m=300))
     options = Options(model=KINDS[kind], batch_size=20)
     first = [content(batch) for batch in batches(dataset.part(1), options, generator())]
-    ((key, found),) = dataset.part(1).remembered.items()
+    ((key, found),) = dataset.part(1).cache.items()
     assert [content(batch) for batch in batches(dataset.part(1), options, generator())] == first
-    assert dataset.part(1).remembered[key] is found
-    assert dataset.part(0).remembered == {}
+    assert dataset.part(1).cache[key] is found
+    assert dataset.part(0).cache == {}

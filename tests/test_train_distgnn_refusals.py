@@ -30,17 +30,20 @@ def no_processes(monkeypatch):
         ({"delay": "5"}, "delay: expected an integer, got str"),
         ({"delay": 1001}, "delay: 1001 is not between 0 and 1000"),
         ({"delay": -1}, "delay: -1 is not between 0 and 1000"),
-        ({"exchange": "late"}, "exchange: unknown value 'late'; valid are 'always', 'never'"),
+        ({"exchange": "late"}, "exchange: unknown value 'late'. Valid values are 'always', 'never'"),
         ({"delay": 5, "exchange": "never"}, 'delay: 5, but exchange="never" sends no messages'),
-        ({"aggregation": "numpy"}, "aggregation: unknown value 'numpy'; valid are 'auto', 'dgl', 'torch'"),
-        ({"model": "gat", "delay": 2}, 'delay: attention .*; use delay=0 or exchange="never"'),
-        ({"model": "gatv2", "delay": 1}, 'delay: attention .*; use delay=0 or exchange="never"'),
-        ({"model": "clustergcn"}, "model: 'clustergcn' learns from sampled graphs, .*; train it with sdt"),
-        ({"model": "graphsaint"}, "model: 'graphsaint' learns from sampled graphs, .*; train it with sdt"),
-        ({"model": "perceptron"}, "model: unknown value 'perceptron'; valid are 'graphsage'"),
+        (
+            {"aggregation": "numpy"},
+            "aggregation: unknown value 'numpy'. Valid values are 'auto', 'dgl', 'torch'",
+        ),
+        ({"model": "gat", "delay": 2}, 'delay: attention .*. Use delay=0 or exchange="never"'),
+        ({"model": "gatv2", "delay": 1}, 'delay: attention .*. Use delay=0 or exchange="never"'),
+        ({"model": "clustergcn"}, "model: 'clustergcn' needs sampled graphs, .*. Train it with sdt"),
+        ({"model": "graphsaint"}, "model: 'graphsaint' needs sampled graphs, .*. Train it with sdt"),
+        ({"model": "perceptron"}, "model: unknown value 'perceptron'. Valid values are 'graphsage'"),
         ({"epochs": 0}, "epochs: 0 is not between"),
         ({"threads": -1}, "threads: -1"),
-        ({"resume": True}, "resume: there is no out= to resume from"),
+        ({"resume": True}, "resume: needs out="),
         ({"out": "absent/out"}, "absent"),
     ],
 )
@@ -60,8 +63,8 @@ class Mine(torch.nn.Module):
     def forward(self, graphs, x):
         return self.layer(graphs[0], x)
 """,
-        r"model: .*mine.py:Mine' cannot be trained over divided neighbourhoods: AttributeError: .*"
-        r"what fastpart.train.neighbourhood.Neighbourhood has",
+        r"model: .*mine.py:Mine' cannot be trained over parts: AttributeError: .*"
+        r"the methods of fastpart.train.neighbourhood.Neighbourhood",
     ),
     "rows too many": (
         """
@@ -72,7 +75,7 @@ class Mine(torch.nn.Linear):
     def forward(self, graphs, x):
         return super().forward(torch.cat([x, x]))
 """,
-        r"model: .*mine.py:Mine' returned rows of shape \(4, 4\); expected a tensor of shape \(2, 4\)",
+        r"model: .*mine.py:Mine' must return a tensor of shape \(2, 4\), .* got rows of shape \(4, 4\)",
     ),
     "several tensors": (
         """
@@ -83,7 +86,7 @@ class Mine(torch.nn.Linear):
     def forward(self, graphs, x):
         return super().forward(x), x
 """,
-        r"model: .*mine.py:Mine' returned a tuple; expected a tensor of shape \(2, 4\)",
+        r"model: .*mine.py:Mine' must return a tensor of shape \(2, 4\), .* got a tuple",
     ),
     "no weights": (
         """
@@ -99,7 +102,7 @@ class Mine(torch.nn.Module):
     ),
     "no module": (
         "def Mine(task, options):\n    return 3\n",
-        r"model: .*mine.py:Mine makes a int, not a torch.nn.Module",
+        r"model: .*mine.py:Mine returned a int instead of a torch.nn.Module",
     ),
     "an error": (
         "def Mine(task, options):\n    raise ValueError('too late')\n",
@@ -121,9 +124,7 @@ def test_a_model_that_no_other_process_finds(parts):
     class Local(GraphSAGE):
         pass
 
-    with pytest.raises(
-        fp.ParameterError, match="model: other processes cannot import it; put the class at the"
-    ):
+    with pytest.raises(fp.ParameterError, match="model: other processes cannot import the class"):
         fp.train.distgnn(parts, **FEW, model=Local)
 
 
@@ -143,7 +144,7 @@ def test_directories_that_lack_something(tmp_path):
             del kept["splits"]
         fp.hdrf(edges, k=2).save(tmp_path / missing, **kept)
         with pytest.raises(
-            fp.ParameterError, match=rf"holds no {missing}.*; save the partition with p.save\("
+            fp.ParameterError, match=rf"holds no {missing}.*\. Save the partition with p.save\("
         ):
             fp.train.distgnn(tmp_path / missing)
     fp.hdrf(edges, k=2).save(tmp_path / "unlabelled", **{**given, "labels": np.array([-1, 0, 0])})
@@ -151,7 +152,7 @@ def test_directories_that_lack_something(tmp_path):
         fp.train.distgnn(tmp_path / "unlabelled")
     fp.random(edges, k=2).save(tmp_path / "vertex", **given)
     with pytest.raises(
-        fp.ParameterError, match=r"is a vertex partition; .*over parts of the edges: make .*hdrf"
+        fp.ParameterError, match=r"is a vertex partition\. .*over parts of the edges\. Make .*hdrf"
     ):
         fp.train.distgnn(tmp_path / "vertex")
 
@@ -162,10 +163,10 @@ def test_directories_that_lack_something(tmp_path):
         (
             3,
             "out",
-            "source: 2 parts for 3 processes; start one for each part, with --nnodes times --nproc-per-node",
+            "source: 2 parts for 3 processes. Start one process per part: --nnodes times --nproc-per-node",
         ),
-        (1, "out", "source: 2 parts for 1 processes; start one for each part"),
-        (2, None, "under torchrun, .* out= is needed: a folder that all of them see"),
+        (1, "out", "source: 2 parts for 1 processes. Start one process per part"),
+        (2, None, "under torchrun, .* pass out=, a folder that all workers see"),
     ],
 )
 def test_refusals_under_torchrun(parts, tmp_path, monkeypatch, processes, output, message):

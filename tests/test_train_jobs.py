@@ -134,7 +134,7 @@ def test_gpus_are_used_if_asked_for_and_there_is_one_for_each(monkeypatch, gpus,
     group.refuse_few_gpus("cpu", workers)
     if gpus < workers:
         with pytest.raises(
-            fp.ParameterError, match=rf"each of the {workers} processes .* torch sees {gpus}; take"
+            fp.ParameterError, match=rf"each of the {workers} processes .* torch sees {gpus}\. Use"
         ):
             group.refuse_few_gpus("cuda", workers)
     else:
@@ -179,9 +179,9 @@ def test_a_dgl_that_cannot_be_imported_is_done_without(tmp_path):
         timeout=60,
         check=False,
     )
-    text = r"training needs torch and dgl, and an import failed \(FileNotFoundError: libgraphbolt.so\); install them"
+    text = r"training needs torch and dgl, but an import failed \(FileNotFoundError: libgraphbolt.so\)\. Reinstall them"
     assert re.search(rf"^{text}.* \| FileNotFoundError$", done.stdout, re.MULTILINE), done.stderr
-    assert re.search(rf"^{text}.*; torch does its work$", done.stderr, re.MULTILINE)
+    assert re.search(rf"^{text}.*\. Using torch instead$", done.stderr, re.MULTILINE)
 
 
 @pytest.mark.parametrize("method", ["full", "sdt", "distdgl", "distgnn", "sancus"])
@@ -196,7 +196,7 @@ def test_every_option_is_in_the_signature_with_its_default(method):
         else:
             assert known[name].default == (1000 if (method, name) == ("distdgl", "batch_size") else default)
     assert {"threads", "tmp_dir", "progress"} <= set(known)
-    with pytest.raises(TypeError, match=rf"^{method}\(\) has no parameter 'epocs'; it takes source, "):
+    with pytest.raises(TypeError, match=rf"^{method}\(\) has no parameter 'epocs'. Its parameters: source, "):
         function("absent", epocs=1)
 
 
@@ -208,7 +208,7 @@ def test_typed_dictionaries_hold_what_is_checked():
 def test_what_torchrun_leaves_to_say(tmp_path):
     assert group.shared_output(tmp_path / "out") == tmp_path / "out"
     for output, workers in ((None, None), (tmp_path / "out", 2)):
-        with pytest.raises(fp.ParameterError, match=r"--nproc-per-node .* and out= is needed"):
+        with pytest.raises(fp.ParameterError, match=r"--nproc-per-node .* and pass out="):
             group.shared_output(output, workers)
 
 

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("dgl")
 
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
-from fastpart.train.edge_parts.exchange import Exact  # noqa: E402
+from fastpart.train.edge_parts.exchange import ExactTotals  # noqa: E402
 from fastpart.train.edge_parts.local import load  # noqa: E402
 from fastpart.train.full_graph import wire as wires  # noqa: E402
 from fastpart.train.full_graph.clock import Clock  # noqa: E402
@@ -124,7 +124,7 @@ def test_messages_go_in_pieces_of_a_bounded_size(tmp_path, monkeypatch, size):
             return post(out, into)
 
         wire.post = watched
-        total = Exact(copies, wire, Clock()).total(x, last=False)
+        total = ExactTotals(copies, wire, Clock()).total(x, last=False)
         return copies.vertices, total, longest
 
     found = together(3, work)

@@ -76,7 +76,7 @@ def test_a_death_on_one_machine_ends_all(config, tmp_path, who):
 def test_what_an_ip_config_cannot_be(config, tmp_path):
     file = tmp_path / "machines.txt"
     for text, said in {
-        f"127.0.0.1 {PORT}\n": "lists 1 machines, and there are 2 parts",
+        f"127.0.0.1 {PORT}\n": "lists 1 machines for 2 parts",
         f"198.51.100.1 {PORT}\n198.51.100.2 {PORT}\n": "0 lines of .* are addresses of this machine",
         f"127.0.0.1 {PORT}\n127.0.0.1 {PORT}\n": "2 lines of .* are addresses of this machine",
         f"127.0.0.1 {PORT}\nhost\n": "line 2: expected an IPv4 address and a port",

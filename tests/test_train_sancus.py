@@ -340,7 +340,7 @@ def test_scores_take_no_copies_and_leave_them_alone():
 
 def test_blocks_are_compared_with_what_was_sent_whatever_becomes_of_them():
     epoch = staleness.Epoch()
-    layer = staleness.Staleness(staleness.Changed(0.5, wires.NoWire()), epoch, [True], 0)
+    layer = staleness.Staleness(staleness.ChangeBound(0.5, wires.NoWire()), epoch, [True], 0)
     x, fresh = torch.ones(2, 3), []
     for number, factor in enumerate((1.4, 1.4, 1.0, torch.nan, 1.0)):
         epoch.begin(number)

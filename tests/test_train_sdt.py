@@ -249,7 +249,7 @@ def test_sizes_of_new_parts_are_those_of_saved_ones(one_hop, tmp_path):
     ("given", "message"),
     [
         ({"workers": 0}, "workers"),
-        ({"resume": True}, "resume: there is no out= to resume from"),
+        ({"resume": True}, "resume: needs out="),
         ({"average": "all"}, "average: unknown value"),
         ({"average_every": 0}, "average_every"),
         ({"average_every": 101}, "average_every"),

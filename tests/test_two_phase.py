@@ -163,7 +163,7 @@ def test_memory_that_does_not_suffice_names_the_way_out(tmp_path):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"scoring": "greedy"}, "scoring: unknown value 'greedy'; valid are 'linear', 'hdrf'"),
+        ({"scoring": "greedy"}, "scoring: unknown value 'greedy'. Valid values are 'linear', 'hdrf'"),
         ({"balance": 0.9}, "balance: 0.9"),
         ({"batch": 0}, "batch: 0"),
         ({"k": 0}, "k: 0"),

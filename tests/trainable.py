@@ -13,7 +13,7 @@ def planted(folder: Path, k: int = 4, n: int = 600, m: int = 4000, assignment=No
     labels = np.load(folder / "g.bin.labels.npy")
     order = np.random.default_rng(0).permutation(n)
     splits = {"train": order[: n // 2], "val": order[n // 2 : 3 * n // 4], "test": order[3 * n // 4 :]}
-    part = fp.spring(edges, k=k) if assignment is None else fp.VertexPartition(assignment, k=k)
+    partition = fp.spring(edges, k=k) if assignment is None else fp.VertexPartition(assignment, k=k)
     given = {"features": folder / "g.bin.features.npy", "labels": labels, "splits": splits, **saved}
-    part.save(folder / "parts", graph=edges, **given)
+    partition.save(folder / "parts", graph=edges, **given)
     return folder / "parts"

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from . import export, generate
     from . import report as report
     from . import store as store
-    from .comparing import Comparison, compare
+    from .comparing import Comparison, compare, open_comparison
     from .converting import convert
     from .expected import expected_cut
     from .report.draw import draw
@@ -61,12 +61,13 @@ _LATER = {
     "convert": "converting",
     "draw": "report",
     "expected_cut": "expected",
+    "open_comparison": "comparing",
     "open_partition": "store",
 }
-"""What is imported when somebody asks for it, and the modules that have it."""
+"""Names that are imported on first use, and their modules."""
 
 _MODULES = ("export", "generate", "report", "store")
-"""Modules that are imported when somebody asks for them."""
+"""Modules that are imported on first use."""
 
 
 def __getattr__(name: str) -> Any:
@@ -120,6 +121,7 @@ __all__ = [
     "generate",
     "home_parts",
     "info",
+    "open_comparison",
     "open_graph",
     "open_partition",
     "partition",

@@ -1,4 +1,4 @@
-"""Clusters of vertices. The graph decides how many there are."""
+"""Clustering of vertices. The number of clusters follows from the graph."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def cluster(
 
     Notes
     -----
-    Sources: SIGMA, section 3.3, and CluStRE (Chhabra, Dorian Peretz, Schulz, SEA 2025), "light+"; Hollocou, Maudet,
+    Sources: SIGMA, section 3.3, and CluStRE (Chhabra, Dorian Peretz, Schulz, SEA 2025), "light+". Hollocou, Maudet,
     Bonald, Lelarge, "A Streaming Algorithm for Graph Clustering", 2017.
 
     Modularity gains are compared exactly. On a tie, a vertex prefers to stay, then to be alone, then the cluster of its
@@ -87,7 +87,7 @@ def cluster(
     """
     parameters.choice("method", method, METHODS)
     if method == "hollocou" and max_size is not None:
-        raise ParameterError('max_size: belongs to method="modularity"; hollocou bounds volumes only')
+        raise ParameterError('max_size: needs method="modularity". "hollocou" bounds volumes only')
     given = {
         name: None if value is None else parameters.integer(name, value, 1, 2**63 - 1)
         for name, value in {"max_size": max_size, "max_volume": max_volume, "batch": batch}.items()

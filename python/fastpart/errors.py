@@ -1,8 +1,8 @@
-"""What fastpart raises.
+"""The exceptions of fastpart.
 
 Errors of the operating system are the matching builtins (``FileNotFoundError``, ``PermissionError``, ``OSError``) with
-the path, and wrong types are ``TypeError``. Everything else that is refused is a :class:`FastpartError`, whose text
-says what, where, and the remedy.
+the path. Wrong types are ``TypeError``. Every other refusal is a :class:`FastpartError`. Its text says what is wrong,
+where, and the remedy.
 """
 
 import sys
@@ -27,27 +27,27 @@ class FastpartError(ValueError):
 
 
 class GraphFormatError(FastpartError):
-    """A file or an array does not hold the graph, or the partition, it was taken for."""
+    """A file or an array is not a valid graph or partition."""
 
 
 class ParameterError(FastpartError):
-    """A parameter has a value that it cannot have."""
+    """A parameter has an invalid value."""
 
 
 class CapacityError(FastpartError):
-    """The input is too large for the types, or no assignment can meet the caps asked for."""
+    """The input is too large for the types, or no assignment can keep the caps."""
 
 
 class MemoryBudgetError(FastpartError, MemoryError):
-    """The work needs more memory than allowed; raised before anything is allocated."""
+    """The work needs more memory than allowed. This is raised before anything is allocated."""
 
 
 class EdgeFileChangedError(FastpartError, OSError):
-    """The edge file changed while it was read; no result was written."""
+    """The edge file changed while it was read. No result was written."""
 
 
 class TrainingError(FastpartError, RuntimeError):
-    """A process of a training ended before its work was done; all others were ended, and nothing of them is left."""
+    """A training process ended before its work was done. The other processes were stopped and their files removed."""
 
 
 class InternalError(RuntimeError):
@@ -59,11 +59,11 @@ class CapacityWarning(UserWarning):
 
 
 class GraphWarning(UserWarning):
-    """Something about a graph was assumed, because nothing says it; the text says what would."""
+    """A fact about a graph was assumed because it was not given. The text says how to give it."""
 
 
 def warn(text: str, category: type[Warning]) -> None:
-    """Warn at the line of the user that led here, however deep inside the package that is."""
+    """Warn at the user's line that called into the package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""The expected cut of GREM for a chunk size, after the analysis of its authors."""
+"""The expected cut of GREM for a chunk size, from the analysis in its paper."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def expected_cut(
     refine: bool = True,
     **options: Unpack[Options],
 ) -> float:
-    """Expect the cut ratio of :func:`grem` with k = 2 for a size of its chunks.
+    """Return the expected cut ratio of :func:`grem` with k = 2 for a chunk size.
 
-    The model: every vertex chooses its side by those neighbours that are in the chunk. All other vertices are placed as
-    in ``partition``. Refinement shows a vertex two chunks.
+    The model: every vertex chooses its side by its neighbours in the chunk. All other vertices are placed as in
+    ``partition``. With refinement a vertex sees two chunks.
 
     Parameters
     ----------
@@ -51,15 +51,15 @@ def expected_cut(
     Raises
     ------
     ParameterError
-        The partition does not have one part, 0 or 1, per vertex, or the chunk is no share.
+        The partition does not have one part, 0 or 1, per vertex, or the chunk is not a share.
 
     Notes
     -----
-    Source: Armada (Waleffe et al.), section 4.2, equation 1: ``E[C] = sum (k - k0) (1 - p) + k0 p`` over vertices of
-    whose k neighbours k0 are on the side with more of them; ``p = Pr(X < x k / 2)``, X hypergeometric, of x k draws.
-    The sum counts a cut record at both ends, so it is halved. A number of draws that is not whole stands for the two
-    whole numbers around it, weighted. With ``refine``, x is twice the chunk, at most 1. As in the paper, a tie counts
-    as a right decision, even without any draw. So the cut of thin chunks is underestimated.
+    Source: Armada (Waleffe et al.), section 4.2, equation 1: ``E[C] = sum (k - k0) (1 - p) + k0 p`` over the vertices.
+    k is the degree of a vertex, k0 its neighbours on the side that has more of them. ``p = Pr(X < x k / 2)``, where X
+    is hypergeometric with x k draws. A fractional number of draws is interpolated between the two whole numbers around
+    it. The sum counts a cut record at both ends, so it is halved. With ``refine``, x is twice the chunk, at most 1. As
+    in the paper, a tie counts as a right decision, even without any draw. So the cut of small chunks is underestimated.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def expected_cut(
     side = np.asarray(partition.assignment if isinstance(partition, VertexPartition) else partition)
     if side.shape != (opened.num_vertices,) or (side.size and not 0 <= side.min() <= side.max() <= 1):
         raise ParameterError(
-            f"partition: one part, 0 or 1, for each of the {opened.num_vertices} vertices is needed"
+            f"partition: expected one part, 0 or 1, for each of the {opened.num_vertices} vertices"
         )
     if not side.size:
         return 0.0

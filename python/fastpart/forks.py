@@ -1,4 +1,4 @@
-"""Polars in forked processes: its threads do not survive a fork, and waiting for them would never end."""
+"""Polars in forked processes. Its threads do not survive a fork, so a child would wait for them forever."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from .errors import FastpartError
 
 class _State:
     used = False
-    """Whether something here made Polars start its threads."""
+    """Whether this process has started the threads of Polars."""
     lost = False
-    """Whether this process was forked from one where that had happened."""
+    """Whether this process was forked from one that had started them."""
 
 
 def before_polars_threads(what: str) -> None:
-    """Call before whatever makes Polars start threads; raises where they cannot run."""
+    """Raise if Polars cannot start threads in this process. Call this before Polars does so."""
     if _State.lost:
         raise FastpartError(
-            f"{what}: this process was forked from one that had used Polars, whose threads it lacks; start workers by "
-            "'spawn' (multiprocessing.set_start_method), or save as .npy"
+            f"{what}: this process was forked after Polars had started its threads, which the fork lost. Start workers "
+            "by 'spawn' (multiprocessing.set_start_method), or save as .npy"
         )
     _State.used = True
 

@@ -1,4 +1,4 @@
-"""Polars, imported by its first use: that takes longer than the import of all else together."""
+"""Polars, imported on first use. Its import takes longer than that of the whole package."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core, parameters
 from .graph import Graph, Sidecar, open_graph
-from .options import Options, run_options, with_options
+from .options import Options, RunOptions, run_options, with_options
 from .parameters import StrPath
 from .staging import beside, staged
 
@@ -23,18 +23,18 @@ _MOST_EDGES = 2**48
 
 @with_options
 def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[Options]) -> Graph:
-    """Write an R-MAT graph: skewed degrees, as social and web graphs have them.
+    """Write an R-MAT graph with skewed degrees, as in social and web graphs.
 
     Parameters
     ----------
     out : path
-        Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
+        Raw u32 edges, with the sidecar ``OUT.json`` beside them.
     n : int
         Number of vertices. Some have no edge.
     m : int
         Number of records. Loops and parallel edges occur.
     seed : int, optional
-        0 to 2**64 - 1; None is 0.
+        Seed of the random numbers, 0 to 2**64 - 1. None is 0.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -52,28 +52,24 @@ def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpac
     >>> fp.generate.rmat(pathlib.Path(tempfile.mkdtemp()) / "g.bin", n=1000, m=5000).num_edges
     5000
     """
-    target = parameters.path("out", out)
-    n, m, seed = _sizes(n, m, seed)
-    run = run_options(**options)
-    with staged(target) as file:
-        checksum = _core.generate_rmat(file, n=n, m=m, seed=seed, options=run)
-        Sidecar("u32", n, m, "undirected", checksum).write(file)
-    return open_graph(target)
+    return _random(_core.generate_rmat, out, n, m, seed, run_options(**options))
 
 
 @with_options
 def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[Options]) -> Graph:
-    """Write a Barabási-Albert graph: new vertices attach to old ones by their degrees, which follow a power law.
+    """Write a Barabási-Albert graph, whose degrees follow a power law.
+
+    Each vertex attaches to earlier ones in proportion to their degrees.
 
     Parameters
     ----------
     out : path
-        Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
+        Raw u32 edges, with the sidecar ``OUT.json`` beside them.
     n : int
         Number of vertices.
     m : int
-        Number of records: each vertex but the first brings m / (n - 1) of them, rounded up or down. Parallel edges
-        occur. Loops do not, if n > 1.
+        Number of records. Each vertex but the first adds m / (n - 1) of them, rounded up or down. Parallel edges occur.
+        Loops do not, if n > 1.
     seed
         As in :func:`rmat`.
     threads, tmp_dir, progress, memory_limit
@@ -85,9 +81,9 @@ def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[
 
     Notes
     -----
-    A record leads from the younger vertex to the older one, and records come by the age of the younger. Source:
-    Barabási, Albert, "Emergence of Scaling in Random Networks", Science 286, 1999; without state after Sanders, Schulz,
-    "Scalable Generation of Scale-free Graphs", Information Processing Letters 116, 2016.
+    A record leads from the younger vertex to the older one. Records are in the order of the younger vertex. Sources:
+    Barabási, Albert, "Emergence of Scaling in Random Networks", Science 286, 1999. The stateless form is that of
+    Sanders, Schulz, "Scalable Generation of Scale-free Graphs", Information Processing Letters 116, 2016.
 
     Examples
     --------
@@ -95,23 +91,17 @@ def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[
     >>> fp.generate.ba(pathlib.Path(tempfile.mkdtemp()) / "g.bin", n=1000, m=4000).num_edges
     4000
     """
-    target = parameters.path("out", out)
-    n, m, seed = _sizes(n, m, seed)
-    run = run_options(**options)
-    with staged(target) as file:
-        checksum = _core.generate_ba(file, n=n, m=m, seed=seed, options=run)
-        Sidecar("u32", n, m, "undirected", checksum).write(file)
-    return open_graph(target)
+    return _random(_core.generate_ba, out, n, m, seed, run_options(**options))
 
 
 @with_options
 def grid(out: StrPath, *, rows: int, columns: int, **options: Unpack[Options]) -> Graph:
-    """Write a two-dimensional grid, on which the best cut is known: straight lines.
+    """Write a two-dimensional grid, whose best cuts are straight lines.
 
     Parameters
     ----------
     out : path
-        Raw u32 edges; the sidecar ``OUT.json`` goes beside it.
+        Raw u32 edges, with the sidecar ``OUT.json`` beside them.
     rows, columns : int
         Vertex ``row * columns + column`` is joined to its neighbours to the right and below.
     threads, tmp_dir, progress, memory_limit
@@ -176,8 +166,8 @@ def planted(
 
     Notes
     -----
-    A degree-corrected planted partition: power-law degrees; four of five edges stay inside their community. Source:
-    Karrer, Newman, "Stochastic blockmodels and community structure in networks", Phys. Rev. E 83, 2011.
+    A degree-corrected planted partition. Degrees follow a power law. Four of five edges stay inside their community.
+    Source: Karrer, Newman, "Stochastic blockmodels and community structure in networks", Phys. Rev. E 83, 2011.
 
     Examples
     --------
@@ -200,6 +190,17 @@ def planted(
         train, val, test = model.split(run)
         _write(np.savez, beside(file, "split.npz"), train=train, val=val, test=test)
         checksum = model.write(file, run)
+        Sidecar("u32", n, m, "undirected", checksum).write(file)
+    return open_graph(target)
+
+
+def _random(
+    write: Callable[..., str], out: StrPath, n: int, m: int, seed: int | None, run: RunOptions
+) -> Graph:
+    target = parameters.path("out", out)
+    n, m, seed = _sizes(n, m, seed)
+    with staged(target) as file:
+        checksum = write(file, n=n, m=m, seed=seed, options=run)
         Sidecar("u32", n, m, "undirected", checksum).write(file)
     return open_graph(target)
 

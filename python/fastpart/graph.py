@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
@@ -26,13 +26,13 @@ _RECORD_BYTES: dict[IdType, int] = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
 class Graph:
     """A graph as a sequence of edge records, read block by block from a file or an array.
 
-    :func:`open_graph` makes it. A file stays open (and mapped, with ``io="mmap"``) while the object lives. Do not
-    change or truncate the file during that time. Replacing it by rename, or deleting it, is safe.
+    :func:`open_graph` returns it. A file stays open (and mapped, with ``io="mmap"``) while the object lives. Do not
+    change or truncate the file during that time. You may delete it, or replace it by a rename.
 
     Attributes
     ----------
     num_vertices : int
-        Number of vertices n; ids are ``0..n-1``.
+        Number of vertices n. Ids are ``0..n-1``.
     num_edges : int
         Number of records m, loops included.
     directedness : {"undirected", "symmetric", "directed"}
@@ -110,7 +110,7 @@ class Graph:
         """Return the number of loops and the checksum of the records, from one pass on the first call.
 
         The checksum is xxh3-128 of the records as little-endian u32 pairs, hashed in blocks of 8 MiB whose digests are
-        hashed again; it does not depend on the container.
+        hashed again. It does not depend on the container.
         """
         self.check_unchanged()
         if self._identity is None:
@@ -153,7 +153,7 @@ class Sidecar:
 
     @staticmethod
     def beside(file: Path) -> Path:
-        """Return where the sidecar of ``file`` lies."""
+        """Return the path of the sidecar of ``file``."""
         return Path(f"{file}.json")
 
     @classmethod
@@ -167,7 +167,7 @@ class Sidecar:
         try:
             content = json.loads(text)
             if content.get("fastpart") != 1:
-                return None  # somebody else's file
+                return None  # a file of another program
             # Earlier versions called the directedness "kind".
             directedness = content.get("directedness", content.get("kind"))
             sidecar = cls(content["dtype"], content["n"], content["m"], directedness, content.get("checksum"))
@@ -177,7 +177,7 @@ class Sidecar:
             integer("m", sidecar.m, 0, 2**60)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise GraphFormatError(
-                f"{shown(beside)}: not a sidecar of fastpart ({error}); delete it or write it again"
+                f"{shown(beside)}: not a sidecar of fastpart ({error}). Delete it or write it again"
             ) from None
         return sidecar
 
@@ -280,10 +280,10 @@ def open_graph(
         choice("layout", layout, LAYOUTS)
     choice("io", io, ("mmap", "read"))
     if isinstance(source, str | bytes | os.PathLike):
-        given = _Given(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
+        given = _Arguments(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
         return _open_file(path("graph", source), given, run)
     if dtype is not None:
-        raise ParameterError("dtype: is for raw files; an array has its own")
+        raise ParameterError("dtype: applies to raw files only. Leave it out for an array")
     columns = columns_of(source, layout, run)
     if num_vertices is None:
         num_vertices = columns.num_vertices
@@ -298,7 +298,7 @@ def open_graph(
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Arguments:
     """The arguments of the caller for a file."""
 
     dtype: IdType | None
@@ -308,8 +308,13 @@ class _Given:
     layout: Layout | None
     max_vertices: int | None
 
+    def open(self, file: Path, options: RunOptions) -> _core.EdgeSource:
+        """Open a file with these arguments."""
+        named = {name: value for name, value in vars(self).items() if name != "directedness"}
+        return _core.EdgeSource.open(file, **named, options=options)
 
-def _open_file(file: Path, given: _Given, options: RunOptions) -> Graph:
+
+def _open_file(file: Path, given: _Arguments, options: RunOptions) -> Graph:
     notes = []
     sidecar = Sidecar.read(file)
     if sidecar is not None:
@@ -317,52 +322,34 @@ def _open_file(file: Path, given: _Given, options: RunOptions) -> Graph:
         if not sidecar.fits(size):
             expected = f"{sidecar.m} records of {sidecar.dtype}"
             notes.append(
-                f"{shown(Sidecar.beside(file))} is of another file ({expected}, but {size} bytes): ignored"
+                f"{shown(Sidecar.beside(file))} describes another file ({expected}, but {size} bytes). It is ignored"
             )
             sidecar = None
     if sidecar is not None:
         _agree(file, "dtype", given.dtype, sidecar.dtype)
         _agree(file, "num_vertices", given.num_vertices, sidecar.n)
         _agree(file, "directedness", given.directedness, sidecar.directedness)
-        given = _Given(
-            sidecar.dtype, sidecar.n, sidecar.directedness, given.io, given.layout, given.max_vertices
-        )
-    core = _core.EdgeSource.open(
-        file,
-        dtype=given.dtype,
-        layout=given.layout,
-        io=given.io,
-        num_vertices=given.num_vertices,
-        max_vertices=given.max_vertices,
-        options=options,
-    )
+        given = replace(given, dtype=sidecar.dtype, num_vertices=sidecar.n, directedness=sidecar.directedness)
+    core = given.open(file, options)
     if given.num_vertices is None:
         notes.append(
-            f"{shown(file)}: n = {core.num_vertices}, the largest id + 1; isolated vertices behind it are unknown "
-            "(num_vertices= or a sidecar tells them)"
+            f"{shown(file)}: assumed n = {core.num_vertices}, the largest id + 1. If isolated vertices follow, pass "
+            "num_vertices= or write a sidecar"
         )
     graph = Graph(core, given.directedness or "undirected", file, tuple(notes))
-    graph._origin = _Origin.of(file, given)
+    state = file.stat()
+    graph._origin = _Origin(os.path.abspath(file), given, state.st_size, state.st_mtime_ns)
     return graph
 
 
 @dataclass(frozen=True)
 class _Origin:
-    """Where a graph lies, and how it was opened: what a pickle of it holds."""
+    """The file of a graph and how it was opened, for pickles."""
 
     path: str
-    dtype: IdType | None
-    layout: Layout | None
-    io: str
+    given: _Arguments
     size: int
     changed: int
-
-    @classmethod
-    def of(cls, file: Path, given: _Given) -> _Origin:
-        state = file.stat()
-        return cls(
-            os.path.abspath(file), given.dtype, given.layout, given.io, state.st_size, state.st_mtime_ns
-        )
 
 
 def _reopened(
@@ -377,26 +364,18 @@ def _reopened(
     state = file.stat()
     touched = state.st_mtime_ns != origin.changed
     if state.st_size != origin.size or (touched and identity is None):
-        what = (
+        change = (
             f"{state.st_size} bytes, then {origin.size}" if state.st_size != origin.size else "written since"
         )
         raise EdgeFileChangedError(
-            f"{shown(file)}: not the file of the pickled graph ({what}); open it again by fp.open_graph"
+            f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by fp.open_graph"
         )
-    core = _core.EdgeSource.open(
-        file,
-        dtype=origin.dtype,
-        layout=origin.layout,
-        io=origin.io,
-        num_vertices=n,
-        max_vertices=None,
-        options=RunOptions(),
-    )
+    core = replace(origin.given, num_vertices=n, max_vertices=None).open(file, RunOptions())
     graph = Graph(core, directedness, file)
     graph.notes, graph._origin = notes, origin
     if touched and graph.identify() != identity:
         raise EdgeFileChangedError(
-            f"{shown(file)}: not the records of the pickled graph; open it again by fp.open_graph"
+            f"{shown(file)}: the records changed after the graph was pickled. Open the file again by fp.open_graph"
         )
     graph._identity = identity
     return graph
@@ -421,7 +400,7 @@ def _of_records(
 def _agree(file: Path, name: str, given: object, stored: object) -> None:
     if given is not None and given != stored:
         beside = shown(Sidecar.beside(file))
-        raise ParameterError(f"{name}: {given!r}, but {beside} says {stored!r}; correct one of them")
+        raise ParameterError(f"{name}: {given!r}, but {beside} says {stored!r}. Correct one of them")
 
 
 def id_type(dtype: str | npt.DTypeLike | None) -> IdType | None:

@@ -1,4 +1,4 @@
-"""Facts about a graph before it is partitioned."""
+"""Facts about a graph."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def info(graph: Any, **options: Unpack[Options]) -> dict[str, Any]:
     -------
     dict
         ``n``, ``m``, ``loops``, ``directedness``, ``isolated`` (vertices without a non-loop record), ``mean_degree``,
-        ``degrees`` (quantiles, by name), ``checksum``, and ``memory`` (bytes that each algorithm would need, by name;
-        for k = 64 where it depends on k). Algorithms that read the neighbours of vertices need ``memory["adjacency"]``
-        in addition. The first call builds the adjacency, and the :class:`Graph` keeps it. The part of it that exceeds
-        half of the memory limit lies in temporary files and is not counted.
+        ``degrees`` (quantiles, by name), ``checksum``, and ``memory``, the bytes that each algorithm would need, by
+        name. Where they depend on k, they are for k = 64. Algorithms that read the neighbours of vertices need
+        ``memory["adjacency"]`` in addition. The first call builds the adjacency, and the :class:`Graph` keeps it. The
+        part of it that exceeds half of the memory limit lies in temporary files and is not counted.
 
     Examples
     --------

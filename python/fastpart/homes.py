@@ -1,4 +1,4 @@
-"""From edge partitions to vertex partitions."""
+"""Vertex partitions from edge partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .partitions import EdgePartition, VertexPartition
 
 @with_options
 def home_parts(graph: Any, edge_partition: EdgePartition, **options: Unpack[Options]) -> VertexPartition:
-    """Give every vertex the part where it has most records of an edge partition.
+    """Assign every vertex to the part that has most of its records in an edge partition.
 
     This is the "full neighbour" step of SDT-GNN. In a partition directory of the result, each part holds its vertices
     with all their neighbours, as mini-batch training needs them. The result also compares edge partitions with vertex
@@ -73,6 +73,8 @@ def home_parts(graph: Any, edge_partition: EdgePartition, **options: Unpack[Opti
     opened.remember(result.graph.loops, result.graph.checksum)
     edge_partition.refuse_other_graph(opened.num_vertices, opened.num_edges, result.graph.checksum)
     given = {**edge_partition.parameters, "k": edge_partition.k}
-    partition = VertexPartition._made(f"{edge_partition.algorithm}+home", given, result, result.assignment)
+    partition = VertexPartition._of_result(
+        f"{edge_partition.algorithm}+home", given, result, result.assignment
+    )
     partition.graph = opened
     return partition

@@ -1,7 +1,7 @@
-"""Measures of partitions. Counting happens in Rust; tables are Polars.
+"""Measures of partitions. Rust counts, Polars holds the tables.
 
-The tables are made from whole columns, without expressions: those run on the thread pool of Polars, which hangs in a
-forked child.
+The tables are built from whole columns, without expressions. Expressions run on the thread pool of Polars, which hangs
+in a forked child.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def evaluate(
     partition : VertexPartition, EdgePartition, Clustering or array of integers
         The partition. An array, or a clustering, holds one part per vertex, and ``k`` is its largest entry + 1.
     labels : array or path of a .npy, optional
-        Integer class of each vertex, length n, -1 = unlabelled; or 0 and 1 of shape (n, classes). Adds ``label_skew``.
+        Integer class of each vertex, length n, -1 = unlabelled, or 0 and 1 of shape (n, classes). Adds ``label_skew``.
     splits : mapping or path of a .npz, optional
         ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. Adds their balances.
     split : int, optional
@@ -71,11 +71,17 @@ def evaluate(
 
     Notes
     -----
-    For parts V_i with volume vol(V_i), the sum of their degrees: ``cut_ratio`` = cut records / non-loop records;
-    ``vertex_balance`` = max |V_i| / (n/k); ``edge_balance`` = max vol(V_i) / (vol(V)/k); ``halo_rf`` = sum of
-    |V_i and its neighbours| / n; ``train_balance`` = the largest share of the training vertices in one part / (1/k);
-    ``label_skew`` = the largest total-variation distance between the labels of a part and of the graph. If vertices
-    have several labels, each occurrence counts. For edge partitions ``rf`` = replicas / vertices that have a record.
+    For parts V_i with volume vol(V_i), the sum of their degrees:
+
+    - ``cut_ratio`` = cut records / non-loop records
+    - ``vertex_balance`` = max |V_i| / (n/k)
+    - ``edge_balance`` = max vol(V_i) / (vol(V)/k)
+    - ``halo_rf`` = sum of |V_i and its neighbours| / n
+    - ``train_balance`` = the largest share of the training vertices in one part / (1/k)
+    - ``label_skew`` = the largest total-variation distance between the labels of a part and of the graph. If vertices
+      have several labels, each occurrence counts.
+    - ``rf`` of edge partitions = replicas / vertices that have a record
+
     An empty graph has cut 0 and factors 1.0.
 
     Examples
@@ -92,13 +98,13 @@ def evaluate(
         k = int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 1
         if k > _core.MAX_PARTS:
             raise ParameterError(
-                f"k: the largest part or cluster is {k - 1}, but at most {_core.MAX_PARTS} of them can be measured"
+                f"k: the largest part or cluster is {k - 1}, but at most {_core.MAX_PARTS} can be measured"
             )
         partition = VertexPartition(array, k)
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
     if isinstance(partition, EdgePartition):
         if labels is not None or splits is not None:
-            raise ParameterError("labels, splits: belong to vertices; they have no part in an edge partition")
+            raise ParameterError("labels, splits: an edge partition has no measures of them. Leave them out")
         return _evaluate_edge(opened, partition, run)
     members = {} if splits is None else splits_of(splits, opened.num_vertices, split)
     classes = None if labels is None else labels_of(labels, opened.num_vertices)
@@ -128,15 +134,6 @@ def _evaluate_vertex(
             "cap": pl.Series([partition.cap] * k, dtype=pl.Int64),
         }
     )
-    for index, loads, cap in partition._weights():
-        parts = parts.with_columns(
-            pl.Series(f"weight_load{index}", loads), pl.Series(f"weight_cap{index}", [cap] * k, pl.Int64)
-        )
-    if partition.volume_loads is not None:
-        parts = parts.with_columns(
-            pl.Series("volume_load", partition.volume_loads),
-            pl.Series("volume_cap", [partition.volume_cap] * k, pl.Int64),
-        )
     loops = counts.graph.loops
     summary = _header(partition, n, m, loops) | {
         "cut_ratio": _ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
@@ -144,10 +141,13 @@ def _evaluate_vertex(
         "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
         "halo_rf": _ratio(n + int(parts["halo"].sum()), n, empty=1.0),
     }
-    for index, loads, _ in partition._weights():
-        summary[f"weight_balance{index}"] = _balance(parts[f"weight_load{index}"], int(loads.sum()))
+    bounds = [(f"weight_{{}}{index}", loads, cap) for index, loads, cap in partition._weights()]
     if partition.volume_loads is not None:
-        summary["volume_balance"] = _balance(parts["volume_load"], int(partition.volume_loads.sum()))
+        bounds.append(("volume_{}", partition.volume_loads, partition.volume_cap or 0))
+    for name, loads, cap in bounds:
+        load = pl.Series(name.format("load"), loads)
+        parts = parts.with_columns(load, pl.Series(name.format("cap"), [cap] * k, pl.Int64))
+        summary[name.format("balance")] = _balance(load, int(loads.sum()))
     for name, ids in splits.items():
         members = pl.Series(name, _core.split_counts(partition.assignment, ids, k, options))
         parts = parts.with_columns(members)

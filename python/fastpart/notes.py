@@ -1,4 +1,4 @@
-"""Notes: what was assumed or ignored is told to the logger of the package."""
+"""The logger of the package. It gets notes about what was assumed or ignored."""
 
 import logging
 

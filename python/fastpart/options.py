@@ -1,7 +1,7 @@
-"""The options of every long call: named, documented and checked here, once.
+"""The options of every long call, documented and checked in one place.
 
 A function takes them as ``**options: Unpack[Options]`` under the decorator :func:`with_options`, and passes them on as
-``**options``. The decorator looks up what :func:`config` says, checks the values, and shows the bar.
+``**options``. The decorator adds the values of :func:`config`, checks all values, and shows the bar.
 """
 
 import functools
@@ -20,7 +20,7 @@ from .progress import Bar
 
 
 class Running(TypedDict, total=False):
-    """What training takes of :class:`Options`: torch allocates without asking about a memory limit."""
+    """The options that training shares with :class:`Options`. torch cannot keep a memory limit, so it is not one."""
 
     threads: int | None
     tmp_dir: StrPath | None
@@ -60,7 +60,7 @@ class RunOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "RunOptions":
-        """Check the options among what a call is given; of others, those of :func:`config`."""
+        """Check the options among the arguments of a call. Missing ones come from :func:`config`."""
         given = {**_CONFIG.get(Options()), **given}
         return run_options(**{name: given[name] for name in NAMES if name in given})
 
@@ -87,7 +87,7 @@ def run_options(
 
 
 NAMES = tuple(Options.__annotations__)
-"""What :class:`Options` holds."""
+"""Names of the entries of :class:`Options`."""
 
 _CONFIG: ContextVar[Options] = ContextVar("fastpart.config")
 
@@ -105,7 +105,7 @@ def config(**options: Unpack[Options]) -> AbstractContextManager[None]:
     Raises
     ------
     TypeError
-        Another name. What changes a result, such as a seed or a balance, is given to each call.
+        Another name. Parameters that change a result, such as a seed or a balance, must be given to each call.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def config(**options: Unpack[Options]) -> AbstractContextManager[None]:
     """
     if foreign := [name for name in options if name not in NAMES]:
         raise TypeError(
-            f"config() takes {', '.join(NAMES)}, which change no result; give {foreign[0]!r} to each call that takes it"
+            f"config() takes only {', '.join(NAMES)}. Pass {foreign[0]!r} to each call that takes it"
         )
     _checked(options)
     return _configured(options)
@@ -142,9 +142,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def with_options(function: Function, defaults: Mapping[str, Any] | None = None) -> Function:
     """Decorate a function that takes ``**options: Unpack[...]``.
 
-    A call looks up :func:`config`, checks the options before anything else, and wipes the bar in the end, also after an
-    error. An unknown name is refused with the list of valid ones. ``inspect.signature`` lists the entries of the typed
-    dictionary one by one; ``defaults`` holds the defaults that are not None.
+    A call looks up :func:`config`, checks the options before anything else, and clears the bar in the end, also after
+    an error. An unknown name is refused with the list of valid ones. ``inspect.signature`` lists the entries of the
+    typed dictionary one by one. ``defaults`` holds the defaults that are not None.
     """
     known = _expanded(function, defaults or {})
     taken = [name for name in NAMES if name in known.parameters]
@@ -153,7 +153,7 @@ def with_options(function: Function, defaults: Mapping[str, Any] | None = None) 
     def call(*args: Any, **given: Any) -> Any:
         if unknown := [name for name in given if name not in known.parameters]:
             names = ", ".join(name for name in known.parameters if name != "self")
-            raise TypeError(f"{function.__name__}() has no parameter {unknown[0]!r}; it takes {names}")
+            raise TypeError(f"{function.__name__}() has no parameter {unknown[0]!r}. Its parameters: {names}")
         wanted = {**_CONFIG.get(Options()), **given}
         run, bar = _checked({name: wanted[name] for name in taken if name in wanted})
         try:

@@ -1,7 +1,8 @@
-"""Checks of what users pass: each returns the value in its one internal form, or says what would be valid."""
+"""Checks of arguments. Each returns the value in its internal form, or raises an error that says what is valid."""
 
 from __future__ import annotations
 
+import errno
 import math
 import operator
 import os
@@ -20,7 +21,7 @@ from . import _core
 from .errors import GraphFormatError, ParameterError
 
 Progress = Callable[[str, int, int], object]
-"""Called with the step's name, the units done, and the units in all."""
+"""Called with the name of the step, the units done, and all units."""
 
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -28,7 +29,7 @@ Directedness = Literal["undirected", "symmetric", "directed"]
 """What a record means."""
 
 Of = Literal["vertices", "edges"]
-"""What gets parts."""
+"""The items that a partition assigns to parts."""
 
 Layout = Literal["rows", "edge_index"]
 """Which axis of an array counts the records."""
@@ -42,7 +43,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def integer(name: str, value: object, low: int, high: int) -> int:
-    """Return an integer in ``low..=high``; bools, floats and strings are refused."""
+    """Return an integer in ``low..=high``. Refuse bools, floats and strings."""
     if isinstance(value, bool | np.bool_):
         raise TypeError(f"{name}: expected an integer, got bool")
     try:
@@ -60,7 +61,7 @@ def parts(k: object) -> int:
 
 
 def seed(value: object) -> int:
-    """Return the seed; None is 0, never random."""
+    """Return the seed. None is 0, never random."""
     return 0 if value is None else integer("seed", value, 0, 2**64 - 1)
 
 
@@ -68,13 +69,15 @@ def ratio(name: str, value: object) -> float:
     """Return a ratio >= 1."""
     ratio = number(name, value)
     if not (math.isfinite(ratio) and ratio >= 1):
-        raise ParameterError(f"{name}: {ratio} is not a ratio of at least 1, as 1.05 for 5 % above the mean")
+        raise ParameterError(
+            f"{name}: {ratio} is not a ratio of at least 1, such as 1.05 for 5 % above the mean"
+        )
     return ratio
 
 
 def number(name: str, value: object) -> float:
-    """Return a number; whether it is one that can be is for the core to say."""
-    if isinstance(value, bool | str | bytes):
+    """Return a number. The core checks its range."""
+    if isinstance(value, bool | np.bool_ | str | bytes):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
     try:
         return float(value)  # type: ignore[arg-type]
@@ -84,31 +87,27 @@ def number(name: str, value: object) -> float:
 
 def positive(name: str, value: object) -> float:
     """Return a number above 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
-    if not value > 0:
+    if not number(name, value) > 0:
         raise ParameterError(f"{name}: {value} is not above 0")
-    return float(value)
+    return number(name, value)
 
 
 def share(name: str, value: object) -> float:
     """Return a share above 0 and at most 1."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
-    if not 0 < value <= 1:
+    if not 0 < number(name, value) <= 1:
         raise ParameterError(f"{name}: {value} is not a share above 0 and at most 1")
-    return float(value)
+    return number(name, value)
 
 
 def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
-    """Return one weight per vertex as uint32, from integers >= 0 or a bool mask; None stays None."""
+    """Return one weight per vertex as uint32, from integers >= 0 or a bool mask. None stays None."""
     if value is None:
         return None
     array = np.asarray(value)
     if array.ndim != 1:
-        raise TypeError(f"{name}: shape {array.shape}; expected one weight per vertex")
+        raise TypeError(f"{name}: expected one weight per vertex, got shape {array.shape}")
     if array.dtype.kind not in "biu" and array.size:
-        raise TypeError(f"{name}: dtype {array.dtype}; weights are integers >= 0, or a bool mask")
+        raise TypeError(f"{name}: expected integers >= 0 or a bool mask, got dtype {array.dtype}")
     if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 2**32 - 1):
         bad = int(np.flatnonzero((array < 0) | (array > 2**32 - 1))[0])
         raise ParameterError(f"{name}: vertex {bad} has weight {array[bad]}, outside 0..{2**32 - 1}")
@@ -124,7 +123,7 @@ def several_weights(name: str, value: object) -> npt.NDArray[np.uint32] | list[n
 
 
 def degrees(name: str, value: object) -> npt.NDArray[np.uint32] | None:
-    """Return one degree per vertex as uint32, from an array of integers; None stays None."""
+    """Return one degree per vertex as uint32, from an array of integers. None stays None."""
     if value is None:
         return None
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or value.ndim != 1:
@@ -140,22 +139,22 @@ def chunk(name: str, value: object) -> float | int:
         return integer(name, value, 1, 2**63 - 1)
     if not 0 < value <= 1:
         raise ParameterError(
-            f"{name}: {value}; a float is a share above 0 and at most 1, an int a number of records"
+            f"{name}: {value} is not a share above 0 and at most 1. For a number of records, pass an int"
         )
     return float(value)
 
 
 def number_or(name: str, value: object, word: str) -> float | str:
-    """Return a number, or the one word that may stand for it."""
+    """Return a number, or the one valid word."""
     if not isinstance(value, str):
         return number(name, value)
     if value != word:
-        raise ParameterError(f"{name}: {value!r}; a number or {word!r}")
+        raise ParameterError(f"{name}: expected a number or {word!r}, got {value!r}")
     return value
 
 
 def flag(name: str, value: object) -> bool:
-    """Return a bool; anything else is refused, since "false" would be true."""
+    """Return a bool. Refuse anything else: the string "false" would be true."""
     if not isinstance(value, bool):
         raise TypeError(f"{name}: expected True or False, got {type(value).__name__}")
     return value
@@ -167,15 +166,17 @@ def choice(name: str, value: object, valid: Mapping[Word, Any] | tuple[Word, ...
         raise TypeError(f"{name}: expected a string, got {type(value).__name__}")
     if value not in valid:
         known = ", ".join(map(repr, valid))
-        raise ParameterError(f"{name}: unknown value {value!r}; valid are {known}{meant(value, valid)}")
+        raise ParameterError(
+            f"{name}: unknown value {value!r}. Valid values are {known}{meant(value, valid)}"
+        )
     return value  # type: ignore[return-value]
 
 
 def meant(word: str, valid: Iterable[str]) -> str:
-    """Ask for the valid word that is close to another one, at the end of a refusal."""
+    """Return "Did you mean ...?" for the end of an error message, if a valid word is close."""
     plain = {each.strip("-"): each for each in valid}
     close = get_close_matches(word.strip("-").lower(), plain, n=1)
-    return f"; did you mean {plain[close[0]]!r}?" if close else ""
+    return f". Did you mean {plain[close[0]]!r}?" if close else ""
 
 
 def memory_size(value: int | str | None) -> int | None:
@@ -185,13 +186,15 @@ def memory_size(value: int | str | None) -> int | None:
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,20})?)\s*([KMGT]?)(?:i?B)?\s*", value, re.IGNORECASE)
         if match is None:
-            raise ParameterError(f"memory_limit: {value!r}; write bytes, or a size such as 4G or 512M")
+            raise ParameterError(
+                f"memory_limit: {value!r} is not a size. Write bytes, or a size such as 4G or 512M"
+            )
         value = int(float(match[1]) * _UNITS[match[2].upper()])
     return integer("memory_limit", value, 1, 2**63 - 1)
 
 
 def from_text(name: str, text: str, annotation: str) -> Any:
-    """Return the value that a word of the command line stands for, by the annotation of the parameter."""
+    """Convert a word of the command line to the type that the parameter's annotation names."""
     types = set(re.findall(r"\w+", re.sub(r"Literal\[[^]]*\]", "str", annotation)))
     if "None" in types and text.lower() == "none":
         return None
@@ -200,7 +203,7 @@ def from_text(name: str, text: str, annotation: str) -> Any:
         return [from_text(name, word.strip(), item) for word in text.split(",")]
     if "bool" in types:
         if text.lower() not in ("true", "false"):
-            raise ParameterError(f"{name}: {text!r}; write true or false")
+            raise ParameterError(f"{name}: {text!r} is not a truth value. Write true or false")
         return text.lower() == "true"
     with suppress(ValueError):
         if "int" in types:
@@ -217,13 +220,21 @@ def from_text(name: str, text: str, annotation: str) -> Any:
 
 
 def shown(path: str | Path) -> str:
-    """Return a path on one line: what is no text is shown lossily, control characters are escaped."""
+    """Return a path as one line. Invalid UTF-8 is replaced, and control characters are escaped."""
     text = os.fspath(path).encode(errors="surrogateescape").decode(errors="replace")
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def in_folder(target: Path) -> Path:
+    """Return an output. Refuse it if its folder does not exist."""
+    if not target.parent.is_dir():
+        text = "the folder of the output does not exist. Create it first"
+        raise FileNotFoundError(errno.ENOENT, text, str(target.parent))
+    return target
+
+
 def regular(file: Path) -> Path:
-    """Return a file unless it is a FIFO, a device or the like, on which reading may block; it need not exist."""
+    """Return a file. Refuse a FIFO, a device or the like, where reading may block. The file need not exist."""
     if file.exists() and not file.is_file():
         raise GraphFormatError(f"{shown(file)}: not a regular file")
     return file

@@ -15,14 +15,14 @@ from .errors import FastpartError, GraphFormatError, ParameterError
 from .graph import Graph
 from .options import Options, with_options
 from .parts import EdgePartData, PartData, Parts, VertexPartData
-from .protocols import Assigned, facts
+from .protocols import Assignment, facts
 from .results import Evaluation, upward
 
 _BLOCK = 1 << 20
-"""Items that are checked at a time."""
+"""Items per check."""
 
 
-class Partition(Assigned):
+class Partition(Assignment):
     """The base of :class:`VertexPartition` and :class:`EdgePartition`.
 
     Attributes
@@ -34,7 +34,7 @@ class Partition(Assigned):
     loads : numpy.ndarray
         int64, length k: items of each part.
     cap : int or None
-        Upper bound on loads; None if there was no bound.
+        Upper bound on loads. None if there was no bound.
     weight_loads : numpy.ndarray or None
         int64, length k: weight of each part, if ``balance_on`` was given. If it was a list of b arrays: shape (b, k).
     weight_cap : int or numpy.ndarray or None
@@ -44,13 +44,13 @@ class Partition(Assigned):
     volume_cap : int or None
         Upper bound on this sum.
     algorithm : str
-        Name of the partitioner; "user" for your own array.
+        Name of the partitioner, or "user" for your own array.
     parameters : dict
         Parameters of the partitioner, defaults included.
     num_vertices, num_edges, loops, checksum
-        These identify the graph; None where unknown.
+        These identify the graph. None where unknown.
     folder, manifest
-        The directory that was opened, and the content of its ``manifest.json``; None for other partitions.
+        The directory that was opened, and the content of its ``manifest.json``. None for other partitions.
     graph : Graph or None
         The graph that the partition was made from, or opened with. None where unknown, and after unpickling.
 
@@ -88,14 +88,14 @@ class Partition(Assigned):
         self.checksum: str | None = None
 
     @classmethod
-    def _made(
+    def _of_result(
         cls,
         algorithm: str,
         given: Mapping[str, Any],
         result: _core.VertexResult | _core.EdgeResult,
         assignment: npt.NDArray[Any],
     ) -> Self:
-        """Wrap a result of the core, which needs no checks."""
+        """Wrap a result of the core without checks."""
         partition = cls.__new__(cls)
         partition.k = given["k"]
         partition.assignment = assignment
@@ -130,11 +130,11 @@ class Partition(Assigned):
         return [("", self.weight_loads, self.weight_cap or 0)]
 
     def _checked(self, array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        """Return a copy of the array, and the loads; block by block, so that it takes no more memory than the copy."""
+        """Return a copy of the array, and the loads. Blocks keep the extra memory small."""
         if array.ndim != 1:
-            raise TypeError(f"assignment: shape {array.shape}; expected one part per {self.item}")
+            raise TypeError(f"assignment: expected one part per {self.item}, got shape {array.shape}")
         if array.dtype.kind not in "iu" and array.size:
-            raise TypeError(f"assignment: dtype {array.dtype}; parts are integers")
+            raise TypeError(f"assignment: expected integers, got dtype {array.dtype}")
         copy, loads = np.empty(array.size, self._dtype()), np.zeros(self.k, np.int64)
         for start in range(0, array.size, _BLOCK):
             block = array[start : start + _BLOCK]
@@ -171,12 +171,12 @@ class Partition(Assigned):
     def evaluate(
         self, labels: Any = None, splits: Any = None, *, split: int | None = None, **options: Unpack[Options]
     ) -> Evaluation:
-        """Measure the partition on the graph that it was made from; see :func:`fastpart.evaluate`.
+        """Measure the partition on its graph. See :func:`fastpart.evaluate`.
 
         Raises
         ------
         FastpartError
-            The graph is not known, as of an array of the user's own; call ``fp.evaluate(graph, p)``.
+            The graph is not known, for example of your own array. Call ``fp.evaluate(graph, p)``.
 
         Examples
         --------
@@ -188,7 +188,7 @@ class Partition(Assigned):
         """
         if self.graph is None:
             raise FastpartError(
-                "evaluate: this partition does not know its graph; call fp.evaluate(graph, p), or open it with graph="
+                "evaluate: this partition does not know its graph. Call fp.evaluate(graph, p), or open it with graph="
             )
         evaluation: Evaluation = upward["evaluate"](self.graph, self, labels, splits, split=split, **options)
         return evaluation
@@ -198,7 +198,7 @@ class Partition(Assigned):
         return self.evaluate()
 
     def refuse_other_graph(self, n: int, m: int, checksum: str | None) -> None:
-        """Raise :class:`GraphFormatError` unless this partition belongs to the graph described."""
+        """Raise :class:`GraphFormatError` if this partition belongs to another graph."""
         mine = {"n": self.num_vertices, "m": self.num_edges, "checksum": self.checksum}
         for name, value in {"n": n, "m": m, "checksum": checksum}.items():
             if value is not None and mine[name] is not None and value != mine[name]:
@@ -208,8 +208,8 @@ class Partition(Assigned):
         items = {"vertex": n, "record": m}[self.item]
         if len(self) != items:
             raise GraphFormatError(
-                f"the partition belongs to another graph: it has {len(self)} {self.items}, the graph has {items} "
-                "(trailing isolated vertices? then open the graph with num_vertices=)"
+                f"the partition belongs to another graph: it has {len(self)} {self.items}, the graph has {items}. "
+                "If trailing vertices are isolated, open the graph with num_vertices="
             )
 
     @property
@@ -223,13 +223,11 @@ class Partition(Assigned):
         """
         if self.folder is None or self.manifest is None or "directedness" not in self.manifest:
             where = (
-                "in memory"
+                "the partition is in memory"
                 if self.folder is None
-                else f"{parameters.shown(self.folder)}: saved without graph="
+                else f"{parameters.shown(self.folder)} was saved without graph="
             )
-            raise FastpartError(
-                f"parts: {where}; save the partition in a directory with graph=, then open that"
-            )
+            raise FastpartError(f"parts: {where}. Save the partition to a directory with graph=, and open it")
         return Parts(self._part, self.folder, self.manifest)
 
     @with_options
@@ -253,14 +251,14 @@ class Partition(Assigned):
         ----------
         out : path
             By suffix: ``.npy`` (an array), ``.txt`` (line v holds the part of vertex v, or of record v), ``.parquet``
-            (a column ``part``; number of parts and identity of the graph in the metadata), or no suffix or a trailing
-            ``/`` for a partition directory. The parent must exist. A file is replaced; a directory only if it is empty
-            or holds our ``manifest.json``.
+            (a column ``part``, number of parts and identity of the graph in the metadata), or no suffix or a trailing
+            ``/`` for a partition directory. The parent must exist. A file is replaced. A directory is replaced if it is
+            empty or holds our ``manifest.json``.
         graph : path, array or Graph, optional
             The graph of the partition, which is checked. A directory then also holds its parts and measures.
         features : path or array, optional
-            One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR; written dense), a Parquet file (its columns of
-            numbers), a numpy array, a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
+            One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), a Parquet file (its columns of
+            numbers), a numpy array or a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
             are loaded as a whole.
         labels : array or path of a .npy, optional
             Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
@@ -272,8 +270,9 @@ class Partition(Assigned):
         edge_features : path or array, optional
             One row per record, as ``features``.
         halo_hops : {0, 1, 2}
-            A part of a vertex partition holds the in-edges of all vertices that are fewer than so many hops from an
-            inner vertex. As many layers of message passing are exact. 0: only edges within the part.
+            Hops around the inner vertices of a part. With h hops, a part holds the in-edges of all vertices that are
+            fewer than h hops from an inner vertex, so h layers of message passing are exact. 0: only edges within the
+            part.
         halo_features : bool
             Also write the features of halo vertices.
         threads, tmp_dir, progress, memory_limit
@@ -328,14 +327,14 @@ class VertexPartition(Partition):
     Parameters
     ----------
     array : array of integers, shape (n,)
-        Part of each vertex, in ``0..k-1``; copied to int32.
+        Part of each vertex, in ``0..k-1``. It is copied to int32.
     k : int
         Number of parts.
 
     Raises
     ------
     ParameterError
-        A part outside ``0..k-1``; the text names the first vertex that has one.
+        A part outside ``0..k-1``. The text names the first vertex that has one.
     TypeError
         The array is not one-dimensional, or does not hold integers.
 
@@ -353,7 +352,7 @@ class VertexPartition(Partition):
 
     @property
     def cut_ratio(self) -> float:
-        """Cut records / records that are no loops; measured once, by :meth:`evaluate`."""
+        """Cut records / records that are not loops. :meth:`evaluate` runs on first access."""
         return self._measures.cut_ratio
 
 
@@ -363,14 +362,14 @@ class EdgePartition(Partition):
     Parameters
     ----------
     array : array of integers, shape (m,)
-        Part of each record, in ``0..k-1``; copied to uint8 for k <= 255, int16 for k <= 32,767, else int32.
+        Part of each record, in ``0..k-1``. It is copied to uint8 for k <= 255, int16 for k <= 32,767, else int32.
     k : int
         Number of parts.
 
     Raises
     ------
     ParameterError
-        A part outside ``0..k-1``; the text names the first record that has one.
+        A part outside ``0..k-1``. The text names the first record that has one.
     TypeError
         The array is not one-dimensional, or does not hold integers.
 
@@ -388,7 +387,7 @@ class EdgePartition(Partition):
 
     @property
     def rf(self) -> float:
-        """Replication factor: the parts that a vertex is in, on average; measured once, by :meth:`evaluate`."""
+        """Replication factor: the mean number of parts per vertex. :meth:`evaluate` runs on first access."""
         return self._measures.rf
 
     def _dtype(self) -> npt.DTypeLike:

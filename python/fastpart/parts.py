@@ -1,8 +1,7 @@
-"""The parts of a partition directory, mapped when they are looked at."""
+"""The parts of a partition directory. Arrays are mapped on first access."""
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from . import parameters
 from .errors import FastpartError, GraphFormatError, ParameterError
 from .parameters import shown
+from .parsing import damaged, json_object
 from .protocols import facts
 
 Array = npt.NDArray[Any]
@@ -31,17 +31,17 @@ def part_name(index: int) -> str:
 
 
 class PartData:
-    """What the parts of vertex and edge partitions share.
+    """The base of :class:`VertexPartData` and :class:`EdgePartData`.
 
-    Every array is mapped read-only on first use, and checked against ``part.json`` and ``manifest.json``; features,
+    Every array is mapped read-only on first use, and checked against ``part.json`` and ``manifest.json``. Features,
     labels and masks that were not saved are None. Local ids are positions in ``vertices``.
 
     Attributes
     ----------
     index : int
-        Which part this is.
+        Number of the part.
     num_inner, num_halo, num_rows, num_edges : int
-        Inner vertices; halo vertices; local vertices whose in-edges are here; in-edges.
+        Numbers of inner vertices, of halo vertices, of local vertices whose in-edges are here, and of in-edges.
     """
 
     def __init__(self, root: Path, manifest: Mapping[str, Any], index: int) -> None:
@@ -58,18 +58,12 @@ class PartData:
 
     def _read_sizes(self) -> Mapping[str, Any]:
         file = self._file(PART)
-        try:
-            sizes = json.loads(file.read_bytes())
-        except (ValueError, RecursionError) as error:
-            raise GraphFormatError(f"{shown(file)}: not JSON ({error})") from None
-        if not isinstance(sizes, dict):
-            raise GraphFormatError(f"{shown(file)}: expected a JSON object")
-        return sizes
+        return json_object(file, file.read_bytes())
 
     def _take(self, sizes: Mapping[str, Any]) -> None:
         index = _count(sizes, "part")
         if index != self.index:
-            raise ParameterError(f"part: {index}, but the folder is that of part {self.index}")
+            raise ParameterError(f"part: {index}, but this is the folder of part {self.index}")
         self.num_inner = _count(sizes, "num_inner")
         self.num_edges = _count(sizes, "num_edges")
         self.num_halo = 0
@@ -93,7 +87,7 @@ class PartData:
     __hash__ = None  # type: ignore[assignment]
 
     def _holds_as(self, other: PartData) -> bool:
-        """Whether both hold the same arrays, one after the other."""
+        """Return whether both hold the same arrays."""
         names = [name for name in dir(type(self)) if isinstance(getattr(type(self), name), cached_property)]
         return all(_equal(getattr(self, name), getattr(other, name)) for name in names)
 
@@ -132,13 +126,13 @@ class PartData:
 
     @cached_property
     def labels(self) -> Array | None:
-        """Class of each inner vertex, int64, -1 is unlabelled; or uint8 of shape (num_inner, classes), 0 or 1 each."""
+        """Class of each inner vertex, int64, -1 = unlabelled, or 0 and 1 as uint8 of shape (num_inner, classes)."""
         labels = self._described("labels", self.num_inner)
         if labels is None or (labels.dtype == np.int64 and labels.ndim == 1):
             return labels
         if labels.dtype != np.uint8 or labels.ndim != 2:
             raise GraphFormatError(
-                f"{shown(self._root / MANIFEST)}: labels: expected int64, or uint8 of one more dimension"
+                f"{shown(self._root / MANIFEST)}: labels: expected one int64 or a row of uint8 per vertex"
             )
         if labels.max(initial=0) > 1:
             raise GraphFormatError(f"{shown(self._folder / 'labels')}.npy: expected 0 and 1")
@@ -228,31 +222,27 @@ class PartData:
         raise ParameterError(f"v: the in-edges of vertex {number} are not in part {self.index}")
 
     def _file(self, name: str) -> Path:
-        """Return a file of this part, unless a symbolic link leads out of the directory."""
+        """Return a file of this part. Refuse a symbolic link that leads out of the directory."""
         file = self._folder / name
         if not file.resolve().is_relative_to(self._root):
             raise GraphFormatError(f"{shown(file)}: leads out of the partition directory")
         if not parameters.regular(file).exists():
-            raise GraphFormatError(f"{shown(file)}: missing; the partition directory is not complete")
+            raise GraphFormatError(f"{shown(file)} is missing. The partition directory is incomplete")
         return file
 
     def _array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
-        """Map an array that must have this dtype and shape."""
+        """Map an array and check its dtype and shape."""
         file = self._file(f"{name}.npy")
-        try:
+        with damaged(file, "not a .npy array"):
             array = np.asarray(np.lib.format.open_memmap(file, mode="r"))
-        except (OSError, MemoryError):
-            raise
-        except Exception as error:  # numpy's parser raises whatever the bytes provoke
-            raise GraphFormatError(f"{shown(file)}: not a .npy array ({error})") from None
         if array.shape != shape or array.dtype != np.dtype(dtype):
             raise GraphFormatError(
-                f"{shown(file)}: {array.dtype} of shape {array.shape}; expected {np.dtype(dtype)} of shape {shape}"
+                f"{shown(file)}: expected {np.dtype(dtype)} of shape {shape}, got {array.dtype} of shape {array.shape}"
             )
         return array
 
     def _described(self, name: str, rows: int) -> Array | None:
-        """Map rows whose dtype and shape the manifest states."""
+        """Map rows with the dtype and shape in the manifest."""
         stated = self._manifest.get(name)
         if stated is None:
             return None
@@ -289,12 +279,12 @@ class PartData:
 
 
 class VertexPartData(PartData):
-    """One part of a vertex partition: its inner vertices, their in-edges, and the halo these come from.
+    """One part of a vertex partition: its inner vertices, their in-edges, and the sources of these, the halo.
 
     Attributes
     ----------
     halo_sizes : tuple of int
-        Halo vertices at one hop, and at two.
+        Halo vertices at one hop and at two hops.
 
     Examples
     --------
@@ -319,7 +309,7 @@ class VertexPartData(PartData):
         self.num_rows = _count(sizes, "num_rows")
         if self.num_rows not in (self.num_inner, self.num_inner + self.halo_sizes[0]):
             raise ParameterError(
-                f"num_rows: {self.num_rows} is not the inner vertices, with or without one hop"
+                f"num_rows: {self.num_rows} is not the number of inner vertices, with or without one hop"
             )
 
     @property
@@ -339,20 +329,20 @@ class VertexPartData(PartData):
 
     @cached_property
     def halo_features(self) -> Array | None:
-        """One row per halo vertex; None unless saved with ``halo_features=True``."""
+        """One row per halo vertex. None unless saved with ``halo_features=True``."""
         return self._described("halo_features", self.num_halo)
 
 
 class EdgePartData(PartData):
-    """One part of an edge partition: its records, and copies of the vertices they touch, all of them inner.
+    """One part of an edge partition: its records, and copies of their vertices. All vertices are inner.
 
-    One copy of each vertex is its root. The others, the leaves, send what they gathered to the root and get the sum
-    back: what part i sends to j (``send(j)`` of i) and what j expects of i (``recv(i)`` of j) are the same vertices.
+    One copy of each vertex is its root. The other copies, the leaves, send their partial sums to the root and get the
+    total back. ``send(j)`` of part i and ``recv(i)`` of part j list the same vertices in the same order.
 
     Attributes
     ----------
     num_roots, num_send : int
-        Local vertices whose root is here; and the others.
+        Numbers of local vertices whose root is here, and of the others.
 
     Examples
     --------
@@ -376,7 +366,7 @@ class EdgePartData(PartData):
         self.num_send = _count(sizes, "num_send")
         if self.num_roots + self.num_send != self.num_inner:
             raise ParameterError(
-                f"num_roots, num_send: {self.num_roots} and {self.num_send} are not the {self.num_inner} vertices"
+                f"num_roots, num_send: {self.num_roots} + {self.num_send} is not num_inner, {self.num_inner}"
             )
 
     @cached_property
@@ -411,7 +401,7 @@ AnyPart = TypeVar("AnyPart", bound=PartData)
 
 
 class Parts(Sequence[AnyPart], Generic[AnyPart]):
-    """All parts of a directory; each access opens one anew, so that nothing stays mapped that nobody holds."""
+    """All parts of a directory. Each access opens a part anew, so a part is mapped only while it is in use."""
 
     def __init__(self, cls: type[AnyPart], folder: Path, manifest: Mapping[str, Any]) -> None:
         self._cls = cls

@@ -1,4 +1,4 @@
-"""The bar of ``progress=True``: on stderr or in a notebook, with the time left; gone when the work is."""
+"""The bar of ``progress=True``, on stderr or in a notebook, with the time left. It disappears after the work."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from functools import cache
 from typing import Any
 
 _MANY = 100_000
-"""From so many units on their number is shown in thousands, millions, ..."""
+"""From this number of units on, the bar shows thousands, millions, ..."""
 
 
 class Bar:
-    """A progress callback that shows the step under way. tqdm draws it, and is imported by the first step."""
+    """A progress callback that shows the current step. tqdm draws it, and is imported by the first step."""
 
     def __init__(self) -> None:
         self._phase = ""
         self._step: Any = None
 
     def __call__(self, phase: str, done: int, total: int) -> None:
-        """Show so many units of a step as done."""
+        """Show the progress of a step."""
         step = self._step
         if step is None or (self._phase, step.total) != (phase, total) or done < step.n:
             self.close()
@@ -30,7 +30,7 @@ class Bar:
         step.update(done - step.n)
 
     def close(self) -> None:
-        """Wipe the bar."""
+        """Clear the bar."""
         if self._step is not None:
             self._step.total = self._step.n  # a notebook keeps bars of unfinished steps
             self._step.close()
@@ -39,7 +39,7 @@ class Bar:
 
 @cache
 def _tqdm() -> Any:
-    """Return tqdm for where this runs, without its thread and its lock between processes: neither survives a fork."""
+    """Return tqdm for the terminal or the notebook, without its thread and process lock: neither survives a fork."""
     from tqdm.auto import tqdm
 
     class Quiet(tqdm):  # type: ignore[misc]

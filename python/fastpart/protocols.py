@@ -1,8 +1,9 @@
-"""What results are to other libraries: arrays, tables, small pages of notebooks, values that compare and pickle."""
+"""Protocols of results: numpy, DLPack and Arrow export, notebook pages, equality and pickles."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,20 +14,20 @@ from .frames import pl
 Array = npt.NDArray[Any]
 
 _CPU = (1, 0)
-"""The device of DLPack that is this machine's memory."""
+"""The CPU in DLPack's numbering."""
 
 _EXPORTS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-"""Whether numpy can tell a consumer not to write."""
+"""Whether this numpy can export read-only arrays."""
 
 MOST_ROWS = 40
-"""A longer table is shown by its first and last rows."""
+"""Of a longer table, the first and last rows are shown."""
 
 
-class Assigned:
-    """One number per item, in ``assignment``; numpy, DLPack and Arrow consumers get these numbers.
+class Assignment:
+    """One number per item, in ``assignment``. numpy, DLPack and Arrow consumers get these numbers.
 
-    Two of one kind are equal if they give every item the same number. A pickle, or a copy, has the same arrays, as
-    read-only as before, and forgets the names in ``_forgotten``.
+    Two objects of one type are equal if they give every item the same number. A pickle or a copy has the same read-only
+    arrays, without the attributes in ``_forgotten``.
     """
 
     assignment: Array
@@ -37,7 +38,7 @@ class Assigned:
         return len(self.assignment)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Assigned) or type(other) is not type(self):
+        if not isinstance(other, Assignment) or type(other) is not type(self):
             return NotImplemented
         same = self._values() == other._values() and np.array_equal(self.assignment, other.assignment)
         return self is other or same
@@ -45,11 +46,11 @@ class Assigned:
     __hash__ = None  # type: ignore[assignment]  # some attributes may be set
 
     def _values(self) -> tuple[Any, ...]:
-        """What must be equal beside the numbers."""
+        """Return the values that must be equal, too."""
         return ()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
-        if copy is None:  # numpy 1.26 knows no None
+        if copy is None:  # numpy 1.26 does not accept None
             return np.asarray(self.assignment, dtype)
         return np.array(self.assignment, dtype, copy=copy)
 
@@ -69,7 +70,9 @@ class Assigned:
         if _EXPORTS_READ_ONLY and max_version is not None and max_version >= (1, 0):
             return self.assignment.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
         if copy is False:
-            raise BufferError("the array is read-only, which this consumer cannot be told; let it copy")
+            raise BufferError(
+                "the array is read-only, and this consumer cannot import read-only arrays. Let it copy"
+            )
         return np.array(self.assignment).__dlpack__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -89,7 +92,7 @@ class Assigned:
         vars(self).update(state)
 
 
-# Pages of notebooks: no scripts, no colours, nothing from elsewhere.
+# Pages of notebooks, without scripts, colours and external files.
 
 
 def facts(title: str, named: Mapping[str, Any]) -> str:
@@ -114,11 +117,6 @@ def _table(frame: Any) -> str:
 
 def _row(tag: str, cells: Iterable[Any]) -> str:
     return "".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in cells)
-
-
-def escape(text: str) -> str:
-    """Return text for a page."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _cell(value: Any) -> str:

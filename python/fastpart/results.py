@@ -1,4 +1,4 @@
-"""Results other than partitions, and how a result calls what lies above it."""
+"""Results other than partitions, and the calls from results to the layers above them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import numpy.typing as npt
 
 from . import _core
 from .frames import pl
-from .protocols import Assigned, facts, tables
+from .protocols import Assignment, facts, tables
 
 upward: dict[str, Callable[..., Any]] = {}
-"""What methods of results call in the layers above them, which import the results; the package fills it.
+"""Functions of higher layers that methods of results call. The package fills it.
 
-It is the only way up: ``tests/test_layers.py`` refuses every import against the order of the layers.
+It is the only way up. ``tests/test_layers.py`` refuses every import against the order of the layers.
 """
 
 
 class Evaluation:
-    """The measures of one partition; made by :func:`fastpart.evaluate`.
+    """The measures of one partition, from :func:`fastpart.evaluate`.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Evaluation:
             summary = vars(self).get("summary")
             if summary is not None and name in summary.columns:
                 return summary[name][0]
-            names = "" if summary is None else f"; the measures are {', '.join(summary.columns)}"
+            names = "" if summary is None else f". The measures are {', '.join(summary.columns)}"
             raise AttributeError(f"Evaluation has no attribute {name!r}{names}", name=name, obj=self)
 
     def __dir__(self) -> list[str]:
@@ -114,8 +114,8 @@ class Evaluation:
     __repr__ = __str__
 
 
-class Clustering(Assigned):
-    """One cluster per vertex; made by :func:`fastpart.cluster`.
+class Clustering(Assignment):
+    """One cluster per vertex, from :func:`fastpart.cluster`.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Clustering(Assigned):
     volumes : numpy.ndarray
         int64, length num_clusters: sum of the degrees of each cluster.
     modularity : float
-        Share of edges inside clusters, minus the share expected in a random graph with these degrees; 0 without edges.
+        Share of edges inside clusters, minus the share expected in a random graph with these degrees. 0 without edges.
     caps : dict
         ``max_size`` and ``max_volume`` as applied. None: no bound.
     method : str
@@ -180,7 +180,7 @@ class Clustering(Assigned):
 
 
 def without_nan(content: Any) -> Any:
-    """Return content for JSON, where numbers that are none become null."""
+    """Return content for JSON. NaN and infinite numbers become null."""
     if isinstance(content, dict):
         return {name: without_nan(value) for name, value in content.items()}
     if isinstance(content, list):

@@ -1,4 +1,4 @@
-"""Rows of features from any container, read a chunk at a time."""
+"""Rows of features from files and arrays, read in chunks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .parameters import shown
 from .parsing import damaged
 
 CHUNK_BYTES = 32 << 20
-"""Rows are read in chunks of at most so many bytes, or one row."""
+"""Largest chunk. A chunk has at least one row."""
 
 ACCEPTED = (
     "a .npy, a scipy sparse .npz (CSR), a .parquet, a numpy array, a torch tensor or a scipy sparse array"
@@ -64,7 +64,7 @@ class Rows:
 
 
 def rows_of(name: str, source: Any, memory_limit: int | None = None) -> Rows:
-    """Return the rows of a file or an array, of which nothing is read yet but what a sparse matrix stores."""
+    """Return the rows of a file or an array. Nothing is read yet, except for a sparse matrix."""
     if isinstance(source, str | bytes | os.PathLike):
         return _of_file(name, parameters.regular(parameters.path(name, source)), memory_limit)
     library = type(source).__module__.partition(".")[0]
@@ -74,13 +74,13 @@ def rows_of(name: str, source: Any, memory_limit: int | None = None) -> Rows:
         matrix = source.tocsr()
         return _of_csr(name, matrix.data, matrix.indices, matrix.indptr, matrix.shape)
     if isinstance(source, np.ma.MaskedArray) or not isinstance(source, np.ndarray):
-        raise TypeError(f"{name}: expected {ACCEPTED}; got {type(source).__name__}")
+        raise TypeError(f"{name}: expected {ACCEPTED}, got {type(source).__name__}")
     return _of_array(name, source)
 
 
 def _of_file(name: str, file: Path, memory_limit: int | None) -> Rows:
     if file.suffix not in (".npy", ".npz", ".parquet"):
-        raise ParameterError(f"{name}: unknown suffix {file.suffix!r} of {shown(file)}; expected {ACCEPTED}")
+        raise ParameterError(f"{name}: unknown suffix {file.suffix!r} of {shown(file)}. Expected {ACCEPTED}")
     if not file.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
     if file.suffix == ".npz":
@@ -90,9 +90,9 @@ def _of_file(name: str, file: Path, memory_limit: int | None) -> Rows:
 
 def _of_array(name: str, array: Array) -> Rows:
     if array.dtype.kind not in "biufc":
-        raise TypeError(f"{name}: dtype {array.dtype}; rows hold numbers or bools")
+        raise TypeError(f"{name}: expected numbers or bools, got dtype {array.dtype}")
     if array.ndim == 0:
-        raise ParameterError(f"{name}: a single number; expected one row per item")
+        raise ParameterError(f"{name}: expected one row per item, got a single number")
     return Rows(array.shape, array.dtype.newbyteorder("="), lambda start, stop: array[start:stop])
 
 
@@ -100,7 +100,9 @@ def _of_tensor(name: str, tensor: Any) -> Rows:
     try:
         return _of_array(name, tensor.detach().cpu().numpy())
     except (TypeError, RuntimeError) as error:  # bfloat16, sparse, quantized, ...
-        raise TypeError(f"{name}: a tensor that is no numpy array ({error}); pass .float() of it") from None
+        raise TypeError(
+            f"{name}: the tensor cannot become a numpy array ({error}). Pass .float() of it"
+        ) from None
 
 
 def _of_npy(name: str, file: Path) -> Rows:
@@ -115,8 +117,8 @@ def _of_npz(name: str, file: Path, memory_limit: int | None) -> Rows:
             needed = sum(member.file_size for member in members.zip.infolist())
             if memory_limit is not None and needed > memory_limit:
                 raise MemoryBudgetError(
-                    f"{name}: what {shown(file)} stores needs {needed / 1e6:.1f} MB of memory, the budget is "
-                    f"{memory_limit / 1e6:.1f} MB; raise memory_limit, or save the rows as .npy"
+                    f"{name}: the entries of {shown(file)} need {needed / 1e6:.1f} MB of memory, but the budget is "
+                    f"{memory_limit / 1e6:.1f} MB. Raise memory_limit, or save the rows as .npy"
                 )
             form = members["format"].item()
             stored = [members[part] for part in ("data", "indices", "indptr", "shape")]
@@ -124,16 +126,16 @@ def _of_npz(name: str, file: Path, memory_limit: int | None) -> Rows:
             form = form.decode()
         if form != "csr":
             raise ParameterError(
-                f"{name}: {shown(file)} holds a matrix in format {form!r}; save .tocsr() of it"
+                f"{name}: {shown(file)} holds a matrix in format {form!r}. Save .tocsr() of it"
             )
         return _of_csr(f"{name}: {shown(file)}", *stored)
 
 
 def _of_csr(name: str, data: Array, indices: Array, indptr: Array, shape: Any) -> Rows:
-    """Return the rows of a CSR matrix, made dense when read; what is stored twice is summed, as scipy does."""
+    """Return the rows of a CSR matrix. They are made dense when read. Duplicate entries are summed, as in scipy."""
     rows, columns = map(int, shape)
     if data.dtype.kind not in "biufc" or indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
-        raise TypeError(f"{name}: a sparse matrix of dtype {data.dtype}; rows hold numbers or bools")
+        raise TypeError(f"{name}: expected a sparse matrix of numbers or bools, got dtype {data.dtype}")
     if (
         not data.ndim == indices.ndim == indptr.ndim == 1
         or min(rows, columns) < 0
@@ -145,7 +147,7 @@ def _of_csr(name: str, data: Array, indices: Array, indptr: Array, shape: Any) -
         or (len(indices) and not 0 <= indices.min() <= indices.max() < columns)
     ):
         raise GraphFormatError(
-            f"{name}: the parts of the sparse matrix of shape {rows, columns} contradict each other"
+            f"{name}: the arrays of the sparse matrix of shape {rows, columns} contradict each other"
         )
     dtype = data.dtype.newbyteorder("=")
 
@@ -161,7 +163,7 @@ def _of_csr(name: str, data: Array, indices: Array, indptr: Array, shape: Any) -
 
 def _of_parquet(name: str, file: Path) -> Rows:
     with ExitStack() as stack, damaged(file, "not a Parquet file of numbers"):
-        opened = stack.enter_context(file.open("rb"))  # Polars knows no paths that are not UTF-8
+        opened = stack.enter_context(file.open("rb"))  # Polars opens only paths in UTF-8
         before_polars_threads(f"{name}: {shown(file)}")
         frame = pl.scan_parquet(opened)
         schema = frame.collect_schema()
@@ -176,18 +178,20 @@ def _of_parquet(name: str, file: Path) -> Rows:
 
         def read(start: int, stop: int) -> Array:
             with damaged(file, "not a Parquet file of numbers"):
-                part = frame.slice(start, stop - start).collect()
-            for column in part:
+                chunk = frame.slice(start, stop - start).collect()
+            for column in chunk:
                 if column.null_count():
                     row = start + (column.is_null().arg_max() or 0)
                     raise ParameterError(
                         f"{name}: column {column.name!r} of {shown(file)} is null in row {row}"
                     )
-            return part.to_numpy()
+            return chunk.to_numpy()
 
-        made = Rows((rows, len(columns)), dtype, read)
-        weakref.finalize(made, stack.pop_all().close)  # one file for all chunks, whatever becomes of its name
-    return made
+        result = Rows((rows, len(columns)), dtype, read)
+        weakref.finalize(
+            result, stack.pop_all().close
+        )  # the file stays open for all chunks, also if it is renamed
+    return result
 
 
 def _holds_numbers(dtype: pl.DataType) -> bool:

@@ -1,18 +1,16 @@
-"""Edges of other libraries' objects, as two columns of ids that are views wherever a view is possible.
+"""Edges of other libraries' objects as two columns of ids, without a copy where possible.
 
-Graph libraries are known by the module of a type and by their attributes: none is imported here.
+Graph libraries are recognized by the module of a type and by its attributes. None is imported here.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from os import PathLike
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +20,20 @@ from .forks import before_polars_threads
 from .frames import pl
 from .options import RunOptions
 from .parameters import Directedness, Layout
+from .parsing import named
 
 Array = npt.NDArray[Any]
 
 _BLOCK = 1 << 16
-"""Records that are looked at, or written, at a time."""
+"""Records per step."""
 
 _BATCH = 1 << 18
-"""Rows of a lazy frame that are held at a time."""
+"""Rows of a lazy frame in memory at a time."""
 
 _LARGEST = 2**32 - 2
 
 _HOST = (1, 3, 11)
-"""Devices of DLPack whose memory the CPU reads: its own, and what CUDA or ROCm pinned."""
+"""Devices of DLPack whose memory the CPU can read: its own, and memory pinned by CUDA or ROCm."""
 
 ACCEPTED = (
     "a path, an array of shape (m, 2) or (2, m), a pair of arrays (sources, targets), a list of pairs, a table of two "
@@ -44,9 +43,9 @@ ACCEPTED = (
 
 @dataclass(frozen=True)
 class Columns:
-    """The edges of an object, and what it knows beside them.
+    """The edges of an object, and what else it knows.
 
-    ``both`` says that its library stores an undirected edge as two.
+    ``both``: the library stores an undirected edge as two records.
     """
 
     sources: Array
@@ -64,7 +63,7 @@ class Columns:
 
 
 def columns_of(source: Any, layout: Layout | None, options: RunOptions) -> Columns:
-    """Return the edges of an object; ``layout`` is about arrays of two dimensions."""
+    """Return the edges of an object. ``layout`` applies to two-dimensional arrays."""
     libraries = {base.__module__.partition(".")[0] for base in type(source).__mro__}
     for library, adapter in _GRAPHS.items():
         if library in libraries:
@@ -84,7 +83,7 @@ def columns_of(source: Any, layout: Layout | None, options: RunOptions) -> Colum
 
 
 def mirrored(sources: Array, targets: Array) -> bool:
-    """Whether every record (u, v) has its (v, u), by sums of hashes: one pass, and no memory."""
+    """Return whether every record (u, v) has its (v, u). Sums of hashes need one pass and no memory."""
     difference = 0
     for start in range(0, len(sources), _BLOCK):
         u = sources[start : start + _BLOCK].astype(np.uint64)
@@ -106,7 +105,7 @@ def _mixed(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 def _array(source: Any, layout: Layout | None) -> tuple[Array, Array]:
     if isinstance(source, np.ma.MaskedArray):
-        raise TypeError("graph: a masked array; drop the masked records, as .compressed() or .data of them")
+        raise TypeError("graph: masked arrays are not accepted. Drop the masked records, as by .compressed()")
     array = _plain(source)
     if array.shape == (0,) and not isinstance(source, np.ndarray):
         array = np.empty((0, 2), np.uint32)  # an empty list
@@ -115,22 +114,24 @@ def _array(source: Any, layout: Layout | None) -> tuple[Array, Array]:
     if array.ndim == 2 and array.shape[0] == 2 and layout != "rows":
         return array[0], array[1]
     wanted = {"rows": "(m, 2)", "edge_index": "(2, m)", None: "(m, 2) or (2, m)"}[layout]
-    raise TypeError(f"graph: an array of shape {array.shape}; edges have shape {wanted}")
+    raise TypeError(f"graph: expected an array of shape {wanted}, got {array.shape}")
 
 
 def _plain(source: Any) -> Array:
-    """Return a numpy array of an array of any library, or of lists; a view if there can be one."""
+    """Return an array of any library, or lists, as a numpy array, without a copy where possible."""
     if isinstance(source, np.ndarray):
         return source
     if isinstance(source, list | tuple):
         try:
             return np.asarray(source)
         except ValueError:
-            raise TypeError("graph: lists of different lengths; edges are pairs (source, target)") from None
+            raise TypeError(
+                "graph: expected pairs (source, target), got lists of different lengths"
+            ) from None
     if hasattr(source, "__dlpack_device__"):
         if source.__dlpack_device__()[0] not in _HOST:
-            raise TypeError(f"graph: {_named(source)} lies on an accelerator; copy it to the CPU")
-        with suppress(BufferError, RuntimeError, TypeError):  # it may still be an array in another way
+            raise TypeError(f"graph: {_named(source)} is on an accelerator. Copy it to the CPU")
+        with suppress(BufferError, RuntimeError, TypeError):  # __array__ may still work
             return np.from_dlpack(source)
     if hasattr(source, "__array__"):
         array = np.asarray(source)
@@ -140,7 +141,7 @@ def _plain(source: Any) -> Array:
 
 
 def _pair(source: Any) -> tuple[Array, Array] | None:
-    """Return the two columns of a pair of arrays, or of a tuple of two lists; None of anything else."""
+    """Return the two columns of a pair of arrays or of a tuple of two lists. None for anything else."""
     if not isinstance(source, list | tuple) or len(source) != 2:
         return None
     arrays = all(hasattr(item, "__array__") or hasattr(item, "__dlpack__") for item in source)
@@ -149,11 +150,10 @@ def _pair(source: Any) -> tuple[Array, Array] | None:
         return None
     u, v = (_plain(_on_host(item)) for item in source)
     if not u.size and not v.size:
-        u, v = u.astype(np.uint32), v.astype(np.uint32)  # empty lists are of floats
+        u, v = u.astype(np.uint32), v.astype(np.uint32)  # numpy makes floats of empty lists
     if u.ndim != 1 or u.shape != v.shape:
         raise TypeError(
-            f"graph: a pair of arrays of shapes {u.shape} and {v.shape}; sources and targets have one dimension and "
-            "one length"
+            f"graph: expected sources and targets of one dimension and one length, got shapes {u.shape} and {v.shape}"
         )
     return u, v
 
@@ -177,26 +177,30 @@ def _arrow(source: Any) -> Columns:
 
 def _two(library: str, names: list[Any]) -> list[Any]:
     if len(names) != 2:
-        raise TypeError(f"graph: a {library} frame of {len(names)} columns; select the two that hold the ids")
+        raise TypeError(
+            f"graph: the {library} frame has {len(names)} columns. Select the two that hold the ids"
+        )
     return names
 
 
 def _of_series(column: Any) -> Array:
     if column.null_count() or not column.dtype.is_integer():
-        raise TypeError(f"graph: column {column.name!r} is {column.dtype}, or has nulls; ids are integers")
+        raise TypeError(
+            f"graph: expected integers, but column {column.name!r} is {column.dtype} or has nulls"
+        )
     ids: Array = column.to_numpy()
     return ids
 
 
 def _ids(name: object, ids: Array) -> Array:
     if ids.dtype.kind not in "iu":
-        raise TypeError(f"graph: column {name!r} is {ids.dtype}, or has nulls; ids are integers")
+        raise TypeError(f"graph: expected integers, but column {name!r} is {ids.dtype} or has nulls")
     return ids
 
 
 def _streamed(frame: Any, options: RunOptions) -> Array:
-    """Return the records of a lazy frame in a mapped file without a name; only a batch of them is ever in memory."""
-    import tempfile  # here, as it imports much
+    """Return the records of a lazy frame in a nameless mapped file. Only one batch is in memory at a time."""
+    import tempfile  # here, because its import is slow
 
     before_polars_threads("graph: a lazy frame")
     names = _two("polars", frame.collect_schema().names())
@@ -206,29 +210,22 @@ def _streamed(frame: Any, options: RunOptions) -> Array:
             records = np.empty((len(batch), 2), "<u4")
             for slot, name in enumerate(names):
                 records[:, slot] = _checked(batch[name], count)
-            _spill(records, file, tempfile.gettempdir() if options.tmp_dir is None else options.tmp_dir)
+            with named(options.tmp_dir or tempfile.gettempdir()):
+                file.write(records.data)  # numpy's tofile hides the reason of an error
+                file.flush()
             count += len(batch)
         if not count:
             return np.empty((0, 2), np.uint32)
         return np.memmap(file, "<u4", "r", shape=(count, 2))
 
 
-def _spill(records: Array, file: BinaryIO, folder: str | PathLike[str]) -> None:
-    """Append records to a file without a name; an error says where that lies, and why, as numpy's own does not."""
-    try:
-        file.write(records.data)
-        file.flush()
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(folder)) from None
-
-
 def _checked(column: Any, first: int) -> Array:
-    """Return the ids of a batch that begins with record ``first``; casting them would wrap silently."""
+    """Return the ids of a batch that begins with record ``first``. Refuse those that a cast would wrap."""
     ids = _of_series(column)
     bad = np.flatnonzero((ids < 0) | (ids > _LARGEST))
     if bad.size:
         raise GraphFormatError(
-            f"graph: record {first + int(bad[0])} holds the id {ids[bad[0]]}; ids are 0 to 2^32 - 2: relabel them"
+            f"graph: record {first + int(bad[0])} holds the id {ids[bad[0]]}, outside 0 to 2^32 - 2. Relabel the ids"
         )
     return ids
 
@@ -239,7 +236,7 @@ def _checked(column: Any, first: int) -> Array:
 def _scipy(matrix: Any) -> Columns:
     if not hasattr(matrix, "tocoo") or len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         shape = getattr(matrix, "shape", None)
-        raise TypeError(f"graph: {_named(matrix)} of shape {shape}; a sparse adjacency matrix is square")
+        raise TypeError(f"graph: expected a square matrix, got {_named(matrix)} of shape {shape}")
     entries = matrix.tocoo(copy=False)
     return Columns(entries.row, entries.col, matrix.shape[0], both=True)
 
@@ -251,8 +248,8 @@ def _networkx(graph: Any) -> Columns:
     for node in graph:
         if not isinstance(node, int | np.integer) or not 0 <= node < n:
             raise GraphFormatError(
-                f"graph: {_named(graph)} has the node {node!r:.80}; nodes are 0..{n - 1}: "
-                "pass networkx.convert_node_labels_to_integers(graph)"
+                f"graph: {_named(graph)} has the node {node!r:.80}, which is not one of 0..{n - 1}. "
+                "Pass networkx.convert_node_labels_to_integers(graph)"
             )
     u, v = _pairs(iter(graph.edges()), graph.number_of_edges())
     return Columns(u, v, n, graph.is_directed())
@@ -271,8 +268,8 @@ def _rustworkx(graph: Any) -> Columns:
     n = graph.num_nodes()
     if n and max(graph.node_indexes()) != n - 1:
         raise GraphFormatError(
-            f"graph: {_named(graph)} has gaps in its node indices, which removed nodes leave; "
-            "pass graph.subgraph(graph.node_indexes())"
+            f"graph: {_named(graph)} has gaps in its node indices, where nodes were removed. "
+            "Pass graph.subgraph(graph.node_indexes())"
         )
     u, v = np.asarray(graph.edge_list(), np.int64).reshape(-1, 2).T
     return Columns(u, v, n, "Di" in type(graph).__name__)
@@ -283,7 +280,7 @@ def _dgl(graph: Any) -> Columns:
         raise _unknown(graph)
     if not graph.is_homogeneous:
         raise TypeError(
-            f"graph: {_named(graph)} has several types of nodes or edges; pass dgl.to_homogeneous(graph)"
+            f"graph: {_named(graph)} has several types of nodes or edges. Pass dgl.to_homogeneous(graph)"
         )
     u, v = (_on_host(ids) for ids in graph.edges(order="eid"))
     return Columns(u, v, graph.num_nodes(), both=True)
@@ -292,13 +289,13 @@ def _dgl(graph: Any) -> Columns:
 def _pyg(graph: Any) -> Columns:
     if hasattr(graph, "edge_types"):
         raise TypeError(
-            f"graph: {_named(graph)} has several types of nodes or edges; pass graph.to_homogeneous()"
+            f"graph: {_named(graph)} has several types of nodes or edges. Pass graph.to_homogeneous()"
         )
     if getattr(graph, "edge_index", None) is None:
-        raise TypeError(f"graph: {_named(graph)} without edge_index; pass a Data that has one")
+        raise TypeError(f"graph: {_named(graph)} has no edge_index. Pass a Data that has one")
     u, v = _on_host(graph.edge_index)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a number that PyG had to guess, as the largest id + 1
+        warnings.simplefilter("ignore")  # PyG warns when it guesses the number as the largest id + 1
         n = graph.num_nodes
     return Columns(u, v, n, both=True)
 
@@ -311,7 +308,7 @@ _GRAPHS: dict[str, Callable[[Any], Columns]] = {
     "dgl": _dgl,
     "torch_geometric": _pyg,
 }
-"""By the package that defines the type, or one of its bases."""
+"""By the package that defines the type or one of its bases."""
 
 
 def _pairs(edges: Iterator[tuple[int, int]], count: int) -> Array:

@@ -1,4 +1,4 @@
-"""Files that belong together, such as edges and their sidecar, appear together."""
+"""Atomic output of files that belong together, such as edges and their sidecar."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .graph import Sidecar
 
 @contextmanager
 def staged(target: Path) -> Iterator[Path]:
-    """Give the target's name in a folder of its own; in the end, all files in it move to where the target is.
+    """Yield the path of the target in a temporary folder. In the end, all files in the folder move beside the target.
 
-    The folder vanishes on every way out. The old sidecar goes first and the new one comes last, so that a process
-    that is killed meanwhile never leaves edges with the sidecar of others.
+    The folder is always removed. The old sidecar is removed first and the new one comes last. So a process that is
+    killed in between never leaves edges with the sidecar of other edges.
     """
     if target.exists() and not target.is_file():
         raise ParameterError(
-            f"out: {parameters.shown(target)} is a directory, device or pipe; name a regular file"
+            f"out: {parameters.shown(target)} is a directory, device or pipe. Choose the name of a regular file"
         )
     target = Path(os.path.realpath(target))
     folder = _core.AtomicDir(beside(target, "staged"), "")

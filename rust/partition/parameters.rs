@@ -96,6 +96,11 @@ pub fn optional_number() -> Spec {
     (Kind::Number, Value::None, None)
 }
 
+/// A whole number from `low` to `high`, or none.
+pub fn optional_integer(low: u64, high: u64) -> Spec {
+    (Kind::Integer(low, high), Value::None, None)
+}
+
 /// A whole number from `low` to `high`.
 pub fn integer(default: u64, low: u64, high: u64) -> Spec {
     (Kind::Integer(low, high), Value::Integer(default), None)
@@ -103,7 +108,7 @@ pub fn integer(default: u64, low: u64, high: u64) -> Spec {
 
 /// The size of a batch, 1 or more, or none.
 pub fn batch() -> Spec {
-    (Kind::Integer(1, 1 << 63), Value::None, None)
+    optional_integer(1, 1 << 63)
 }
 
 /// Yes or no.

@@ -117,9 +117,9 @@ def test_replaced_or_deleted_files_are_read_to_their_end(victim, tmp_path, io, v
             other.replace(victim)
 
     progress = Once("clustering", action)
-    part = fp.spring(fp.open_graph(victim, io=io), k=4, passes=20, progress=progress)
+    partition = fp.spring(fp.open_graph(victim, io=io), k=4, passes=20, progress=progress)
     assert progress.done
-    np.testing.assert_array_equal(part.assignment, expected.assignment)
+    np.testing.assert_array_equal(partition.assignment, expected.assignment)
 
 
 PART = fp.VertexPartition(np.zeros(9, int), 1)

@@ -53,7 +53,7 @@ def test_missing_folder_is_refused_before_any_work(name, edges, folder):
 def test_output_of_another_kind_is_refused_before_any_work(name, edges, folder):
     if name == "parts":
         (folder / name).write_text("mine")
-        expected, text = FileExistsError, "no partition directory"
+        expected, text = FileExistsError, "not a partition directory"
     else:
         (folder / name).mkdir()
         expected, text = (IsADirectoryError, fp.ParameterError), "[Ii]s a directory"
@@ -144,8 +144,8 @@ def test_read_only_folder_is_refused_before_any_work(graph, tmp_path):
     ("out", "rc", "text"),
     [
         ("missing/part.npy", 1, "missing: .*does not exist"),
-        ("part.csv", 2, r"unknown suffix '\.csv'.*use \.npy, \.txt, \.parquet"),
-        (".", 1, "is no partition directory|exists"),
+        ("part.csv", 2, r"unknown suffix '\.csv'.*Use \.npy, \.txt, \.parquet"),
+        (".", 1, "is not a partition directory|exists"),
         ("g.bin", 2, "unknown suffix"),
     ],
 )
@@ -247,7 +247,7 @@ def test_interrupted_replacement_says_how_to_restore_the_old_directory(folder):
     PART.save(folder / "parts")
     (folder / "parts").rename(folder / ".parts.old-123.0")
     with pytest.raises(
-        FileNotFoundError, match=r"left only \.parts\.old-123\.0; rename it to parts to restore it"
+        FileNotFoundError, match=r"left only \.parts\.old-123\.0\. To restore it, rename it to parts"
     ):
         fp.open_partition(folder / "parts")
     # The next writer does not take it for rubbish.

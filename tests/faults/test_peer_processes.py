@@ -15,8 +15,8 @@ from fastpart.comparing.peers import PEERS, Peer
 folder = sys.argv[1]
 code = (
     "import os, sys, json, time;"
-    "from fastpart.comparing.peers.child import _die_with;"
-    "_die_with(json.loads(sys.argv[1])['parent']);"
+    "from fastpart.processes import die_with;"
+    "die_with(json.loads(sys.argv[1])['parent']);"
     f"open({folder!r} + '/pid', 'w').write(str(os.getpid())); os.rename({folder!r} + '/pid', {folder!r} + '/at work');"
     "time.sleep(1000)"
 )

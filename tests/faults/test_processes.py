@@ -141,10 +141,10 @@ def test_workers_of_a_data_loader(graph, tmp_path, start):
 
 
 def test_partition_survives_pickling(graph):
-    part = fp.spring(graph, k=4)
-    again = pickle.loads(pickle.dumps(part))
-    np.testing.assert_array_equal(again.assignment, part.assignment)
-    assert (again.k, again.cap, again.checksum) == (part.k, part.cap, part.checksum)
+    partition = fp.spring(graph, k=4)
+    again = pickle.loads(pickle.dumps(partition))
+    np.testing.assert_array_equal(again.assignment, partition.assignment)
+    assert (again.k, again.cap, again.checksum) == (partition.k, partition.cap, partition.checksum)
 
 
 def test_two_threads_partition_while_a_third_ticks(graph):
@@ -177,12 +177,12 @@ def test_two_threads_partition_while_a_third_ticks(graph):
 
 def test_arrays_outlive_partition_and_edges(graph):
     edges = fp.open_graph(graph)
-    part = fp.spring(edges, k=4)
-    assignment, degrees, loads = part.assignment, edges.degrees(), part.loads
+    partition = fp.spring(edges, k=4)
+    assignment, degrees, loads = partition.assignment, edges.degrees(), partition.loads
     copies = [array.copy() for array in (assignment, degrees, loads)]
-    matrix = fp.evaluate(edges, part).cut_matrix
+    matrix = fp.evaluate(edges, partition).cut_matrix
     total = matrix.sum()
-    del part, edges
+    del partition, edges
     gc.collect()
     # Other results of the same size, which would come to lie in freed memory.
     others = [fp.spring(graph, k=3) for _ in range(3)]

@@ -91,8 +91,8 @@ def test_it_is_told_the_truth_in_the_end(graph):
 
 def test_it_may_be_slow(graph):
     expected = fp.spring(graph, k=4, passes=10)
-    part = fp.spring(graph, k=4, passes=10, progress=lambda *_: time.sleep(0.15))
-    np.testing.assert_array_equal(part.assignment, expected.assignment)
+    partition = fp.spring(graph, k=4, passes=10, progress=lambda *_: time.sleep(0.15))
+    np.testing.assert_array_equal(partition.assignment, expected.assignment)
 
 
 def test_it_may_partition(graph):
@@ -104,10 +104,10 @@ def test_it_may_partition(graph):
             inner.append(fp.spring(small, k=2, progress=lambda *_: fp.evaluate(small, [0, 0, 0, 1, 1, 1])))
 
     expected = fp.spring(graph, k=4, passes=10)
-    part = fp.spring(graph, k=4, passes=10, progress=progress)
+    partition = fp.spring(graph, k=4, passes=10, progress=progress)
     assert inner
     assert all(made.assignment.tolist() == [0, 0, 0, 1, 1, 1] for made in inner)
-    np.testing.assert_array_equal(part.assignment, expected.assignment)
+    np.testing.assert_array_equal(partition.assignment, expected.assignment)
 
 
 @pytest.mark.filterwarnings("ignore:chunk:UserWarning")

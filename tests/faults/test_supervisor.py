@@ -84,7 +84,7 @@ def test_a_failure_is_told_with_the_end_of_stderr():
 
 def test_a_death_is_told_with_the_signal():
     assert fail(SERVER, *workers("sleeps", "dies")).startswith(
-        "worker 1 was killed by SIGKILL (if nobody killed it, memory ran out"
+        "worker 1 was killed by SIGKILL (probably out of memory"
     )
 
 

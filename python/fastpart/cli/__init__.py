@@ -1,6 +1,6 @@
-"""The command line: ``fastpart VERB ...``. One line per refusal, on stderr; a traceback only with ``--debug``.
+"""The command line: ``fastpart VERB ...``. An error is one line on stderr. ``--debug`` adds its traceback.
 
-Exit codes: 0 complete result; 2 the command line is wrong; 1 everything else that is refused or fails; 130 Ctrl-C.
+Exit codes: 0 for a complete result, 2 for a wrong command line, 130 for Ctrl-C, 1 for every other error.
 """
 
 from __future__ import annotations
@@ -30,37 +30,44 @@ from .app import make_app
 
 __all__ = ["main"]
 
+_PACKAGE = __name__.partition(".")[0]
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     try:
-        _speak(quiet=not {"-q", "--quiet"}.isdisjoint(arguments))
+        _log_to_stderr(quiet=not {"-q", "--quiet"}.isdisjoint(arguments))
         _run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _refuse("interrupted", 130, debug)
     except BrokenPipeError:
-        # Whoever read our output has seen enough. What is still buffered must not fail again at exit.
+        # The reader of our output has closed it. Python flushes what is still buffered at exit, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ParameterError, TypeError) as error:
         return _refuse(error, 2, debug)
     except OSError as error:
         return _refuse(_os_error_text(error), 1, debug)
-    except (FastpartError, MemoryError, ModuleNotFoundError) as error:
-        return _refuse(error, 1, debug)
     except Exception as error:
+        if isinstance(error, FastpartError | MemoryError) or _lacks_package(error):
+            return _refuse(error, 1, debug)
         return _refuse(f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1, debug)
     return 0
+
+
+def _lacks_package(error: Exception) -> bool:
+    """Return whether an optional package is not installed. A missing module of our own is a defect."""
+    return isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] != _PACKAGE
 
 
 def _run(words: list[str]) -> None:
     app = make_app(words)
     try:
         for word in words:
-            if word.startswith("--") and "_" in word.partition("=")[0]:  # cyclopts would take it for a hyphen
+            if word.startswith("--") and "_" in word.partition("=")[0]:  # cyclopts accepts _ for -
                 raise ParameterError(f"unknown option {word!r}{meant(word, [word.replace('_', '-')])}")
         command, given, _ = app.parse_args(words, print_error=False, exit_on_error=False)
     except CycloptsError as error:
@@ -72,20 +79,18 @@ def _run(words: list[str]) -> None:
 
 
 def _reason(error: CycloptsError) -> str:
-    """Say in our words what cyclopts has found."""
+    """Return the message for an error of cyclopts."""
     if isinstance(error.__cause__, ParameterError):
         return str(error.__cause__)
     if isinstance(error, CoercionError) and error.argument and error.token:
         word, known = error.token.value, [*(error.argument.get_choices() or ("true", "false"))]
-        return (
-            f"{error.token.keyword}: unknown value {word!r}; valid are {', '.join(known)}{meant(word, known)}"
-        )
+        return f"{error.token.keyword}: unknown value {word!r}. Valid values are {', '.join(known)}{meant(word, known)}"
     if isinstance(error, UnknownOptionError):
         word = error.token.keyword or error.token.value
         return f"unknown option {word!r}{meant(word, chain(*(each.names for each in error.argument_collection)))}"
     if isinstance(error, UnknownCommandError) and error.app and error.unused_tokens:
         word, known = error.unused_tokens[0], [name for name in error.app if not name.startswith("-")]
-        return f"unknown command {word!r}; known are {', '.join(known)}{meant(word, known)}"
+        return f"unknown command {word!r}. The commands are {', '.join(known)}{meant(word, known)}"
     if isinstance(error, MissingArgumentError) and error.argument:
         return f"{error.keyword} needs a value" if error.keyword else f"{error.argument.name} is missing"
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
@@ -107,8 +112,8 @@ def _os_error_text(error: OSError) -> str:
     return f"{shown(error.filename)}: {error.strerror}"
 
 
-def _speak(quiet: bool) -> None:
-    """Send warnings and notes to stderr, one line each; no name of a file can break the output."""
+def _log_to_stderr(quiet: bool) -> None:
+    """Print warnings and notes on stderr, one line each, and names of files that are not UTF-8 with escapes."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

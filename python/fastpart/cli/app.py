@@ -25,7 +25,7 @@ partition g.bin -k 8 --algorithm spring -o parts/
 evaluate g.bin parts/"""
 
 _INDENT = 28
-"""Columns for the names."""
+"""Width of the column of names."""
 
 _SHORT = {"out": "-o", "quiet": "-q"}
 
@@ -33,7 +33,7 @@ _GROUPS = {title: Group.create_ordered(title) for title in TITLES}
 
 
 def make_app(words: Sequence[str]) -> App:
-    """Return the application with all verbs; only the one that the words name has its options."""
+    """Return the application with all verbs. Only the verb that the words name gets its options, to save time."""
     app = App(
         name="fastpart",
         help="Partition graphs larger than memory for distributed GNN training.",
@@ -55,7 +55,7 @@ def make_app(words: Sequence[str]) -> App:
 
 
 def _app(name: str, verb: Verb | Family, called: list[str] | None, place: int = 0) -> App:
-    """Return the application of a verb; without its options if it is not the one that is called."""
+    """Return the application of a verb. It has options only if it is the one that is called."""
     app = App(name=name, help=verb.line, sort_key=place)
     if called is None or called[:1] == [name]:
         if isinstance(verb, Family):
@@ -74,7 +74,7 @@ def _examples(text: str) -> str:
 
 
 def _command(name: str, verb: Verb) -> Callable[..., None]:
-    """Return the function of a verb, whose signature has its arguments and options."""
+    """Return the function of a verb. Its signature lists the arguments and options."""
     module, _, function = verb.run.partition(":")
 
     def command(*given: Any, **named: Any) -> None:
@@ -164,5 +164,5 @@ def _hanging(label: str, text: str, width: int) -> list[str]:
 
 
 def _plain(text: Any) -> str:
-    """Return the text that cyclopts has dressed for rich."""
+    """Return the plain text of what cyclopts formatted for rich."""
     return str(getattr(getattr(text, "primary_renderable", text), "plain", "")).strip()

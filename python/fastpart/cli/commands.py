@@ -1,4 +1,4 @@
-"""What the verbs do: each calls the public function of its name and prints the result."""
+"""The verbs. Each calls the public function of its name and prints the result."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def partition(call: Call) -> None:
     extras = _extras(call, form)
     extras.check(target, form, of, graph=True)
     if call["balance_on_ratio"] is not None and call["balance_on"] is None:
-        raise ParameterError("--balance-on-ratio: belongs to --balance-on")
+        raise ParameterError("--balance-on-ratio: has no effect without --balance-on")
     graph = open_input(call)
     if target is not None:
         store.refuse_unwritable(target, form, graph)
@@ -75,7 +75,7 @@ def partition(call: Call) -> None:
     except MemoryBudgetError as error:
         if call["algorithm"]:
             raise
-        raise MemoryBudgetError(f"{error}; or choose --algorithm grem or --algorithm spring") from None
+        raise MemoryBudgetError(f"{error}. Or choose --algorithm grem or --algorithm spring") from None
     seconds = time.perf_counter() - start
     # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
     unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
@@ -99,7 +99,7 @@ def _weights(files: str | list[str], n: int) -> Any:
 
 
 def _extras(call: Call, form: str) -> store.Extras:
-    """What a partition directory is asked to hold; labels and splits are for the measures, too."""
+    """Return what to store in a partition directory. In other formats, labels and splits are only for the measures."""
     measured = () if form == "directory" else ("labels", "splits", "split")
     held = call.of("save", *measured)
     return store.Extras(**{name: held[name] for name in store.Extras.__dataclass_fields__ if name in held})
@@ -117,7 +117,7 @@ def cluster(call: Call) -> None:
     """``fastpart cluster``."""
     target, form = store.output(call["out"]) if call["out"] else (None, "npy")
     if form != "npy":
-        raise ParameterError(f"-o: {shown(call['out'])}; clusters are saved as .npy")
+        raise ParameterError(f"-o: {shown(call['out'])} does not end with .npy. Clusters are saved as .npy")
     graph = open_input(call)
     if target is not None:
         store.refuse_unwritable(target, form, graph)
@@ -181,5 +181,5 @@ def _print_sidecar(call: Call, more: dict[str, Any]) -> None:
     if call["json"]:
         print(json.dumps(facts))
     elif not call["quiet"]:
-        beside = f"; sidecar {shown(Sidecar.beside(out).name)}" if sidecar else ""
+        beside = f", sidecar {shown(Sidecar.beside(out).name)}" if sidecar else ""
         print(f"{shown(out)}: n = {facts['n']:,}, m = {facts['m']:,}, {facts['directedness']}{beside}")

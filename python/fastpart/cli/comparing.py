@@ -1,17 +1,16 @@
-"""The verbs that set partitions beside one another."""
+"""The verbs that compare partitions."""
 
 from __future__ import annotations
 
-import errno
-import os
 from pathlib import Path
 
 from .. import store
-from ..comparing import Comparison
+from ..comparing import Comparison, open_comparison
 from ..comparing import compare as run_comparison
 from ..comparing.comparison import FILES, PICTURES, output
+from ..comparing.entries import entries_of
 from ..errors import FastpartError, ParameterError
-from ..parameters import shown
+from ..parameters import in_folder, shown
 from .call import Call
 from .commands import open_input
 
@@ -19,6 +18,7 @@ from .commands import open_input
 def compare(call: Call) -> None:
     """``fastpart compare``."""
     target = output_file(call["out"], FILES) if call["out"] else None
+    entries_of(call["algorithms"], call["peers"])  # refuses a wrong name before the graph is read
     graph = open_input(call)
     if target is not None:
         store.refuse_unwritable(target, "file", graph)
@@ -30,7 +30,7 @@ def compare(call: Call) -> None:
         print(f"\nsaved to {shown(target)}")
     reasons = [outcome.row.get("error") for outcome in comparison.outcomes]
     if all(reasons):
-        raise FastpartError(f"no algorithm made a partition; the first one: {reasons[0]}")
+        raise FastpartError(f"no algorithm returned a partition. The first error: {reasons[0]}")
 
 
 def report(call: Call) -> None:
@@ -41,17 +41,17 @@ def report(call: Call) -> None:
     else:
         if Path(call["file"]).suffix != ".json":
             raise ParameterError(
-                f"{shown(call['file'])}: name the partitions of this graph behind it, or a comparison that `fastpart "
-                "compare -o NAME.json` wrote"
+                f"{shown(call['file'])} is not a comparison. Name a .json that `fastpart compare -o` wrote, or this "
+                "graph and then its partitions"
             )
-        comparison = Comparison.load(call["file"])
+        comparison = open_comparison(call["file"])
     comparison.report(target)
     if not call["quiet"]:
         print(f"saved to {shown(target)}")
 
 
 def _compare_saved(call: Call, target: Path) -> Comparison:
-    """Measure partitions that are in files, named as their files are."""
+    """Measure the partitions in files. Each is named like its file."""
     graph = open_input(call)
     store.refuse_unwritable(target, "file", graph)
     named = [
@@ -62,12 +62,8 @@ def _compare_saved(call: Call, target: Path) -> Comparison:
 
 
 def output_file(out: str, suffixes: tuple[str, ...]) -> Path:
-    """Return the output, refused before any work if it cannot be written."""
-    target = output(out, suffixes)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, "the folder of the output does not exist; make it first", os.fspath(target.parent)
-        )
+    """Return the output. Refuse one that cannot be written before any work is done."""
+    target = in_folder(output(out, suffixes))
     if target.suffix in (".png", ".pdf"):
         from ..report.draw import new_figure
 

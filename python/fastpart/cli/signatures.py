@@ -1,4 +1,4 @@
-"""What the public functions take, as options of a command line."""
+"""Parameters of the public functions as options of a command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Its one spelling on the command line."""
+        """The spelling on the command line."""
         return "-k" if self.name == "k" else f"--{self.name.replace('_', '-')}"
 
     @property
@@ -37,7 +37,7 @@ class Option:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The few words that may be given, and nothing else."""
+        """The valid words, if the option takes only these."""
         if literal := re.fullmatch(r"(?:\w+\[)?Literal\[([^]]*)\]\]?(?: \| None)?", self.annotation):
             return tuple(ast.literal_eval(f"({literal[1]},)"))
         return self._named if self.words <= {"str", "None", "Sequence"} else ()
@@ -61,7 +61,7 @@ class Option:
 
     @property
     def metavar(self) -> str:
-        """What stands for its value in help."""
+        """The placeholder of the value in help."""
         if self.name == "out":
             return "OUT"
         if "memory" in self.name:
@@ -93,7 +93,7 @@ def summary(name: str) -> str:
 
 
 def _sentence(doc: str, with_default: bool = False) -> str:
-    """Return the first sentence without markup, and on request the one that says the default."""
+    """Return the first sentence without markup, and on request the sentence about the default."""
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", " ".join(doc.split())).replace("``", "")
     first, *rest = re.split(r"(?<=\.)\s+(?=[A-Z(\"])", text)
     return " ".join([first, *(each for each in rest if with_default and each.startswith("Default"))])

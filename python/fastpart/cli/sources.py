@@ -1,4 +1,4 @@
-"""The public functions without their bodies: signatures and docstrings, made from the source.
+"""Signatures and docstrings of the public functions, read from the source files without importing them.
 
 Polars takes tenths of a second to import and torch takes seconds. Neither ``--help`` nor a typo waits for them.
 """
@@ -45,7 +45,7 @@ SOURCES = {
     "train.sancus": "train.row_blocks.launch",
     "train.compare": "train.comparing",
 }
-"""The module of each function; algorithms are in the registry of the core."""
+"""The module of each function. Algorithms are in the registry of the core instead."""
 
 _ROOT = __package__.partition(".")[0]
 
@@ -58,7 +58,7 @@ def algorithms() -> dict[str, _core.Algorithm]:
 
 @cache
 def signature_of(name: str) -> inspect.Signature:
-    """Return the signature of a function of :data:`SOURCES`, or of an algorithm; annotations are text or types."""
+    """Return the signature of a function of :data:`SOURCES` or of an algorithm. Annotations are text or types."""
     if name not in SOURCES:
         return documents.signature(algorithms()[name])
     module, function = _Module.of(SOURCES[name]), _definition(name)
@@ -81,7 +81,7 @@ def _documented(name: str) -> list[DocstringParam]:
 
 
 def described(name: str, parameter: str) -> tuple[str, str]:
-    """Return type and description of a parameter; where the docs name another function, what those say."""
+    """Return type and description of a parameter. "As in :func:`other`" is followed to the other function."""
     own = "", ""
     for each in _documented(name):
         if parameter in each.arg_name.split(", "):
@@ -95,7 +95,7 @@ def described(name: str, parameter: str) -> tuple[str, str]:
 
 
 class _Module(dict[str, Any]):
-    """The names of a module, each looked up when it is needed: what decorators and defaults ask for is light."""
+    """The names of a module. Each is evaluated on first use. Decorators and defaults need only a few cheap ones."""
 
     def __init__(self, name: str) -> None:
         super().__init__(__name__=name)
@@ -126,7 +126,7 @@ class _Module(dict[str, Any]):
 
 
 def spelled_out(name: str, annotation: str) -> str:
-    """Put the ``Literal`` in place of its name."""
+    """Replace names of ``Literal`` types by their definitions."""
     if name not in SOURCES:
         return annotation
     module = _Module.of(SOURCES[name])
@@ -145,7 +145,7 @@ def _literal(module: _Module, name: str) -> str | None:
 
 
 def _definition(name: str) -> ast.FunctionDef | ast.ClassDef:
-    """Return the definition of a function, method or class: the last one, behind overloads."""
+    """Return the last definition of a function, method or class. It follows the overloads."""
     module, function = _Module.of(SOURCES[name]), name.rpartition(".")[2]
     for nodes in (module.tree.body, ast.walk(module.tree)):
         if matches := [

@@ -1,4 +1,4 @@
-"""``fastpart train METHOD``: training over a partition directory, and methods and partitioners beside one another."""
+"""``fastpart train METHOD`` over a partition directory, and ``fastpart train compare``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, train
 from ..comparing.comparison import PICTURES
-from ..parameters import shown
+from ..parameters import choice, shown
+from ..partitioners import PARTITIONERS
 from ..report.text import table
 from ..report.training import write_training
+from ..train.model_source import checked
 from .call import Call
 from .commands import open_input
 from .comparing import output_file
@@ -22,8 +24,17 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+def _refuse_typos(call: Call) -> None:
+    """Refuse an unknown model or partitioner before torch is imported, which takes seconds."""
+    if call["model"] is not None:
+        checked(call["model"])
+    for name in call["partitioners"] or ():
+        choice("--partitioners", name, PARTITIONERS)
+
+
 def train_over(call: Call) -> None:
     """``fastpart train METHOD``."""
+    _refuse_typos(call)
     trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
     if os.environ.get("RANK", "0") != "0":  # torchrun started several of us
         return
@@ -37,6 +48,7 @@ def train_over(call: Call) -> None:
 
 def compare(call: Call) -> None:
     """``fastpart train compare``."""
+    _refuse_typos(call)
     target = output_file(call["out"], (".parquet", *PICTURES)) if call["out"] else None
     graph = open_input(call)
     compared = train.compare(graph, **call.of("train.compare"))
@@ -57,7 +69,7 @@ def _save(compared: pl.DataFrame, target: Path, call: Call) -> None:
 
 
 def _json(content: Any) -> str:
-    """Return JSON, which knows no NaN: scores of splits without vertices are null."""
+    """Return JSON. NaN, the score of a split without vertices, becomes null."""
 
     def known(value: Any) -> Any:
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What the command line has: verbs, the functions whose parameters are their options, and what they add."""
+"""The verbs of the command line. The parameters of the functions that a verb calls become its options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sources import algorithms
 DEFAULT_ALGORITHM = "multilevel"
 
 _RUNNING = ("threads", "memory_limit", "tmp_dir")
-"""Parameters that say how, not what; a verb has those of its own function only."""
+"""Parameters that do not change a result. A verb has only those of its first function."""
 
 _NOT_OPTIONS = {"self", "graph", "source", "partition", "degrees", "progress"}
 """Parameters that hold objects, which no command line can give."""
@@ -39,23 +39,23 @@ _FILE = {"file": "Edges: raw u32 or u64 pairs, or .npy."}
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb: the parameters of the functions that it takes are its options."""
+    """A verb. The parameters of its functions are its options."""
 
     run: str
     """``module:function``, imported when it runs."""
     takes: tuple[str, ...]
-    """Its own function first, of which it also has what says how it runs, and the first line of its help."""
+    """Names of functions. The first one also gives the run options and the first line of the help."""
     arguments: Mapping[str, str]
     examples: str
     """Without ``fastpart``."""
     own: tuple[Option, ...] = ()
     without: frozenset[str] = frozenset()
     several: bool = False
-    """Whether the last argument may be given several times, or not at all."""
+    """Whether the last argument may be given any number of times."""
     says: str = ""
-    """Instead of the first line of its function's help."""
+    """Replaces the first line of the help."""
     more: str = ""
-    """What its help says before the examples."""
+    """Text of the help before the examples."""
 
     @property
     def line(self) -> str:
@@ -76,7 +76,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Family:
-    """A verb with a verb for each of several functions, as the methods of ``train``."""
+    """A verb with subcommands, such as the methods of ``train``."""
 
     line: str
     run: str
@@ -95,18 +95,18 @@ class Family:
 
 
 def verbs(words: Sequence[str]) -> dict[str, Verb | Family]:
-    """Return all verbs; the options of ``partition`` are those of the algorithm that the words name."""
+    """Return all verbs. ``partition`` has the options of the algorithm that the words name."""
     completing = "--install-completion" in words
     return _VERBS | ({"partition": _partition(words)} if completing or "partition" in words[:1] else {})
 
 
 def _partition(words: Sequence[str]) -> Verb:
-    """Return the verb for the algorithm that is named; for help without a name, what all have in common."""
+    """Return the verb for the named algorithm. Without a name, help lists what all algorithms have in common."""
     flag, names = "--algorithm", list(algorithms())
     named = [value for word, value in pairwise(words) if word == flag]
     named += [word.removeprefix(f"{flag}=") for word in words if word.startswith(f"{flag}=")]
     algorithm = choice(flag, named[-1] if named else DEFAULT_ALGORITHM, tuple(names))
-    of_others = names if "--install-completion" in words else []  # which completes the options of all
+    of_others = names if "--install-completion" in words else []  # completion knows the options of all
     doc = "`fastpart partition --help` lists them."
     verb = replace(
         _PARTITION,
@@ -136,12 +136,12 @@ _PARTITION = Verb(
     "partition g.bin -k 8\n"
     "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
     "partition g.bin -k 8 --algorithm sigma -o parts/ --features x.npy --labels y.npy --splits s.npz",
-    says="Partition a graph; print the measures, and save the partition with -o.",
+    says="Partition a graph, print the measures, and save the partition with -o.",
 )
 
 _VERBS: dict[str, Verb | Family] = {
     "generate": Family(
-        "Write a graph to try things on.",
+        "Generate a graph for experiments.",
         "commands:generate",
         ("out",),
         {
@@ -157,11 +157,11 @@ _VERBS: dict[str, Verb | Family] = {
         ("convert",),
         {
             "source": "Text (plain or .gz), .graph (METIS), .parquet, .binedgelist, .npy, or raw pairs.",
-            "out": "Raw pairs, with the sidecar OUT.json; or .txt, .tsv, .graph, .parquet, .binedgelist.",
+            "out": "A .txt, .tsv, .graph, .parquet or .binedgelist, else raw pairs with the sidecar OUT.json.",
         },
         "convert soc-LiveJournal1.txt.gz lj.bin\n"
-        "convert hashed-ids.csv g.bin --relabel    # dense ids; the map goes to g.bin.ids.npy\n"
-        "convert mesh.graph g.bin                  # METIS; also .parquet, .binedgelist, .npy\n"
+        "convert hashed-ids.csv g.bin --relabel    # dense ids, their map in g.bin.ids.npy\n"
+        "convert mesh.graph g.bin                  # METIS, or .parquet, .binedgelist, .npy\n"
         "convert g.bin simple.bin --drop-loops --dedup --shuffle --seed 1\n"
         "convert g.bin g.graph                     # also .parquet, .binedgelist, .txt, .tsv\n"
         "convert big-endian.bin g.bin --swap",
@@ -179,7 +179,7 @@ _VERBS: dict[str, Verb | Family] = {
         ("cluster", "open_graph"),
         _FILE,
         "cluster g.bin -o clusters.npy\ncluster g.bin --method hollocou --max-volume 100000",
-        _out("A .npy for the cluster of each vertex."),
+        _out("A .npy with the cluster of each vertex."),
     ),
     "compare": Verb(
         "comparing:compare",
@@ -196,15 +196,15 @@ _VERBS: dict[str, Verb | Family] = {
         "comparing:report",
         ("evaluate", "open_partition", "open_graph"),
         {
-            "file": "Edges; or, without partitions, a comparison as .json.",
+            "file": "Edges, or a .json of `fastpart compare`.",
             "partitions": "Partitions of FILE.",
         },
         "report comparison.json -o report.html\n"
         "report g.bin parts/ other.npy -o report.html\n"
         "report comparison.json -o plots.svg",
-        _out("An .html (one page that needs nothing else), .svg, .png or .pdf.", REQUIRED),
+        _out("An .html (one self-contained page), .svg, .png or .pdf.", REQUIRED),
         several=True,
-        says="Write a page with tables and plots of a comparison, or of partitions.",
+        says="Write a page with tables and plots of a comparison or of partitions.",
     ),
     "export": Family(
         "Write a partition directory in the format of a training system.",

@@ -1,6 +1,7 @@
-"""Partitioners beside one another: run, measured, tabulated, drawn."""
+"""Comparison of partitioners: run, measure, tabulate, plot."""
 
 from .comparison import Comparison
 from .running import compare
+from .saved import open_comparison
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "compare", "open_comparison"]

@@ -17,17 +17,16 @@ from ..parameters import StrPath, shown
 from ..protocols import tables
 from ..results import upward
 from .outcomes import SCHEMA, Outcome, summary_of
-from .saved import load
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A comparison of partitions of one graph. :func:`fastpart.compare` makes it.
+    """A comparison of partitions of one graph, from :func:`fastpart.compare` or :func:`fastpart.open_comparison`.
 
     Attributes
     ----------
     graph : dict
-        ``name`` (of the file, if it is one), ``n``, ``m``, ``loops``, ``checksum``; ``threads`` of the runs.
+        ``name`` (of the file, or "graph"), ``n``, ``m``, ``loops``, ``checksum``, and the ``threads`` of the runs.
     outcomes : tuple of Outcome
         In the order of the table.
     """
@@ -57,9 +56,9 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         whole = self.summary
-        told = [column for column in whole.get_columns() if column.null_count() < len(column)]
+        known = [column for column in whole.get_columns() if column.null_count() < len(column)]
         title = f"Partitions of {self.graph['name']}: n = {self.graph['n']:,}, m = {self.graph['m']:,}"
-        return tables(title, whole.select(column.name for column in told))
+        return tables(title, whole.select(column.name for column in known))
 
     def to_json(self, *, parts: bool = True) -> str:
         """Return the summary as JSON, with the data of the parts that a report shows unless ``parts=False``."""
@@ -80,15 +79,15 @@ class Comparison:
         Parameters
         ----------
         out : path
-            By suffix: ``.json`` (everything; :meth:`load` and ``fastpart report`` read it), ``.parquet`` (the table),
-            or one that :meth:`report` takes.
+            By suffix: ``.json`` (everything, for :func:`fastpart.open_comparison` and ``fastpart report``),
+            ``.parquet`` (the table), or one that :meth:`report` takes.
 
         Raises
         ------
         ParameterError
             An unknown suffix.
         OSError
-            With path and errno; the old file is intact.
+            With path and errno. The old file is intact.
         """
         target = output(out)
         if target.suffix == ".json":
@@ -107,8 +106,8 @@ class Comparison:
         Parameters
         ----------
         out : path
-            By suffix: ``.html`` (one page that needs nothing else), ``.svg`` (the plots), ``.png`` or ``.pdf`` (the
-            plots, drawn by matplotlib).
+            By suffix: ``.html`` (one self-contained page), ``.svg`` (the plots), ``.png`` or ``.pdf`` (the plots, drawn
+            by matplotlib).
 
         Raises
         ------
@@ -117,7 +116,7 @@ class Comparison:
         ModuleNotFoundError
             A ``.png`` or ``.pdf`` without matplotlib: ``pip install 'fastpart[plot]'``.
         OSError
-            With path and errno; the old file is intact.
+            With path and errno. The old file is intact.
 
         Examples
         --------
@@ -128,26 +127,15 @@ class Comparison:
         """
         upward["write_report"](self, output(out, PICTURES))
 
-    @classmethod
-    def load(cls, file: StrPath) -> Comparison:
-        """Read what :meth:`save` wrote as ``.json``.
-
-        Raises
-        ------
-        GraphFormatError
-            The file holds no comparison.
-        """
-        return cls(*load(file))
-
 
 PICTURES = (".html", ".svg", ".png", ".pdf")
 FILES = (".json", ".parquet", *PICTURES)
 
 
 def output(out: object, suffixes: Sequence[str] = FILES) -> Path:
-    """Return the target if its suffix says what to write."""
+    """Return the target. Refuse an unknown suffix."""
     target = parameters.path("out", out)
     if target.suffix not in suffixes:
         valid = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
-        raise ParameterError(f"out: unknown suffix {target.suffix!r} of {shown(target)}; use {valid}")
+        raise ParameterError(f"out: unknown suffix {target.suffix!r} of {shown(target)}. Use {valid}")
     return target

@@ -1,12 +1,12 @@
-"""What can be compared: partitioners by name, with parameters, of the user's own, of peers; and finished partitions."""
+"""The entries of a comparison: built-in partitioners, functions of the user, peers, and existing partitions."""
 
 from __future__ import annotations
 
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,125 +24,96 @@ SHARED = ("graph", "k", "seed", *NAMES)
 
 
 @dataclass(frozen=True)
-class Made:
-    """A partition, and what it took to make it; None where nobody measured."""
+class Run:
+    """A partition and what it cost. None where this was not measured."""
 
     partition: Partition
     seconds: float | None = None
     memory: int | None = None
 
 
-class Entry(Protocol):
-    """One competitor."""
-
-    @property
-    def label(self) -> str:
-        """Name in tables."""
-
-    @property
-    def of(self) -> str | None:
-        """What its partitions give parts to, vertices or edges, if that is known before they are made."""
-
-    @property
-    def only_k(self) -> int | None:
-        """The one number of parts it has, if it is finished."""
-
-    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
-        """Return a partition into k parts."""
-
-
 @dataclass(frozen=True)
-class Partitioner:
-    """A function that makes partitions, with parameters of its own."""
+class Entry:
+    """An entry of a comparison.
+
+    Attributes
+    ----------
+    label : str
+        Name in tables.
+    run : callable
+        ``run(graph, k, shared, bench)`` returns a :class:`Run`. ``shared`` holds parameters that all entries get.
+    of : str or None
+        Whether its partitions are of vertices or of edges, if this is known before the run.
+    only_k : int or None
+        The number of parts of an existing partition.
+    """
 
     label: str
-    function: Callable[..., Any]
-    given: Mapping[str, Any] = field(default_factory=dict)
+    run: Callable[[Graph, int, Mapping[str, Any], Bench], Run]
+    of: str | None = None
     only_k: int | None = None
 
-    @property
-    def of(self) -> str | None:
-        """Known of the built-in ones."""
-        return next(
-            (items_of(name, self.given) for name, known in PARTITIONERS.items() if known is self.function),
-            None,
-        )
 
-    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
-        """Run the function from a fresh start: what earlier ones kept for reuse is forgotten."""
-        known = _parameters_of(self.function)
+def _function(label: str, function: Callable[..., Any], given: Mapping[str, Any] | None = None) -> Entry:
+    """Return the entry of a function that returns partitions, with the parameters that the user gave."""
+    given = given or {}
+
+    def run(graph: Graph, k: int, shared: Mapping[str, Any], _: Bench) -> Run:
+        known = _parameters_of(function)
         passed = {name: value for name, value in shared.items() if name in known}
-        graph._source.forget_csr()
+        graph._source.forget_csr()  # that of an earlier entry
         with peak() as taken:
             start = time.perf_counter()
-            made = self.function(graph, k, **passed, **self.given)
+            result = function(graph, k, **passed, **given)
             seconds = time.perf_counter() - start
         graph._source.forget_csr()
-        return Made(_as_partition(made, graph, k), seconds, taken.growth)
+        return Run(_as_partition(result, graph, k), seconds, taken.growth)
+
+    names = [name for name, known in PARTITIONERS.items() if known is function]
+    return Entry(label, run, items_of(names[0], given) if names else None)
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A partition that somebody made before."""
-
-    label: str
-    partition: Partition
-
-    @property
-    def of(self) -> str:
-        """Of the partition."""
-        return self.partition.of
-
-    @property
-    def only_k(self) -> int:
-        """Of the partition."""
-        return self.partition.k
-
-    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
-        """Return it."""
-        return Made(self.partition)
+def _existing(label: str, partition: Partition) -> Entry:
+    """Return the entry of a partition, which is measured only."""
+    return Entry(plain(label), lambda *_: Run(partition), partition.of, partition.k)
 
 
-@dataclass(frozen=True)
-class PeerEntry:
-    """A partitioner of another package, in a process of its own."""
+def _peer(label: str, peer: Peer, given: Mapping[str, Any]) -> Entry:
+    """Return the entry of a partitioner of another package. It runs within the limits of the bench."""
 
-    label: str
-    peer: Peer
-    given: Mapping[str, Any] = field(default_factory=dict)
-    of: str = "vertices"
-    only_k: int | None = None
+    def run(graph: Graph, k: int, _: Mapping[str, Any], bench: Bench) -> Run:
+        parts, seconds, memory = bench.run(peer, label, graph, k, given)
+        return Run(VertexPartition(parts, k), seconds, memory)
 
-    def make(self, graph: Graph, k: int, shared: Mapping[str, Any], bench: Bench) -> Made:
-        """Run it within the limits of the bench."""
-        parts, seconds, memory = bench.run(self.peer, self.label, graph, k, self.given)
-        return Made(VertexPartition(parts, k), seconds, memory)
+    return Entry(label, run, "vertices")
 
 
 def entries_of(algorithms: Iterable[Any] | None, peers: bool | None) -> list[Entry]:
-    """Return the competitors; their labels differ.
+    """Return the entries, which have different labels.
 
-    ``algorithms=None`` means every built-in one with its variants, and the peers that are installed unless
-    ``peers=False``; ``peers=True`` adds these to any list.
+    ``algorithms=None`` means every built-in one with its variants, and the installed peers unless ``peers=False``.
+    ``peers=True`` adds these to any list.
     """
     if isinstance(algorithms, str | bytes | Mapping) or not isinstance(algorithms, Iterable | None):
-        raise TypeError(f"algorithms: expected a list, got {type(algorithms).__name__}; write [...]")
+        raise TypeError(
+            f"algorithms: expected a list, got {type(algorithms).__name__}. Write it as a list: [...]"
+        )
     entries = _built_in() if algorithms is None else [_entry(algorithm) for algorithm in algorithms]
     if peers or (peers is None and algorithms is None):
         taken = {entry.label for entry in entries}
         entries += [entry for entry in _installed_peers() if entry.label not in taken]
     if not entries:
-        raise ParameterError("algorithms: an empty list; name at least one")
+        raise ParameterError("algorithms: the list is empty. Name at least one")
     labels = [entry.label for entry in entries]
     for label in labels:
         if labels.count(label) > 1:
-            raise ParameterError(f"algorithms: two are called {label!r}; name one as ('another name', ...)")
+            raise ParameterError(f"algorithms: two are called {label!r}. Rename one: ('another name', ...)")
     return entries
 
 
 def _built_in() -> list[Entry]:
-    entries: list[Entry] = [
-        Partitioner(_label(name, given), function, given)
+    entries = [
+        _function(_label(name, given), function, given)
         for name, function in PARTITIONERS.items()
         for given in ({}, *VARIANTS.get(name, ()))
     ]
@@ -151,7 +122,7 @@ def _built_in() -> list[Entry]:
 
 def _installed_peers() -> list[Entry]:
     return [
-        PeerEntry(_label(name, given), peer, given)
+        _peer(_label(name, given), peer, given)
         for name, peer in PEERS.items()
         if peer.installed()
         for given in ({}, *peer.variants)
@@ -167,25 +138,25 @@ def _entry(algorithm: Any) -> Entry:
         case (str() as name, Mapping() as given):
             return _named(name, list(given.items()))
         case (str() as label, Partition() as partition) if label:
-            return Finished(plain(label), partition)
+            return _existing(label, partition)
         case (str() as label, function) if label and callable(function):
-            return Partitioner(plain(label), function)
+            return _function(plain(label), function)
         case Partition():
-            return Finished(plain(algorithm.algorithm), algorithm)
+            return _existing(algorithm.algorithm, algorithm)
         case _ if callable(algorithm):
-            return Partitioner(getattr(algorithm, "__name__", type(algorithm).__name__), algorithm)
+            return _function(getattr(algorithm, "__name__", type(algorithm).__name__), algorithm)
     raise TypeError(
-        "algorithms: an element is the name of an algorithm, (name, {parameter: value}), a partition, a "
-        f"callable(graph, k), or (label, one of these two); got {type(algorithm).__name__}"
+        "algorithms: expected the name of an algorithm, (name, {parameter: value}), a partition, a "
+        f"callable(graph, k), or (label, one of these two), got {type(algorithm).__name__}"
     )
 
 
 def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
-    """Return a built-in algorithm or a peer; values that are text are read as the parameter asks."""
+    """Return a built-in algorithm or a peer. Text values are converted to the type of the parameter."""
     if name not in PARTITIONERS and name not in PEERS:
         known = [*PARTITIONERS, *PEERS]
         raise ParameterError(
-            f"algorithms: unknown {name!r}; known are {', '.join(known)}{meant(name, known)}"
+            f"algorithms: unknown name {name!r}. The names are {', '.join(known)}{meant(name, known)}"
         )
     peer = PEERS.get(name)
     function = peer.parameters if peer else PARTITIONERS[name]
@@ -195,11 +166,13 @@ def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
         parameter = key.replace("-", "_")
         if parameter not in known_parameters or parameter in SHARED:
             valid = ", ".join(other for other in known_parameters if other not in SHARED) or "none"
-            raise ParameterError(f"algorithms: unknown parameter {key!r} of {name}; it has {valid}")
+            raise ParameterError(f"algorithms: unknown parameter {key!r} of {name}. Its parameters: {valid}")
         annotation = str(known_parameters[parameter].annotation)
         given[parameter] = from_text(f"{name}:{key}", value, annotation) if isinstance(value, str) else value
+    if peer:
+        peer.parameters(**given)
     label = _label(name, given)
-    return PeerEntry(label, peer, given) if peer else Partitioner(label, PARTITIONERS[name], given)
+    return _peer(label, peer, given) if peer else _function(label, PARTITIONERS[name], given)
 
 
 def _label(name: str, given: Mapping[str, Any]) -> str:
@@ -207,7 +180,7 @@ def _label(name: str, given: Mapping[str, Any]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text on one line, which any file can hold."""
+    """Return a text as one line of valid UTF-8."""
     return shown(" ".join(text.split()).encode(errors="replace").decode())
 
 
@@ -223,12 +196,12 @@ def _parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramet
         return {}
 
 
-def _as_partition(made: Any, graph: Graph, k: int) -> Partition:
-    """Wrap what a function returned: an array as long as the vertices, or as the records."""
-    if isinstance(made, Partition):
-        if made.k != k:
-            raise ParameterError(f"it returned a partition of {made.k} parts; asked for were {k}")
-        return made
-    array = np.asarray(made)
+def _as_partition(result: Any, graph: Graph, k: int) -> Partition:
+    """Return the partition of a function. An array has one part per vertex or one per record."""
+    if isinstance(result, Partition):
+        if result.k != k:
+            raise ParameterError(f"the function returned a partition of {result.k} parts instead of {k}")
+        return result
+    array = np.asarray(result)
     cls = VertexPartition if len(array) == graph.num_vertices else EdgePartition
     return cls(array, k)

@@ -1,45 +1,37 @@
-"""What a call takes of memory beyond what its process already held."""
+"""The memory that a call needs beyond what its process already had."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from ..processes import anonymous_bytes
+
 PERIOD = 0.001
 """Seconds between two looks."""
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-
-
-def anonymous(pid: int | str = "self") -> int:
-    """Return the bytes of anonymous memory of a process that are in RAM; what is mapped from files does not count."""
-    with open(f"/proc/{pid}/statm", "rb") as statm:
-        _, resident, shared = statm.read().split()[:3]
-    return (int(resident) - int(shared)) * _PAGE
-
 
 class Peak:
-    """The largest growth that was seen, in bytes."""
+    """The largest growth so far, in bytes."""
 
     def __init__(self) -> None:
-        self.base = anonymous()
+        self.base = anonymous_bytes()
         self.growth = 0
 
     def look(self) -> None:
-        """Take note of the memory in use now."""
-        self.growth = max(self.growth, anonymous() - self.base)
+        """Sample the memory in use."""
+        self.growth = max(self.growth, anonymous_bytes() - self.base)
 
 
 @contextmanager
 def peak() -> Iterator[Peak]:
     """Watch the anonymous memory of this process while the block runs.
 
-    A thread looks every millisecond, so it must get the GIL: long calls of the core release it. Memory that was freed
-    before but not given back to the system would hide what the block takes again; so it is given back first.
+    A thread samples it every millisecond. It needs the GIL, which long calls of the core release. Memory that was freed
+    earlier but not returned to the system would hide growth, so it is returned first.
     """
     gc.collect()
     with suppress(AttributeError, OSError):  # a C library without it

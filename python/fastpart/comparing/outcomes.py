@@ -1,4 +1,4 @@
-"""What a comparison found out: one outcome per algorithm and number of parts, and their table."""
+"""The outcomes of a comparison, one per algorithm and number of parts, and their table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEASURES = {
     "vertices": ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf"),
     "edges": ("rf", "edge_balance", "replica_balance", "halo_rf"),
 }
-"""What is measured of partitions of vertices and of edges, whatever else is given; less is better."""
+"""The measures that every vertex partition and every edge partition has. Less is better."""
 
 COST = ("seconds", "edges_per_s", "bytes_per_vertex")
 
@@ -51,18 +51,18 @@ LAST: dict[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of one algorithm at one number of parts.
+    """The outcome of one algorithm for one number of parts.
 
     Attributes
     ----------
     row : dict
-        The row of the table; a column that is missing is null.
+        The row of the table. A missing column is null.
     parts : polars.DataFrame or None
-        The measures of each part; None above 1,024 parts, and where there is no partition.
+        The measures of each part. None above 1,024 parts, and after an error.
     matrix : numpy.ndarray or None
-        The cut matrix; None above 64 parts, and of edge partitions.
+        The cut matrix. None above 64 parts, and for edge partitions.
     traceback : str or None
-        Where an error came from that is no refusal.
+        The traceback of an unexpected error.
     """
 
     row: dict[str, Any]

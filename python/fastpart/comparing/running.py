@@ -1,4 +1,4 @@
-"""Run, measure and tabulate."""
+"""The comparison: run each entry, measure its partition, and collect the outcomes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..parameters import Progress, shown
 from ..partitions import EdgePartition
 from ..results import Evaluation
 from .comparison import Comparison
-from .entries import Entry, Made, entries_of, plain
+from .entries import Entry, Run, entries_of, plain
 from .outcomes import LISTED_PARTS, MATRIX_PARTS, Outcome
 from .peers import Bench
 
@@ -50,12 +50,13 @@ def compare(
     k : int or several
         Numbers of parts.
     algorithms : list, optional
-        Each element is one of these. The name of a built-in partitioner or of a peer (``metis``, ``kaminpar``). A name
-        with parameters: ``"spring:passes=2"`` or ``("spring", {"passes": 2})``. A partition, which is measured at its
-        own k. A ``callable(graph, k)`` that returns a partition or an array (one part per vertex or per record). Or
-        ``(label, partition)``, ``(label, callable)``. A callable also gets ``seed``, ``threads``, ``memory_limit``,
-        ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in partitioners, their
-        variants (``of``, ``scoring``), and the peers that are installed.
+        Names of algorithms, partitions and functions. Each element is one of these. The name of a built-in partitioner
+        or of a peer (``metis``, ``kaminpar``, ``mtkahypar``). A name with parameters: ``"spring:passes=2"`` or
+        ``("spring", {"passes": 2})``. A partition, which is measured at its own k. A ``callable(graph, k)`` that
+        returns a partition or an array (one part per vertex or per record). Or ``(label, partition)``, ``(label,
+        callable)``. A callable also gets ``seed``, ``threads``, ``memory_limit``, ``tmp_dir`` and ``progress`` if it
+        has parameters of these names. Default: all built-in partitioners, their variants (``of``, ``scoring``), and the
+        peers that are installed.
     labels, splits, split
         As in :func:`evaluate`, for vertex partitions.
     seed : int, optional
@@ -63,21 +64,21 @@ def compare(
     peers : bool, optional
         True adds the installed peers to the named algorithms. False leaves them out.
     time_limit : float
-        A run of a peer is killed after so many seconds.
+        Seconds after which a run of a peer is killed.
     threads, tmp_dir, progress, memory_limit
-        As in :class:`fastpart.Options`; a peer that takes more memory is killed.
+        As in :class:`fastpart.Options`. A peer that takes more memory is killed.
 
     Returns
     -------
     Comparison
         ``.summary`` has one row per algorithm and k: ``of, algorithm, k, n, m, loops``, then the measures of
-        :func:`evaluate` (those of the others are null; ``halo_rf`` of an edge partition is that of the home parts
-        made from it), ``seconds, edges_per_s, bytes_per_vertex`` and ``error``: why there is no partition, else null.
+        :func:`evaluate` (null where they do not apply, and ``halo_rf`` of an edge partition is that of its home parts),
+        ``seconds, edges_per_s, bytes_per_vertex``, and ``error``: why there is no partition, else null.
 
     Raises
     ------
     ParameterError, TypeError
-        An unknown algorithm or parameter, or labels or splits that do not fit. Raised before anything runs.
+        An unknown algorithm or parameter, or labels or splits that do not fit. This is raised before anything runs.
     EdgeFileChangedError
         The file changed during the comparison.
 
@@ -114,7 +115,7 @@ def compare(
         "labels": None if labels is None else labels_of(labels, n),
         "splits": None if splits is None else splits_of(splits, n, split),
     }
-    loops, checksum = opened.identify(run)  # which also brings the file into the page cache
+    loops, checksum = opened.identify(run)  # this also reads the file into the page cache
     facts = {
         "name": shown(Path(opened.path).name) if opened.path else "graph",
         "n": n,
@@ -125,35 +126,35 @@ def compare(
     }
     with Bench(run, seed, limit) as bench:
         outcomes = [
-            _competed(entry, parts, opened, run, bench, measured) for entry, parts in _runs(entries, wanted)
+            _run(entry, parts, opened, run, bench, measured) for entry, parts in _runs(entries, wanted)
         ]
     return Comparison(facts, tuple(outcomes))
 
 
-def _competed(
+def _run(
     entry: Entry, k: int, graph: Graph, run: RunOptions, bench: Bench, measured: Mapping[str, Any]
 ) -> Outcome:
-    """Run and measure one competitor; whatever it raises becomes the reason why there is no partition."""
-    told = None if run.progress is None else _Telling(run.progress, f"{entry.label}, k={k}")
-    bench.options = replace(run, progress=told)
+    """Run and measure one entry. What it raises becomes the ``error`` of its row."""
+    progress = None if run.progress is None else _LabelledProgress(run.progress, f"{entry.label}, k={k}")
+    bench.options = replace(run, progress=progress)
     options = vars(bench.options)
     try:
-        made = entry.make(graph, k, options | {"seed": bench.seed}, bench)
-        more = {} if isinstance(made.partition, EdgePartition) else measured
-        evaluation = evaluate(graph, made.partition, **more, **options)
-        return _outcome(entry.label, made, evaluation, _home_halo(graph, made, options))
-    except Exception as error:  # of whatever the user, or another package, calls a partitioner
-        if isinstance(error, EdgeFileChangedError) or (told is not None and error is told.raised):
+        result = entry.run(graph, k, options | {"seed": bench.seed}, bench)
+        more = {} if isinstance(result.partition, EdgePartition) else measured
+        evaluation = evaluate(graph, result.partition, **more, **options)
+        return _outcome(entry.label, result, evaluation, _home_halo(graph, result, options))
+    except Exception as error:  # functions of users and other packages may raise anything
+        if isinstance(error, EdgeFileChangedError) or (progress is not None and error is progress.raised):
             raise
         sizes = {"n": graph.num_vertices, "m": graph.num_edges, "loops": graph.identify(run)[0]}
         row = {"of": entry.of, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)}
-        return Outcome(row, traceback=None if _refusal(error) else "".join(format_exception(error)))
+        trace = getattr(error, "traceback", None) if _refusal(error) else "".join(format_exception(error))
+        return Outcome(row, traceback=trace)
 
 
 def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
-    """Return who runs at which number of parts, by number of parts."""
-    finished = [entry.only_k for entry in entries if entry.only_k is not None]
-    numbers = dict.fromkeys([*wanted, *finished])
+    """Return the entries to run with their numbers of parts, in the order of these numbers."""
+    numbers = dict.fromkeys([*wanted, *(entry.only_k for entry in entries if entry.only_k is not None)])
     return [
         (entry, parts)
         for parts in numbers
@@ -162,38 +163,38 @@ def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
     ]
 
 
-def _home_halo(graph: Graph, made: Made, options: Mapping[str, Any]) -> float | None:
+def _home_halo(graph: Graph, result: Run, options: Mapping[str, Any]) -> float | None:
     """Return the halo replication factor of the home parts of an edge partition."""
-    if not isinstance(made.partition, EdgePartition):
+    if not isinstance(result.partition, EdgePartition):
         return None
-    homes = home_parts(graph, made.partition, **options)
+    homes = home_parts(graph, result.partition, **options)
     return float(evaluate(graph, homes, **options).summary["halo_rf"][0])
 
 
-def _outcome(label: str, made: Made, evaluation: Evaluation, home_halo: float | None) -> Outcome:
+def _outcome(label: str, result: Run, evaluation: Evaluation, home_halo: float | None) -> Outcome:
     row = evaluation.summary.row(0, named=True) | {"algorithm": label}
     if home_halo is not None:
         row["halo_rf"] = home_halo
-    row["seconds"] = made.seconds
-    if made.seconds and row["m"]:
-        row["edges_per_s"] = round(row["m"] / made.seconds)
-    if made.memory is not None and row["n"]:
-        row["bytes_per_vertex"] = -(-made.memory // row["n"])
+    row["seconds"] = result.seconds
+    if result.seconds and row["m"]:
+        row["edges_per_s"] = round(row["m"] / result.seconds)
+    if result.memory is not None and row["n"]:
+        row["bytes_per_vertex"] = -(-result.memory // row["n"])
     parts: pl.DataFrame | None = evaluation.parts if row["k"] <= LISTED_PARTS else None
     matrix = evaluation.cut_matrix if row["k"] <= MATRIX_PARTS else None
     return Outcome(row, parts, matrix if isinstance(matrix, np.ndarray) else None)
 
 
-class _Telling:
-    """A progress callback that names the algorithm in front of its steps, and remembers what it raised."""
+class _LabelledProgress:
+    """A progress callback that puts the algorithm before the name of a step, and keeps the exception it raised."""
 
-    def __init__(self, progress: Progress, who: str) -> None:
-        self.progress, self.who = progress, who
+    def __init__(self, progress: Progress, label: str) -> None:
+        self.progress, self.label = progress, label
         self.raised: Exception | None = None
 
     def __call__(self, phase: str, done: int, total: int) -> None:
         try:
-            self.progress(f"{self.who}: {phase}", done, total)
+            self.progress(f"{self.label}: {phase}", done, total)
         except Exception as error:
             self.raised = error
             raise

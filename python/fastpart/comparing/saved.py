@@ -1,10 +1,9 @@
-"""Comparisons from files, of which nothing is believed."""
+"""Comparisons from files. Everything in a file is checked."""
 
 from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,38 +13,59 @@ from .. import parameters
 from ..errors import FastpartError, GraphFormatError
 from ..frames import pl
 from ..parameters import StrPath, shown
-from .outcomes import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, Outcome, summary_of
+from .comparison import Comparison
+from .outcomes import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, Outcome
 
 COUNTS = {
     "vertices": ("vertices", "volume", "halo", "load"),
     "edges": ("edges", "replicas", "load"),
 }
-"""What the parts must state."""
+"""Columns that the parts must have."""
 
 
-def load(file: StrPath) -> tuple[dict[str, Any], tuple[Outcome, ...]]:
-    """Return graph and outcomes of a comparison, as :meth:`fastpart.Comparison.load` documents."""
-    path = parameters.regular(parameters.path("comparison", file))
+def open_comparison(source: StrPath) -> Comparison:
+    """Read a comparison that :meth:`Comparison.save` wrote as ``.json``.
+
+    Parameters
+    ----------
+    source : path
+        The ``.json``.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    GraphFormatError
+        The file holds no comparison.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile, pathlib
+    >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "comparison.json"
+    >>> fp.compare(graph, k=2, algorithms=["spring"]).save(file)
+    >>> fp.open_comparison(file).summary["algorithm"].to_list()
+    ['spring']
+    """
+    path = parameters.regular(parameters.path("source", source))
     text = path.read_bytes()
     try:
         content = json.loads(text)
         if content["fastpart_comparison"] != SCHEMA:
             raise FastpartError(f"schema {content['fastpart_comparison']!r}, not {SCHEMA}")
-        graph, outcomes = _graph(content["graph"]), tuple(map(_outcome, content["rows"]))
-        summary_of(outcomes)  # which checks the types
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-        raise _foreign(path, error) from None
-    except pl.exceptions.PolarsError as error:
-        raise _foreign(path, error) from None
-    return graph, outcomes
-
-
-def _foreign(file: Path, error: Exception) -> GraphFormatError:
-    reason = str(error).split("\n", 1)[0]
-    return GraphFormatError(
-        f"{shown(file)}: not a comparison ({type(error).__name__}: {reason}); "
-        "`fastpart compare -o NAME.json` writes one"
-    )
+        comparison = Comparison(_graph(content["graph"]), tuple(map(_outcome, content["rows"])))
+        _ = comparison.summary  # Polars checks the types
+        return comparison
+    except (
+        ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, pl.exceptions.PolarsError
+    ) as error:  # fmt: skip
+        reason = str(error).split("\n", 1)[0]
+        raise GraphFormatError(
+            f"{shown(path)}: not a comparison ({type(error).__name__}: {reason}). "
+            "`fastpart compare -o NAME.json` writes one"
+        ) from None
 
 
 def _graph(content: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Other people's edge lists as raw u32 edges with a sidecar, and edges in other people's formats."""
+"""Conversion between edge lists of many formats and raw u32 edges with a sidecar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["FORMATS", "convert"]
 
 Format = Literal["text", "metis", "binedgelist", "parquet"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-"""What ``format=`` knows."""
+"""Values of ``format=``."""
 
 _OUTPUTS = {
     ".txt": "text",
@@ -30,7 +30,7 @@ _OUTPUTS = {
     ".binedgelist": "binedgelist",
     ".parquet": "parquet",
 }
-"""Formats of outputs by suffix; all others are raw."""
+"""Formats of outputs by suffix. All others are raw."""
 
 
 @with_options
@@ -51,34 +51,35 @@ def convert(
     directedness: Directedness | None = None,
     **options: Unpack[Options],
 ) -> Graph:
-    r"""Turn an edge list of any format into raw u32 edges with a sidecar, or these into another format.
+    r"""Convert an edge list of any format to raw u32 edges with a sidecar, or to another format.
 
     Parameters
     ----------
     source : path
-        Text as SNAP, KONECT, TSV or CSV files have it: two integer columns, further ones ignored, separated by
-        blanks, tabs, a comma or a semicolon; comment lines begin with ``#``, ``%`` or ``//``; plain or gzip. Or a
-        METIS graph (``.graph``, ``.metis``; plain or gzip), whose weights are not kept; a ``.parquet`` of two integer
-        columns; a ``.binedgelist`` of the 2PS and HEP programs; a ``.npy`` file; or raw pairs of u32 or u64.
+        Text as in SNAP, KONECT, TSV or CSV files: two integer columns (further ones are ignored), separated by blanks,
+        tabs, a comma or a semicolon. Lines that begin with ``#``, ``%`` or ``//`` are comments. A METIS graph
+        (``.graph``, ``.metis``), whose weights are not kept. Text and METIS graphs may be compressed with gzip. A
+        ``.parquet`` of two integer columns. A ``.binedgelist`` of the 2PS and HEP programs. A ``.npy`` file. Or raw
+        pairs of u32 or u64.
     out : path
-        Raw little-endian u32 pairs, with the sidecar ``OUT.json`` beside them, unless the suffix says otherwise:
-        ``.txt`` or ``.tsv`` (one line ``u<tab>v`` per record), ``.graph`` or ``.metis`` (each vertex with its
-        neighbours; loops and repeated pairs, which METIS forbids, are left out), ``.binedgelist``, ``.parquet``
-        (columns ``source`` and ``target``, uint32).
+        The format follows from the suffix. ``.txt`` or ``.tsv``: one line ``u<tab>v`` per record. ``.graph`` or
+        ``.metis``: each vertex with its neighbours, without loops and repeated pairs, which METIS forbids.
+        ``.binedgelist``. ``.parquet``: columns ``source`` and ``target``, uint32. Any other suffix: raw little-endian
+        u32 pairs, with the sidecar ``OUT.json`` beside them.
     format : {"text", "metis", "binedgelist", "parquet"}, optional
         Format of the source. Default: by its suffix.
     relabel : bool
         Give dense ids 0..n-1 in order of appearance, for ids that are large or have gaps. The map goes to
-        ``OUT.ids.npy`` (uint64; row = new id, value = old id).
+        ``OUT.ids.npy`` (uint64, row = new id, value = old id).
     drop_loops : bool
         Leave out records whose two ids are equal.
     dedup : bool
-        Keep the first record of each undirected pair, (u, v) or (v, u), in the order of the source; the output is
+        Keep the first record of each undirected pair, (u, v) or (v, u), in the order of the source. The output is
         "undirected".
     shuffle : bool
         Put the records (those that are left) in a random order, which depends on ``seed`` and their number only.
     seed : int, optional
-        0 to 2**64 - 1, for ``shuffle``; None is 0.
+        Seed of ``shuffle``, 0 to 2**64 - 1. None is 0.
     swap : bool
         The source is raw and big-endian.
     dtype : {"u32", "u64"}, optional
@@ -88,15 +89,15 @@ def convert(
     num_vertices : int, optional
         n, if isolated vertices follow the largest id. Default: as the source or its sidecar says.
     directedness : {"undirected", "symmetric", "directed"}, optional
-        Stored in the sidecar; see :func:`open_graph`. Default: that of the source's sidecar, or "undirected".
+        The directedness in the sidecar. See :func:`open_graph`. Default: that of the source's sidecar, or "undirected".
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
     Returns
     -------
     Graph
-        The output, opened. If its format is not raw, the same records in a file without a name, which exists as long as
-        this object.
+        The output, opened. If its format is not raw, the same records in a nameless file that exists as long as this
+        object.
 
     Raises
     ------
@@ -109,10 +110,10 @@ def convert(
 
     Notes
     -----
-    Everything streams, in memory that does not grow with the source but for ``relabel`` (up to 39 bytes per id),
-    ``dedup`` (one bit per record) and the output of METIS graphs (the adjacency, 8 bytes per record). Beside ``out``,
-    for the time of the call, ``dedup`` and ``shuffle`` need 24 to 32 bytes per record of the disk, Parquet input 8 to
-    16, and outputs that are not raw 8.
+    Records are streamed. The memory does not grow with the source, except for ``relabel`` (up to 39 bytes per id),
+    ``dedup`` (one bit per record) and the output of METIS graphs (the adjacency, 8 bytes per record). During the call,
+    ``dedup`` and ``shuffle`` need 24 to 32 bytes of disk per record beside ``out``, Parquet input needs 8 to 16, and
+    outputs that are not raw need 8.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def convert(
             raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
     if parameters.flag("dedup", dedup) and directedness not in (None, "undirected"):
         raise ParameterError(
-            f"directedness: {directedness!r}, but dedup keeps one record of both directions; the output is 'undirected'"
+            f"directedness: {directedness!r}, but dedup keeps one record of both directions. Use 'undirected'"
         )
     seed, dtype = parameters.seed(seed), id_type(dtype)
     run = run_options(**options)
@@ -194,12 +195,12 @@ def _readable(
     dtype: IdType | None,
     options: RunOptions,
 ) -> Iterator[tuple[Path, IdType | None, Format | None]]:
-    """Give a file that the core reads, with its dtype and format: of Parquet a copy, beside the output."""
+    """Yield a file that the core can read, with its dtype and format. For Parquet this is a copy beside the output."""
     if format != "parquet" and (format is not None or dtype is not None or origin.suffix != ".parquet"):
         yield origin, dtype, format
         return
     if dtype is not None:
-        raise ParameterError("format: dtype= is for raw pairs; leave it out")
+        raise ParameterError("format: dtype= applies to raw pairs only. Leave it out")
     copy = beside(raw, "columns")
     try:
         yield copy, parquet.read(origin, copy, relabel, options), None
@@ -208,14 +209,14 @@ def _readable(
 
 
 def _refuse_input(origin: Path, target: Path) -> None:
-    """Refuse to write over the input, under whatever name."""
+    """Refuse to overwrite the input, also under another name."""
     for written in (target, Sidecar.beside(target), beside(target, "ids.npy")):
         if written.exists() and origin.exists() and written.samefile(origin):
-            raise ParameterError(f"out: {parameters.shown(written)} is the input; name another file")
+            raise ParameterError(f"out: {parameters.shown(written)} is the input. Name another file")
 
 
 def _write(graph: Graph, raw: Path, target: Path, format: str, options: RunOptions) -> list[str]:
-    """Write the edges, which lie in the file ``raw``, and take its name; return notes."""
+    """Write the edges of the file ``raw`` in another format, delete ``raw``, and return notes."""
     notes = []
     if format == "parquet":
         parquet.write(raw, graph.num_edges, target, options)

@@ -1,4 +1,4 @@
-"""Edges in Parquet files, row group by row group."""
+"""Edges in Parquet files, read and written in row groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..parameters import IdType, shown
 from ..parsing import damaged
 
 ROWS = 1 << 20
-"""Rows that are held at once, and of a row group that is written."""
+"""Rows in memory at a time, and in a row group."""
 
 _LARGEST = 2**32 - 2
 _COLUMNS = ("source", "target")
@@ -37,23 +37,23 @@ def read(file: Path, copy: Path, relabel: bool, options: RunOptions) -> IdType:
             rows = frame.select(pl.len()).collect().item()
         for start in range(0, rows, ROWS):
             with damaged(file, what):
-                part = frame.slice(start, ROWS).collect()
-            records = np.empty((len(part), 2), wide.replace("u", "<u").replace("32", "4").replace("64", "8"))
-            for slot, column in enumerate(part):
+                rows_here = frame.slice(start, ROWS).collect()
+            records = np.empty((len(rows_here), 2), "<u8" if relabel else "<u4")
+            for slot, column in enumerate(rows_here):
                 _check(file, start, column, relabel)
                 records[:, slot] = column.to_numpy()
             records.tofile(written)
             if options.progress is not None:
-                options.progress("parquet", start + len(part), rows)
+                options.progress("parquet", start + len(rows_here), rows)
     return wide
 
 
 def _columns(file: Path, schema: pl.Schema) -> list[str]:
     whole = [name for name, dtype in schema.items() if dtype.is_integer() and dtype.to_python() is int]
     if len(whole) != 2:
-        found = ", ".join(f"{name!r} ({dtype})" for name, dtype in schema.items())
+        columns = ", ".join(f"{name!r} ({dtype})" for name, dtype in schema.items())
         raise GraphFormatError(
-            f"{shown(file)}: edges are two integer columns, source and target; here are {found or 'none'}; select them"
+            f"{shown(file)}: expected two integer columns, source and target, got {columns or 'none'}. Select two"
         )
     if ignored := [name for name in schema if name not in whole]:
         log.info("%s: ignored the columns %s", shown(file), ", ".join(ignored))
@@ -61,19 +61,19 @@ def _columns(file: Path, schema: pl.Schema) -> list[str]:
 
 
 def _check(file: Path, start: int, column: pl.Series, relabel: bool) -> None:
-    """Name the row of an id that is none."""
+    """Refuse an invalid id, and name its row."""
     at = f"{shown(file)}: column {column.name!r}, row"
     if column.null_count():
         row = column.is_null().arg_max() or 0
-        raise GraphFormatError(f"{at} {start + row}: a null, where a record needs an id")
+        raise GraphFormatError(f"{at} {start + row}: the id is null")
     ids = column.to_numpy()
     if len(ids) and ids.min() < 0:
         row = int(np.argmax(ids < 0))
-        raise GraphFormatError(f"{at} {start + row}: {ids[row]} is negative; ids are whole numbers from 0")
+        raise GraphFormatError(f"{at} {start + row}: {ids[row]} is negative. Ids are whole numbers from 0")
     if len(ids) and not relabel and int(ids.max()) > _LARGEST:
         row = int(np.argmax(ids > _LARGEST))
         raise GraphFormatError(
-            f"{at} {start + row}: the id {ids[row]} exceeds {_LARGEST}, the largest; relabel with `fastpart convert "
+            f"{at} {start + row}: the id {ids[row]} exceeds the largest, {_LARGEST}. Relabel with `fastpart convert "
             "--relabel`"
         )
 
@@ -96,7 +96,7 @@ def write(raw: Path, m: int, target: Path, options: RunOptions) -> None:
 
     try:
         register_io_source(frames, schema=schema).sink_parquet(target, row_group_size=ROWS)
-    except pl.exceptions.PolarsError as error:  # which hides what the system said in its text
+    except pl.exceptions.PolarsError as error:  # its text holds the error number of the system
         if number := re.search(r"\(os error (\d+)\)", str(error)):
             raise OSError(int(number[1]), os.strerror(int(number[1])), str(target)) from None
         raise

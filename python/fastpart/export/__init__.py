@@ -1,7 +1,7 @@
-"""Vertex partitions in the formats of the systems that train on them.
+"""Vertex partitions in the formats of training systems.
 
-Each function reads the directory that ``p.save(DIR, graph=...)`` wrote, one part at a time, and writes another one
-that appears whole or not at all. torch and dgl are imported by the functions that need them, when they are called.
+Each function reads a directory that ``p.save(DIR, graph=...)`` wrote, one part at a time, and writes another directory
+atomically. The functions import torch and dgl only when they are called.
 """
 
 from .dgl import dgl

@@ -1,4 +1,4 @@
-"""What the exports share: the directories they read and replace, and how torch sees a mapped array."""
+"""Code that the exports share: the directories they read and replace, and tensors over mapped arrays."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ MASKS = ("train", "val", "test")
 
 
 class Source:
-    """The partition to export: of vertices, and with all in-edges of them if ``halo`` says so."""
+    """The vertex partition to export. With ``halo``, it must hold all in-edges of its vertices."""
 
     def __init__(self, source: StrPath, system: str, halo: bool = True) -> None:
         self.path = parameters.path("source", source)
         partition = open_partition(self.path)
         if not isinstance(partition, VertexPartition):
             raise ParameterError(
-                f"source: {shown(self.path)} is an edge partition, and {system} wants one part for each vertex; make a "
-                "partition of the vertices, as with spring"
+                f"source: {shown(self.path)} is an edge partition, but {system} needs one part per vertex. Use a "
+                "vertex partition, as spring makes"
             )
         self.partition = partition
         self.manifest: dict[str, Any] = partition.manifest or {}
@@ -44,21 +44,21 @@ class Source:
     def _refuse_without_halo(self, system: str) -> None:
         if "directedness" not in self.manifest:
             raise ParameterError(
-                f"source: {shown(self.path)} holds no edges; save the partition with p.save(DIR, graph=...)"
+                f"source: {shown(self.path)} holds no edges. Save the partition with p.save(DIR, graph=...)"
             )
         if self.manifest.get("halo_hops") not in (1, 2):
             raise ParameterError(
-                f"source: {shown(self.path)} was saved with halo_hops={self.manifest.get('halo_hops')}; {system} wants "
-                "the edges between parts, too: save it with halo_hops=1"
+                f"source: {shown(self.path)} was saved with halo_hops={self.manifest.get('halo_hops')}, but {system} "
+                "needs the edges between parts. Save it with halo_hops=1"
             )
 
     def parts(self) -> Iterator[VertexPartData]:
-        """Open one part after the other, each checked against the assignment."""
+        """Yield the parts in order. Each is checked against the assignment."""
         for part in self.partition.parts:
             inner = part.inner
             if len(inner) != self.partition.loads[part.index] or not self._holds(inner, part.index):
                 raise GraphFormatError(
-                    f"{shown(self.path)}: the inner vertices of part {part.index} are not those of assignment.npy"
+                    f"{shown(self.path)}: the inner vertices of part {part.index} contradict assignment.npy"
                 )
             yield part
 
@@ -77,34 +77,30 @@ class Source:
                 torch.from_numpy(np.empty(0, dtype))
             except TypeError:
                 raise ParameterError(
-                    f"source: {name} of {shown(self.path)} are {dtype}, which torch {torch.__version__} does not have; "
-                    "save them as float32 or int64"
+                    f"source: {name} of {shown(self.path)} are {dtype}, which torch {torch.__version__} does not have. "
+                    "Save them as float32 or int64"
                 ) from None
 
 
 def in_edges(part: VertexPartData) -> int:
-    """Return the number of in-edges of the inner vertices, which come before those of the halo."""
+    """Return the number of in-edges of the inner vertices. They come before those of the halo."""
     return int(part.indptr[part.num_inner])
 
 
 @contextmanager
 def directory(out: StrPath, source: Source, marker: str) -> Iterator[tuple[Path, Path]]:
-    """Give the target, and the directory to fill that becomes the target; ``marker`` tells our earlier exports."""
-    target = parameters.path("out", out)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, "the folder of the output does not exist; make it first", str(target.parent)
-        )
+    """Yield the target, and a directory to fill that replaces it in the end. ``marker`` marks earlier exports."""
+    target = parameters.in_folder(parameters.path("out", out))
     if target.exists():
         given, wanted = source.path.resolve(), target.resolve()
         if given.is_relative_to(wanted) or wanted.is_relative_to(given):
             raise ParameterError(
-                f"out: {shown(target)} is the input, or around it, or in it; choose another name"
+                f"out: {shown(target)} is the input, contains it, or lies in it. Choose another name"
             )
         if not (target.is_dir() and (_is_ours(target / marker) or not any(target.iterdir()))):
             raise FileExistsError(
                 errno.EEXIST,
-                f"exists, and is no earlier export (no {marker} of fastpart in it); choose another name",
+                f"exists and is not an earlier export (no {marker} of fastpart in it). Choose another name",
                 str(target),
             )
     atomic = _core.AtomicDir(target, marker)
@@ -123,12 +119,12 @@ def _is_ours(marker: Path) -> bool:
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
-    """Write an object, readable for people."""
+    """Write an object as indented JSON."""
     _core.write_file(file, (json.dumps(content, indent=1) + "\n").encode())
 
 
 class Counter:
-    """Tells the progress of a step of so many units."""
+    """Reports the progress of a step with ``total`` units."""
 
     def __init__(self, progress: Progress | None, phase: str, total: int) -> None:
         self._progress, self._phase, self._total, self._done = progress, phase, total, 0
@@ -142,7 +138,7 @@ class Counter:
 
 
 def missing(system: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """Return what to raise for a library that is not installed."""
+    """Return the error for a library that is not installed."""
     return ModuleNotFoundError(
         f"the export to {system} needs {error.name}, which is not installed: pip install 'fastpart[train]'",
         name=error.name,
@@ -150,12 +146,12 @@ def missing(system: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
 
 
 def failed(file: Path, library: str) -> OSError:
-    """Return what to raise where a library could not write and does not say why."""
-    return OSError(errno.EIO, f"{library} could not write the whole file; is the disk full?", str(file))
+    """Return the error for a library that could not write and does not say why."""
+    return OSError(errno.EIO, f"{library} could not write the whole file. Is the disk full?", str(file))
 
 
 def tensor(torch: Any, array: Array) -> Any:
-    """Return a tensor over an array that may be mapped read-only: nobody may write to it."""
+    """Return a tensor over an array without a copy. Do not write to it: the array may be mapped read-only."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
         return torch.from_numpy(array)

@@ -18,27 +18,29 @@ from .. import _core
 from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
 from ..options import Options, RunOptions, run_options, with_options
 from ..parameters import StrPath, shown
+from ..parsing import named
 from ..parts import VertexPartData, part_name
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 
 _NODES, _EDGES = "_N", "_N:_E:_N"
-"""DGL's names of the types of nodes and edges, where there is only one of each."""
+"""DGL's names of the node type and the edge type of a homogeneous graph."""
 
 _GRAPH_EDGE_BYTES = 8 + 8 + 1
 _GRAPH_VERTEX_BYTES = 8 + 8 + 1 + 8
-"""In ``graph.dgl``: source, id, inner or not; and offset, id, inner or not, part."""
+"""In ``graph.dgl``, per edge: source, id, inner flag. Per vertex: offset, id, inner flag, part."""
 
 _HALO_BYTES = 5 * 8
-"""Held besides, for each vertex, while new ids are looked up."""
+"""Additional bytes per vertex while new ids are looked up."""
 
 
 @with_options
 def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unpack[Options]) -> Path:
     """Write a vertex partition for ``dgl.distributed``.
 
-    Vertices and edges get new ids: vertices by part, then by old id; edges by the part of their destination, then by
-    destination, then by record. Node data are ``feat``, ``label``, ``train_mask``, ``val_mask`` and ``test_mask``
-    (masks and multi-label labels as uint8), edge data are ``feat``, each if the partition was saved with it.
+    Vertices and edges get new ids. Vertices are ordered by part, then by old id. Edges are ordered by the part of their
+    destination, then by destination, then by record. Node data are ``feat``, ``label``, ``train_mask``, ``val_mask``
+    and ``test_mask`` (masks and multi-label labels as uint8), edge data are ``feat``, each if the partition was saved
+    with it.
 
     Parameters
     ----------
@@ -50,22 +52,22 @@ def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unp
     graph_name : str
         What ``dgl.distributed`` calls the graph: letters, digits, ``_``, ``-`` and ``.``.
     threads, tmp_dir, progress, memory_limit
-        As in :class:`fastpart.Options`; more than two threads are no faster. The limit is for the largest part; torch
-        and dgl themselves take 250 MB more.
+        As in :class:`fastpart.Options`. More than two threads are no faster. The memory limit is for the largest part.
+        torch and dgl themselves take 250 MB more.
 
     Returns
     -------
     pathlib.Path
         ``OUT/<graph_name>.json``, the ``part_config`` of ``dgl.distributed``. Beside it lie ``part0/``, ``part1/``, ...
-        and the way back to the old ids, ``orig_nids.npy`` and ``orig_eids.npy`` (int64; row = new id, value = vertex,
-        or directed edge: r for record r, m + r for its opposite direction).
+        and the old ids, ``orig_nids.npy`` and ``orig_eids.npy`` (int64, row = new id, value = vertex, or directed edge:
+        r for record r, m + r for its opposite direction).
 
     Raises
     ------
     ParameterError
         An edge partition, ``halo_hops=0``, or features of a dtype that torch does not have.
     ModuleNotFoundError
-        torch or dgl is not installed; the text says what to install.
+        torch or dgl is not installed. The text says what to install.
     MemoryBudgetError
         Before anything is written.
     OSError
@@ -108,7 +110,8 @@ def _refuse_name(graph_name: object) -> None:
         raise TypeError(f"graph_name: expected a string, got {type(graph_name).__name__}")
     if not re.fullmatch(r"\w[\w.-]{0,99}", graph_name, re.ASCII):
         raise ParameterError(
-            f"graph_name: {graph_name!r}; use up to 100 letters, digits, '_', '-' and '.', the first no '-' or '.'"
+            f"graph_name: {graph_name!r} is invalid. Use up to 100 letters, digits, '_', '-' and '.', and begin with "
+            "none of '-' and '.'"
         )
 
 
@@ -120,8 +123,8 @@ def _refuse_large(source: Source, edge_counts: list[int], limit: int | None) -> 
         needed = _GRAPH_EDGE_BYTES * edges + (_GRAPH_VERTEX_BYTES + _HALO_BYTES) * vertices
         if needed > limit:
             raise MemoryBudgetError(
-                f"export of part {part.index} needs {needed:,} bytes of memory, the budget is {limit:,}; raise "
-                "memory_limit, or make more parts"
+                f"export of part {part.index} needs {needed:,} bytes of memory, but the budget is {limit:,}. Raise "
+                "memory_limit, or use more parts"
             )
 
 
@@ -129,12 +132,14 @@ def _refuse_encoding(target: Path) -> None:
     try:
         str(target.absolute()).encode()
     except UnicodeEncodeError:
-        raise ParameterError(f"out: {shown(target)} is not UTF-8, and DGL opens no such path") from None
+        raise ParameterError(
+            f"out: {shown(target)} is not UTF-8, which DGL needs. Choose another path"
+        ) from None
 
 
 def _libraries() -> tuple[Any, Any]:
-    """Import torch and dgl, without what their imports warn of and print."""
-    # Else dgl asks for its backend, and answers itself by writing to the home directory.
+    """Import torch and dgl without their warnings."""
+    # Without it, dgl prompts for its backend and writes a default to the home directory.
     os.environ.setdefault("DGLBACKEND", "pytorch")
     try:
         with warnings.catch_warnings():
@@ -147,7 +152,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 class _Writer:
-    """Writes the parts, in their order."""
+    """Writes the parts in order."""
 
     def __init__(self, source: Source, inside: Path, edge_counts: list[int], options: RunOptions) -> None:
         self._torch, self._dgl = _libraries()
@@ -166,7 +171,7 @@ class _Writer:
         self._orig_nids: Array = np.load(orig_nids, mmap_mode="r")
 
     def write(self, parts: Iterable[VertexPartData]) -> None:
-        """Write all parts, one after the other; a second thread writes what is not the graph."""
+        """Write all parts in order. A second thread writes everything but the graph."""
         with ThreadPoolExecutor(1) as second:
             for part in parts:
                 folder = self._inside / f"part{part.index}"
@@ -197,7 +202,7 @@ class _Writer:
         self._save(file, self._dgl.data.utils.save_tensors, empty, tensors, size)
 
     def _save_graph(self, file: Path, part: VertexPartData, edges: int) -> None:
-        """Save the in-edges of the inner vertices: rows and edges are in DGL's order already."""
+        """Save the in-edges of the inner vertices. Rows and edges already are in DGL's order."""
         nodes, owners = self._new_ids(part)
         indices = part.indices[:edges].astype(np.int64)
         if edges and indices.max() >= len(nodes):
@@ -225,7 +230,7 @@ class _Writer:
         """Return the new ids of the inner vertices and their neighbours, and the parts that own them."""
         inner, halo = part.num_inner, part.halo[: part.halo_sizes[0]]
         if len(halo) and not 0 <= halo.min() <= halo.max() < len(self._partition):
-            raise GraphFormatError(f"{self._name(part)}: vertices.npy holds an id that is no vertex")
+            raise GraphFormatError(f"{self._name(part)}: vertices.npy holds an id outside 0..n-1")
         owners = np.full(inner + len(halo), part.index)
         owners[inner:] = self._partition.assignment[halo]
         ids = np.arange(len(owners)) + self._nodes[part.index]
@@ -241,7 +246,7 @@ class _Writer:
         return shown((self._partition.folder or Path()) / part_name(part.index))
 
     def _save(self, file: Path, save: Callable[[str, Any], object], empty: Any, full: Any, size: int) -> None:
-        """Save what is ``size`` bytes longer than ``empty``: DGL does not notice a disk that gets full in the end."""
+        """Save, and check that the file is ``size`` bytes longer than that of ``empty``: DGL misses a full disk."""
         try:
             save(str(file), empty)
             header = file.stat().st_size
@@ -252,7 +257,7 @@ class _Writer:
             raise failed(file, "DGL")
 
     def config(self, graph_name: str) -> dict[str, Any]:
-        """Return what the JSON file says."""
+        """Return the content of the JSON file."""
         files = {"node_feats": "node_feat.dgl", "edge_feats": "edge_feat.dgl", "part_graph": "graph.dgl"}
         return {
             "graph_name": graph_name,
@@ -274,15 +279,12 @@ class _Writer:
 
 
 def _begin_map(file: Path, length: int) -> None:
-    """Begin a .npy file of so many int64."""
+    """Write the header of a .npy file of ``length`` int64."""
     header = {"descr": "<i8", "fortran_order": False, "shape": (int(length),)}
     with file.open("wb") as opened:
         np.lib.format.write_array_header_1_0(opened, header)
 
 
 def _append(file: Path, ids: Array) -> None:
-    try:
-        with file.open("ab") as opened:
-            opened.write(ids.data)
-    except OSError as error:  # a failed write does not know the name
-        raise OSError(error.errno, error.strerror, str(file)) from None
+    with named(file), file.open("ab") as opened:
+        opened.write(ids.data)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .. import _core
 from ..options import Options, run_options, with_options
 from ..parameters import Progress, StrPath
+from ..parsing import named
 from ..parts import VertexPartData
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 
@@ -22,8 +23,7 @@ from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, 
 def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     """Write a vertex partition for ``torch_geometric.distributed``.
 
-    All ids stay as they are: those of vertices, and those of directed edges (r for record r, m + r for its opposite
-    direction).
+    Ids do not change, neither of vertices nor of directed edges (r for record r, m + r for its opposite direction).
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     out : path
         The directory to write. Its parent must exist. An earlier export is replaced. Any other directory must be empty.
     threads, tmp_dir, progress, memory_limit
-        As in :class:`fastpart.Options`; one thread and the memory of the largest part are used.
+        As in :class:`fastpart.Options`. The export uses one thread and the memory of the largest part.
 
     Returns
     -------
@@ -40,23 +40,23 @@ def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
         ``out``, for ``LocalGraphStore.from_partition`` and ``LocalFeatureStore.from_partition``. It holds
         ``META.json``, ``node_map.pt`` and ``edge_map.pt`` (int64: part of each id, -1 for ids m + r of loops, which do
         not exist), and ``part_0/``, ... with ``graph.pt``, ``node_feats.pt`` (``x``) and ``edge_feats.pt``
-        (``edge_attr``). As in PyG's examples, it also holds ``label.pt`` (int64, one per vertex; if multi-label uint8
-        of shape (n, classes)) and ``train-partitions/partition0.pt``, ... (the ids of the part's training vertices;
-        ``val`` and ``test`` likewise). Data that the partition was saved without is left out. A part without vertices
-        has no ``node_feats.pt``, since PyG fails on empty ones.
+        (``edge_attr``). As in PyG's examples, it also holds ``label.pt`` (int64, one per vertex, or uint8 of shape
+        (n, classes) for multi-label tasks) and ``train-partitions/partition0.pt``, ... (the ids of the part's training
+        vertices, and likewise for ``val`` and ``test``). Data that the partition was saved without is left out. A part
+        without vertices has no ``node_feats.pt``, because PyG fails on empty ones.
 
     Raises
     ------
     ParameterError
         An edge partition, ``halo_hops=0``, or features of a dtype that torch does not have.
     ModuleNotFoundError
-        torch is not installed; the text says what to install.
+        torch is not installed. The text says what to install.
     OSError
         With path and errno. An earlier export is intact.
 
     Notes
     -----
-    PyG's layout consists of pickles: hand it to nobody who should not trust you.
+    PyG's layout consists of pickles, which can execute code when they are loaded.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
 
 
 class _Writer:
-    """Writes the parts, and what is known of all ids when the last part is written."""
+    """Writes the parts, and after the last part the arrays over all ids."""
 
     def __init__(self, source: Source, inside: Path, progress: Progress | None) -> None:
         try:
@@ -99,18 +99,16 @@ class _Writer:
         self._counter = Counter(progress, "export", n + source.manifest["num_directed_edges"])
 
     def _scratch(self, length: int, row: tuple[int, ...] = (), dtype: npt.DTypeLike = np.int64) -> Array:
-        """Return an array that lies in a nameless file, not in memory: of -1, or of 0 if it cannot be negative."""
+        """Return an array in a nameless file. It is filled with -1, or with 0 if its type is unsigned."""
         shape, dtype = (length, *row), np.dtype(dtype)
-        try:
-            with tempfile.TemporaryFile(dir=self._inside) as file:
-                if length:  # on a full disk, writing to a map without this would end the process
-                    os.posix_fallocate(file.fileno(), 0, math.prod(shape) * dtype.itemsize)
-                    array: Array = np.memmap(file, dtype, "r+", shape=shape)
-                    array[:] = -1 if dtype.kind == "i" else 0
-                    return array
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self._inside)) from None
-        return np.empty(shape, dtype)
+        if not length:
+            return np.empty(shape, dtype)
+        with named(self._inside), tempfile.TemporaryFile(dir=self._inside) as file:
+            # Without this, writing to the map would kill the process when the disk is full.
+            os.posix_fallocate(file.fileno(), 0, math.prod(shape) * dtype.itemsize)
+            array: Array = np.memmap(file, dtype, "r+", shape=shape)
+            array[:] = -1 if dtype.kind == "i" else 0
+            return array
 
     def write(self, part: VertexPartData) -> None:
         """Write one part."""
@@ -130,7 +128,7 @@ class _Writer:
         }
         self._save(folder / "graph.pt", self._tensors(graph) | {"size": (n, n)})
         self._counter.advance(edges)
-        # PyG fails on empty ids, but not where there are none.
+        # PyG fails on an empty file of ids, but not on a missing one.
         if part.num_inner:
             of_nodes = {} if part.features is None else {"x": part.features}
             self._save(folder / "node_feats.pt", self._rows(part.inner, of_nodes))
@@ -153,7 +151,7 @@ class _Writer:
         return self._tensors({"global_id": ids}) | {"feats": self._tensors(named)}
 
     def finish(self) -> None:
-        """Write what concerns all parts."""
+        """Write the files about all parts."""
         node_map = self._torch.from_numpy(self._partition.assignment.astype(np.int64))
         self._save(self._inside / "node_map.pt", node_map)
         self._save(self._inside / "edge_map.pt", self._torch.from_numpy(self._edge_map))
@@ -175,9 +173,7 @@ class _Writer:
 
     def _save(self, file: Path, content: Any) -> None:
         try:
-            with file.open("wb") as opened:
+            with named(file), file.open("wb") as opened:
                 self._torch.save(content, opened)
-        except RuntimeError:  # what torch makes of a failed write
+        except RuntimeError:  # how torch reports a failed write
             raise failed(file, "torch") from None
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(file)) from None

@@ -29,8 +29,8 @@ def text(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     pathlib.Path
         ``out``, the ``--partitions-dir`` of ``tools/dispatch_data.py``. It holds ``assignment.txt``, whose line v is
         the part of vertex v, and ``part_meta.json`` (``num_parts``, ``algo_name``, ``version``). The pipeline opens
-        them by other names, which are links to them: ``partition_meta.json`` and ``_N.txt`` (after the node type:
-        rename it if your graph has another one).
+        them under other names, so there are links: ``partition_meta.json`` and ``_N.txt``. The latter is named after
+        the node type. Rename it if your graph has another type.
 
     Raises
     ------
@@ -41,16 +41,16 @@ def text(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
 
     Notes
     -----
-    ``algo_name`` is always "metis": the pipeline accepts that or "random", and uses neither. ``algorithm`` is the name
-    of what made the partition.
+    ``algo_name`` is always "metis", because the pipeline accepts only this and "random". It uses neither. ``algorithm``
+    is the name of the partitioner.
 
     Examples
     --------
     >>> import fastpart as fp, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> fp.VertexPartition([1, 0, 1], k=2).save(f"{folder}/part.npy")
-    >>> made = fp.export.text(f"{folder}/part.npy", f"{folder}/text")
-    >>> (made / "assignment.txt").read_text()
+    >>> out = fp.export.text(f"{folder}/part.npy", f"{folder}/text")
+    >>> (out / "assignment.txt").read_text()
     '1\n0\n1\n'
     """
     run = run_options(**options)

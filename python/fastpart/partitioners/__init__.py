@@ -1,4 +1,4 @@
-"""The partitioners: one function each, all with the same first and last parameters."""
+"""The partitioners, one function each. All have the same first and last parameters."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     )
     for name, known in ALGORITHMS.items()
 }
-"""Parameters that make a partitioner a different algorithm, for comparisons of all algorithms."""
+"""Parameters that select another variant of a partitioner, for comparisons of all algorithms."""
 
 
 def items_of(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return what the partitioner gives parts to when called with these parameters: "vertices" or "edges"."""
+    """Return whether the partitioner partitions "vertices" or "edges" when called with these parameters."""
     of = ALGORITHMS[name].of if name in ALGORITHMS else ["vertices", "edges"]
     return str(parameters.get("of", of[0])) if len(of) > 1 else of[0]

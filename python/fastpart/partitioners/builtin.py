@@ -1,7 +1,7 @@
 """The partitioners of the core, one function each. Everything comes from the registry in ``rust/algorithms``.
 
-A function checks what users pass, calls the core, and wraps its result. ``builtin.pyi`` beside this file tells type
-checkers the same signatures; ``make stubs`` writes it.
+A function checks its arguments, calls the core, and wraps its result. ``builtin.pyi`` beside this file has the same
+signatures for type checkers. ``make stubs`` writes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALGORITHMS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorith
 
 
 def _checked(field: _core.Field, value: Any) -> Any:
-    """Return the value of a parameter in its one form."""
+    """Return the value of a parameter in its internal form."""
     if value is None and field.default is None:
         return None
     match field.kind:
@@ -60,7 +60,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     options = {name: arguments[name] for name in NAMES}
     opened = open_graph(arguments["graph"], **options)
     if of == "vertices" and out is not None:
-        raise ParameterError('out: it belongs to of="edges"; save a vertex partition with .save(...)')
+        raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
     both = {"of": of} if len(algorithm.of) > 1 else {}
     recorded = {
         field.name: values[field.name]
@@ -86,7 +86,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
             return edge_partition(algorithm.name, given, opened, out, call)
         return vertex_partition(algorithm.name, given, call(), opened, infeasible)
     finally:
-        if opened is not arguments["graph"]:  # the partition keeps the graph, but need not keep its adjacency
+        if opened is not arguments["graph"]:  # the partition keeps the graph, but not its adjacency
             opened._source.forget_csr()
 
 

@@ -1,4 +1,4 @@
-# Written by `make stubs` from the registry of the core; do not edit.
+# Written by `make stubs` from the registry of the core. Do not edit.
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Unpack, overload
 
@@ -109,6 +109,9 @@ def multilevel(
     volume_balance: float | None = None,
     balance_on: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
     balance_on_ratio: float = 1.05,
+    effort: Literal["default", "quick", "best"] = "default",
+    time_limit: float | None = None,
+    rounds: int | None = None,
     seed: int | None = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],

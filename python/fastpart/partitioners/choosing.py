@@ -1,8 +1,8 @@
-"""The one call for those who need no algorithm by its name."""
+"""Partition without choosing an algorithm."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from ..errors import MemoryBudgetError
 from ..options import Options, with_options
@@ -12,12 +12,19 @@ from .builtin import multilevel
 
 @with_options
 def partition(
-    graph: Any, k: int, *, balance: float = 1.03, seed: int | None = 0, **options: Unpack[Options]
+    graph: Any,
+    k: int,
+    *,
+    balance: float = 1.03,
+    effort: Literal["default", "quick", "best"] = "default",
+    time_limit: float | None = None,
+    seed: int | None = 0,
+    **options: Unpack[Options],
 ) -> VertexPartition:
     """Partition the vertices into parts of equal size with few cut edges.
 
-    Takes :func:`fastpart.multilevel`, which cuts least of all algorithms here and needs the graph in memory. The
-    choice never depends on the memory that happens to be free.
+    This calls :func:`fastpart.multilevel`, which has the lowest cut of all algorithms here and needs the graph in
+    memory. The choice never depends on the free memory.
 
     Parameters
     ----------
@@ -27,28 +34,32 @@ def partition(
         Number of parts, 1 to 2**20. More parts than there are vertices leave parts empty, with a warning.
     balance : float
         A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    effort : {"default", "quick", "best"}
+        "quick" takes the least time. "best" improves the partition in rounds as long as they gain.
+    time_limit : float, optional
+        Seconds after which no further round begins. Only with ``effort="best"``.
     seed : int, optional
-        0 to 2**64 - 1; None is 0. The same seed gives the same partition for any number of threads.
+        Seed, 0 to 2**64 - 1. None is 0. The same seed gives the same partition for any number of threads.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
     Returns
     -------
     VertexPartition
-        ``assignment`` (int32, shape (n,), read-only), ``loads`` and ``cap``. ``algorithm`` names what was taken.
+        ``assignment`` (int32, shape (n,), read-only), ``loads`` and ``cap``. ``algorithm`` is "multilevel".
 
     Raises
     ------
     MemoryBudgetError
         The graph and the working memory exceed the budget. The text names the calls to make instead.
     ParameterError, TypeError
-        A parameter that cannot be. The text says what is valid.
+        An invalid parameter. The text says what is valid.
 
     See Also
     --------
     multilevel : The same with bounds on volume and weights.
     grem : Graphs larger than memory.
-    spring : 32 bytes per vertex, whatever the number of edges.
+    spring : 32 bytes per vertex, for any number of edges.
 
     Examples
     --------
@@ -61,9 +72,11 @@ def partition(
     'multilevel'
     """
     try:
-        return multilevel(graph, k, balance=balance, seed=seed, **options)
+        return multilevel(
+            graph, k, balance=balance, effort=effort, time_limit=time_limit, seed=seed, **options
+        )
     except MemoryBudgetError as error:
         raise MemoryBudgetError(
-            f"{error}; or call fastpart.grem(graph, {k}), which works in chunks, or fastpart.spring(graph, {k}), which "
-            "takes 32 bytes per vertex"
+            f"{error}. Or call fastpart.grem(graph, {k}), which works in chunks, or fastpart.spring(graph, {k}), which "
+            "needs 32 bytes per vertex"
         ) from None

@@ -1,8 +1,7 @@
-"""What all partitioners do alike: they check, call the core, wrap its result, and warn of what is rarely meant."""
+"""Code that all partitioners share: wrap the result of the core, and warn of empty parts and raised caps."""
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,7 +25,7 @@ def vertex_partition(
     graph: Graph,
     on_infeasible: str = "warn",
 ) -> VertexPartition:
-    """Wrap a vertex partition of the core; ``given`` are the parameters, checked."""
+    """Wrap a vertex partition of the core. ``given`` holds the checked parameters."""
     weights = given.get("balance_on")
     if weights is not None:
         shown = [_shown(each) for each in weights] if isinstance(weights, list) else _shown(weights)
@@ -36,8 +35,8 @@ def vertex_partition(
     alone = not result.weight_caps
     if result.dealt:
         _infeasible(
-            "the caps left some vertex no room, so all vertices were dealt by weight alone, whatever their edges; "
-            "raise " + ("balance or volume_balance" if volume else "balance or balance_on_ratio"),
+            "the caps left no room for some vertex, so all vertices were assigned by weight alone. Raise "
+            + ("balance or volume_balance" if volume else "balance or balance_on_ratio"),
             on_infeasible,
         )
     if volume and not (result.dealt and alone):
@@ -54,7 +53,7 @@ def _shown(weights: npt.NDArray[np.uint32]) -> str:
 
 def _refuse_raised(name: str, unit: str, nominal: int, cap: int, on_infeasible: str) -> None:
     if cap > nominal:
-        what = f"no part can be kept within {nominal}{unit}; the cap was raised to {cap}"
+        what = f"the parts cannot be kept within {nominal}{unit}. The cap was raised to {cap}"
         _infeasible(f"{name}: {what}", on_infeasible)
 
 
@@ -65,7 +64,7 @@ def edge_partition(
     out: parameters.StrPath | None,
     call: Callable[[Path | None], _core.EdgeResult],
 ) -> EdgePartition:
-    """Use ``call`` with the file for the parts, if ``out`` names one, and wrap the edge partition it makes."""
+    """Run ``call`` with the file for the parts, if ``out`` is given, and wrap the edge partition."""
     if out is None:
         result = call(None)
         assignment = result.assignment
@@ -92,8 +91,8 @@ def _wrapped(
     assignment: Any,
     graph: Graph,
 ) -> AnyPartition:
-    """Wrap a result with the parameters as its maker chose them, and say what users should know."""
-    partition = type_._made(algorithm, {**given, **result.chosen}, result, assignment)
+    """Wrap a result with its parameters, and issue its warnings."""
+    partition = type_._of_result(algorithm, {**given, **result.chosen}, result, assignment)
     partition.graph = graph
     graph.remember(result.graph.loops, result.graph.checksum)
     for warning in result.warnings:
@@ -103,17 +102,19 @@ def _wrapped(
 
 
 def _npy(out: parameters.StrPath, graph: Graph) -> Path:
-    """Return where the parts go, unless it cannot be."""
+    """Return the file for the parts. Refuse one that cannot be written."""
     target = parameters.path("out", out)
     if target.suffix != ".npy":
-        raise ParameterError(f"out: {parameters.shown(target)}; the parts of the records go to a .npy file")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "the folder of the output does not exist", str(target.parent))
-    if target.exists():
+        raise ParameterError(
+            f"out: {parameters.shown(target)} does not end with .npy, the format of the parts"
+        )
+    if parameters.in_folder(target).exists():
         if not target.is_file():
-            raise ParameterError(f"out: {parameters.shown(target)} is no regular file; choose another name")
+            raise ParameterError(
+                f"out: {parameters.shown(target)} is not a regular file. Choose another name"
+            )
         if graph.path is not None and target.samefile(graph.path):
-            raise ParameterError(f"out: {parameters.shown(target)} is the input; choose another name")
+            raise ParameterError(f"out: {parameters.shown(target)} is the input. Choose another name")
     return Path(os.path.realpath(target))
 
 
@@ -121,7 +122,7 @@ def _warn_of_empty_parts(partition: Partition) -> None:
     if partition.k > len(partition) > 0:
         empty = partition.k - len(partition)
         text = (
-            f"k={partition.k} parts for {len(partition)} {partition.items}: {empty} or more parts are empty"
+            f"k={partition.k} parts for {len(partition)} {partition.items}. At least {empty} parts are empty"
         )
         warn(text, CapacityWarning)
 

@@ -1,4 +1,4 @@
-"""Your own partitioners, checked like those of the core."""
+"""Partitioners of the user, with the checks of the built-in ones."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def custom(
     name: str | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition | EdgePartition:
-    """Partition with your own function, which is called with one block of records after the other, or wrap an array.
+    """Partition with your own function, or wrap an array.
 
-    The result is checked: every part is in ``0..k-1``, every item has one, the cap holds. It knows its graph, so it can
-    be measured, saved and exported like results of the built-in partitioners. Needs 4 bytes per vertex or per record,
-    plus the memory of the function.
+    The function is called with one block of records after the other. The result is checked: every item has a part in
+    ``0..k-1``, and the cap holds. It knows its graph, so you can measure, save and export it like results of the
+    built-in partitioners. This needs 4 bytes per vertex or per record, plus the memory of the function.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def custom(
     k : int
         Number of parts, 1 to 2**20.
     partitioner : callable or array of integers
-        Called with the records of each block, a uint32 array of shape (b, 2), in stream order; all ids are below n.
+        Called with the records of each block, a uint32 array of shape (b, 2), in stream order. All ids are below n.
         For ``of="edges"`` it returns the parts of these b records. For ``of="vertices"`` it returns a pair of arrays,
         vertices and their parts, or None. A vertex that is named again moves. Vertices that are never named go, in id
         order, to the parts with the fewest vertices. An array is the whole assignment.
@@ -90,7 +90,7 @@ def custom(
     name : str, optional
         The ``algorithm`` of the result. Default: the name of the function, or "user".
     threads, tmp_dir, progress, memory_limit
-        As in :class:`fastpart.Options`; the function itself is called by one thread.
+        As in :class:`fastpart.Options`. Only one thread calls the function.
 
     Returns
     -------
@@ -100,13 +100,14 @@ def custom(
     Raises
     ------
     ParameterError, TypeError
-        The function returned something else. The text names the record or vertex. Exceptions of the function pass.
+        The function returned something invalid. The text names the record or vertex. Exceptions of the function itself
+        are not caught.
     CapacityError
         A part is larger than ``balance`` allows.
 
     Notes
     -----
-    The custom interface of SDT-GNN, section IV-A, and CATGNN, section 3.5.
+    This is the custom interface of SDT-GNN, section IV-A, and CATGNN, section 3.5.
 
     Examples
     --------
@@ -139,15 +140,17 @@ def custom(
         array, default = np.asarray(partitioner), "user"
         if len(array) != items:
             what = "record" if of == "edges" else "vertex"
-            raise ParameterError(f"partitioner: {len(array)} parts for {items} items; give one per {what}")
+            raise ParameterError(
+                f"partitioner: {len(array)} parts for {items} items. Expected one per {what}"
+            )
     partition: Partition = EdgePartition(array, k) if of == "edges" else VertexPartition(array, k)
     if ratio is not None:
         partition.cap = int(np.ceil(min(ratio, k) * items / k))
         largest = int(partition.loads.argmax())
         if partition.loads[largest] > partition.cap:
             raise CapacityError(
-                f"balance: part {largest} has {partition.loads[largest]} {partition.items}, more than {partition.cap}; "
-                "raise balance, or have the partitioner keep it"
+                f"balance: part {largest} has {partition.loads[largest]} {partition.items}, more than {partition.cap}. "
+                "Raise balance, or let the partitioner keep the cap"
             )
     partition.algorithm = str(default if name is None else name)
     partition.parameters = {"k": k, "of": of, "balance": ratio, "passes": passes, "block": block}
@@ -155,7 +158,7 @@ def custom(
     partition.loops, partition.checksum = opened.identify(run)
     partition.graph = opened
     if k > items > 0:
-        message = f"k={k} parts for {items} {partition.items}: {k - items} or more parts are empty"
+        message = f"k={k} parts for {items} {partition.items}. At least {k - items} parts are empty"
         warn(message, CapacityWarning)
     return partition  # type: ignore[return-value]
 
@@ -182,7 +185,7 @@ def _of_records(
         given = _integers("the parts of the records", partitioner(records))
         if len(given) != len(records):
             raise ParameterError(
-                f"partitioner: {len(given)} parts for the {len(records)} records from record {first} on"
+                f"partitioner: returned {len(given)} parts for the {len(records)} records from record {first} on"
             )
         _refuse_foreign(given, k, "record", np.arange(first, first + len(records)))
         parts[first : first + len(records)] = given
@@ -199,14 +202,14 @@ def _of_vertices(
             continue
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise TypeError(
-                f"partitioner: returned {type(answer).__name__} for the block from record {first} on; "
-                "expected a pair (vertices, parts), or None"
+                f"partitioner: expected a pair (vertices, parts) or None, got {type(answer).__name__} for the block "
+                f"from record {first} on"
             )
         vertices, given = _integers("the vertices", answer[0]), _integers("the parts", answer[1])
         if len(vertices) != len(given):
-            raise ParameterError(f"partitioner: {len(vertices)} vertices with {len(given)} parts")
+            raise ParameterError(f"partitioner: returned {len(vertices)} vertices with {len(given)} parts")
         if len(vertices) and not 0 <= vertices.min() <= vertices.max() < len(parts):
-            raise ParameterError(f"partitioner: a vertex outside 0..{len(parts) - 1}")
+            raise ParameterError(f"partitioner: returned a vertex outside 0..{len(parts) - 1}")
         _refuse_foreign(given, k, "vertex", vertices)
         parts[vertices] = given
     _place_rest(parts, k)
@@ -217,7 +220,7 @@ def _integers(what: str, values: object) -> npt.NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(
-            f"partitioner: {what} are {array.dtype} of shape {array.shape}; expected one row of integers"
+            f"partitioner: {what} must be a one-dimensional array of integers, got {array.dtype} of shape {array.shape}"
         )
     return array
 
@@ -232,7 +235,7 @@ def _refuse_foreign(parts: npt.NDArray[Any], k: int, item: str, ids: npt.NDArray
 
 
 def _place_rest(parts: npt.NDArray[np.int32], k: int) -> None:
-    """Give the vertices without a part, in id order, the parts with the fewest vertices (ties: the lowest)."""
+    """Assign the vertices without a part, in id order, to the parts with the fewest vertices (ties: the lowest)."""
     rest = np.flatnonzero(parts == _DEFERRED)
     fewest = list(zip(np.bincount(parts[parts != _DEFERRED], minlength=k).tolist(), range(k), strict=True))
     heapq.heapify(fewest)

@@ -1,4 +1,4 @@
-"""Signatures, docstrings and stubs of the partitioners, from what the registry says of each."""
+"""Signatures, docstrings and stubs of the partitioners, generated from the registry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .. import _core
 from ..options import NAMES, Options, parameters_of
 
 _SECTION = re.compile(r"^(Warns|See Also|Notes|Examples)\n-+$", re.MULTILINE)
-"""Where the docs of an algorithm go on after the sections that are alike for all."""
+"""The first section of an algorithm's own docs after those that all algorithms share."""
 
 _TYPES = {
     "ratio": ("float", "float"),
@@ -26,7 +26,7 @@ _TYPES = {
     "degrees": ("npt.NDArray[np.uint32] | None", "numpy.ndarray, optional"),
     "chunk": ("float | int", "float or int"),
 }
-"""Annotation, and type in the docs, by kind."""
+"""Annotation and documented type by kind."""
 
 
 def _annotation(field: _core.Field) -> str:
@@ -52,7 +52,7 @@ def _documented(field: _core.Field) -> str:
 
 
 def signature(algorithm: _core.Algorithm) -> Signature:
-    """Return the signature of its function; annotations are text."""
+    """Return the signature of its function. Annotations are text."""
     named: list[tuple[str, str, Any]] = []
     if len(algorithm.of) > 1:
         named.append(("of", _words(algorithm.of), algorithm.of[0]))
@@ -82,8 +82,8 @@ def _result(algorithm: _core.Algorithm) -> str:
 def document(algorithm: _core.Algorithm) -> str:
     """Return the docstring of its function, in numpydoc's form."""
     text = "\n".join(line.removeprefix(" ") for line in algorithm.doc.splitlines())
-    found = _SECTION.search(text)
-    head, rest = (text[: found.start()], text[found.start() :]) if found else (text, "")
+    match = _SECTION.search(text)
+    head, rest = (text[: match.start()], text[match.start() :]) if match else (text, "")
     both = len(algorithm.of) > 1
     lines = [head.rstrip(), "", "Parameters", "----------"]
     lines += _entry("graph", "path, array or Graph", "What :func:`open_graph` accepts.")
@@ -162,7 +162,7 @@ def _entry(name: str, kind: str, doc: str) -> list[str]:
 def stubs(algorithms: list[_core.Algorithm]) -> str:
     """Return the text of ``builtin.pyi``."""
     lines = [
-        "# Written by `make stubs` from the registry of the core; do not edit.",
+        "# Written by `make stubs` from the registry of the core. Do not edit.",
         "from collections.abc import Callable, Sequence",
         "from typing import Any, Literal, Unpack, overload",
         "",
@@ -183,14 +183,14 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
         "",
     ]
     for algorithm in algorithms:
-        for of in algorithm.of:  # one overload each, if there are two
+        for of in algorithm.of:  # with two of them, one overload each
             lines += ["@overload"] if len(algorithm.of) > 1 else []
             lines += _stub(algorithm, of)
     return "\n".join(lines) + "\n"
 
 
 def _stub(algorithm: _core.Algorithm, of: str) -> list[str]:
-    """Return the signature with which the function makes parts of these."""
+    """Return the overload for partitions of ``of``."""
     lines = [f"def {algorithm.name}("]
     for parameter in signature(algorithm).parameters.values():
         if parameter.kind is Parameter.KEYWORD_ONLY and "    *," not in lines:

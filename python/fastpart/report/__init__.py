@@ -1,4 +1,4 @@
-"""Tables for the terminal, pictures, and the HTML report."""
+"""Tables for the terminal, plots, and the HTML report."""
 
 from .draw import draw
 from .pages import write_report

@@ -17,7 +17,7 @@ from .shapes import SERIES, SIZE, Dot, Line, Picture, Plot, Rect, Text, number, 
 WIDTH = 1040.0
 HALF = (WIDTH - 24) / 2
 HEAD = 40.0
-"""Height above the first row: title and numbers of the axis."""
+"""Height above the first row, for the title and the numbers of the axis."""
 
 STRIP = 20.0
 """Height of a row of strokes."""
@@ -35,24 +35,24 @@ STRIPS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     "vertices": (("vertices", "vertices", True), ("volume", "volume", False), ("halo", "halo", False)),
     "edges": (("edges", "records", True), ("replicas", "replicas", False)),
 }
-"""Column of the parts, its name, and whether it is what the cap bounds."""
+"""Column of the parts, its title, and whether the cap bounds it."""
 
 _PALE, _DEEP = np.array([244.0, 247.0, 250.0]), np.array([16.0, 58.0, 110.0])
 
 
 def charts_of(comparison: Comparison) -> list[tuple[str, list[Plot]]]:
-    """Return the plots by heading, as far as there is something to plot."""
+    """Return the plots by heading, without empty groups."""
     groups = []
     for of in MEASURES:
-        made = [
+        outcomes = [
             outcome
             for outcome in comparison.outcomes
             if outcome.row["of"] == of and outcome.row.get("error") is None
         ]
-        numbers = sorted({outcome.row["k"] for outcome in made})
-        by_k = [[outcome for outcome in made if outcome.row["k"] == k] for k in numbers]
+        numbers = sorted({outcome.row["k"] for outcome in outcomes})
+        by_k = [[outcome for outcome in outcomes if outcome.row["k"] == k] for k in numbers]
         groups += [
-            (f"Measures of {TITLES[of]}", list(_measures(of, made, numbers))),
+            (f"Measures of {TITLES[of]}", list(_measures(of, outcomes, numbers))),
             (f"Quality and time of {TITLES[of]}", list(_scatters(of, by_k))),
             (f"Parts of {TITLES[of]}", list(_strips(of, by_k, comparison.graph["n"]))),
             (f"Records between the parts of {TITLES[of]}", list(_matrices(by_k))),
@@ -60,12 +60,12 @@ def charts_of(comparison: Comparison) -> list[tuple[str, list[Plot]]]:
     return [(heading, plots) for heading, plots in groups if plots]
 
 
-def _measures(of: str, made: Sequence[Outcome], numbers: Sequence[int]) -> Iterable[Plot]:
+def _measures(of: str, outcomes: Sequence[Outcome], numbers: Sequence[int]) -> Iterable[Plot]:
     """Plot each measure as one bar per algorithm and number of parts."""
     for measure in MEASURES[of]:
         values = {
             (outcome.row["algorithm"], outcome.row["k"]): outcome.row[measure]
-            for outcome in made
+            for outcome in outcomes
             if outcome.row.get(measure) is not None
         }
         if values:
@@ -93,8 +93,8 @@ def bars(
             if value is None:
                 continue
             y, end = top + j * pitch, max(at(value), left + 1)
-            told = f"{name}, k = {k}: {words} {value:.{digits + 1}f}"
-            plot.add(Rect(left, y + 1, end - left, pitch - 2, _series(j), told))
+            title = f"{name}, k = {k}: {words} {value:.{digits + 1}f}"
+            plot.add(Rect(left, y + 1, end - left, pitch - 2, _series(j), title))
             plot.add(Text(end + 4, y + SIZE - 1, f"{value:.{digits}f}", colour="faint"))
     return plot
 
@@ -135,8 +135,8 @@ def _scatter(title: str, measure: str, points: Sequence[tuple[float, float, str]
         plot.add(Text(frame.left - 6, y_of(value) + SIZE / 3, number(value), "end", "faint"))
     plot.add(Text((frame.left + frame.right) / 2, plot.height - 8, "seconds (log scale)", "middle", "faint"))
     for seconds, value, name in points:
-        told = f"{name}: {measure} {value:.4f}, {number(seconds)} s"
-        plot.add(Dot(x_of(seconds), y_of(value), 4, SERIES[2], told))
+        title = f"{name}: {measure} {value:.4f}, {number(seconds)} s"
+        plot.add(Dot(x_of(seconds), y_of(value), 4, SERIES[2], title))
     plot.add(
         *labelled([(x_of(seconds), y_of(value), _short(name)) for seconds, value, name in points], frame)
     )
@@ -144,12 +144,13 @@ def _scatter(title: str, measure: str, points: Sequence[tuple[float, float, str]
 
 
 def _strips(of: str, by_k: Iterable[Sequence[Outcome]], n: int) -> Iterable[Plot]:
-    """Plot what each part holds, relative to the mean, as one stroke per part; and the cap."""
+    """Plot the size of each part relative to the mean as one stroke per part, and the cap."""
     for outcomes in by_k:
         listed = [outcome for outcome in outcomes if outcome.parts is not None]
         if not listed:
             continue
-        title = f"k = {outcomes[0].row['k']}: what each part holds, relative to the mean (halo: to n / k); red: the cap"
+        k = outcomes[0].row["k"]
+        title = f"k = {k}: size of each part relative to the mean (halo relative to n / k), cap in red"
         plot = Plot(WIDTH, 24 + HEAD + STRIP * len(listed) + 4, title)
         plot.add(Text(0, 14, title, bold=True))
         names = [outcome.row["algorithm"] for outcome in listed]
@@ -175,7 +176,7 @@ def _relative(outcome: Outcome, column: str, n: int, capped: bool) -> tuple[npt.
 def _strip(
     plot: Plot, title: str, left: float, right: float, rows: Sequence[tuple[npt.NDArray[Any], float | None]]
 ) -> None:
-    """Draw one panel; its axis begins at 0 unless all parts hold more than half of the mean."""
+    """Draw one panel. Its axis begins at 0 unless all parts hold more than half of the mean."""
     low = min(shares.min() for shares, _ in rows)
     high = max(shares.max() for shares, _ in rows)
     high = max([high, *(cap for _, cap in rows if cap is not None and cap <= 2 * high)])
@@ -214,7 +215,7 @@ def _matrices(by_k: Iterable[Sequence[Outcome]]) -> Iterable[Plot]:
 
 
 def _heat(matrix: npt.NDArray[np.int64], least: int, most: int) -> npt.NDArray[np.uint8]:
-    """Return a colour per cell; none is as pale as that of no record."""
+    """Return a colour per cell. Cells without records are the palest."""
     span = math.log(most / least) if most > least else 1.0
     share = np.where(matrix > 0, 0.1 + 0.9 * np.log(np.maximum(matrix, 1) / least) / span, 0.0)
     colours: npt.NDArray[np.uint8] = np.rint(_PALE + share[:, :, None] * (_DEEP - _PALE)).astype(np.uint8)
@@ -224,7 +225,7 @@ def _heat(matrix: npt.NDArray[np.int64], least: int, most: int) -> npt.NDArray[n
 def _axis(
     plot: Plot, title: str, left: float, right: float, low: float, high: float, top: float = HEAD
 ) -> Callable[[float], float]:
-    """Draw title, numbers and grid above and behind rows; return where a value lies."""
+    """Draw title, numbers and grid, and return the function from values to x coordinates."""
     high = high if high > low else low + 1.0
 
     def at(value: float) -> float:
@@ -238,12 +239,12 @@ def _axis(
 
 
 def _legend(plot: Plot, numbers: Sequence[int]) -> None:
-    """Say at the top right which colour is which number of parts."""
+    """Draw the legend of the numbers of parts at the top right."""
     x = plot.width
     for j, k in reversed(list(enumerate(numbers))):
-        told = f"k = {k}"
-        x -= text_width(told) + 18
-        plot.add(Rect(x, 5, 10, 10, _series(j)), Text(x + 14, 14, told))
+        label = f"k = {k}"
+        x -= text_width(label) + 18
+        plot.add(Rect(x, 5, 10, 10, _series(j)), Text(x + 14, 14, label))
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:

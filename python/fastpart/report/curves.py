@@ -13,7 +13,7 @@ from .shapes import SIZE, Dot, Line, Plot, Text, number, text_width, ticks
 WIDTH, HEIGHT = 640.0, 240.0
 
 MOST_POINTS = 500
-"""Of a longer training, so many epochs at equal distances are drawn: a screen shows no more."""
+"""Maximum number of epochs that are drawn. A longer training is thinned, since a screen shows no more."""
 
 COLOURS = ("series3", "series5")
 
@@ -21,7 +21,7 @@ Points = Sequence[tuple[float, float]]
 
 
 def curves_of(history: pl.DataFrame, best_epoch: int) -> list[Plot]:
-    """Return the plots of a table of epochs, as far as it has what to plot."""
+    """Return the plots of a table of epochs, without empty ones."""
     accuracy, f1 = _points(history, "val_accuracy"), _points(history, "val_f1")
     scores = {"accuracy": accuracy, "micro-F1": f1} if accuracy != f1 else {"accuracy": accuracy}
     plots = {
@@ -32,7 +32,7 @@ def curves_of(history: pl.DataFrame, best_epoch: int) -> list[Plot]:
 
 
 def _points(history: pl.DataFrame, column: str) -> Points:
-    """Return the finite values of a column by epoch, thinned; the last one stays."""
+    """Return the finite values of a column by epoch, thinned. The last one is kept."""
     step = math.ceil(len(history) / MOST_POINTS) or 1
     chosen = history[::-1][::step][::-1]
     rows = chosen.select("epoch", column).rows() if column in history.columns else []
@@ -50,15 +50,15 @@ def _plot(title: str, series: Mapping[str, Points], best_epoch: int) -> Plot:
     for (name, points), colour in zip(series.items(), COLOURS, strict=False):
         for epoch, value in points:
             if epoch == best_epoch:
-                told = f"{name} {number(value)} in epoch {number(epoch)}, the best by validation"
-                plot.add(Dot(*axes.at(epoch, value), 4, colour, told))
+                title = f"{name} {number(value)} in epoch {number(epoch)}, the best by validation"
+                plot.add(Dot(*axes.at(epoch, value), 4, colour, title))
     if len(series) > 1:
         _legend(plot, list(series))
     return plot
 
 
 class _Axes:
-    """Numbers and grid of a plot, and where a point lies in it."""
+    """Numbers and grid of a plot, and the coordinates of its points."""
 
     def __init__(self, plot: Plot, first: float, last: float, low: float, high: float) -> None:
         margin = 0.05 * (high - low) or 0.1 * abs(high) or 0.1
@@ -83,7 +83,7 @@ class _Axes:
         return x, frame.bottom - (value - low) / (high - low) * (frame.bottom - frame.top)
 
     def draw(self, points: Points, colour: str) -> None:
-        """Draw a line from point to point; a single one is a dot."""
+        """Draw a line through the points, or a dot for a single one."""
         places = [self.at(*point) for point in points]
         for start, end in pairwise(places):
             self._plot.add(Line(*start, *end, colour, thick=1.5))
@@ -92,7 +92,7 @@ class _Axes:
 
 
 def _legend(plot: Plot, names: Sequence[str]) -> None:
-    """Say at the top right which line is what."""
+    """Draw the legend of the lines at the top right."""
     x = plot.width - 16
     for name, colour in zip(reversed(names), reversed(COLOURS[: len(names)]), strict=True):
         x -= text_width(name) + 24

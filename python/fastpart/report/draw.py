@@ -1,4 +1,4 @@
-"""Pictures of evaluations, by matplotlib."""
+"""Plots of evaluations, drawn by matplotlib."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def draw(evaluations: dict[str, Evaluation], out: StrPath) -> None:
     Parameters
     ----------
     evaluations : dict of str to Evaluation
-        By the title of the row; of vertex partitions.
+        Evaluations of vertex partitions by the title of their row.
     out : path
-        The picture; the suffix says the format.
+        The picture. The suffix decides the format.
 
     Raises
     ------
@@ -37,13 +37,13 @@ def draw(evaluations: dict[str, Evaluation], out: StrPath) -> None:
     """
     target = path("out", out)
     if target.suffix not in (".png", ".svg", ".pdf"):
-        raise ParameterError(f"out: unknown suffix {target.suffix!r}; use .png, .svg or .pdf")
+        raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .png, .svg or .pdf")
     for title, evaluation in evaluations.items():
         of, k = evaluation.summary.select("of", "k").row(0)
         if of != "vertices" or k > DENSE_PARTS:
             raise ParameterError(
-                f"evaluations: {title!r} is of {k} parts of {of}; drawn are vertex partitions of up to "
-                f"{DENSE_PARTS:,} parts"
+                f"evaluations: {title!r} has {k} parts of {of}. Only vertex partitions of up to {DENSE_PARTS:,} parts "
+                "can be drawn"
             )
     figure = new_figure(figsize=(11, 3.4 * max(1, len(evaluations))), layout="constrained")
     axes = figure.subplots(max(1, len(evaluations)), 2, squeeze=False, width_ratios=(3, 2))
@@ -81,18 +81,16 @@ def _draw_matrix(figure: Any, axis: Any, evaluation: Evaluation) -> None:
 
 
 def new_figure(**options: Any) -> Any:
-    """Return a figure of matplotlib, if it is installed."""
+    """Return a figure of matplotlib, or say that it is not installed."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{error}; pictures need matplotlib: pip install 'fastpart[plot]'"
-        ) from None
+        raise ModuleNotFoundError(f"{error}. Plots need matplotlib: pip install 'fastpart[plot]'") from None
     return Figure(**options)
 
 
 def save_figure(figure: Any, target: Path) -> None:
-    """Write a figure, atomically, in the format of the suffix."""
+    """Write a figure atomically. The suffix decides the format."""
     import io
 
     from .. import _core

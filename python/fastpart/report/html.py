@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else: no scripts, no fonts, no files, no network."""
+"""The report as one self-contained page, without scripts, fonts and external files."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ dd {{ margin: 0 }}
 """
 
 _MEANING = {
-    "cut_ratio": "records between two parts, of all that are no loops.",
+    "cut_ratio": "share of the records that connect two parts, without loops.",
     "vertex_balance": "the largest part relative to the mean, in vertices.",
-    "edge_balance": "the same in volume (sum of degrees); for edge partitions in records.",
-    "halo_rf": "vertices of all parts with all their neighbours, over n; of an edge partition: of its home parts.",
-    "rf": "parts that a vertex is in, on average.",
+    "edge_balance": "the same in volume (sum of degrees), for edge partitions in records.",
+    "halo_rf": "vertices of all parts with all their neighbours, over n. Edge partitions: of their home parts.",
+    "rf": "mean number of parts that a vertex is in.",
     "replica_balance": "the most vertices in a part relative to the mean.",
     "label_skew": "largest distance (total variation) between the labels of a part and of the graph.",
-    "bytes_per_vertex": "peak growth of anonymous memory over n; of a peer, that of its process, graph included.",
+    "bytes_per_vertex": "peak growth of anonymous memory over n. For a peer, that of its process with the graph.",
 }
 
 
@@ -61,7 +61,7 @@ def page(comparison: Comparison) -> str:
 
 
 def page_of(title: str, body: str) -> str:
-    """Return a page with a heading."""
+    """Return a page with a heading and a body."""
     name = escape(title)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -73,14 +73,16 @@ def page_of(title: str, body: str) -> str:
 
 def _tables(comparison: Comparison) -> str:
     rows = comparison.summary.rows(named=True)
-    text, told = "", set()
+    text, columns = "", set()
     for of in MEASURES:
-        made = [row for row in rows if row["of"] == of and row["error"] is None]
-        if made:
-            names = columns_of(of, made)
-            told |= set(names)
-            text += f"<h2>{TITLES[of].capitalize()}</h2>\n{_table(names, made)}"
-    meaning = "".join(f"<dt>{name}</dt><dd>{words}</dd>" for name, words in _MEANING.items() if name in told)
+        measured = [row for row in rows if row["of"] == of and row["error"] is None]
+        if measured:
+            names = columns_of(of, measured)
+            columns |= set(names)
+            text += f"<h2>{TITLES[of].capitalize()}</h2>\n{_table(names, measured)}"
+    meaning = "".join(
+        f"<dt>{name}</dt><dd>{words}</dd>" for name, words in _MEANING.items() if name in columns
+    )
     return f"{text}<p>Bold: the best of each number of parts.</p><dl>{meaning}</dl>\n" if text else ""
 
 
@@ -99,19 +101,19 @@ def _table(names: list[str], rows: list[dict[str, Any]]) -> str:
 
 
 def _best(name: str, values: list[float]) -> float | None:
-    """Return the value to stress, where there is a choice."""
+    """Return the best value, if the values differ."""
     if len(set(values)) < 2:
         return None
     return max(values) if name == "edges_per_s" else min(values)
 
 
 def _td(name: str, value: Any, best: float | None) -> str:
-    stress = " class=best" if value is not None and value == best else ""
-    return f"<td{stress}>{escape(cell(name, value))}</td>"
+    mark = " class=best" if value is not None and value == best else ""
+    return f"<td{mark}>{escape(cell(name, value))}</td>"
 
 
 def cell(name: str, value: Any) -> str:
-    """Return a value as a table shows it, by the name of its column."""
+    """Return the text of a table cell. The format depends on the column."""
     if value is None:
         return "\N{EN DASH}"
     if name == "seconds":
@@ -135,7 +137,7 @@ def _refused(comparison: Comparison) -> str:
 
 
 def _reason(outcome: Outcome) -> str:
-    """Return why there is no partition; where an error came from is shown to whoever opens it."""
+    """Return why there is no partition, with the traceback folded."""
     reason = escape(outcome.row["error"])
     if outcome.traceback is None:
         return reason

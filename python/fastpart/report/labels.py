@@ -1,4 +1,4 @@
-"""Names beside points, so that none hides another."""
+"""Labels beside points that do not hide each other."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 from .shapes import SIZE, Line, Shape, Text, text_width
 
 AWAY = 8.0
-"""From a point to its name, in pixels."""
+"""Pixels from a point to its label."""
 
 
 class Box(NamedTuple):
-    """A rectangle that something takes."""
+    """A rectangle."""
 
     left: float
     top: float
@@ -20,19 +20,19 @@ class Box(NamedTuple):
     bottom: float
 
     def overlap(self, other: Box) -> float:
-        """Return the area that both take."""
+        """Return the area of the intersection."""
         width = min(self.right, other.right) - max(self.left, other.left)
         height = min(self.bottom, other.bottom) - max(self.top, other.top)
         return max(width, 0.0) * max(height, 0.0)
 
     def outside(self, frame: Box) -> float:
-        """Return the area beyond a frame."""
+        """Return the area outside a frame."""
         area = (self.right - self.left) * (self.bottom - self.top)
         return area - self.overlap(frame)
 
 
 def labelled(points: Sequence[tuple[float, float, str]], frame: Box) -> list[Shape]:
-    """Return a name for each point (x, y, name): the nearest free place, tied to the point by a line if far away."""
+    """Return a label for each point (x, y, name) at the nearest free place, with a line if that is far away."""
     taken = [Box(x - 4, y - 4, x + 4, y + 4) for x, y, _ in points]
     shapes: list[Shape] = []
     for x, y, name in sorted(points, key=lambda point: point[1]):

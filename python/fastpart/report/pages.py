@@ -15,11 +15,11 @@ from .shapes import LIGHT, SIZE, Dot, Line, Picture, Plot, Rect, Shape, Text
 from .svg import document, stacked
 
 DOTS_PER_INCH = 96.0
-"""Pixels of a plot are those of a screen."""
+"""Resolution of a screen."""
 
 
 def write_report(comparison: Comparison, target: Path) -> None:
-    """Write a page, or the plots alone, by the suffix."""
+    """Write a page, or the plots alone. The suffix decides."""
     if target.suffix == ".html":
         _core.write_file(target, page(comparison).encode(errors="replace"))
         return
@@ -27,7 +27,7 @@ def write_report(comparison: Comparison, target: Path) -> None:
 
 
 def write_plots(plots: Sequence[Plot], target: Path) -> None:
-    """Write plots below one another into a picture, by the suffix; all but SVG are drawn by matplotlib."""
+    """Write plots below one another into a picture. matplotlib draws all formats but SVG."""
     if target.suffix == ".svg":
         _core.write_file(target, document(plots).encode(errors="replace"))
     else:
@@ -35,7 +35,7 @@ def write_plots(plots: Sequence[Plot], target: Path) -> None:
 
 
 def _figure(plot: Plot) -> Any:
-    """Return a plot as a figure of matplotlib, whose only axes count pixels from the top left."""
+    """Return a plot as a figure of matplotlib. Its axes count pixels from the top left."""
     figure = new_figure(figsize=(plot.width / DOTS_PER_INCH, plot.height / DOTS_PER_INCH), dpi=DOTS_PER_INCH)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, plot.width), ylim=(plot.height, 0))

@@ -1,4 +1,4 @@
-"""What plots are made of: shapes in pixels, colours by name, so that a plot becomes SVG, PNG or part of a page."""
+"""Shapes of plots, in pixels and named colours, for SVG, PNG and HTML pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIGHT = {
     "series5": "#a06a2c",
     "series6": "#5f3b12",
 }
-"""Colours on white; the page has others for dark screens."""
+"""Colours on white. The page also has colours for dark screens."""
 
 DARK = LIGHT | {
     "text": "#e4e9ee",
@@ -41,12 +41,12 @@ DARK = LIGHT | {
 }
 
 SIZE = 11.0
-"""Of text, in pixels."""
+"""Size of text, in pixels."""
 
 
 @dataclass(frozen=True)
 class Rect:
-    """A filled rectangle; ``title`` shows when the pointer rests on it."""
+    """A filled rectangle. ``title`` is its tooltip."""
 
     x: float
     y: float
@@ -82,7 +82,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Text:
-    """One line of text, whose baseline begins, is centred, or ends at (x, y)."""
+    """One line of text. Its baseline begins, is centred, or ends at (x, y)."""
 
     x: float
     y: float
@@ -109,7 +109,7 @@ Shape = Rect | Line | Dot | Text | Picture
 
 @dataclass
 class Plot:
-    """A plot of its own size, with what it shows in words."""
+    """A plot with its size and a title."""
 
     width: float
     height: float
@@ -122,12 +122,12 @@ class Plot:
 
 
 def text_width(text: str) -> float:
-    """Return about how wide a text is; generous, so that what is spared for it suffices."""
+    """Return an upper estimate of the width of a text."""
     return 0.6 * SIZE * len(text)
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Return round numbers from ``low`` to ``high``, at most about so many."""
+    """Return about ``most`` round numbers from ``low`` to ``high``."""
     if not high > low:
         return [low]
     raw = (high - low) / most
@@ -138,6 +138,6 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def number(value: float) -> str:
-    """Return a number as short as it can be read."""
+    """Return a number with up to four digits, as short as possible."""
     mantissa, exponent, power = f"{value:.4g}".partition("e")
     return f"{mantissa}e{int(power)}" if exponent else mantissa

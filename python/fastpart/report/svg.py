@@ -16,7 +16,7 @@ from .shapes import LIGHT, SIZE, Dot, Line, Picture, Plot, Rect, Shape, Text
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', 'DejaVu Sans', sans-serif"
 GAP = 24.0
-"""Between plots that stand in one file."""
+"""Pixels between the plots of one file."""
 
 
 def inline(plot: Plot) -> str:
@@ -45,7 +45,7 @@ def stacked(plots: Sequence[Plot]) -> Plot:
 
 
 def style_sheet(colours: dict[str, str], where: str) -> str:
-    """Return the rules that give the names of colours their values."""
+    """Return the CSS rules that define the named colours."""
     values = "; ".join(f"--{name}: {value}" for name, value in colours.items())
     return f"{where} {{ {values} }} svg text {{ font: {SIZE:g}px {FONT} }} svg .bold {{ font-weight: 600 }}"
 
@@ -105,7 +105,7 @@ def _titled(tag: str, attributes: str, title: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return text that XML can hold: no control characters, no lone surrogates, nothing that is markup."""
+    """Return text for XML, with markup escaped, and control characters and lone surrogates replaced."""
     plain = text.encode(errors="replace").decode()
     return escape(
         "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in plain)

@@ -10,11 +10,11 @@ from ..frames import pl
 from ..results import Evaluation
 
 MOST_ROWS = 40
-"""A longer table is shown by its first and last rows."""
+"""Of a longer table, the first and last rows are shown."""
 
 
 def table(frame: pl.DataFrame) -> str:
-    """Return a frame as aligned text, numbers to the right."""
+    """Return a frame as aligned text. Numbers are right-aligned."""
     cells = [[_cell(value) for value in column] for column in frame.get_columns()]
     texts = [dtype == pl.String for dtype in frame.dtypes]
     widths = [max(map(len, (name, *column))) for name, column in zip(frame.columns, cells, strict=True)]
@@ -35,7 +35,7 @@ def _cell(value: Any) -> str:
 
 
 def evaluation_text(evaluation: Evaluation) -> str:
-    """Return the summary, then one row per part."""
+    """Return the summary and the table of the parts."""
     parts = evaluation.parts
     if len(parts) <= MOST_ROWS:
         return f"{table(evaluation.summary)}\n\n{table(parts)}"
@@ -46,19 +46,15 @@ def evaluation_text(evaluation: Evaluation) -> str:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return the graph, a table of vertex partitions and one of edge partitions, and what was refused."""
+    """Return a line about the graph, a table of vertex partitions, one of edge partitions, and the errors."""
     graph, whole = comparison.graph, comparison.summary
     lines = [f"{graph['name']}: n = {graph['n']:,}, m = {graph['m']:,}, {graph['loops']:,} loops"]
     rows = whole.rows(named=True)
     for of in MEASURES:
-        made = [row for row in rows if row["of"] == of and row["error"] is None]
-        if made:
-            names = columns_of(of, made)
-            lines += [
-                "",
-                TITLES[of],
-                table(pl.DataFrame(made, infer_schema_length=None).select(names)),
-            ]
+        measured = [row for row in rows if row["of"] == of and row["error"] is None]
+        if measured:
+            frame = pl.DataFrame(measured, infer_schema_length=None)
+            lines += ["", TITLES[of], table(frame.select(columns_of(of, measured)))]
     refused = [
         f"{row['algorithm']}, k = {row['k']}: {row['error']}" for row in rows if row["error"] is not None
     ]
@@ -66,8 +62,8 @@ def comparison_text(comparison: Comparison) -> str:
 
 
 def columns_of(of: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Return the columns that say something of rows of one."""
+    """Return the columns to show for partitions of ``of``: those with a value in some row."""
     rest = [name for name in rows[0] if name.endswith("_balance") or name == "label_skew"]
     measures = [*MEASURES[of], *(name for name in rest if name not in MEASURES[of])]
-    told = [name for name in (*measures, *COST) if any(row[name] is not None for row in rows)]
-    return ["algorithm", "k", *told]
+    known = [name for name in (*measures, *COST) if any(row[name] is not None for row in rows)]
+    return ["algorithm", "k", *known]

@@ -1,4 +1,4 @@
-"""The report of trainings over several partitions: seconds and memory by partitioner."""
+"""The report of a training comparison: seconds and memory by partitioner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIB = 2**20
 
 
 def write_training(table: pl.DataFrame, target: Path, name: str) -> None:
-    """Write a table of :func:`fastpart.train.compare` as a page, or its plots alone, by the suffix."""
+    """Write a table of :func:`fastpart.train.compare` as a page, or its plots alone. The suffix decides."""
     plots = list(plots_of(table))
     if target.suffix != ".html":
         write_plots(plots, target)
@@ -28,7 +28,7 @@ def write_training(table: pl.DataFrame, target: Path, name: str) -> None:
 
 
 def plots_of(table: pl.DataFrame) -> Iterable[Plot]:
-    """Plot for each method that trains over parts the seconds of an epoch, and the memory of the largest worker."""
+    """Plot the seconds of an epoch and the memory of the largest worker, for each method that trains over parts."""
     over_parts = table.filter(pl.col("partitioner").is_not_null())
     for (method,), rows in over_parts.group_by("method", maintain_order=True):
         peak = rows["peak_bytes"].null_count() == 0

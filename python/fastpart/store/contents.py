@@ -22,7 +22,7 @@ HALO_HOPS = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Contents:
-    """Rows to distribute over the parts: one per vertex, and one per record for ``edge_features``."""
+    """Rows to distribute over the parts, one per vertex, or one per record for ``edge_features``."""
 
     features: Rows | None
     edge_features: Rows | None
@@ -34,7 +34,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Extras:
-    """The data that a directory is to hold; see :func:`fastpart.store.save`."""
+    """The arguments about the data in a directory. See :func:`fastpart.store.save`."""
 
     features: Any = None
     labels: Any = None
@@ -47,24 +47,24 @@ class Extras:
     def check(self, target: Path | None, form: str, of: str, *, graph: bool) -> None:
         """Refuse parameters that contradict each other, the output, its format or the type of the partition."""
         if parameters.integer("halo_hops", self.halo_hops, 0, 2**31) not in HALO_HOPS:
-            raise ParameterError(f"halo_hops: {self.halo_hops}; valid are 0, 1, 2")
+            raise ParameterError(f"halo_hops: {self.halo_hops} is not one of 0, 1, 2")
         parameters.flag("halo_features", self.halo_features)
         for name in self._given():
             if form != "directory":
                 raise ParameterError(
-                    f"{name}: belongs to a partition directory; name an output without a suffix, or with a trailing /"
+                    f"{name}: needs a partition directory. Choose an output without a suffix or with a trailing /"
                 )
             if not graph:
-                raise ParameterError(f"{name}: parts are written only with graph=")
+                raise ParameterError(f"{name}: needs graph=, without which no parts are written")
             if name.startswith("halo_") and of == "edges":
                 raise ParameterError(f"{name}: the parts of an edge partition have no halo")
         if self.halo_features and self.features is None:
-            raise ParameterError("halo_features: there are no features; give features=")
+            raise ParameterError("halo_features: there are no features. Pass features=")
         if target is not None:
             self._refuse_inside(target)
 
     def _given(self) -> Iterator[str]:
-        """Names of what differs from the defaults."""
+        """Yield the names of arguments that differ from their defaults."""
         for field in fields(self):
             value = getattr(self, field.name)
             if not (value is field.default or (field.name.startswith("halo_") and value == field.default)):
@@ -81,8 +81,8 @@ class Extras:
                 file = parameters.path(field.name, value)
                 if file.resolve().is_relative_to(folder):
                     raise ParameterError(
-                        f"{field.name}: {shown(file)} lies in the directory that is written, and would be deleted; "
-                        "move it, or choose another output"
+                        f"{field.name}: {shown(file)} lies in the output directory and would be deleted. Move it, or "
+                        "choose another output"
                     )
 
     def open(self, graph: Graph, memory_limit: int | None) -> Contents:
@@ -96,7 +96,7 @@ class Extras:
             edge_features = rows_of("edge_features", self.edge_features, memory_limit)
         if edge_features is not None and len(edge_features) != m:
             raise ParameterError(
-                f"edge_features: {len(edge_features)} rows for {m} records; one row per record"
+                f"edge_features: {len(edge_features)} rows for {m} records. Expected one row per record"
             )
         labels = None if self.labels is None else rows_of("labels", labels_of(self.labels, n))
         masks = {}

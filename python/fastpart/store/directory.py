@@ -1,4 +1,4 @@
-"""Writes the partition directory; its schema is docs/partition-directory.md."""
+"""Writes the partition directory. docs/partition-directory.md describes its schema."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .. import _core
 from ..forks import before_polars_threads
 from ..graph import Graph
 from ..options import RunOptions
+from ..parsing import named
 from ..partitions import EdgePartition, Partition
 from ..parts import MANIFEST, PART, part_name
 from ..results import Evaluation
@@ -26,7 +27,7 @@ Sizes = dict[str, Any]
 
 
 def identity(partition: Partition) -> dict[str, Any]:
-    """Return what tells which partition this is, and of which graph."""
+    """Return the entries of a manifest that identify the partition and its graph."""
     return {
         "of": partition.of,
         "algorithm": partition.algorithm,
@@ -48,7 +49,7 @@ def write_directory(
     graph: Graph | None,
     contents: Contents | None,
 ) -> None:
-    """Write the directory under a temporary name, and give it its name when it is whole."""
+    """Write the directory under a temporary name, and rename it when it is complete."""
     manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": _core.__version__, **identity(partition)}
     directory = _core.AtomicDir(target, MANIFEST)
     try:
@@ -89,7 +90,7 @@ def _describe(graph: Graph, evaluation: Evaluation, options: RunOptions) -> dict
 def _write_parts(
     inside: Path, partition: Partition, graph: Graph, contents: Contents, options: RunOptions
 ) -> dict[str, Any]:
-    """Write the folders of the parts; return what the manifest says of them."""
+    """Write the folders of the parts, and return their entries of the manifest."""
     described: dict[str, Any] = {}
     given = (graph._source, partition.assignment, partition.k)
     how: dict[str, Any] = {"directedness": graph.directedness, "into": inside, "options": options}
@@ -111,7 +112,7 @@ def _write_parts(
 
 
 def _arrays(contents: Contents) -> Iterator[tuple[str, str, Callable[[Sizes], tuple[int, int]], Rows]]:
-    """Yield name, file of ids, range of these ids in a part, and the rows to take from."""
+    """Yield the name, the file of ids, the range of these ids in a part, and the rows of each array."""
     of_vertices = {"features": contents.features, "labels": contents.labels, **contents.masks}
     for name, rows in of_vertices.items():
         if rows is not None:
@@ -145,11 +146,9 @@ def _gather(
 
 
 def _put(file: Path, content: bytes) -> None:
-    """Write a file of a directory that is not in its place yet, where nobody sees it half-written."""
-    try:
+    """Write a file of a directory that is still under its temporary name."""
+    with named(file):
         file.write_bytes(content)
-    except OSError as error:  # a failed write does not know the name
-        raise OSError(error.errno, error.strerror, str(file)) from None
 
 
 def as_json(content: dict[str, Any], indent: int | None = None) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Unpack, overload
@@ -18,7 +17,7 @@ from ..frames import pl
 from ..graph import open_graph
 from ..options import Options, run_options, with_options
 from ..parameters import Of, StrPath, shown
-from ..parsing import damaged
+from ..parsing import damaged, json_object
 from ..partitions import EdgePartition, Partition, VertexPartition
 from ..parts import MANIFEST
 from .schemas import caps_of, present, restore_caps
@@ -73,7 +72,8 @@ def open_partition(
     k : int, optional
         Number of parts. ``.npy`` and ``.txt`` do not store it. Default: the largest part + 1.
     of : {"vertices", "edges"}, optional
-        For ``.npy`` and ``.txt``. Default "vertices"; "edges" if the array holds uint8 or int16, as edge partitions do.
+        For ``.npy`` and ``.txt``. Default: "edges" if the array is uint8 or int16, as edge partitions are, else
+        "vertices".
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -115,9 +115,7 @@ def open_partition(
     elif file.suffix == ".txt":
         partition = _wrap(file, _read_lines(file), k, of)
     else:
-        raise ParameterError(
-            f"source: {shown(file)} is no partition directory, and not .npy, .txt or .parquet"
-        )
+        raise ParameterError(f"source: {shown(file)} is not a partition directory, .npy, .txt or .parquet")
     if k is not None and partition.k != k:
         raise ParameterError(f"k: {k}, but {shown(file)} holds {partition.k} parts")
     if of is not None and partition.of != of:
@@ -135,14 +133,14 @@ def _refuse_missing(file: Path) -> NoReturn:
     if old:
         raise FileNotFoundError(
             errno.ENOENT,
-            f"an interrupted replacement left only {old[-1].name}; rename it to {file.name} to restore it",
+            f"an interrupted replacement left only {old[-1].name}. To restore it, rename it to {file.name}",
             str(file),
         )
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
 
 
 def _read_npy(file: Path) -> npt.NDArray[Any]:
-    """Map an array, without pickles, and without believing a header that claims more than the file holds."""
+    """Map an array. Refuse pickles, and headers that claim more than the file holds."""
     with damaged(file, "not a .npy array of parts"):
         return np.asarray(np.lib.format.open_memmap(file, mode="r"))
 
@@ -153,7 +151,7 @@ def _read_lines(file: Path) -> npt.NDArray[Any]:
     with (
         damaged(file, "not one part per line"),
         file.open("rb") as opened,
-    ):  # Polars knows no paths that are not UTF-8
+    ):  # Polars opens only paths in UTF-8
         before_polars_threads(f"source: {shown(file)}")
         frame = pl.read_csv(opened, has_header=False, schema={"part": pl.Int32})
     if frame["part"].null_count():
@@ -163,22 +161,22 @@ def _read_lines(file: Path) -> npt.NDArray[Any]:
 
 
 def _read_parquet(file: Path, k: int | None, of: str | None) -> Partition:
-    with damaged(file, "no Parquet file with a column 'part'"), file.open("rb") as opened:
+    with damaged(file, "not a Parquet file with a column 'part'"), file.open("rb") as opened:
         before_polars_threads(f"source: {shown(file)}")
         metadata = pl.read_parquet_metadata(opened).get("fastpart")
         opened.seek(0)
         array = pl.read_parquet(opened, columns=["part"])["part"].to_numpy()
     if metadata is None:
         return _wrap(file, array, k, of)
-    return _restore(file, array, present(file, _json(file, metadata)))
+    return _restore(file, array, present(file, json_object(file, metadata)))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a directory as it was written, of any schema."""
     file = folder / MANIFEST
     if not file.is_file():
-        raise GraphFormatError(f"{shown(folder)}: no {MANIFEST} in it; not a partition directory")
-    return _json(file, file.read_bytes())
+        raise GraphFormatError(f"{shown(folder)} is not a partition directory: it has no {MANIFEST}")
+    return json_object(file, file.read_bytes())
 
 
 def _read_directory(folder: Path) -> Partition:
@@ -188,16 +186,8 @@ def _read_directory(folder: Path) -> Partition:
     return partition
 
 
-def _json(file: Path, text: str | bytes) -> dict[str, Any]:
-    with damaged(file, "not JSON"):
-        content = json.loads(text)
-    if not isinstance(content, dict):
-        raise GraphFormatError(f"{shown(file)}: expected a JSON object")
-    return content
-
-
 def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> Partition:
-    """Make a partition of an array and a manifest, both of which are checked."""
+    """Return a partition from an array and a manifest. Both are checked."""
     try:
         cls = _CLASSES[parameters.choice("of", stored.get("of"), _CLASSES)]
         partition = cls(array, parameters.parts(stored.get("k")))

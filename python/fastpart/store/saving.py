@@ -71,7 +71,7 @@ def write(
     graph: Graph | None = None,
     contents: Contents | None = None,
 ) -> None:
-    """Write a partition whose measures are known to a target that :func:`output` accepted."""
+    """Write a partition and its measures to a target that :func:`output` accepted."""
     match form:
         case "npy":
             _core.write_npy(target, partition.assignment, options)
@@ -90,24 +90,20 @@ def output(out: object) -> tuple[Path, str]:
     suffix = "" if as_directory else target.suffix
     if suffix not in FORMATS:
         raise ParameterError(
-            f"out: unknown suffix {suffix!r} of {shown(target)}; use .npy, .txt, .parquet, "
+            f"out: unknown suffix {suffix!r} of {shown(target)}. Use .npy, .txt, .parquet, "
             "or no suffix (or a trailing /) for a partition directory"
         )
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, "the folder of the output does not exist; make it first", str(target.parent)
-        )
-    return target, FORMATS[suffix]
+    return parameters.in_folder(target), FORMATS[suffix]
 
 
 def refuse_unwritable(target: Path, form: str, graph: Graph | None) -> None:
-    """Refuse, before any work, an output that is the input, would delete it, or cannot be written."""
+    """Refuse an output that is the input, would delete it, or cannot be written. Call this before any work."""
     if graph is not None and graph.path is not None and target.exists():
         if target.samefile(graph.path):
-            raise ParameterError(f"out: {shown(target)} is the input; choose another name")
+            raise ParameterError(f"out: {shown(target)} is the input. Choose another name")
         if graph.path.resolve().is_relative_to(target.resolve()):
             raise ParameterError(
-                f"out: {shown(target)} holds the input, which would be deleted; choose another name"
+                f"out: {shown(target)} holds the input, which would be deleted. Choose another name"
             )
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "the folder of the output is not writable", str(target.parent))
@@ -119,7 +115,7 @@ def refuse_unwritable(target: Path, form: str, graph: Graph | None) -> None:
     ):
         raise FileExistsError(
             errno.EEXIST,
-            f"exists, and is no partition directory (no {MANIFEST} in it); choose another name",
+            f"exists and is not a partition directory (no {MANIFEST} in it). Choose another name",
             str(target),
         )
 

@@ -1,7 +1,7 @@
-"""Manifests of every schema: what earlier versions wrote is translated to the present names when it is read.
+"""Manifests of every schema. Those of earlier versions are translated to the present schema when they are read.
 
 Schema 2 renamed the keys of schema 1 and made the caps a list. Arrays, ``part.json`` and ``metrics.parquet`` did not
-change, so a directory is of another schema as soon as its manifest is.
+change, so only the manifest has to be rewritten.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SCHEMA = 2
 _RENAMED = {"kind": "of", "edges": "directedness", "metrics": "summary"}
 _ITEMS = {"vertex": "vertices", "edge": "edges"}
 _BOUNDS = {"weights": "weight", "volume": "volume"}
-"""What is bounded beside the items, and how the attributes of a partition begin that say so."""
+"""Bounds beside that of the items, and the prefix of their attributes in a partition."""
 
 
 def caps_of(partition: Partition) -> list[dict[str, Any]]:
-    """Return the bounds that a partition was made with: of its items, of weights, of volume."""
+    """Return the bounds of a partition: on its items, on weights, on volume."""
     caps = []
     if partition.cap is not None:
         caps.append({"of": partition.of, "cap": partition.cap, "loads": partition.loads.tolist()})
@@ -39,12 +39,12 @@ def caps_of(partition: Partition) -> list[dict[str, Any]]:
 
 
 def present(origin: Path, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest in the form of the present schema. Its values are not checked yet.
+    """Return a manifest in the present schema. Its values are not checked yet.
 
     Raises
     ------
     GraphFormatError
-        A schema that this version does not know.
+        An unknown schema.
     """
     schema = stored.get("schema")
     if schema == SCHEMA:
@@ -52,13 +52,13 @@ def present(origin: Path, stored: Mapping[str, Any]) -> dict[str, Any]:
     if schema == 1:
         return _second(stored)
     raise GraphFormatError(
-        f"{parameters.shown(origin)}: schema {schema!r}; "
-        f"this fastpart ({_core.__version__}) reads schemas 1 to {SCHEMA}"
+        f"{parameters.shown(origin)}: unknown schema {schema!r}. This fastpart ({_core.__version__}) reads schemas 1 "
+        f"to {SCHEMA}"
     )
 
 
 def _second(first: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate a manifest of schema 1; the order of the keys stays."""
+    """Translate a manifest of schema 1. The keys keep their order."""
     second: dict[str, Any] = {}
     for name, value in first.items():
         match name:
@@ -96,12 +96,12 @@ def _caps(first: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def restore_caps(partition: Partition, caps: Any) -> None:
-    """Give a partition the bounds that a manifest lists. Loads of its items follow from the assignment.
+    """Set the bounds of a partition from a manifest. Loads of its items follow from the assignment.
 
     Raises
     ------
     FastpartError, TypeError
-        The list is not one, or contradicts the assignment.
+        The list is invalid or contradicts the assignment.
     """
     if not isinstance(caps, list) or not all(isinstance(bound, dict) for bound in caps):
         raise TypeError("caps: expected a list of objects")
@@ -118,7 +118,7 @@ def restore_caps(partition: Partition, caps: Any) -> None:
             continue
         partition.cap = cap
         if "loads" in bound and bound["loads"] != partition.loads.tolist():
-            raise ParameterError(f"caps: the loads of {of} are not those of the assignment")
+            raise ParameterError(f"caps: the loads of {of} contradict the assignment")
     if weights:
         several = len(weights) > 1 or "index" in weights[0]
         if several and [bound.get("index") for bound in weights] != list(range(len(weights))):

@@ -1,4 +1,4 @@
-"""Brings a partition directory to the present schema."""
+"""Upgrade a partition directory to the present schema."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from .schemas import SCHEMA
 def upgrade(source: StrPath) -> bool:
     """Rewrite a partition directory of an earlier schema to the present one.
 
-    Only ``manifest.json`` changes, in one atomic step: a process that is killed leaves the old directory or the new
-    one. Arrays are neither copied nor touched.
+    Only ``manifest.json`` changes, atomically. Arrays are not touched.
 
     Parameters
     ----------
@@ -25,14 +24,14 @@ def upgrade(source: StrPath) -> bool:
     Returns
     -------
     bool
-        False if the directory is of the present schema already; nothing is written then.
+        False if the directory already has the present schema. Nothing is written then.
 
     Raises
     ------
     GraphFormatError
-        The path is no partition directory, or a damaged one.
+        The path is not a partition directory, or the directory is damaged.
     OSError
-        With path and errno; the directory is intact.
+        With path and errno. The directory is intact.
 
     Examples
     --------
@@ -44,7 +43,7 @@ def upgrade(source: StrPath) -> bool:
     """
     folder = parameters.path("source", source)
     if folder.exists() and not folder.is_dir():
-        raise GraphFormatError(f"{shown(folder)}: a file; only partition directories are upgraded")
+        raise GraphFormatError(f"{shown(folder)} is a file. Only partition directories can be upgraded")
     partition = open_partition(folder)
     assert partition.manifest is not None
     if read_manifest(folder)["schema"] == SCHEMA:

@@ -1,7 +1,7 @@
 """Training of graph neural networks over partitions, with torch and mostly DGL: ``pip install 'fastpart[train]'``.
 
-Every method reads a partition directory with features, labels and splits, and returns a :class:`Trained`. ``full`` is
-the reference that knows no parts.
+Every method reads a partition directory with features, labels and splits, and returns a :class:`TrainedModel`. ``full``
+is the reference. It ignores the parts.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .edge_parts import distgnn
     from .model_averaging import sdt
     from .row_blocks import sancus
-    from .trained import Trained
+    from .trained import TrainedModel
 
-__all__ = ["Trained", "compare", "distdgl", "distgnn", "full", "sancus", "sdt"]
+__all__ = ["TrainedModel", "compare", "distdgl", "distgnn", "full", "sancus", "sdt"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Centralized training: the reference, without parts."""
+"""Centralized training, the reference without parts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from torch import nn
 
 from .. import parameters
 from ..parameters import StrPath
+from ..processes import anonymous_bytes
 from . import predict
-from .config import Batched, Options, options_of, trains
+from .config import BatchTraining, Options, options_of, trains
 from .data import LocalGraph
 from .edge_data import open_dataset
 from .history import History
@@ -19,14 +20,13 @@ from .models import build
 from .scores import Task
 from .settings import torch_settings
 from .steps import train_epoch
-from .trained import Trained
-from .usage import anonymous_bytes
+from .trained import TrainedModel
 
 
 @trains
 def full(
-    source: StrPath, *, out: StrPath | None = None, resume: bool = False, **training: Unpack[Batched]
-) -> Trained:
+    source: StrPath, *, out: StrPath | None = None, resume: bool = False, **training: Unpack[BatchTraining]
+) -> TrainedModel:
     """Train on the whole graph in one process.
 
     This is the reference for methods that train over parts. Models and options are the same.
@@ -37,10 +37,11 @@ def full(
         A partition directory of vertices or of edges, saved with ``graph=``, ``features=``, ``labels=`` and
         ``splits=``. The result does not depend on the parts.
     model : str or callable
-        A name in :data:`fastpart.train.models.MODELS`, an import path ``module:Class`` or ``file.py:Class``, or a class
-        that makes a ``torch.nn.Module`` of ``(task, options)``.
+        A built-in model (graphsage, graphsage-gcn, gcn, gin, gat, gatv2, sgc, clustergcn, graphsaint, ngnn), an import
+        path ``module:Class`` or ``file.py:Class``, or a class that returns a ``torch.nn.Module`` for ``(task,
+        options)``.
     hidden : int
-        Width of the hidden layers; with attention, of each head.
+        Width of the hidden layers. With attention, width of each head.
     layers : int
         Number of layers.
     heads : int
@@ -54,25 +55,25 @@ def full(
     epochs : int
         Maximum number of epochs.
     batch_size : int, optional
-        Training vertices per step, with sampled neighbours. Default: all at once, with all neighbours; for models that
-        train on sampled graphs (``clustergcn``, ``graphsaint``), about a tenth in each graph.
+        Training vertices per step, with sampled neighbours. Default: all at once, with all neighbours. Models that
+        train on sampled graphs (``clustergcn``, ``graphsaint``) by default take about a tenth in each graph.
     fanouts : sequence of int, optional
         Number of neighbours that are sampled per layer, first layer first. -1 takes all. Default: 10 each.
     patience : int, optional
-        Training ends after so many epochs without a better validation score (micro-F1).
+        Number of epochs without a better validation score (micro-F1) after which training ends.
     seed : int
         Seed of weights, dropout and samples.
     out : path, optional
-        A folder for ``checkpoint.pt``, ``best.pt`` (weights only), ``history.parquet`` and ``history.svg``; its parent
+        A folder for ``checkpoint.pt``, ``best.pt`` (weights only), ``history.parquet`` and ``history.svg``. Its parent
         must exist.
     resume : bool
         Continue from the checkpoint in ``out``, if there is one.
     threads, tmp_dir, progress
-        As in :class:`fastpart.Options`. The threads are torch's. The step that ``progress`` hears of is "epoch".
+        As in :class:`fastpart.Options`. The threads are torch's. The step of ``progress`` is "epoch".
 
     Returns
     -------
-    Trained
+    TrainedModel
         With the weights of the epoch with the best validation score.
 
     Raises
@@ -115,7 +116,7 @@ def full(
                     run.progress("epoch", history.first_epoch, options.epochs)
         finally:
             history.save()
-        return Trained.of("full", dataset.task, history, trainer.final(history.best))
+        return TrainedModel.of("full", dataset.task, history, trainer.final(history.best))
 
 
 class _Trainer:
@@ -128,7 +129,7 @@ class _Trainer:
         self._random = torch.Generator().manual_seed(options.seed)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what :meth:`state` returned."""
+        """Continue from a result of :meth:`state`."""
         self.network.load_state_dict(state["network"])
         self._adam.load_state_dict(state["adam"])
         self._random.set_state(state["order"])
@@ -151,7 +152,7 @@ class _Trainer:
         }
 
     def state(self) -> dict[str, Any]:
-        """Return what is needed to go on from here."""
+        """Return what a resume needs."""
         return {
             "network": self.network.state_dict(),
             "adam": self._adam.state_dict(),

@@ -1,4 +1,4 @@
-"""Trainings over several partitions: a comparison of methods and partitioners."""
+"""Comparison of training methods and partitioners."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ..errors import CapacityWarning, ParameterError
 from ..forks import before_polars_threads
 from ..graph import Graph, open_graph
 from ..options import NAMES, RunOptions, with_options
-from .config import DEFAULTS, MOST, Compared
+from .config import DEFAULTS, MOST, ComparisonTraining
 from .lazy import imported
-from .pairing import METHODS, Partitioned, planned
+from .pairing import METHODS, Method, Pairing, planned
 
 if TYPE_CHECKING:
-    from .trained import Trained
+    from .trained import TrainedModel
 
 BATCH = 1000
-"""Training vertices of a part in a step, unless told otherwise."""
+"""Default number of training vertices of a part per step."""
 
 COLUMNS = {
     "method": pl.String,
@@ -58,12 +58,12 @@ def compare(
     labels: Any,
     splits: Any,
     split: int | None = None,
-    methods: Sequence[str] = ("distdgl", "sdt", "full"),
+    methods: Sequence[Method] = ("distdgl", "sdt", "full"),
     partitioners: Sequence[str] | None = None,
     seeds: int = 3,
-    **options: Unpack[Compared],
+    **options: Unpack[ComparisonTraining],
 ) -> pl.DataFrame:
-    """Train by several methods over the parts of several partitioners.
+    """Train with several methods over the partitions of several partitioners.
 
     Parameters
     ----------
@@ -79,32 +79,31 @@ def compare(
     partitioners : sequence of str, optional
         Names of partitioners. Each method trains over the partitioners that make the parts it needs. ``"sigma"`` and
         ``"random"`` make parts of vertices and of edges. Default: ``"spring"``, ``"sigma"``, ``"grem"`` and
-        ``"random"``; for ``"distgnn"`` ``"sigma"``, ``"hdrf"``, ``"dbh"`` and ``"random"``.
+        ``"random"``. For ``"distgnn"``: ``"sigma"``, ``"hdrf"``, ``"dbh"`` and ``"random"``.
     seeds : int
         Number of trainings of each pair, with the seeds 0, 1, ...
     threads, tmp_dir, progress, memory_limit
-        As in :class:`fastpart.Options`. The step that ``progress`` hears of is "training".
+        As in :class:`fastpart.Options`. The step of ``progress`` is "training".
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, batch_size, fanouts
-        As in :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (1000) counts
-        the training vertices of a part in a step; ``"full"`` takes k times as many, so that all make as many steps.
-        None: all at once; then the same number of epochs is far fewer steps. ``"distgnn"`` and ``"sancus"`` always make
-        one step per epoch: give them more epochs, or ``batch_size=None``, so that all make as many steps.
+        As in :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (default 1000) counts the
+        training vertices of a part per step. ``"full"`` takes k times as many, so that all methods make the same number
+        of steps. None: all at once, which means far fewer steps per epoch. ``"distgnn"`` and ``"sancus"`` always make
+        one step per epoch. To compare equal numbers of steps, use ``batch_size=None``.
 
     Returns
     -------
     polars.DataFrame
         One row per method and partitioner: ``method, partitioner, k, cut_ratio, replication_factor, halo_rf,
-        label_skew``, then the mean of ``test_accuracy`` and ``test_f1`` over the seeds, ``spread`` (largest less
-        smallest test accuracy), the medians of ``seconds_per_epoch``, ``remote_bytes`` (per epoch, of all processes:
-        features fetched from other parts, weights that are averaged, or rows and sums that others need),
-        ``worker_bytes`` (largest anonymous memory of a process) and ``peak_bytes`` (the most memory that a process ever
-        had, with mapped files). Columns that do not apply are null.
+        label_skew``, then the mean of ``test_accuracy`` and ``test_f1`` over the seeds, ``spread`` (largest minus
+        smallest test accuracy), and the medians of ``seconds_per_epoch``, ``remote_bytes`` (sent by all processes per
+        epoch: features, averaged weights, or rows and sums), ``worker_bytes`` (largest anonymous memory of a process)
+        and ``peak_bytes`` (peak memory of a process, with mapped files). Columns that do not apply are null.
 
     Raises
     ------
     ParameterError
-        An unknown method or partitioner; one that makes parts for none of the methods, or a method that none makes
-        parts for.
+        An unknown method or partitioner, a partitioner whose parts no method can use, or a method for which no
+        partitioner makes parts.
 
     Examples
     --------
@@ -124,7 +123,7 @@ def compare(
     parts, count = parameters.parts(k), parameters.integer("seeds", seeds, 1, 1000)
     run = RunOptions.of(options)
     training = {name: value for name, value in options.items() if name not in NAMES}
-    functions: dict[str, Callable[..., Trained]] = {method: imported(method) for method in chosen}
+    functions: dict[str, Callable[..., TrainedModel]] = {method: imported(method) for method in chosen}
     given = _for_methods(functions, parts, training)
     opened = open_graph(graph, **vars(replace(run, progress=None)))
     total = count * (sum(len(each.methods) for each in plan) + ("full" in chosen))
@@ -133,15 +132,15 @@ def compare(
     saved = {"features": features, "labels": labels, "splits": splits, "split": split}
     running = {"threads": run.threads, "tmp_dir": run.tmp_dir, "progress": None}
 
-    def trainings(method: str, folder: Path) -> list[Trained]:
+    def trainings(method: str, folder: Path) -> list[TrainedModel]:
         nonlocal done
-        found = []
+        results = []
         for seed in range(count):
-            found.append(functions[method](folder, **given[method], **running, seed=seed))
+            results.append(functions[method](folder, **given[method], **running, seed=seed))
             done += 1
             if run.progress is not None:
                 run.progress("training", done, total)
-        return found
+        return results
 
     with tempfile.TemporaryDirectory(prefix="fastpart-", dir=run.tmp_dir) as base:
         for each in plan:
@@ -156,15 +155,15 @@ def compare(
 
 
 def _for_methods(
-    functions: Mapping[str, Callable[..., Trained]], k: int, training: Mapping[str, Any]
+    functions: Mapping[str, Callable[..., TrainedModel]], k: int, training: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each method: those that it takes.
+    """Return the parameters that each method takes.
 
-    With steps of full batches, centralized training would seem to learn less than in as many epochs of mini-batches.
+    ``full`` gets k times the batch size, so that it makes as many steps per epoch as the others.
     """
     taken = {method: set(inspect.signature(function).parameters) for method, function in functions.items()}
     if useless := sorted(set(training) - set().union(*taken.values())):
-        raise ParameterError(f"{useless[0]}: none of the methods takes it ({', '.join(functions)})")
+        raise ParameterError(f"{useless[0]}: no method takes this parameter ({', '.join(functions)})")
     size = training.get("batch_size", BATCH)
     of_all = None if size is None else k * parameters.integer("batch_size", size, 1, MOST // k)
     return {
@@ -178,9 +177,9 @@ def _for_methods(
 
 
 def _save(
-    graph: Graph, pairing: Partitioned, k: int, folder: Path, saved: Mapping[str, Any], run: RunOptions
+    graph: Graph, pairing: Pairing, k: int, folder: Path, saved: Mapping[str, Any], run: RunOptions
 ) -> Mapping[str, Any]:
-    """Save a partition; return what was measured of it."""
+    """Partition, save the partition, and return its measures."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
         partitioner = known_partitioners.PARTITIONERS[pairing.partitioner]
@@ -191,7 +190,11 @@ def _save(
 
 
 def _row(
-    method: str, partitioner: str | None, k: int | None, measured: Mapping[str, Any], runs: Sequence[Trained]
+    method: str,
+    partitioner: str | None,
+    k: int | None,
+    measured: Mapping[str, Any],
+    runs: Sequence[TrainedModel],
 ) -> dict[str, Any]:
     accuracies = [run.summary["test_accuracy"] for run in runs]
 

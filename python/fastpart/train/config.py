@@ -10,13 +10,13 @@ from .. import parameters
 from ..errors import ParameterError
 from ..options import Options as CallOptions
 from ..options import Running, RunOptions, with_options
-from .model_source import ModelSource, import_path
+from .model_source import ModelSource, checked, import_path
 
 MOST = 2**31 - 1
 """Largest accepted count."""
 
 FANOUT = 10
-"""Default number of neighbours that are sampled of each vertex per layer."""
+"""Default number of sampled neighbours per vertex and layer."""
 
 
 class Learning(TypedDict, total=False):
@@ -34,36 +34,36 @@ class Learning(TypedDict, total=False):
 
 
 class Batches(TypedDict, total=False):
-    """Parameters of mini-batches, documented at :func:`fastpart.train.full`, too."""
+    """Parameters of mini-batches, documented at :func:`fastpart.train.full`."""
 
     batch_size: int | None
     fanouts: Sequence[int] | None
 
 
 class Training(Learning, Running, total=False):
-    """What all methods take."""
+    """Parameters of all methods."""
 
     seed: int | None
 
 
-class Batched(Training, Batches, total=False):
-    """What methods take that may train on mini-batches."""
+class BatchTraining(Training, Batches, total=False):
+    """Parameters of methods that may train on mini-batches."""
 
 
-class Compared(Learning, Batches, CallOptions, total=False):
-    """What the comparison of methods takes, but for seeds."""
+class ComparisonTraining(Learning, Batches, CallOptions, total=False):
+    """Parameters of the comparison of methods, except for seeds."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What :class:`Learning` holds, checked; the defaults are those of all methods.
+    """The checked parameters of a training. Its defaults are those of all methods.
 
     Attributes
     ----------
     model : str or callable
-        A name in ``fastpart.train.models.MODELS``, an import path ``module:Class`` or ``file.py:Class``, or the class.
+        A name in ``fastpart.train.models.MODELS``, an import path ``module:Class`` or ``file.py:Class``, or a class.
     hidden, layers, heads : int
-        Width of hidden layers (per head), number of layers, heads of attention.
+        Width of hidden layers (per head), number of layers, attention heads.
     dropout : float
         Share of the outputs of each hidden layer that is dropped in training.
     lr, weight_decay : float
@@ -73,9 +73,9 @@ class Options:
     batch_size : int or None
         Training vertices per step. None: all at once.
     fanouts : tuple of int
-        Neighbours sampled per layer in mini-batches, first layer first; -1 takes all.
+        Neighbours sampled per layer in mini-batches, first layer first. -1 takes all.
     patience : int or None
-        Training ends after so many epochs without a better validation score.
+        Number of epochs without a better validation score after which training ends.
     seed : int
         Seed of weights, dropout and samples.
     """
@@ -95,7 +95,7 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """Check what a user gave; other names may be among it."""
+        """Check the arguments of a user. Other names are ignored."""
         given = {name: given.get(name, default) for name, default in DEFAULTS.items()}
         values = dict(given)
         for name in ("hidden", "layers", "heads", "epochs"):
@@ -112,8 +112,7 @@ class Options:
             raise ParameterError(f"weight_decay: {values['weight_decay']} is below 0")
         values["seed"] = parameters.seed(given["seed"])
         values["fanouts"] = _fanouts(given["fanouts"], values["layers"])
-        if not (isinstance(given["model"], str) or callable(given["model"])):
-            raise TypeError(f"model: expected a name or a class, got {type(given['model']).__name__}")
+        values["model"] = checked(given["model"])
         return cls(**values)
 
     def to_json(self) -> str:
@@ -121,7 +120,7 @@ class Options:
         return json.dumps({**asdict(self), "model": import_path(self.model)})
 
     def identity(self) -> str:
-        """Return :meth:`to_json`, or text like it if no other process finds the model."""
+        """Return :meth:`to_json`, or a similar text if other processes cannot import the model."""
         try:
             return self.to_json()
         except ParameterError:
@@ -137,10 +136,10 @@ class Options:
 
 
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Options)} | {"fanouts": None}
-"""What a method takes, and what it is if it is not given."""
+"""Parameters of a method and their defaults."""
 
 trains = partial(with_options, defaults=DEFAULTS)
-"""Decorates a method of training, which takes ``**training: Unpack[Training]`` or ``Unpack[Batched]``."""
+"""Decorates a training method that takes ``**training: Unpack[Training]`` or ``Unpack[BatchTraining]``."""
 
 
 def options_of(training: Mapping[str, Any]) -> tuple[Options, RunOptions]:

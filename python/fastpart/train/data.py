@@ -1,4 +1,4 @@
-"""What a partition directory gives to training: the task, the parts, and the whole graph."""
+"""A partition directory as training data: the task, the parts, and the whole graph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SPLITS = ("train", "val", "test")
 
 @dataclass
 class LocalGraph:
-    """A graph whose first ``num_inner`` vertices are to be learned about; the others are their halo.
+    """A graph. Its first ``num_inner`` vertices are trained on, the others are their halo.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class LocalGraph:
         Local ids of the labelled inner vertices of ``train``, ``val`` and ``test``.
     vertices : numpy.ndarray
         Global id of each vertex.
-    remembered : dict
-        What the batches found out about the graph; it is there again when the part is loaded again.
+    cache : dict
+        Data that the batches computed about the graph. It survives when the part is loaded again.
     """
 
     graph: dgl.DGLGraph
@@ -56,10 +56,10 @@ class LocalGraph:
     splits: dict[str, Tensor]
     vertices: Ids
     num_inner: int
-    remembered: dict[Any, Any] = field(default_factory=dict)
+    cache: dict[Any, Any] = field(default_factory=dict)
 
     def block(self) -> dgl.DGLGraph:
-        """Return the in-edges of the inner vertices, which are its destinations, as a block."""
+        """Return the in-edges of the inner vertices as a block. Its destinations are the inner vertices."""
         import dgl
 
         indptr, indices, _ = self.graph.adj_tensors("csc")
@@ -83,18 +83,18 @@ class AnyDataset(ABC, Generic[AnyPart]):
     manifest : dict
         Its ``manifest.json``.
     task : Task
-        What is learned.
+        The classification task.
     """
 
     of: ClassVar[str]
-    otherwise: ClassVar[str]
+    refusal: ClassVar[str]
     """The end of the message that refuses the other type of partition."""
 
     def __init__(self, source: StrPath) -> None:
         self.path = parameters.path("source", source)
         self.partition: Partition = open_partition(self.path)
         if self.partition.of != self.of:
-            raise ParameterError(f"source: {shown(self.path)} is {self.otherwise}")
+            raise ParameterError(f"source: {shown(self.path)} is {self.refusal}")
         self.manifest: dict[str, Any] = self.partition.manifest or {}
         self._refuse_incomplete()
         self.task = self._task()
@@ -103,11 +103,11 @@ class AnyDataset(ABC, Generic[AnyPart]):
 
     @abstractmethod
     def own(self, part: AnyPart) -> npt.NDArray[np.bool_]:
-        """Return which of the inner vertices the part learns about: those that no other part learns about."""
+        """Return the mask of the inner vertices that the part trains on. Each vertex belongs to one part."""
 
     @abstractmethod
     def _rows(self) -> tuple[Ids, Ids]:
-        """Return the in-edges of the whole graph, by ascending vertex: where each row begins, and the sources."""
+        """Return indptr and sources of the in-edges of the whole graph, by ascending vertex."""
 
     @cached_property
     def train_counts(self) -> list[int]:
@@ -136,7 +136,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
         }
 
     def whole(self) -> LocalGraph:
-        """Return the graph that knows no parts; local ids are global ids."""
+        """Return the whole graph. Local ids are global ids."""
         n = int(self.manifest["n"])
         features = np.empty((n, self.task.features), np.float32)
         degree = np.zeros(n, np.int64)
@@ -155,10 +155,10 @@ class AnyDataset(ABC, Generic[AnyPart]):
         if np.any(times != 1):
             vertex = int(np.flatnonzero(times != 1)[0])
             raise GraphFormatError(
-                f"{shown(self.path)}: vertex {vertex} is an own vertex of {times[vertex]} parts; expected 1"
+                f"{shown(self.path)}: vertex {vertex} belongs to {times[vertex]} parts instead of 1"
             )
         chosen_ids = {
-            name: torch.from_numpy(np.sort(np.concatenate(found))) for name, found in splits.items()
+            name: torch.from_numpy(np.sort(np.concatenate(pieces))) for name, pieces in splits.items()
         }
         vertices = np.arange(n)
         graph = _graph(*self._rows(), degree, vertices)
@@ -173,7 +173,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
         if missing:
             given = ", ".join(f"{name}=..." for name in missing)
             raise ParameterError(
-                f"source: {shown(self.path)} holds no {', no '.join(missing)}; save the partition with "
+                f"source: {shown(self.path)} holds no {', no '.join(missing)}. Save the partition with "
                 f"p.save(DIR, {given})"
             )
 
@@ -184,7 +184,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
         assert labels is not None
         if features.ndim != 2 or features.shape[1] == 0:
             raise ParameterError(
-                f"source: features of shape (n, {', '.join(map(str, features.shape[1:]))}); expected (n, width)"
+                f"source: expected features of shape (n, width), got (n, {', '.join(map(str, features.shape[1:]))})"
             )
         if labels.ndim == 2:
             return Task(features.shape[1], labels.shape[1], multilabel=True)
@@ -193,20 +193,20 @@ class AnyDataset(ABC, Generic[AnyPart]):
 
 
 class Dataset(AnyDataset[VertexPartData]):
-    """A partition of the vertices to train on; attributes as of :class:`AnyDataset`."""
+    """A partition of the vertices to train on. It has the attributes of :class:`AnyDataset`."""
 
     of = "vertices"
-    otherwise = (
-        "an edge partition; this method trains over parts of the vertices: make them with fastpart.spring, or any "
-        "partitioner of vertices, or train over these with distgnn"
+    refusal = (
+        "an edge partition. This method trains over parts of the vertices. Make a vertex partition, as with "
+        "fastpart.spring, or train over this one with distgnn"
     )
 
     def __init__(self, source: StrPath) -> None:
         super().__init__(source)
-        self._remembered: dict[int, dict[Any, Any]] = {}
+        self._caches: dict[int, dict[Any, Any]] = {}
 
     def own(self, part: VertexPartData) -> npt.NDArray[np.bool_]:
-        """Return that all inner vertices are the part's own."""
+        """Return a mask of all inner vertices."""
         return np.ones(part.num_inner, bool)
 
     def part(self, index: int) -> LocalGraph:
@@ -222,14 +222,14 @@ class Dataset(AnyDataset[VertexPartData]):
             self.splits(part),
             part.vertices,
             part.num_inner,
-            self._remembered.setdefault(index, {}),
+            self._caches.setdefault(index, {}),
         )
 
     def _refuse_incomplete(self) -> None:
         super()._refuse_incomplete()
         if self.manifest.get("halo_hops", 0) < 1:
             raise ParameterError(
-                f"source: {shown(self.path)} lacks the edges between parts; save the partition with halo_hops=1"
+                f"source: {shown(self.path)} lacks the edges between parts. Save the partition with halo_hops=1"
             )
 
     def _rows(self) -> tuple[Ids, Ids]:
@@ -240,7 +240,7 @@ class Dataset(AnyDataset[VertexPartData]):
         return _in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
 
     def features_of_halo(self, part: VertexPartData) -> npt.NDArray[Any]:
-        """Return the features of the halo: those that were saved, or the owners'."""
+        """Return the features of the halo, from this part if they were saved, else from their own parts."""
         if part.halo_features is not None:
             return part.halo_features
         features = np.empty((part.num_halo, self.task.features), np.float32)
@@ -253,7 +253,7 @@ class Dataset(AnyDataset[VertexPartData]):
         return features
 
     def rows_of_halo(self, part: VertexPartData) -> Ids:
-        """Return which inner vertex of its own part each vertex of the halo is."""
+        """Return the row of each halo vertex in its own part."""
         rows = np.empty(part.num_halo, np.int64)
         none = np.empty(0, np.int64)
         for owner in np.unique(part.halo_parts):
@@ -269,7 +269,7 @@ class Dataset(AnyDataset[VertexPartData]):
 
 
 def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
-    """Return the rows of all pieces, which are those of the vertices ``order``, by ascending vertex."""
+    """Sort rows by ascending vertex. The rows of all pieces together belong to the vertices ``order``."""
     counts = np.concatenate([counts for counts, _ in pieces])
     starts = np.concatenate(([0], np.cumsum(counts)))
     row_of = np.argsort(order)
@@ -279,7 +279,7 @@ def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
 
 
 def _graph(indptr: Ids, indices: npt.NDArray[Any], degree: Ids, vertices: Ids) -> dgl.DGLGraph:
-    """Return the graph of the rows given; vertices beyond them have no in-edges."""
+    """Return the graph of the given rows. Vertices beyond them have no in-edges."""
     import dgl
 
     n = len(vertices)

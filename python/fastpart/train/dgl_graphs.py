@@ -18,7 +18,7 @@ _looped: WeakKeyDictionary[dgl.DGLGraph, dgl.DGLGraph] = WeakKeyDictionary()
 
 
 def with_loops(graph: dgl.DGLGraph) -> dgl.DGLGraph:
-    """Return a block with an edge more from each destination to itself."""
+    """Return a block with an additional loop at each destination."""
     if graph not in _looped:
         sources, destinations = graph.edges()
         own = torch.arange(graph.num_dst_nodes())
@@ -28,7 +28,7 @@ def with_loops(graph: dgl.DGLGraph) -> dgl.DGLGraph:
 
 
 class OfGraph(Neighbourhood):
-    """A graph, a part of one, or a block of a mini-batch; the edges of sampled graphs may have weights."""
+    """A graph, a part of one, or a block of a mini-batch. The edges of sampled graphs may have weights."""
 
     def __init__(self, graph: dgl.DGLGraph) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class OfGraph(Neighbourhood):
     def attend(
         self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
     ) -> Tensor:
-        """Return the sums that attention weighs."""
+        """Return the sums weighted by attention."""
         looped = with_loops(self._graph)
         if not looped.num_edges():
             return values.new_zeros(self.num_targets, *values.shape[1:]) + 0 * values.sum()

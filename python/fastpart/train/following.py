@@ -1,4 +1,4 @@
-"""What the process of the user does while others train."""
+"""The process of the user while other processes train."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..parameters import Progress, StrPath
 from .history import History
 from .scores import Task
 from .supervisor import Supervisor
-from .trained import Trained
+from .trained import TrainedModel
 
 
 def output_of(group: Supervisor, out: StrPath | None, resume: bool) -> Path:
-    """Return where the history is kept: the folder of the user, or one that goes with the processes."""
+    """Return the folder of the history: that of the user, or a temporary one."""
     if out is not None:
         return parameters.path("out", out)
     if resume:
-        raise ParameterError("resume: there is no out= to resume from")
+        raise ParameterError("resume: needs out=, the folder to resume from")
     return group.folder / "output"
 
 
 def follow(
     group: Supervisor, history: History, progress: Progress | None, summary: Mapping[str, Any] | None = None
-) -> Trained:
-    """Listen until all are done, and return what rank 0 kept in the output of ``history``; ``summary`` are added."""
+) -> TrainedModel:
+    """Wait until all processes are done, and return the result that rank 0 saved. ``summary`` is added to it."""
     result: dict[str, Any] = {}
     for _, kind, content in group.messages():
         if kind == "epoch" and progress is not None:
@@ -36,6 +36,6 @@ def follow(
         elif kind == "result":
             result = content
     task, scores = Task(**result["task"]), result["summary"]
-    trained = Trained.of(history.method, task, history.reread(), {**scores, **(summary or {})})
-    passing = history.out is not None and history.out.is_relative_to(group.folder)
-    return replace(trained, out=None) if passing else trained
+    trained = TrainedModel.of(history.method, task, history.reread(), {**scores, **(summary or {})})
+    temporary = history.out is not None and history.out.is_relative_to(group.folder)
+    return replace(trained, out=None) if temporary else trained

@@ -1,4 +1,4 @@
-"""What happened epoch by epoch: its rows, the best weights, and when to stop."""
+"""The history of a training: one row per epoch, the best weights, and early stopping."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ Weights = dict[str, Tensor]
 CHECKPOINT, BEST, TABLE, PLOT = "checkpoint.pt", "best.pt", "history.parquet", "history.svg"
 
 SAVE_SECONDS = 5.0
-"""Seconds between two checkpoints, at least: writing one may take longer than an epoch."""
+"""Least seconds between two checkpoints, because writing one may take longer than an epoch."""
 
 
 class History:
-    """The epochs so far. With an ``out`` folder, what is needed to go on after a crash is there.
+    """The epochs so far. With an ``out`` folder, checkpoints are saved there.
 
     Attributes
     ----------
     method, options
-        What trains, and how.
+        Name and options of the training.
     rows : list of dict
-        One per epoch: ``epoch``, ``loss``, ``val_accuracy``, ``val_f1``, ``seconds``, and what the method adds.
+        One per epoch: ``epoch``, ``loss``, ``val_accuracy``, ``val_f1``, ``seconds``, and columns of the method.
     best : dict of torch.Tensor
-        Weights of the epoch with the best validation score (micro-F1); without validation vertices, of the last one.
+        Weights of the epoch with the best validation score (micro-F1). Without validation vertices, of the last epoch.
     state : dict
-        What the method saved of itself in the checkpoint it resumes from; empty for a new start.
+        State of the method in the checkpoint that is resumed. Empty for a new training.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class History:
 
     @property
     def first_epoch(self) -> int:
-        """The epoch to go on with."""
+        """The next epoch."""
         return self.rows[-1]["epoch"] + 1 if self.rows else 0
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing more to do: all epochs, or no better score for too long."""
+        """Whether all epochs are done, or the score has not improved for too long."""
         patience = self.options.patience
         stale = patience is not None and self.first_epoch - 1 - self.best_epoch >= patience
         return self.first_epoch >= self.options.epochs or (bool(self.rows) and stale)
@@ -86,9 +86,9 @@ class History:
         state: Callable[[], dict[str, Any]],
         epochs: int = 1,
     ) -> None:
-        """Add a row for one epoch, or for some.
+        """Add a row for one epoch or several.
 
-        ``weights`` and ``state`` (what :attr:`state` is to be after a resume) are called, now, if wanted.
+        ``weights`` and ``state`` return the current weights and the state for a resume. They are called if needed.
         """
         score = row.get("val_f1", math.nan)
         self.rows.append({"epoch": self.first_epoch + epochs - 1, **row})
@@ -97,14 +97,14 @@ class History:
             self.best_epoch = self.first_epoch - 1
             self.best = {name: tensor.detach().clone() for name, tensor in weights().items()}
         if self.out is not None:
-            # One assignment of a copy: an interrupt in the next epoch, or right here, leaves a whole one to save.
+            # A copy in one assignment: after an interrupt there is always a complete checkpoint to save.
             self._unsaved = self._checkpoint(copy.deepcopy(state()))
         if time.monotonic() - self._saved_at > SAVE_SECONDS:
             self.save()
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
-        """Say which file it was, if what it holds as :attr:`state` cannot be used."""
+        """Name the checkpoint if its :attr:`state` cannot be used."""
         try:
             yield
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
@@ -125,7 +125,7 @@ class History:
         }
 
     def save(self) -> None:
-        """Write the checkpoint, the best weights and the rows as of the last epoch, each whole or not at all."""
+        """Write the checkpoint, the best weights and the rows of the last epoch, each atomically."""
         if self.out is None or self._unsaved is None:
             return
         content = self._unsaved
@@ -137,13 +137,13 @@ class History:
         self._saved_at, self._unsaved = time.monotonic(), None
 
     def reread(self) -> History:
-        """Return this history as another process continued it in the output folder."""
+        """Return this history with the epochs that another process saved in the output folder."""
         self._resume()
         return self
 
     def _resume(self) -> None:
         if self.out is None:
-            raise ParameterError("resume: there is no out= to resume from")
+            raise ParameterError("resume: needs out=, the folder to resume from")
         file = self.out / CHECKPOINT
         if not file.exists():
             return
@@ -151,8 +151,8 @@ class History:
         try:
             if content["identity"] != self._identity:
                 raise ParameterError(
-                    f"resume: {shown(file)} is of another method, graph or options; choose another output, or repeat "
-                    "the options it was made with"
+                    f"resume: {shown(file)} is of another method, graph or options. Choose another output, or use the "
+                    "same options"
                 )
             self.rows, self.best = json.loads(content["rows"]), content["best"]
             self.best_epoch, self.state = content["best_epoch"], content["state"]
@@ -168,14 +168,14 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def load_weights(file: StrPath) -> dict[str, Any]:
-    """Load a ``.pt`` of tensors, numbers and text; nothing in it is executed."""
+    """Load a ``.pt`` of tensors, numbers and text. Nothing in it is executed."""
     path = parameters.regular(parameters.path("file", file))
     content = io.BytesIO(path.read_bytes())
     try:
         loaded = torch.load(content, map_location="cpu", weights_only=True)
     except MemoryError:
         raise
-    except Exception as error:  # torch raises whatever the bytes provoke
+    except Exception as error:  # torch may raise anything on damaged bytes
         raise GraphFormatError(f"{shown(path)}: holds no weights ({error})") from None
     if not isinstance(loaded, dict):
         raise GraphFormatError(f"{shown(path)}: holds no weights")

@@ -1,6 +1,6 @@
-"""The public names of training, imported when somebody asks for them.
+"""The public names of training, imported on first use.
 
-torch and dgl take seconds to import, and the core does without them: only who trains needs them.
+torch and dgl take seconds to import, and only training needs them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 
 from .libraries import import_libraries
 
-# Modules have other names than what they hold: importing one would put it in place of the function.
+# A module must not have the name of its function: importing it would replace the function in the package.
 MODULES = {
-    "Trained": "trained",
+    "TrainedModel": "trained",
     "compare": "comparing",
     "distdgl": "distributed",
     "distgnn": "edge_parts",
@@ -21,10 +21,10 @@ MODULES = {
     "sdt": "model_averaging",
 }
 
-_WITHOUT_DGL = frozenset({"Trained", "compare", "distgnn", "sancus"})
+_WITHOUT_DGL = frozenset({"TrainedModel", "compare", "distgnn", "sancus"})
 
 
 def imported(name: str) -> Any:
-    """Return what ``fastpart.train`` has under this name, or say what to install."""
+    """Return a name of ``fastpart.train``, or say what to install."""
     import_libraries(dgl=name not in _WITHOUT_DGL)
     return getattr(importlib.import_module(f"fastpart.train.{MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""torch and dgl, imported once, without what their imports warn of and print."""
+"""Import torch and dgl without their warnings and output."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def has_dgl() -> bool:
 
 
 def dgl_works() -> bool:
-    """Return whether DGL can be imported; a note tells of one that is installed and cannot."""
+    """Return whether DGL can be imported. Log a note if it is installed but broken."""
     if not has_dgl():
         return False
     try:
         import_libraries()
     except (FastpartError, ModuleNotFoundError) as error:
-        log.warning("%s; torch does its work", error)
+        log.warning("%s. Using torch instead", error)
         return False
     return True
 
 
 def import_libraries(dgl: bool = True) -> None:
-    """Import torch and, for what needs it, dgl, or say what to install."""
-    # Else dgl asks for its backend, and answers itself by writing to the home directory.
+    """Import torch, and dgl on request, or say what to install."""
+    # Without it, dgl prompts for its backend and writes a default to the home directory.
     os.environ.setdefault("DGLBACKEND", "pytorch")
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
@@ -47,6 +47,6 @@ def import_libraries(dgl: bool = True) -> None:
         ) from None
     except Exception as error:
         raise FastpartError(
-            f"training needs torch{' and dgl' if dgl else ''}, and an import failed ({type(error).__name__}: {error}); "
-            "install them anew: pip install --force-reinstall 'fastpart[train]'"
+            f"training needs torch{' and dgl' if dgl else ''}, but an import failed ({type(error).__name__}: {error}). "
+            "Reinstall them: pip install --force-reinstall 'fastpart[train]'"
         ) from error

@@ -1,4 +1,4 @@
-"""Models of users: where they are imported from, and the name under which another process finds them."""
+"""Models of users: their import, and the name under which other processes import them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,40 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import ParameterError
+from ..parameters import meant
+
+NAMES = (
+    "graphsage",
+    "graphsage-gcn",
+    "gcn",
+    "gin",
+    "gat",
+    "gatv2",
+    "sgc",
+    "clustergcn",
+    "graphsaint",
+    "ngnn",
+)
+"""The built-in models. They are listed here to refuse an unknown name before torch is imported."""
 
 ModelSource = str | Callable[..., Any]
-"""A name, an import path, or what makes a network; see :func:`fastpart.train.models.build`."""
+"""A name, an import path, or a callable that returns a network. See :func:`fastpart.train.models.build`."""
+
+
+def checked(model: object) -> ModelSource:
+    """Return a model. Refuse a name that is neither a built-in model nor an import path."""
+    if not (isinstance(model, str) or callable(model)):
+        raise TypeError(f"model: expected a name or a class, got {type(model).__name__}")
+    if isinstance(model, str) and ":" not in model and model not in NAMES:
+        raise ParameterError(
+            f"model: unknown value {model!r}. Valid values are {', '.join(map(repr, NAMES))}, and your own class as "
+            f"module:Class or file.py:Class{meant(model, NAMES)}"
+        )
+    return model
 
 
 def module_of(source: str) -> ModuleType:
-    """Return a module by its name or, if that ends with ``.py``, its file."""
+    """Import a module by its name, or by its file if that ends with ``.py``."""
     if not source.endswith(".py"):
         return importlib.import_module(source)
     file = Path(source)
@@ -27,11 +54,11 @@ def module_of(source: str) -> ModuleType:
 
 @cache
 def _executed(file: Path, modified: int) -> ModuleType:
-    """Execute a file, once for each time that it was modified."""
+    """Execute a file once, and again after it was modified."""
     name = f"fastpart_model_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python file")
+        raise ImportError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -39,7 +66,7 @@ def _executed(file: Path, modified: int) -> ModuleType:
 
 
 def import_path(model: ModelSource) -> str:
-    """Return the name under which another process finds the model."""
+    """Return the name under which other processes can import the model."""
     if isinstance(model, str):
         source, _, attribute = model.rpartition(":")
         return f"{Path(source).resolve()}:{attribute}" if source.endswith(".py") else model
@@ -49,6 +76,6 @@ def import_path(model: ModelSource) -> str:
         module = module and str(Path(module).resolve())
     if not module or not name.isidentifier():
         raise ParameterError(
-            "model: other processes cannot import it; put the class at the top level of a module or file"
+            "model: other processes cannot import the class. Move it to the top level of a module or file"
         )
     return f"{module}:{name}"

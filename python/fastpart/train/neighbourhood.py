@@ -1,8 +1,8 @@
-"""What a layer of a graph neural network may ask of a graph, wherever the graph lies.
+"""The interface between the layers of a graph neural network and a graph.
 
-The layers of :mod:`fastpart.train.models` are written against :class:`Neighbourhood` alone, so that the same network is
-trained on DGL's graphs (:mod:`.dgl_graphs`), over parts of the edges (:mod:`.edge_parts`) and over blocks of rows
-(:mod:`.row_blocks`), with or without DGL.
+The layers of :mod:`fastpart.train.models` use :class:`Neighbourhood` alone. So the same network trains on DGL's graphs
+(:mod:`.dgl_graphs`), over parts of the edges (:mod:`.edge_parts`) and over blocks of rows (:mod:`.row_blocks`), with or
+without DGL.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _BLOCK = 4096
 
 
 class Neighbourhood(ABC):
-    """The in-edges of some vertices (the targets) and the vertices that these come from (the sources), for one layer.
+    """The in-edges of some vertices, the targets, and the ends of these edges, the sources, for one layer.
 
-    The first sources are the targets. Rows of sources are what a layer is given, rows of targets what it returns.
+    The first sources are the targets. A layer takes rows of the sources and returns rows of the targets.
 
     Attributes
     ----------
     num_targets : int
         Number of targets.
     source_degree, target_degree : torch.Tensor
-        In-degrees in the whole graph, int64, whatever was cut or sampled.
+        In-degrees in the whole graph, int64, also if edges were cut or sampled.
     vertices : torch.Tensor or None
-        Global id of each source, int64; None where they have no identity, as in a sample.
+        Global id of each source, int64. None where sources have no identity, as in a sample.
     remembers : bool
-        Whether the rows of the sources are always the same (the features), so that sums of them are made once. Then it
-        is cheaper to take sums first and linear maps afterwards.
+        Whether the rows of the sources are always the same (the features), so that their sums are computed once. Then
+        it is cheaper to aggregate first and apply linear maps afterwards.
     """
 
     num_targets: int
@@ -43,30 +43,30 @@ class Neighbourhood(ABC):
     remembers = False
 
     def __init__(self) -> None:
-        self._kept: Tensor | None = None
+        self._aggregate: Tensor | None = None
 
     def targets(self, x: Tensor) -> Tensor:
         """Return the rows of the targets among those of the sources."""
         return x[: self.num_targets]
 
     def ends(self, x: Tensor) -> Tensor:
-        """Return the rows of the vertices here that in-edges lead to: the targets, and copies of others' targets."""
+        """Return the rows of the vertices that in-edges here lead to: the targets, and copies of remote targets."""
         return self.targets(x)
 
-    def kept(self, make: Callable[[], Tensor]) -> Tensor:
-        """Return what is made of the rows of the sources without any weights; once, if they are always the same."""
+    def once(self, make: Callable[[], Tensor]) -> Tensor:
+        """Return an aggregate of the rows that depends on no weights. If ``remembers``, it is computed once."""
         if not self.remembers:
             return make()
-        if self._kept is None:
-            self._kept = make().detach()
-        return self._kept
+        if self._aggregate is None:
+            self._aggregate = make().detach()
+        return self._aggregate
 
     @abstractmethod
     def mean(self, x: Tensor) -> Tensor:
-        """Return the mean of the rows ``x`` over the in-edges of each target; 0 where there are none."""
+        """Return the mean of the rows ``x`` over the in-edges of each target, 0 without in-edges."""
 
     def sum(self, x: Tensor) -> Tensor:
-        """Return the sum over all in-edges of the whole graph; with only some of them here, its expectation."""
+        """Return the sum over all in-edges of the whole graph, or an estimate if only some of them are here."""
         return self.mean(x) * self.target_degree.to(x.dtype).unsqueeze(1)
 
     @abstractmethod
@@ -82,10 +82,10 @@ class Neighbourhood(ABC):
         source, target : torch.Tensor
             Rows of the sources and of :meth:`ends`, of shape (sources, heads, ...) and (ends, heads, ...).
         score : callable
-            Makes of the sum of both ends, for each edge, of shape (edges, heads, ...), the scores, (edges, heads, 1).
-            Their softmax over the edges of a target are the weights.
+            Maps the sum of both ends of each edge, of shape (edges, heads, ...), to scores, (edges, heads, 1). The
+            weights are their softmax over the edges of a target.
         drop : float
-            Share of the weights that is dropped; 0 outside training.
+            Share of the weights that is dropped. 0 outside training.
 
         Returns
         -------
@@ -95,10 +95,11 @@ class Neighbourhood(ABC):
 
 
 def dropped(h: Tensor, share: float, graph: Neighbourhood) -> Tensor:
-    """Return the rows of the targets with a share of their numbers dropped, and the others scaled up.
+    """Apply dropout to the rows of the targets.
 
-    Which ones depends on the random numbers of torch and on the vertex, if it has an identity; but not on where it lies
-    and who else is there. So copies of a vertex in several processes with the same random numbers drop the same.
+    The choice depends on torch's random numbers and on the id of the vertex, but not on its position or process. So
+    copies of a vertex in several processes with the same random numbers drop the same entries. Vertices without ids get
+    ordinary dropout.
     """
     if not share or graph.vertices is None:
         return F.dropout(h, share)
@@ -107,23 +108,23 @@ def dropped(h: Tensor, share: float, graph: Neighbourhood) -> Tensor:
     columns = _mixed(torch.arange(h.shape[1], device=h.device) + keys[1]) | 1
     scales = torch.empty_like(h)
     for some, into in zip(rows.split(_BLOCK), scales.split(_BLOCK), strict=True):
-        # The high bits of a product of two random numbers, one of them odd, are random, too.
+        # The high bits of a product of two random numbers, one of them odd, are random.
         into.copy_(some.unsqueeze(1) * columns >= _threshold(share))
     return h * scales.mul_(1 / (1 - share))
 
 
 def _threshold(share: float) -> int:
-    """Return the number that a share of all int64 are below."""
+    """Return the number that a given share of all int64 is below."""
     return max(-(2**63), min(2**63 - 1, int((share - 0.5) * 2**64)))
 
 
 def _mixed(x: Tensor) -> Tensor:
-    """Return numbers that look random, by the finalizer of SplitMix64."""
+    """Return pseudorandom numbers, by the finalizer of SplitMix64."""
     x = (x ^ _shifted(x, 30)) * -0x40A7B892E31B1A47
     x = (x ^ _shifted(x, 27)) * -0x6B2FB644ECCEEE15
     return x ^ _shifted(x, 31)
 
 
 def _shifted(x: Tensor, bits: int) -> Tensor:
-    """Shift to the right as if unsigned."""
+    """Shift to the right like unsigned numbers."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)

@@ -1,49 +1,56 @@
-"""Which methods of training go with which partitioners."""
+"""The pairs of partitioners and training methods in a comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from .. import parameters
 from .. import partitioners as known_partitioners
 from ..errors import ParameterError
+from ..parameters import Of
 
-METHODS = {"full": None, "distdgl": "vertices", "sdt": "vertices", "distgnn": "edges", "sancus": "vertices"}
-"""What trains, and over parts of what; the reference knows no parts."""
+Method = Literal["full", "distdgl", "sdt", "distgnn", "sancus"]
+METHODS: dict[Method, Of | None] = {
+    "full": None,
+    "distdgl": "vertices",
+    "sdt": "vertices",
+    "distgnn": "edges",
+    "sancus": "vertices",
+}
+"""Methods and the items of their parts. The reference ignores parts."""
 
-DEFAULTS = {
+DEFAULTS: dict[Of, tuple[str, ...]] = {
     "vertices": ("spring", "sigma", "grem", "random"),
     "edges": ("sigma", "hdrf", "dbh", "random"),
 }
-"""Partitioners by what the methods train over."""
+"""Default partitioners by the items of the parts."""
 
-ITEMS = ("vertices", "edges")
-"""What there are parts of."""
+ITEMS: tuple[Of, ...] = get_args(Of)
 
 
 @dataclass(frozen=True)
-class Partitioned:
-    """A partition to make, and the methods that train over it."""
+class Pairing:
+    """A partitioner with its parameters, and the methods that train over its partition."""
 
     partitioner: str
-    of: str
+    of: Of
     parameters: Mapping[str, Any]
-    methods: list[str]
+    methods: list[Method]
 
 
-def planned(methods: Sequence[str], partitioners: Sequence[str] | None) -> list[Partitioned]:
-    """Return what to train over; for the reference alone, it is the first partition that can be made."""
+def planned(methods: Sequence[Method], partitioners: Sequence[str] | None) -> list[Pairing]:
+    """Return the pairings. For the reference alone, one partition suffices."""
     plan = []
     for name in dict.fromkeys(_names(methods, partitioners)):
         for of in ITEMS:
             given = _parameters_for(name, of)
             those = [method for method in methods if METHODS[method] == of]
             if given is not None and (partitioners is not None or name in DEFAULTS[of]):
-                plan.append(Partitioned(name, of, given, those))
+                plan.append(Pairing(name, of, given, those))
     if not plan:
-        raise ParameterError("partitioners: none is given")
+        raise ParameterError("partitioners: the list is empty. Name at least one")
     if set(methods) <= {"full"}:
         return plan[:1]
     plan = [each for each in plan if each.methods]
@@ -51,7 +58,7 @@ def planned(methods: Sequence[str], partitioners: Sequence[str] | None) -> list[
     return plan
 
 
-def _names(methods: Sequence[str], partitioners: Sequence[str] | None) -> list[str]:
+def _names(methods: Sequence[Method], partitioners: Sequence[str] | None) -> list[str]:
     if partitioners is not None:
         known = tuple(known_partitioners.PARTITIONERS)
         return [parameters.choice("partitioners", name, known) for name in partitioners]
@@ -60,22 +67,22 @@ def _names(methods: Sequence[str], partitioners: Sequence[str] | None) -> list[s
 
 
 def _parameters_for(name: str, of: str) -> Mapping[str, Any] | None:
-    """Return the parameters with which a partitioner makes parts of these items; None if it cannot."""
+    """Return the parameters with which a partitioner makes parts of these items. None if it cannot."""
     variants = ({}, *known_partitioners.VARIANTS.get(name, ()))
     return next((given for given in variants if known_partitioners.items_of(name, given) == of), None)
 
 
 def _refuse_useless(
-    methods: Sequence[str], partitioners: Sequence[str] | None, plan: Sequence[Partitioned]
+    methods: Sequence[Method], partitioners: Sequence[str] | None, plan: Sequence[Pairing]
 ) -> None:
-    """Refuse a partitioner that no method makes use of, and a method that no partitioner makes parts for."""
+    """Refuse a partitioner that no method can use, and a method for which no partitioner makes parts."""
     for name in partitioners or ():
         if name not in {each.partitioner for each in plan}:
             of = known_partitioners.items_of(name, {})
             fitting = ", ".join(method for method, over in METHODS.items() if over == of)
             raise ParameterError(
-                f"partitioners: {name} makes parts of {of}, over which none of the methods trains; add one "
-                f"that does ({fitting})"
+                f"partitioners: {name} makes parts of {of}, but no method trains over these. Add one that does "
+                f"({fitting})"
             )
     for method in methods:
         over = METHODS[method]
@@ -84,6 +91,6 @@ def _refuse_useless(
                 name for name in known_partitioners.PARTITIONERS if _parameters_for(name, over) is not None
             )
             raise ParameterError(
-                f"methods: {method} trains over parts of {over}, which none of the partitioners makes; add "
-                f"one that does ({fitting})"
+                f"methods: {method} trains over parts of {over}, but no partitioner makes these. Add one that does "
+                f"({fitting})"
             )

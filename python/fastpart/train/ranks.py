@@ -1,4 +1,4 @@
-"""Agreement among the processes of ``torch.distributed``."""
+"""Helpers for rank 0 of ``torch.distributed``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def is_first() -> bool:
 
 
 def from_first(value: Any) -> Any:
-    """Return what rank 0 has."""
+    """Return the value of rank 0 in all processes."""
     values = [value]
     dist.broadcast_object_list(values)
     return values[0]

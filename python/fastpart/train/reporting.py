@@ -1,12 +1,10 @@
-"""What a process that a :class:`~fastpart.train.supervisor.Supervisor` started tells it: lines of JSON in a pipe."""
+"""Reports of a process to its :class:`~fastpart.train.supervisor.Supervisor`, as lines of JSON in a pipe."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
-import signal
 import sys
 import sysconfig
 import time
@@ -15,16 +13,17 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..errors import FastpartError
+from ..processes import die_with
 
 PIPE, PARENT, RUN = "FASTPART_REPORTS", "FASTPART_SUPERVISOR", "FASTPART_RUN"
-"""Variables of the environment: descriptor of the pipe, process id of the supervisor, and name of the run."""
+"""Environment variables: descriptor of the pipe, process id of the supervisor, and name of the run."""
 
 READY, DONE, FAILED = "ready", "done", "failed"
-"""Messages that the supervisor itself understands."""
+"""Messages for the supervisor itself."""
 
 
 class Reports:
-    """The child's end; without a supervisor, a word to nobody."""
+    """The child's end of the pipe. Without a supervisor, reports are dropped."""
 
     def __init__(self) -> None:
         self._pipe: int | None = None
@@ -34,15 +33,15 @@ class Reports:
             die_with(int(os.environ[PARENT]))
 
     def ready(self) -> None:
-        """Say that the process has started."""
+        """Report that the process has started."""
         self.send(READY, True)
 
     def done(self) -> None:
-        """Say that nothing is left to do, so that it does not matter how the process ends."""
+        """Report that the work is done. From here on the exit code does not matter."""
         self.send(DONE, True)
 
     def failed(self) -> None:
-        """Say when the process failed, so that others that fail because of it are not taken for the cause."""
+        """Report the time of the failure, so that the supervisor can find the first process that failed."""
         with contextlib.suppress(OSError):
             self.send(FAILED, time.monotonic())
 
@@ -56,9 +55,9 @@ class Reports:
 
 
 def run(main: Callable[[Reports], None]) -> NoReturn:
-    """Do the work of this process. What goes wrong is one line on stderr and exit code 1, at once.
+    """Do the work of this process. An error is one line on stderr and exit code 1.
 
-    At once: exit handlers of libraries would wait for peers that are gone.
+    Exit handlers are skipped: those of libraries would wait for peers that are gone.
     """
     code, reports = 1, Reports()
     try:
@@ -75,10 +74,10 @@ def run(main: Callable[[Reports], None]) -> NoReturn:
 
 
 def describe(error: BaseException) -> str:
-    """Return an error in one paragraph, with the place in the user's code, if it came from there."""
+    """Return an error as one paragraph, with its place in the user's code, if there is one."""
     if isinstance(error, FastpartError | OSError):
         return str(error)
-    text = f"{type(error).__name__}: {error}".partition("\nStack trace:")[0]  # what DGL adds of its C++
+    text = f"{type(error).__name__}: {error}".partition("\nStack trace:")[0]  # DGL appends a C++ trace
     frames = traceback.extract_tb(error.__traceback__)
     places = [frame for frame in frames if not _is_library(frame.filename)]
     if places:
@@ -90,11 +89,3 @@ def _is_library(filename: str) -> bool:
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     theirs = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<")
     return filename.startswith((ours, *theirs))
-
-
-def die_with(parent: int) -> None:
-    """Ask the kernel to kill this process when its parent dies, however that dies."""
-    parent_death_signal = 1
-    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)

@@ -1,4 +1,4 @@
-"""What is learned, and how good it was learned."""
+"""The classification task and its scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Task:
-    """Classes of vertices: one for each vertex, or any number (``multilabel``).
+    """Classification of vertices, with one class per vertex or several (``multilabel``).
 
     Attributes
     ----------
@@ -26,15 +26,16 @@ class Task:
     multilabel: bool
 
     def losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of each vertex: cross entropy, of multi-label tasks the mean over the classes."""
+        """Return the loss of each vertex: cross entropy. For multi-label tasks it is the mean over the classes."""
         if self.multilabel:
             return F.binary_cross_entropy_with_logits(logits, labels, reduction="none").mean(1)
         return F.cross_entropy(logits, labels, reduction="none")
 
     def tally(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return float64 counts that may be added up over batches and processes, for :meth:`score`.
+        """Return float64 counts for :func:`score`. They can be added up over batches and processes.
 
-        They are: vertices that are right in every class, vertices, true positives, false positives and negatives.
+        These are the correct vertices, all vertices, true positives, and false positives and negatives together. In a
+        multi-label task a vertex is correct only if all its labels are.
         """
         if self.multilabel:
             predicted, true = logits > 0, labels > 0.5
@@ -48,10 +49,9 @@ class Task:
 
 
 def score(tally: Tensor) -> dict[str, float]:
-    """Return the accuracy and the micro-F1 of what :meth:`Task.tally` counted; NaN of no vertices.
+    """Return accuracy and micro-F1 from the counts of :meth:`Task.tally`, NaN without vertices.
 
-    The accuracy of a multi-label task is the share of vertices that are right in every class. With one class for each
-    vertex, both are equal.
+    They are equal for single-label tasks.
     """
     right, vertices, both, wrong = tally.tolist()
     accuracy = right / vertices if vertices else float("nan")

@@ -1,4 +1,4 @@
-"""Seeds of streams of random numbers that do not repeat each other."""
+"""Seeds for independent streams of random numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import hashlib
 
 
 def mixed(*numbers: int) -> int:
-    """Return a seed of 63 bits that depends on all the numbers."""
+    """Return a seed of 63 bits, a hash of all numbers."""
     digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1

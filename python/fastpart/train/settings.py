@@ -1,4 +1,4 @@
-"""What is global in torch, set for a while."""
+"""Temporary global settings of torch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 @contextmanager
 def torch_settings(threads: int | None, seed: int) -> Iterator[None]:
-    """Seed torch and set its threads, and put both back in the end."""
+    """Seed torch and set its threads, and restore both in the end."""
     before = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

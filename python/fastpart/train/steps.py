@@ -12,7 +12,7 @@ from .scores import Task
 
 
 def losses(task: Task, network: nn.Module, local: LocalGraph, batch: Batch) -> Tensor:
-    """Return the loss of each target of a batch, weighted as the batch says."""
+    """Return the weighted loss of each target of a batch."""
     logits = network(batch.graphs, batch.features(local))
     return batch.weighted(task.losses(logits[batch.rows], local.labels[batch.targets]))
 
@@ -25,7 +25,7 @@ def train_epoch(
     options: Options,
     generator: torch.Generator,
 ) -> tuple[float, int]:
-    """Train one epoch; return the sum of the losses, and the number of targets."""
+    """Train one epoch. Return the sum of the losses and the number of targets."""
     network.train()
     loss, seen = 0.0, 0
     for batch in batches(local, options, generator):

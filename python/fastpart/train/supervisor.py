@@ -1,4 +1,4 @@
-"""Processes that live and end together."""
+"""Supervision of processes that start and end together."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from .tether import Tether
 from .traces import SHARED_MEMORY, Traces
 
 START_SECONDS = 120.0
-"""What a process may take until it says that it is ready."""
+"""Time limit until a process reports that it is ready."""
 
 TOGETHER_SECONDS = 5.0
-"""Between the starts of processes that wait for each other."""
+"""Processes with deadlines this close may wait for each other."""
 
 LEAVE_SECONDS = 5.0
-"""What processes may take to end by themselves once all work is done."""
+"""Time limit for processes to end after all work is done."""
 
 TERM_SECONDS = 2.0
-"""What a process may take to end after SIGTERM, before SIGKILL."""
+"""Time between SIGTERM and SIGKILL."""
 
 _TAIL_BYTES, _TAIL_LINES = 16_384, 12
-"""Kept of the stderr of each process, and shown of it."""
+"""Amount of stderr that is stored and shown for each process."""
 
 _HINTS = {
-    signal.SIGKILL: "if nobody killed it, memory ran out, as the kernel's log says; use more parts, or smaller batches",
+    signal.SIGKILL: "probably out of memory, see the kernel's log. Use more parts or smaller batches",
     signal.SIGBUS: "/dev/shm or a disk is full",
 }
 
 Message = tuple[str, str, Any]
-"""Name of a process, kind of what it says, and what it says."""
+"""Name of a process, kind of the message, and its content."""
 
 
 class Child:
-    """A process that was started, and what it has said."""
+    """A started process and its messages."""
 
     def __init__(
         self, name: str, process: subprocess.Popen[bytes], reports: int, serves: bool, ready_within: float
@@ -65,24 +65,24 @@ class Child:
         self._tail = b""
 
     def read_reports(self) -> list[Message] | None:
-        """Return the messages that have come; None if no more can come, which is when the process ends."""
+        """Return the received messages. None if the process has closed the pipe, which it does when it ends."""
         data = os.read(self.reports, 1 << 16)
         if not data:
             self.ended = True
             return None
         *lines, self._line = (self._line + data).split(b"\n")
-        found = []
+        messages = []
         for line in lines:
             kind, content = json.loads(line)
             self.ready = self.ready or kind == READY
             self.done = self.done or kind == DONE
             if kind == FAILED:
                 self.failed_at = content
-            found.append((self.name, kind, content))
-        return found
+            messages.append((self.name, kind, content))
+        return messages
 
     def read_stderr(self) -> list[Message] | None:
-        """Keep the end of what has come on stderr; return None if no more can come."""
+        """Store the end of stderr. Return None if the process has closed it."""
         with contextlib.suppress(BlockingIOError):
             data = os.read(self.stderr, 1 << 16)
             self._tail = (self._tail + data)[-_TAIL_BYTES:]
@@ -90,14 +90,14 @@ class Child:
         return []
 
     def status(self) -> int | None:
-        """Return how the process ended, as ``Popen.returncode``, without reaping it; None: it has not."""
+        """Return the exit status like ``Popen.returncode``, without reaping the process. None while it runs."""
         info = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if info is None:
             return None
         return info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
 
     def signal(self, number: signal.Signals) -> None:
-        """Signal the process and its own children. It is not reaped yet, so that its number is no other's."""
+        """Signal the process and its children. It is not reaped yet, so no other process has its number."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
 
@@ -109,14 +109,14 @@ class Child:
         self.process.stderr.close()
 
     def has_orphans(self) -> bool:
-        """Return whether the reaped process has left children behind that run."""
+        """Return whether children of the reaped process still run."""
         try:
             os.killpg(self.process.pid, 0)
         except OSError:
             return False
         return _group_runs(self.process.pid)
 
-    def last_words(self) -> str:
+    def last_lines(self) -> str:
         """Return the last lines of stderr."""
         before = None
         while before != self._tail:
@@ -127,31 +127,32 @@ class Child:
 
 
 class Supervisor:
-    """Starts processes, listens to them, and ends all of them as soon as one fails.
+    """Starts processes, receives their messages, and stops all of them as soon as one fails.
 
-    Each child gets a process group of its own, so that it is ended with its own children; dies with the supervisor,
-    even if that is killed; and tells through a pipe (:mod:`.reporting`) that it is ready, what it found, and that it is
-    done. The pipe also tells its death, at once.
+    Each child has its own process group, so its children are stopped, too. It dies with the supervisor, even if that is
+    killed. It reports through a pipe (:mod:`.reporting`) that it is ready, its results, and that it is done. The end of
+    the pipe shows its death at once.
 
-    Leaving the context ends what still runs and removes the files in shared memory and the temporary folder that bear
-    the name of the run (:mod:`.traces`).
+    Leaving the context stops the running processes, and removes the files in shared memory and the temporary folder
+    that have the name of the run (:mod:`.traces`).
 
     Parameters
     ----------
     tmp_dir : pathlib.Path, optional
-        Where the temporary folder goes; default: where the system has them.
+        The parent of the temporary folder. Default: the system's folder of temporary files.
 
     Attributes
     ----------
     name : str
-        The name of the run; children begin the names of their files in shared memory with it and ``-``.
+        The name of the run. Names of children's files in shared memory begin with it and ``-``.
     folder : pathlib.Path
-        The temporary folder of the run, also for temporary files of the children.
+        The temporary folder of the run and its children.
 
     Raises
     ------
     TrainingError
-        A process ended before it was done, or was not ready in time. The text says which, how, and what it said last.
+        A process ended before it was done, or was not ready in time. The text names it and its exit code or signal, and
+        quotes the end of its stderr.
     """
 
     def __init__(self, tmp_dir: Path | None = None) -> None:
@@ -166,7 +167,7 @@ class Supervisor:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, where: TracebackType | None) -> None:
-        with _later(signal.SIGINT):  # else a second Ctrl-C would leave something behind
+        with _blocked(signal.SIGINT):  # otherwise a second Ctrl-C could interrupt the cleanup
             if kind is None:
                 self._wait(self._children, LEAVE_SECONDS)
             self._note_mapped()
@@ -186,11 +187,11 @@ class Supervisor:
         ready_within: float = START_SECONDS,
         serves: bool = False,
     ) -> None:
-        """Start ``python -m module arguments``; ``name`` is what errors call it.
+        """Start ``python -m module arguments``. Error messages call it ``name``.
 
-        It is to be ready within so many seconds. With ``serves`` it need not be done: it is there for the others.
+        It must be ready within ``ready_within`` seconds. With ``serves`` it works for the others and need not be done.
         """
-        with _later(signal.SIGINT):  # else it could hit when the process is there, and not yet listed
+        with _blocked(signal.SIGINT):  # otherwise it could hit before the process is listed
             reports, its_end = os.pipe()
             try:
                 process = self._popen(module, arguments, its_end, environment or {})
@@ -207,8 +208,8 @@ class Supervisor:
     def tie(self, tether: Tether) -> None:
         """End together with the supervisors of other machines.
 
-        Their processes find the names of their files in shared memory themselves, so what the children here have mapped
-        there is removed, too.
+        Across machines DGL chooses the names of files in shared memory, so the files that the children have mapped are
+        removed, too.
         """
         self._tether = tether
         for line in tether.lines:
@@ -227,7 +228,7 @@ class Supervisor:
             env={
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                "PYTHONWARNINGS": "ignore",  # the last words are to be of errors
+                "PYTHONWARNINGS": "ignore",  # so that the last lines of stderr are errors
                 "TMPDIR": str(self.folder),
                 PIPE: str(reports),
                 PARENT: str(os.getpid()),
@@ -237,14 +238,14 @@ class Supervisor:
         )
 
     def messages(self) -> Iterator[Message]:
-        """Give all messages, until all that do not serve are done."""
+        """Yield all messages until all processes but those that serve are done."""
         while not all(child.done for child in self._children if not child.serves):
             events = self._selector.select(self._seconds_left())
             for key, _ in events:
-                found = key.data()
-                if found is None:
+                received = key.data()
+                if received is None:
                     self._selector.unregister(key.fileobj)
-                for message in found or []:
+                for message in received or []:
                     if message[1] == READY:
                         self._note_mapped()
                     yield message
@@ -262,8 +263,8 @@ class Supervisor:
         if not dead:
             return
         self._wait(dead, TERM_SECONDS)  # the pipe closes a moment before the process ends
-        # One that was killed may have been the reason for others to fail, not the other way round. Of those that failed
-        # by themselves, the first one is: the others may have missed it.
+        # A killed process may have made the others fail, not the other way round. Among processes that failed by
+        # themselves, the first one is the cause.
         dead.sort(key=lambda child: ((child.status() or 0) >= 0, child.failed_at))
         raise TrainingError(_death(dead[0]))
 
@@ -271,14 +272,13 @@ class Supervisor:
         now = time.monotonic()
         waiting = [child for child in self._children if not child.ready]
         if any(child.deadline < now for child in waiting):
-            # Which one keeps the others waiting, nobody knows: all that were to be ready about now are named.
+            # Any of them may be the one that the others wait for, so all with a deadline about now are named.
             late = [child for child in waiting if child.deadline < now + TOGETHER_SECONDS]
             names = ", ".join(child.name for child in late)
-            said = _said(late[0])
-            raise TrainingError(f"{names}: not ready after {late[0].ready_within:g} s{said}")
+            raise TrainingError(f"{names}: not ready after {late[0].ready_within:g} s{_last_lines(late[0])}")
 
     def _note_mapped(self) -> None:
-        """Note the files in shared memory that a child has mapped, if they do not bear our name."""
+        """Record the files in shared memory that the children have mapped. Their names are not those of the run."""
         for child in self._children if self._tether else []:
             with contextlib.suppress(OSError):
                 for line in Path(f"/proc/{child.process.pid}/maps").read_text().splitlines():
@@ -292,17 +292,17 @@ class Supervisor:
             child.signal(signal.SIGTERM)
         self._wait(running, TERM_SECONDS)
         for child in self._children:
-            child.signal(signal.SIGKILL)  # also to what a child that has ended has left behind
+            child.signal(signal.SIGKILL)  # also stops the remaining children of a child that has ended
         for child in self._children:
             child.close()
         self._selector.close()
-        # Orphans take a moment to end; their files must not be removed under them.
+        # Orphans take a moment to end. Their files must not be removed before.
         deadline = time.monotonic() + TERM_SECONDS
         while any(child.has_orphans() for child in self._children) and time.monotonic() < deadline:
             time.sleep(0.005)
 
     def _wait(self, children: list[Child], seconds: float) -> None:
-        """Wait until some processes have ended, but no longer; none of them may block on a full pipe."""
+        """Wait until some processes have ended, up to ``seconds``. Read stderr, so that no process blocks on it."""
         deadline = time.monotonic() + seconds
         while any(child.status() is None for child in children) and time.monotonic() < deadline:
             for child in self._children:
@@ -311,7 +311,7 @@ class Supervisor:
 
 
 def _group_runs(group: int) -> bool:
-    """Return whether a process of a group runs; zombies do not, and whoever adopted them may reap them late."""
+    """Return whether a process of a group runs. Zombies do not count, because init may reap them late."""
     for file in Path("/proc").glob("[1-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = file.read_text().rpartition(")")[2].split()
@@ -322,8 +322,8 @@ def _group_runs(group: int) -> bool:
 
 
 @contextlib.contextmanager
-def _later(number: signal.Signals) -> Iterator[None]:
-    """Let a signal wait."""
+def _blocked(number: signal.Signals) -> Iterator[None]:
+    """Delay a signal until the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
     try:
         yield
@@ -341,9 +341,9 @@ def _death(child: Child) -> str:
         number = signal.Signals(-status)
         how, hint = f"was killed by {number.name}", _HINTS.get(number)
     because = f" ({hint})" if hint else ""
-    return f"{child.name} {how}{because}; the other processes were ended, too{_said(child)}"
+    return f"{child.name} {how}{because}. The other processes were stopped{_last_lines(child)}"
 
 
-def _said(child: Child) -> str:
-    words = child.last_words()
-    return f". Its last words:\n{words}" if words else ". It said nothing on stderr"
+def _last_lines(child: Child) -> str:
+    lines = child.last_lines()
+    return f". The end of its stderr:\n{lines}" if lines else ". Its stderr is empty"

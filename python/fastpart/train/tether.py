@@ -1,6 +1,6 @@
-"""A line between the supervisors of several machines: when one of them fails, all do.
+"""A connection between the supervisors of several machines. When one of them fails, all do.
 
-Neither torch nor DGL tells a machine that another one has died while it waits for an answer from there.
+Neither torch nor DGL notices when a machine dies while others wait for its answer.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _SILENCE = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 4, "TCP_USER_T
 
 
 class Tether:
-    """The lines of this machine: of machine 0 to all others, of another to machine 0.
+    """The connections of this machine: from machine 0 to all others, or from another machine to machine 0.
 
     Raises
     ------
     TrainingError
-        Machines that are not there in time.
+        A machine did not connect in time.
     """
 
     def __init__(self, addresses: Sequence[str], port: int, here: int, seconds: float) -> None:
@@ -51,12 +51,10 @@ class Tether:
                     self._greet(line)
                 if time.monotonic() > deadline:
                     missing = sorted(set(range(1, len(self._addresses))) - set(self.lines.values()))
-                    raise TrainingError(
-                        f"{self._names(missing)} did not start; start the same command there, too"
-                    )
+                    raise TrainingError(f"{self._names(missing)} did not start. Run the same command there")
 
     def _greet(self, line: socket.socket) -> None:
-        """Take a line, unless whoever calls is none of ours."""
+        """Accept a connection if it comes from one of our machines."""
         line.settimeout(_POLL_SECONDS)
         with suppress(OSError, ValueError):
             answer = line.recv(64)
@@ -79,8 +77,8 @@ class Tether:
             except OSError as error:
                 if time.monotonic() > deadline:
                     raise TrainingError(
-                        f"{self._names([0])} does not answer on port {port} ({error.strerror or error}); start the "
-                        "same command there, too, and let this port through"
+                        f"{self._names([0])} does not answer on port {port} ({error.strerror or error}). Run the same "
+                        "command there, and open this port"
                     ) from None
                 time.sleep(_POLL_SECONDS)
 
@@ -95,25 +93,25 @@ class Tether:
         return ", ".join(f"machine {machine} ({self._addresses[machine]})" for machine in machines)
 
     def read(self, line: socket.socket) -> None:
-        """Read what came on a line: either the machine there is done, or it has failed."""
+        """Read from a connection. The other machine is done, or it has failed."""
         try:
             answer = line.recv(64)
         except OSError:
             answer = b""
         if answer != _DONE:
             raise TrainingError(
-                f"{self._names([self.lines[line]])} failed or went silent, so the processes here were ended, too; see "
+                f"{self._names([self.lines[line]])} failed or went silent, so the processes here were stopped. See "
                 "there for the cause"
             )
 
     def done(self) -> None:
-        """Tell the others that this machine is done."""
+        """Tell the other machines that this machine is done."""
         for line in self.lines:
             with suppress(OSError):
                 line.sendall(_DONE)
 
     def close(self) -> None:
-        """Let go."""
+        """Close all connections."""
         for line in self.lines:
             line.close()
         self.lines.clear()

@@ -1,4 +1,4 @@
-"""What a run leaves outside its processes: files in shared memory and a temporary folder, all under one name."""
+"""Files of a run in shared memory and its temporary folder, all under one name."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from types import TracebackType
 SHARED_MEMORY = Path("/dev/shm")
 
 _NAME = re.compile(r"(?:sem\.)?(fastpart-(\d+)-[0-9a-f]{8})-")
-"""``sem.`` is what the C library puts before the names of semaphores."""
+"""The C library puts ``sem.`` before the names of semaphores."""
 
 
 class Traces:
-    """The name of a run, and all that bears it.
+    """The name of a run, and its files.
 
-    A run whose process was killed cannot clean up: the next one does. While a run lives it holds locks, one in shared
-    memory and one on its folder, so that both are safe from runs that do not see its process, as those in another
-    container.
+    A killed run cannot clean up, so the next run does. A live run holds two locks, one in shared memory and one on its
+    folder. They protect its files from runs that cannot see its process, as in another container.
 
     Attributes
     ----------
     name : str
-        ``fastpart-PID-RANDOM``. Files of the run in shared memory have names that begin with it and ``-``.
+        ``fastpart-PID-RANDOM``. Names of files in shared memory begin with it and ``-``.
     folder : pathlib.Path
-        The temporary folder, for its owner only.
+        The temporary folder. Only its owner can read it.
     """
 
     def __init__(self, tmp_dir: Path | None = None) -> None:
@@ -56,14 +55,14 @@ class Traces:
         self.remove()
 
     def remove(self) -> None:
-        """Remove everything, the lock last."""
+        """Remove all files, the lock last."""
         _remove(self.name, self._tmp)
         for lock in self._locks:
             os.close(lock)
 
 
 def remove_stale(tmp: Path | None = None) -> list[str]:
-    """Remove what dead runs of this user left in shared memory and a temporary folder; return their names."""
+    """Remove the files of dead runs of this user, and return the names of these runs."""
     tmp = tmp or Path(tempfile.gettempdir())
     stale = [name for name, pid in sorted(_runs(tmp)) if _is_stale(name, pid, tmp)]
     for name in stale:
@@ -72,14 +71,14 @@ def remove_stale(tmp: Path | None = None) -> list[str]:
 
 
 def _runs(tmp: Path) -> set[tuple[str, int]]:
-    """Names and processes of the runs of which this user has files."""
-    found = set()
+    """Return names and process ids of the runs with files of this user."""
+    runs = set()
     for file in _all_files(tmp):
         match = _NAME.match(file.name)
         with suppress(OSError):
             if match and file.lstat().st_uid == os.geteuid():
-                found.add((match[1], int(match[2])))
-    return found
+                runs.add((match[1], int(match[2])))
+    return runs
 
 
 def _all_files(tmp: Path) -> Iterator[Path]:
@@ -89,7 +88,7 @@ def _all_files(tmp: Path) -> Iterator[Path]:
 
 
 def _is_stale(name: str, pid: int, tmp: Path) -> bool:
-    # The process is asked first: a run that has just begun has a file, and not yet the lock on it.
+    # The process is checked first, because a new run has a file before it has the lock on it.
     if _alive(pid):
         return False
     locks = [_lock_of(name), *tmp.glob(f"{name}-*")]
@@ -104,7 +103,7 @@ def _is_stale(name: str, pid: int, tmp: Path) -> bool:
 
 
 def _locked(path: Path) -> int:
-    """Return the descriptor of a file or folder that is locked with it; BlockingIOError: somebody else has."""
+    """Lock a file or folder, and return its descriptor. Raise BlockingIOError if another process has the lock."""
     lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -18,11 +18,11 @@ from .models import build
 from .scores import Task
 
 _SHOWN = 10
-"""Of the epochs, the last ones."""
+"""Number of epochs that are printed, the last ones."""
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedModel:
     """A trained model with the history of its training.
 
     Attributes
@@ -52,18 +52,18 @@ class Trained:
 
     @property
     def workers(self) -> pl.DataFrame | None:
-        """One row per worker with its share of the graph and its cost per epoch; None for methods without this table.
+        """One row per worker with its share of the graph and its cost per epoch. None for methods without this table.
 
-        ``worker``. Its share, such as ``vertices`` and ``edges``. Over the epochs after the first, medians of the
-        seconds of each step and means of ``sent_bytes`` and ``received_bytes``. ``peak_bytes``, its largest resident
-        memory.
+        Columns: ``worker``, its share such as ``vertices`` and ``edges``, the median seconds of each step and the means
+        of ``sent_bytes`` and ``received_bytes`` over the epochs after the first, and ``peak_bytes``, its largest
+        resident memory.
         """
         rows = self.summary.get("per_worker")
         return None if rows is None else pl.DataFrame(rows)
 
     @classmethod
-    def of(cls, method: str, task: Task, history: History, summary: dict[str, Any]) -> Trained:
-        """Return the result of a history. If there is an output folder, the plot goes there."""
+    def of(cls, method: str, task: Task, history: History, summary: dict[str, Any]) -> TrainedModel:
+        """Return the result of a history, and save its plot if there is an output folder."""
         epochs = history.frame()
         of_all: dict[str, Any] = {
             "method": method,
@@ -114,13 +114,13 @@ class Trained:
 
         target = parameters.path("out", out)
         if target.suffix not in (".svg", ".png", ".pdf"):
-            raise ParameterError(f"out: unknown suffix {target.suffix!r}; use .svg, .png or .pdf")
+            raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .svg, .png or .pdf")
         write_plots(curves_of(self.history, self.summary["best_epoch"]), target)
 
     def __repr__(self) -> str:
         summary = self.summary
         return (
-            f"<Trained by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
+            f"<TrainedModel by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
             f"test accuracy {summary['test_accuracy']:.4f}>"
         )
 

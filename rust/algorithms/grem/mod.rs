@@ -45,7 +45,6 @@ mod sides;
 
 use std::sync::Mutex;
 
-use super::multilevel::MOST_PARTS;
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::{EdgeStream, TempRecords};
@@ -60,12 +59,12 @@ use sides::Rule;
 pub const BYTES_PER_VERTEX: u64 = 16;
 /// Bytes per record of a chunk: twice two entries of 8 bytes, and an eighth for what the estimate cannot know.
 pub const BYTES_PER_RECORD: u64 = 36;
-/// Bytes per vertex that the multilevel partitioner sees, beside 4 for each of its parts.
-const BYTES_PER_MEMBER: u64 = 96;
+/// Bytes per vertex that the multilevel partitioner sees.
+const BYTES_PER_MEMBER: u64 = 112;
 /// Of a large chunk it sees clusters, at most one for so many vertices.
 const CLUSTERED: u64 = 4;
-/// Bytes that sorting holds besides.
-const FIXED_BYTES: u64 = 4 << 20;
+/// Bytes that sorting and a table of gains hold besides.
+const FIXED_BYTES: u64 = 8 << 20;
 
 /// The size of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -155,18 +154,16 @@ impl Grem {
     /// Bytes of a worker that holds `chunk` records at once: they, and the graph that the multilevel partitioner gets.
     fn of_worker(&self, n: u64, m: u64, chunk: u64) -> u64 {
         let chunk = chunk.min(m);
-        // Most vertices of what is partitioned as a whole, and into how many parts.
+        // Most vertices of what is partitioned as a whole.
         let half = self.k.div_ceil(2);
-        let (whole, parts) = match m <= chunk {
-            true => (n, self.k),
-            false if half > 1 => ((cap(self.balance, n, self.k) * u64::from(half)).min(n), half),
-            false => (0, 2),
+        let whole = match m <= chunk {
+            true => n,
+            false if half > 1 => (cap(self.balance, n, self.k) * u64::from(half)).min(n),
+            false => 0,
         };
         let seeded = if chunk < seed::LARGE as u64 / 2 { n } else { n / CLUSTERED };
-        let of = |vertices: u64, parts: u32| {
-            vertices.min(2 * chunk) * (BYTES_PER_MEMBER + 4 * u64::from(parts.min(MOST_PARTS as u32)))
-        };
-        chunk * BYTES_PER_RECORD + of(whole, parts).max(of(seeded, 2))
+        let members = whole.max(seeded).min(2 * chunk);
+        chunk * BYTES_PER_RECORD + members * BYTES_PER_MEMBER
     }
 
     /// The largest chunk, in records, whose worker takes at most `room` bytes.

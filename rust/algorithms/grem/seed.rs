@@ -7,7 +7,7 @@
 use super::clusters;
 use super::entries::Entries;
 use crate::algorithms::multilevel::graph::{Builder, Graph};
-use crate::algorithms::multilevel::{Rating, Scheme};
+use crate::algorithms::multilevel::{Effort, Rating, Scheme};
 use crate::base::{Buffer, Error, NONE, Result, Run};
 
 /// Slack that the multilevel partitioner gets beside a part's share of the vertices.
@@ -51,12 +51,12 @@ pub fn partition(
     let (n, total) = (graph.total()[0] as f64, caps.iter().sum::<u64>() as f64);
     let share = |&cap: &u64| ((n * cap as f64 / total.max(1.0)).ceil() * SLACK).ceil() as u64;
     let loose: Vec<_> = caps.iter().map(|cap| [share(cap)]).collect();
-    let mut scheme = Scheme::new(1, seed);
+    let mut scheme = Scheme::new(1, Effort::Default, seed);
     if of == Use::First && !small {
         // A seed is refined by all later chunks.
         scheme.ratings = vec![Rating::Density];
     }
-    let (part_of, _) = scheme.partition(&graph, &loose, run)?;
+    let ((part_of, _), _) = scheme.partition(&graph, &loose, run)?;
     if loose.iter().zip(caps).all(|(loose, cap)| loose[0] <= *cap) {
         return Ok(part_of);
     }

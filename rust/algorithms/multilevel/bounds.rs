@@ -105,13 +105,13 @@ pub(super) fn padded(bounds: usize) -> usize {
     (1 + bounds).next_power_of_two()
 }
 
-/// Partitions the graph of `csr` under all bounds.
+/// Partitions the graph of `csr` under all bounds; also the number of rounds that it took.
 pub(super) fn partition(
     multilevel: &Multilevel,
     scheme: &Scheme,
     csr: &Csr,
     run: &Run,
-) -> Result<VertexPartition> {
+) -> Result<(VertexPartition, u64)> {
     match padded(multilevel.bounds.len()) {
         1 => under::<1>(multilevel, scheme, csr, run),
         2 => under::<2>(multilevel, scheme, csr, run),
@@ -126,7 +126,7 @@ fn under<const D: usize>(
     scheme: &Scheme,
     csr: &Csr,
     run: &Run,
-) -> Result<VertexPartition> {
+) -> Result<(VertexPartition, u64)> {
     let Multilevel { k, bounds, .. } = multilevel;
     let bound = |index: usize| index.checked_sub(1).and_then(|index| bounds.get(index));
     let weigh = |v: u32| -> Load<D> {
@@ -144,7 +144,7 @@ fn under<const D: usize>(
     });
     let limits = Limits { graph: &graph, csr, bounds, k: *k, seed: scheme.seed, run };
     let caps = limits.attainable(asked);
-    let part_of = scheme.partition(&graph, &vec![caps; *k as usize], run)?.0;
+    let ((part_of, _), rounds) = scheme.partition(&graph, &vec![caps; *k as usize], run)?;
     let mut assignment = Assignment::new(&graph, part_of, *k as usize, run)?;
     let (caps, dealt) = limits.keep(&mut assignment, caps)?;
     fill(&graph, &mut assignment, least(multilevel.min_balance, n, *k)?, caps, run)?;
@@ -162,7 +162,7 @@ fn under<const D: usize>(
             Bound::Weights(_) => made.weights.push(capacity),
         }
     }
-    Ok(made)
+    Ok((made, rounds))
 }
 
 /// The caps, or the largest loads where these are above.

@@ -34,6 +34,10 @@ const BLOCK: u32 = 256;
 /// A round in which fewer vertices move, one in so many, is the last.
 const LEAST_MOVED: usize = 20;
 
+/// How many vertices ahead clusters are prefetched, and of how many neighbours.
+const AHEAD: u32 = 2;
+const MOST_AHEAD: usize = 64;
+
 /// How a vertex rates a cluster. No rating is the best for all graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rating {
@@ -184,7 +188,10 @@ impl<const D: usize> State<'_, D> {
         let own = self.cluster_of[v as usize];
         map.begin(self.graph.degree(v), self.cluster_of.len());
         // Lookups in arrays of all vertices wait for memory: those of a vertex to come are begun now.
-        self.graph.neighbours_after(v).iter().for_each(|&u| prefetch(&self.cluster_of, u as usize));
+        self.graph
+            .neighbours_up_to(v.saturating_add(AHEAD), MOST_AHEAD)
+            .iter()
+            .for_each(|&u| prefetch(&self.cluster_of, u as usize));
         self.graph.each(v, |u, w| {
             let cluster = self.cluster_of[u as usize];
             if map.add(cluster, w) {

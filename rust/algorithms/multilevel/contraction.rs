@@ -5,7 +5,7 @@
 
 use super::clustering::Clustering;
 use super::graph::{Builder, Graph};
-use crate::base::{Buffer, Result, Run};
+use crate::base::{Buffer, Result, Run, prefetch};
 use crate::capacity::{Load, plus};
 use crate::exec::map;
 use crate::sets::{Groups, RatingMap};
@@ -18,6 +18,10 @@ const WAVE: usize = 64;
 const FEW: u64 = 1 << 16;
 /// Bits of the weight of all edges, at most.
 const BITS: u32 = 31;
+
+/// How many members ahead clusters are prefetched, and of how many neighbours.
+const AHEAD: usize = 2;
+const MOST_AHEAD: usize = 64;
 
 /// The lists of some clusters.
 #[derive(Default)]
@@ -44,7 +48,14 @@ pub fn contract<const D: usize>(
         let members = members.group(cluster);
         map.begin(members.iter().map(|&v| graph.degree(v)).sum(), *count);
         let mut weight = [0; D];
-        for &v in members {
+        for (index, &v) in members.iter().enumerate() {
+            // Members lie anywhere: what the next but one needs is looked up now.
+            if let Some(&later) = members.get(index + AHEAD) {
+                graph
+                    .neighbours_up_to(later, MOST_AHEAD)
+                    .iter()
+                    .for_each(|&u| prefetch(cluster_of, u as usize));
+            }
             weight = plus(weight, graph.weight(v));
             graph.each(v, |u, w| {
                 let other = cluster_of[u as usize];

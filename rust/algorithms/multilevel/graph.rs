@@ -15,10 +15,6 @@ const ENTRIES_AT_A_TIME: u64 = 1 << 15;
 /// Most vertices that a thread takes at a time.
 const VERTICES_AT_A_TIME: u32 = 1 << 13;
 
-/// How many vertices ahead neighbours are prefetched, and how many of one vertex.
-const AHEAD: usize = 2;
-const MOST_AHEAD: usize = 64;
-
 /// What the vertices of the given graph weigh under each bound.
 pub type Weigh<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
 
@@ -106,12 +102,15 @@ impl<'a, const D: usize> Graph<'a, D> {
         }
     }
 
-    /// Neighbours of a vertex that comes soon after `v`, for prefetching.
+    /// Neighbours of `v`, at most so many, for prefetching; none of a vertex outside.
     #[inline(always)]
-    pub fn neighbours_after(&self, v: u32) -> &[u32] {
-        let next = (v as usize + AHEAD).min(self.len() - 1);
-        let start = self.offsets[next] as usize;
-        &self.targets[start..(self.offsets[next + 1] as usize).min(start + MOST_AHEAD)]
+    pub fn neighbours_up_to(&self, v: u32, most: usize) -> &[u32] {
+        let Some(&[start, end]) =
+            self.offsets.get(v as usize..v as usize + 2).and_then(|ends| ends.first_chunk())
+        else {
+            return &[];
+        };
+        &self.targets[start as usize..(end as usize).min(start as usize + most)]
     }
 
     /// The weight of all edges of `v`.

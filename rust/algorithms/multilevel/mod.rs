@@ -1,27 +1,29 @@
 //! A multilevel partitioner for graphs that fit into memory, under one bound on the parts or several.
 //!
-//! **Requirements.** The neighbours of every vertex; fewer than 2^32 entries. A symmetric stream must list both
-//! directions of every edge.
+//! **Requirements.** The neighbours of every vertex, in memory or mapped. A symmetric stream must list both directions
+//! of every edge.
 //!
-//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 16 bytes per entry, 96 per vertex, and 4 per vertex
-//! and part for at most 64 parts at a time. Of the 16 bytes, the graph with weights takes 8, and all coarser graphs
-//! as much. An entry takes 32 bytes for more than 64 parts, whose blocks are copied, and 40 for several bounds,
-//! under which graphs shrink slowly. A vertex takes 16 bytes more for each bound beyond two, padding included.
+//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 12 bytes per entry, or 24 for more than 64 parts, and 80
+//! per vertex and 24 more per vertex and bound. The finest graph is the adjacency itself. Coarser graphs take 8 bytes
+//! per entry, and a level that has nearly the entries of the one above it is not kept. Connections to parts are summed
+//! on the fly. Only small graphs have a table of them.
 //!
-//! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph
-//! is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back to the
-//! given graph every level is balanced ([`balancing`]) and searched for better states ([`refinement`]). [`scheme`]
-//! says how often each is done. More than 64 parts are made in two steps or more: up to 64 blocks, then the parts
-//! of each. The caps on vertices always hold. [`bounds`] says what becomes of other loads that are still above a cap in the
-//! end, and how every part gets its least number of vertices.
+//! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and again,
+//! until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back
+//! to the given graph every level is balanced ([`rebalancing`]) and refined ([`jet`], and [`fm`] on small graphs).
+//! [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth more. The caps on
+//! vertices always hold. [`bounds`] says what becomes of other loads that are still above a cap in the end, and how every
+//! part gets its least number of vertices.
 //!
-//! **Parallelism.** The attempts on the small graphs, each by itself.
+//! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::rounds`]), the
+//! attempts on the small graphs each by itself, and the halves of a bisection. The result does not depend on the
+//! threads.
 //!
-//! **Complexity.** O((n + m) log n) if coarsening halves the graph; at most `8 n` moves per level, O(degree + log
-//! n) each.
+//! **Complexity.** O((n + m) log n) if coarsening halves the graph, whatever k.
 //!
 //! **Source.** Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke,
-//! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014.
+//! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014; Gilbert et al., "Jet:
+//! Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
 
 pub mod assignment;
 pub mod bounds;
@@ -36,16 +38,19 @@ pub mod jet;
 pub mod rebalancing;
 pub mod scheme;
 
+use std::time::Duration;
+
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{validate_balance, validate_parts};
 use crate::graph::Csr;
-use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
+use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
 pub use bounds::Bound;
 pub use clustering::Rating;
-pub use scheme::Scheme;
+use scheme::effort::ROUNDS;
+pub use scheme::{Effort, Scheme};
 
-/// TODO
-pub const MOST_PARTS: usize = 64;
+/// Parts up to which the coarsest graph is small beside the given one.
+const FEW_PARTS: u32 = 64;
 
 /// Parameters of the multilevel partitioner.
 #[derive(Debug, Clone)]
@@ -58,6 +63,8 @@ pub struct Multilevel {
     pub min_balance: Option<f64>,
     /// Further bounds, in the order in which they are met.
     pub bounds: Vec<Bound>,
+    /// How much work to do.
+    pub effort: Effort,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -73,28 +80,28 @@ impl Multilevel {
 
     /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
-        let at_once = u64::from(self.k).min(MOST_PARTS as u64);
-        let per_entry = match self.bounds.len() {
-            0 if u64::from(self.k) > at_once => 32,
-            0 => 16,
-            _ => 40,
-        };
-        // Each of them is stored for the vertices of coarse graphs and for clusters.
-        let weights = 16 * bounds::padded(self.bounds.len()).saturating_sub(2) as u64;
+        let per_entry = if self.k > FEW_PARTS { 24 } else { 12 };
+        let bounds = bounds::padded(self.bounds.len()) as u64;
         entries
             .saturating_mul(per_entry)
-            .saturating_add(n * (96 + weights + 4 * at_once))
-            .saturating_add(96 * u64::from(self.k))
+            .saturating_add(n * (80 + 24 * bounds))
+            .saturating_add(128 * u64::from(self.k))
     }
 
     /// Partitions the graph of `csr`.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+        self.partition_in_rounds(csr, run).map(|(partition, _)| partition)
+    }
+
+    /// The partition, and the number of rounds of improvement that it took.
+    pub fn partition_in_rounds(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         let n = csr.graph().n;
         self.validate(n)?;
         let needed = self.needed(n, csr.num_entries());
         run.require(needed, format!("multilevel on {n} vertices, {} entries", csr.num_entries()))?;
         check_symmetry(csr, run)?;
-        let scheme = Scheme { units: n + csr.num_entries(), ..Scheme::new(1 + self.bounds.len(), self.seed) };
+        let scheme = Scheme::new(1 + self.bounds.len(), self.effort, self.seed);
+        let scheme = Scheme { units: n + csr.num_entries(), ..scheme };
         run.begin("partition", scheme.units);
         bounds::partition(self, &scheme, csr, run)
     }
@@ -113,7 +120,7 @@ fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
             let next = csr.neighbours(u).get(seen[u as usize] as usize);
             if next != Some(&v) {
                 let what = format!(
-                    "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}; open \
+                    "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}. Open \
                      them as undirected or directed"
                 );
                 return Err(Error::parameter("directedness", what));
@@ -131,15 +138,16 @@ describe! {
     /// Partition the vertices with a multilevel scheme: few cut edges, for graphs that fit into memory.
     ///
     /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
-    /// Takes, beside the adjacency (8 bytes per edge), 32 bytes per edge (80 with a second bound, 64 for more than 64
-    /// parts), 96 per vertex and 4 per vertex and part, for at most 64 parts; for larger graphs there are :func:`spring`
-    /// and the other streaming partitioners.
+    /// Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64 parts) and 104 per vertex
+    /// (128 with a second bound). For larger graphs there are :func:`grem`, :func:`spring` and the other streaming
+    /// partitioners.
     ///
     /// Notes
     /// -----
     /// Sources: Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke, Sanders
-    /// and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014. The result is the same for
-    /// any number of threads.
+    /// and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014; Gilbert et al., "Jet:
+    /// Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024. The result is the same for any number of
+    /// threads.
     ///
     /// Examples
     /// --------
@@ -164,7 +172,15 @@ describe! {
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W, as in
     /// :func:`spring`.
     balance_on_ratio: ratio(1.05);
-    /// 0 to 2**64 - 1; None is 0.
+    /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
+    /// improvement as long as they gain, in each of which another partition is made or the best is coarsened again.
+    effort: choice(&["default", "quick", "best"]);
+    /// Seconds after which no further round begins. Only with ``effort="best"``. By default time does not matter. The
+    /// number of rounds stands in ``parameters`` of the result. With that as ``rounds`` the result is the same anywhere.
+    time_limit: optional_number();
+    /// Most rounds of improvement. Only with ``effort="best"``, which makes at most 16 by default.
+    rounds: optional_integer(1, 1 << 20);
+    /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
     seed: seed();
 }
 
@@ -177,6 +193,7 @@ impl Partitioner for Multilevel {
             balance: values.number("balance"),
             min_balance: values.ratio("min_balance"),
             bounds: volume.into_iter().chain(weights).collect(),
+            effort: effort(values)?,
             seed: values.seed(),
         })
     }
@@ -187,6 +204,30 @@ impl Partitioner for Multilevel {
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
         self.validate(input.shape().n)?;
-        Ok(self.partition(&*input.adjacency(run)?, run)?.into())
+        let (partition, rounds) = self.partition_in_rounds(&*input.adjacency(run)?, run)?;
+        let chosen = match self.effort {
+            // With none it is what "default" makes.
+            Effort::Best { .. } if rounds > 0 => vec![("rounds", Value::Integer(rounds))],
+            _ => Vec::new(),
+        };
+        Ok(Outcome { chosen, ..partition.into() })
     }
+}
+
+/// How much work the values ask for.
+fn effort(values: &Values) -> Result<Effort> {
+    let (limit, rounds) = (values.ratio("time_limit"), values.integer("rounds"));
+    if values.is("effort", "best") {
+        let time_limit = limit.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
+            let given = limit.unwrap_or_default();
+            Error::parameter("time_limit", format!("{given} seconds. Use a number of seconds of at least 0"))
+        })?;
+        return Ok(Effort::Best { rounds: rounds.unwrap_or(ROUNDS), time_limit });
+    }
+    for (name, given) in [("time_limit", limit.is_some()), ("rounds", rounds.is_some())] {
+        if given {
+            return Err(Error::parameter(name, "it needs effort=\"best\", which works in rounds"));
+        }
+    }
+    Ok(if values.is("effort", "quick") { Effort::Quick } else { Effort::Default })
 }

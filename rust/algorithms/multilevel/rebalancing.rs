@@ -43,7 +43,7 @@ const EMPTIEST: usize = 4;
 
 /// Loss per relief; less is better. Ties are in random order.
 #[derive(Clone, Copy, PartialEq)]
-struct Key(f64, u64, u32);
+struct Key(f64, u32, u32);
 impl Eq for Key {}
 impl PartialOrd for Key {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
@@ -111,7 +111,7 @@ impl<const D: usize> Relief<'_, D> {
             if over[assignment.part(v) as usize]
                 && let Some((key, _)) = self.best(assignment, connections, v, &by_room)
             {
-                moves.push(Key(key, splitmix64(seed ^ u64::from(v)), v));
+                moves.push(Key(key, splitmix64(seed ^ u64::from(v)) as u32, v));
             }
         })?;
         let mut connections = Connections::new(k);

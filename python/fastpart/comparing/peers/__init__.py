@@ -1,4 +1,4 @@
-"""Partitioners of other packages: each run is a process of its own, with limits, since they may crash or hang."""
+"""Partitioners of other packages. Each run is a process with limits, because they may crash or hang."""
 
 from .bench import Bench
 from .registry import PEERS, Peer

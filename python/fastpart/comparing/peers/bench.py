@@ -1,4 +1,4 @@
-"""The graph as peers want it, made once, and their runs on it."""
+"""The graph in the form that peers need, and their runs on it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .limited import PeerError, run_limited
 from .registry import Peer
 
 BLOCK = 1 << 16
-"""Records that are read at a time."""
+"""Records per read."""
 
 
 class Bench:
-    """A folder for the graph and the results, which vanishes in the end."""
+    """A temporary folder for the graph and the results of peers."""
 
     def __init__(self, options: RunOptions, seed: int, seconds: float) -> None:
         self.options, self.seed, self.seconds = options, seed, seconds
@@ -43,10 +43,10 @@ class Bench:
     def run(
         self, peer: Peer, label: str, graph: Graph, k: int, given: Mapping[str, Any]
     ) -> tuple[npt.NDArray[np.int64], float, int]:
-        """Return part of each vertex, seconds, and peak of memory in bytes.
+        """Return the part of each vertex, the seconds, and the peak of memory in bytes.
 
-        The graph is simple: parallel records are one edge of their number as weight, loops are dropped. Seconds and
-        memory begin with this graph in files, and include loading it where the package has to.
+        The graph is simple: parallel records are one edge whose weight is their number, and loops are dropped. Seconds
+        and memory begin when this graph is in files. They include loading it if the package has to.
         """
         if not peer.installed():
             raise PeerError(f"{peer.module} is not installed: pip install 'fastpart[peers]'")
@@ -74,7 +74,7 @@ class Bench:
             try:
                 self._graph = self._write_graph(graph)
             except FastpartError as error:
-                self._graph = error  # and not once more for each peer
+                self._graph = error  # so that no other peer tries again
         if isinstance(self._graph, FastpartError):
             raise self._graph
         return self._graph

@@ -1,14 +1,12 @@
-"""What the child process of a peer does: one task, given as JSON."""
+"""The child process of a peer. It does one task, which is given as JSON."""
 
 from __future__ import annotations
 
 import ctypes
 import json
-import os
-import re
-import signal
 import sys
 import time
+import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,13 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...processes import die_with, resident_bytes
+
 Ids = npt.NDArray[np.int64]
 Graph = tuple[Ids, Ids, Ids]
 """CSR: indptr, indices, and the weight of each entry."""
 
 
 def simple_graph(records: npt.NDArray[np.uint32], n: int) -> Graph:
-    """Return each pair of distinct vertices that some record joins once in each direction, weighted by the records."""
+    """Return the simple graph in both directions. The weight of an edge is its number of records. Loops are dropped."""
     ends = np.sort(records[records[:, 0] != records[:, 1]].astype(np.uint64), axis=1)
     pairs, weights = np.unique(ends[:, 0] * np.uint64(n) + ends[:, 1], return_counts=True)
     low, high = np.divmod(pairs, np.uint64(max(n, 1)))
@@ -34,35 +34,35 @@ def simple_graph(records: npt.NDArray[np.uint32], n: int) -> Graph:
 
 
 def metis(graph: Graph, k: int, seed: int, constraints: int = 1) -> tuple[Ids, float]:
-    """METIS, k-way: vertices within 1.03 of the mean; with two constraints also volumes, within 1.10."""
+    """METIS, k-way. Bounds relative to the mean: 1.03 for vertices and, with two constraints, 1.10 for volume."""
     import pymetis
 
     options = pymetis.Options(seed=seed % 2**31, ufactor=30)
     if constraints == 1:
         indptr, indices, weights = graph
         start = time.perf_counter()
-        made = pymetis.part_graph(
+        result = pymetis.part_graph(
             k, pymetis.CSRAdjacency(indptr, indices), eweights=weights, recursive=False, options=options
         )
-        return np.asarray(made[1], dtype=np.int64), time.perf_counter() - start
+        return np.asarray(result[1], dtype=np.int64), time.perf_counter() - start
     if constraints != 2:
         raise ValueError(f"constraints is 1 or 2, not {constraints}")
     return _metis_two_constraints(graph, k, options)
 
 
 def _metis_two_constraints(graph: Graph, k: int, options: Any) -> tuple[Ids, float]:
-    """Call METIS itself, inside the library of pymetis, whose functions have one constraint only."""
+    """Call METIS in the library of pymetis directly: the functions of pymetis take one constraint only."""
     from pymetis import _internal
 
     library = ctypes.CDLL(_internal.__file__)
     if not hasattr(library, "METIS_PartGraphKway") or not hasattr(_internal, "_idx_type_width"):
         raise RuntimeError(
-            "this pymetis does not export METIS_PartGraphKway; two constraints are out of reach"
+            "this pymetis does not export METIS_PartGraphKway, which two constraints need. Use constraints=1"
         )
     width = {32: np.int32, 64: np.int64}[_internal._idx_type_width()]
     indptr, indices, weights = (np.ascontiguousarray(array, dtype=width) for array in graph)
     n = len(indptr) - 1
-    vertex_weights = np.stack([np.ones(n, width), np.diff(indptr) + 1], axis=1)  # volume as ours bound it
+    vertex_weights = np.stack([np.ones(n, width), np.diff(indptr) + 1], axis=1)  # as volume_balance does
     tolerances = np.array([1.03, 1.10], np.float32)
     option_values = np.array([options._get(i) for i in range(40)], width)
     part, cut = np.zeros(n, width), np.zeros(1, width)
@@ -84,7 +84,7 @@ def _metis_two_constraints(graph: Graph, k: int, options: Any) -> tuple[Ids, flo
 
 
 def kaminpar(graph: Graph, k: int, seed: int, threads: int, folder: Path) -> tuple[Ids, float]:
-    """KaMinPar with its default preset, vertices within 1.03 of the mean."""
+    """KaMinPar with its default preset. Parts have up to 1.03 times the mean number of vertices."""
     import kaminpar as package
 
     file = folder / "graph.parhip"
@@ -94,12 +94,12 @@ def kaminpar(graph: Graph, k: int, seed: int, threads: int, folder: Path) -> tup
     package.reseed(seed % 2**31)
     partitioner = package.KaMinPar(threads, package.default_context())
     start = time.perf_counter()
-    made = partitioner.compute_partition(loaded, k, 0.03)
-    return np.asarray(made, dtype=np.int64), time.perf_counter() - start
+    result = partitioner.compute_partition(loaded, k, 0.03)
+    return np.asarray(result, dtype=np.int64), time.perf_counter() - start
 
 
 def write_parhip(graph: Graph, file: Path) -> None:
-    """Write ParHIP's binary format: version, n, entries; offsets in bytes; neighbours; weights of the entries."""
+    """Write ParHIP's binary format: a header (version, n, entries), offsets in bytes, neighbours, edge weights."""
     indptr, indices, weights = graph
     header = np.array([2, len(indptr) - 1, len(indices)], np.uint64)  # 2: the vertices have no weights
     offsets = (indptr + len(indptr) + len(header)).astype(np.uint64) * np.uint64(8)
@@ -108,10 +108,33 @@ def write_parhip(graph: Graph, file: Path) -> None:
             array.tofile(out)
 
 
+def mtkahypar(graph: Graph, k: int, seed: int, threads: int, preset: str = "default") -> tuple[Ids, float]:
+    """Mt-KaHyPar for the edge cut. Parts have up to 1.03 times the mean. The deterministic preset ignores the seed."""
+    import mtkahypar as package
+
+    indptr, indices, weights = graph
+    if weights.sum() >= 2**31:  # the sums of Mt-KaHyPar would wrap silently
+        raise RuntimeError("Mt-KaHyPar adds weights in 32 bits. The graph must have fewer than 2^30 records")
+    n = len(indptr) - 1
+    sources = np.repeat(np.arange(n), np.diff(indptr))
+    once = sources < indices
+    edges = np.column_stack([sources[once], indices[once]]).tolist()
+    package.set_seed(seed % 2**31)
+    library = package.initialize(threads, False)
+    context = library.context_from_preset(getattr(package.PresetType, preset.upper()))
+    context.set_partitioning_parameters(k, 0.03, package.Objective.CUT)
+    loaded = library.create_graph(context, n, len(edges), edges, [1] * n, weights[once].tolist())
+    del edges, sources, once
+    _begin_peak()  # the lists, which only this interface needs, do not count
+    start = time.perf_counter()
+    result = loaded.partition(context)
+    return np.asarray(result.get_partition(), dtype=np.int64), time.perf_counter() - start
+
+
 def main() -> None:
-    """Do the task; what is wrong goes to stderr in one line, with exit code 1."""
+    """Do the task. After an error, stderr holds the traceback and then the error in one line."""
     task = json.loads(sys.argv[1])
-    _die_with(task["parent"])
+    die_with(task["parent"])
     folder = Path(task["folder"])
     try:
         if task["task"] == "graph":
@@ -120,41 +143,33 @@ def main() -> None:
         else:
             _partition(task, folder)
     except Exception as error:
+        traceback.print_exc()
         sys.exit(f"{type(error).__name__}: {error}".replace("\n", " "))
 
 
 def _partition(task: dict[str, Any], folder: Path) -> None:
-    __import__({"metis": "pymetis"}.get(task["task"], task["task"]))  # its own memory is not the graph's
+    __import__(
+        {"metis": "pymetis"}.get(task["task"], task["task"])
+    )  # before the memory of the run is counted
     base = _begin_peak()
     with np.load(folder / "graph.npz", allow_pickle=False) as stored:
         graph = (stored["arr_0"], stored["arr_1"], stored["arr_2"])
     if task["task"] == "metis":
         part, seconds = metis(graph, task["k"], task["seed"], **task["given"])
+    elif task["task"] == "mtkahypar":
+        part, seconds = mtkahypar(graph, task["k"], task["seed"], task["threads"], **task["given"])
     else:
         part, seconds = kaminpar(graph, task["k"], task["seed"], task["threads"], folder)
-    memory = _resident("VmHWM") - base
+    memory = resident_bytes(peak=True) - base
     np.save(folder / "part.npy", part)
     (folder / "result.json").write_text(json.dumps({"seconds": seconds, "memory": memory}))
 
 
 def _begin_peak() -> int:
-    """Let the kernel's peak of resident memory begin anew; return what is resident now."""
-    with suppress(OSError):  # then the peak of the imports counts, if that was higher
+    """Reset the kernel's peak of resident memory, and return the resident memory."""
+    with suppress(OSError):  # without the reset, a higher peak of the imports counts
         Path("/proc/self/clear_refs").write_text("5")
-    return _resident("VmRSS")
-
-
-def _resident(name: str) -> int:
-    match = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return int(match[1]) * 1024 if match else 0
-
-
-def _die_with(parent: int) -> None:
-    """Ask the kernel to kill this process when its parent dies, however that dies."""
-    parent_death_signal = 1
-    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        sys.exit("the parent is gone")
+    return resident_bytes()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A command within limits, that never outlives the call."""
+"""Run a command within limits. The command never outlives the call."""
 
 from __future__ import annotations
 
@@ -12,23 +12,30 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...errors import FastpartError, MemoryBudgetError
-from ..memory import anonymous
+from ...processes import anonymous_bytes
 
 POLL = 0.005
 """Seconds between two looks at the child."""
+
+TAIL_BYTES = 1 << 14
+"""Bytes of the end of stderr that are kept."""
 
 _PACKAGES = str(Path(__file__).parents[3])
 
 
 class PeerError(FastpartError):
-    """A peer crashed, gave up, or exceeded a limit."""
+    """A peer crashed, failed, or exceeded a limit. ``traceback`` is that of the child process, if there is one."""
+
+    def __init__(self, text: str, traceback: str | None = None) -> None:
+        super().__init__(text)
+        self.traceback = traceback
 
 
 def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: int) -> None:
     """Run a command to its end.
 
-    It is killed with all its children when it takes more than ``seconds``, or ``memory`` (bytes of anonymous memory),
-    and when this call ends in any other way, as by Ctrl-C.
+    The command and its children are killed when they take more than ``seconds`` or ``memory`` (bytes of anonymous
+    memory), and when this call ends in any other way, as by Ctrl-C.
 
     Raises
     ------
@@ -50,32 +57,35 @@ def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: in
         try:
             _wait(name, child.pid, seconds, memory)
         finally:
-            # Not reaped yet, so the number of its group still belongs to it.
+            # The child is not reaped yet, so its process group still has this number.
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             code = child.wait()
-        complaints.seek(max(complaints.seek(0, os.SEEK_END) - 4096, 0))
-        last = complaints.read().decode(errors="replace").strip().rpartition("\n")[2]
+        complaints.seek(max(complaints.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
+        text = complaints.read().decode(errors="replace").strip()
+        trace, _, last = text.rpartition("\n")
     if code < 0:
         raise PeerError(f"{name} crashed: {signal.Signals(-code).name}")
     if code > 0:
-        raise PeerError(f"{name} failed: {last or f'exit code {code}'}")
+        raise PeerError(
+            f"{name} failed: {last or f'exit code {code}'}", trace if "Traceback" in trace else None
+        )
 
 
 def _wait(name: str, pid: int, seconds: float, memory: int) -> None:
     deadline = time.monotonic() + seconds
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() > deadline:
-            raise PeerError(f"{name} took longer than {seconds:g} s; raise time_limit")
+            raise PeerError(f"{name} took longer than {seconds:g} s. Raise time_limit")
         if _taken(pid) > memory:
             raise MemoryBudgetError(
-                f"{name} took more than {memory / 1e6:.1f} MB of memory; raise memory_limit"
+                f"{name} took more than {memory / 1e6:.1f} MB of memory. Raise memory_limit"
             )
         time.sleep(POLL)
 
 
 def _taken(pid: int) -> int:
     try:
-        return anonymous(pid)
-    except (OSError, ValueError):  # it ended meanwhile
+        return anonymous_bytes(pid)
+    except (OSError, ValueError):  # the process has ended
         return 0

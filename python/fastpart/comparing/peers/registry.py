@@ -6,7 +6,12 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
+
+from ...parameters import choice
+
+Preset = Literal["default", "deterministic", "quality"]
+"""Presets of Mt-KaHyPar."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +25,7 @@ class Peer:
     module : str
         What must be importable.
     parameters : callable
-        Its signature states the parameters, their types and defaults.
+        Its signature states the parameters, their types and defaults. A call refuses invalid values.
     variants : tuple of mappings
         Parameters of further runs that a comparison makes by default.
     command : tuple of str
@@ -44,8 +49,16 @@ class Peer:
 def _metis(constraints: int = 1) -> None: ...
 
 
+def _mtkahypar(preset: Preset = "default") -> None:
+    choice("mtkahypar:preset", preset, get_args(Preset))
+
+
 PEERS: dict[str, Peer] = {
     peer.name: peer
-    for peer in (Peer("metis", "pymetis", _metis, ({"constraints": 2},)), Peer("kaminpar", "kaminpar"))
+    for peer in (
+        Peer("metis", "pymetis", _metis, ({"constraints": 2},)),
+        Peer("kaminpar", "kaminpar"),
+        Peer("mtkahypar", "mtkahypar", _mtkahypar),
+    )
 }
 """By name."""

@@ -1,4 +1,4 @@
-"""What one step of training sees: the whole local graph, or a sample of it."""
+"""Batches: the whole local graph, or samples of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = {NEIGHBOUR: neighbour.batches, CLUSTER: cluster.batches, SAINT: saint.b
 
 
 def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
-    """Give the batches of one epoch over the training vertices of ``local``, as the model wants them.
+    """Yield the batches of one epoch over the training vertices of ``local``, of the kind that the model needs.
 
     Each has at least one target. The same state of ``generator`` and number of threads give the same batches.
     """

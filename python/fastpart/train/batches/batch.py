@@ -1,4 +1,4 @@
-"""A batch, and what the ways to make one share."""
+"""A batch, and helpers of the kinds of batches."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from torch import Tensor
 from ..data import LocalGraph
 
 STEPS = 10
-"""Batches of an epoch of models that are trained on sampled graphs, unless ``batch_size`` says otherwise."""
+"""Default number of batches per epoch for models that train on sampled graphs."""
 
 
 @dataclass
 class Batch:
-    """The graphs of the layers, and which rows count.
+    """The graphs of the layers, and the rows that count.
 
     Attributes
     ----------
     graphs : list of dgl.DGLGraph
         One for each layer.
     inputs : torch.Tensor or None
-        Local ids of the rows of the features that go in; None: all.
+        Local ids of the input rows. None: all.
     rows : torch.Tensor
         Rows of the output that are targets.
     targets : torch.Tensor
         Local ids of the targets.
     weights : torch.Tensor or None
-        What the losses of the targets are multiplied with; None: 1.
+        Factors of the losses of the targets. None: 1.
     """
 
     graphs: list[dgl.DGLGraph]
@@ -39,7 +39,7 @@ class Batch:
     weights: Tensor | None = None
 
     def features(self, local: LocalGraph) -> Tensor:
-        """Return the rows that go in."""
+        """Return the input rows."""
         return local.features if self.inputs is None else local.features[self.inputs]
 
     def weighted(self, losses: Tensor) -> Tensor:
@@ -48,15 +48,15 @@ class Batch:
 
 
 def size_of_batches(seeds: int, batch_size: int | None) -> int:
-    """Return how many training vertices a step is to have."""
+    """Return the number of training vertices per step."""
     return batch_size or max(1, -(-seeds // STEPS))
 
 
 def seed_dgl(generator: torch.Generator) -> None:
-    """Seed DGL, whose samplers know no generators."""
+    """Seed DGL. Its samplers do not take generators."""
     dgl.seed(int(torch.randint(2**31 - 1, (), generator=generator)))
 
 
 def subgraph(graph: dgl.DGLGraph, vertices: Tensor) -> dgl.DGLGraph:
-    """Return what the vertices induce, with their data; local ids are in ``dgl.NID``, those of edges in ``dgl.EID``."""
+    """Return the induced subgraph with its data. Local ids are in ``dgl.NID``, those of edges in ``dgl.EID``."""
     return dgl.node_subgraph(graph, vertices)

@@ -1,7 +1,7 @@
-"""Unions of clusters (Chiang et al., "Cluster-GCN", KDD 2019, algorithm 1), which fastpart's SPRING makes.
+"""Unions of clusters (Chiang et al., "Cluster-GCN", KDD 2019, algorithm 1).
 
-The graph is cut into clusters once; each epoch puts them into groups at random, and each step sees what the vertices of
-one group induce. ``batch_size`` is the mean number of training vertices in a group.
+SPRING partitions the graph into clusters once. Each epoch puts them into groups at random. Each step trains on the
+subgraph that one group induces. ``batch_size`` is the mean number of training vertices in a group.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..data import LocalGraph
 from .batch import Batch, size_of_batches, subgraph
 
 CLUSTERS = 10
-"""Clusters of a group, so that the edges between some of them are seen, too (section 3.2)."""
+"""Clusters per group. With several, the edges between clusters take part, too (section 3.2)."""
 
 VERTICES = 50
-"""Vertices of a cluster, at least: smaller ones would have hardly an edge inside."""
+"""Least number of vertices of a cluster. Smaller ones would have hardly any edges inside."""
 
 
 def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
-    """Give the batches of one epoch."""
+    """Yield the batches of one epoch."""
     seeds = local.splits["train"]
     if not len(seeds):
         return
@@ -47,12 +47,12 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
 def _clusters(local: LocalGraph, groups: int, seed: int) -> Tensor:
     """Return the cluster of each vertex, int32."""
     key = ("clusters", groups, seed)
-    if key not in local.remembered:
+    if key not in local.cache:
         n = local.graph.num_nodes()
         count = max(groups, min(CLUSTERS * groups, n // VERTICES))
         edges = torch.stack(local.graph.edges(), 1).numpy()
         threads = torch.get_num_threads()
         opened = open_graph(edges, num_vertices=n, threads=threads)
         assignment = partitioners.spring(opened, min(count, n), seed=seed, threads=threads).assignment
-        local.remembered[key] = torch.from_numpy(assignment.astype(np.int32))
-    return local.remembered[key]
+        local.cache[key] = torch.from_numpy(assignment.astype(np.int32))
+    return local.cache[key]

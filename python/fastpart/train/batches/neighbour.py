@@ -13,7 +13,7 @@ from .batch import Batch, seed_dgl
 
 
 def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
-    """Give the batches of one epoch."""
+    """Yield the batches of one epoch."""
     seeds = local.splits["train"]
     if not len(seeds):
         return

@@ -1,10 +1,10 @@
-"""Graphs that random walks sample (Zeng et al., "GraphSAINT", ICLR 2020, sections 3.2 and 3.3).
+"""Graphs sampled by random walks (Zeng et al., "GraphSAINT", ICLR 2020, sections 3.2 and 3.3).
 
-Each epoch takes every training vertex once as the root of a walk of as many steps as there are layers; a step of
-training sees what the vertices of ``batch_size`` walks induce. Before the first epoch, sampled graphs are counted as
-often as they cover the roots ``COVERAGE`` times: C_v of N hold the vertex v, C_uv of these the edge (u, v). A loss is
-then divided by the probability C_v / N, and an edge's share of the mean by C_uv / C_v, so that both are right in
-expectation. The counts stay in memory, 4 bytes per vertex and edge, also those of parts that do not.
+In each epoch every training vertex is once the root of a walk with as many steps as there are layers. A step trains on
+the subgraph that ``batch_size`` walks induce. Before the first epoch, N graphs are sampled, which cover the roots
+``COVERAGE`` times. C_v of them hold the vertex v, and C_uv the edge (u, v). The loss of v is divided by the probability
+C_v / N, and the share of an edge in the mean by C_uv / C_v. So both are right in expectation. The counts stay in
+memory, 4 bytes per vertex and edge, even of parts that do not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COVERAGE = 50
 
 
 def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
-    """Give the batches of one epoch."""
+    """Yield the batches of one epoch."""
     seeds = local.splits["train"]
     if not len(seeds):
         return
@@ -37,10 +37,11 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
         graph = subgraph(local.graph, members)
         rows = trained[members].nonzero().squeeze(1)
         _, ends = graph.edges()
-        # A layer takes the mean over the sampled edges; it is to be the sum over them, by the in-degree in the graph.
+        # A layer takes the mean over the sampled edges. These factors turn it into their sum divided by the in-degree
+        # in the graph.
         shares = (graph.in_degrees() / degree[members])[ends]
         graph.edata["weight"] = of_edges[graph.edata[dgl.EID]] * shares
-        # So that the mean over the targets is, in expectation, that over all training vertices.
+        # Makes the expected mean over the targets equal to the mean over all training vertices.
         targets = members[rows]
         weights = of_vertices[targets] * len(rows) / len(seeds)
         yield Batch([graph] * options.layers, members, rows, targets, weights)
@@ -49,8 +50,8 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
 def _samples(
     graph: dgl.DGLGraph, seeds: Tensor, size: int, steps: int, generator: torch.Generator
 ) -> Iterator[Tensor]:
-    """Give the vertices of the sampled graphs of an epoch."""
-    against = dgl.reverse(graph, copy_ndata=False)  # where a vertex gets its messages from
+    """Yield the vertices of the sampled graphs of an epoch."""
+    against = dgl.reverse(graph, copy_ndata=False)  # walks go against the messages
     seed_dgl(generator)
     for some in torch.randperm(len(seeds), generator=generator).split(size):
         walks, _ = dgl.sampling.random_walk(against, seeds[some], length=steps)
@@ -60,15 +61,15 @@ def _samples(
 def _inverse_probabilities(
     local: LocalGraph, seeds: Tensor, size: int, options: Options
 ) -> tuple[Tensor, Tensor]:
-    """Return 1 / the probability that a sampled graph holds a vertex; and an edge, if it holds the edge's end."""
+    """Return 1 / P(a sampled graph holds the vertex), and 1 / P(it holds the edge, given the edge's end)."""
     key = ("saint", size, options.layers, options.seed)
-    if key not in local.remembered:
-        local.remembered[key] = _counted(local.graph, seeds, size, options)
-    found: tuple[Tensor, Tensor] = local.remembered[key]
-    return found
+    if key not in local.cache:
+        local.cache[key] = _count(local.graph, seeds, size, options)
+    probabilities: tuple[Tensor, Tensor] = local.cache[key]
+    return probabilities
 
 
-def _counted(graph: dgl.DGLGraph, seeds: Tensor, size: int, options: Options) -> tuple[Tensor, Tensor]:
+def _count(graph: dgl.DGLGraph, seeds: Tensor, size: int, options: Options) -> tuple[Tensor, Tensor]:
     of_vertices = torch.zeros(graph.num_nodes())
     of_edges = torch.zeros(graph.num_edges())
     generator = torch.Generator().manual_seed(options.seed)

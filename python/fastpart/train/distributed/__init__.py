@@ -1,4 +1,4 @@
-"""DGL's distributed engine over the parts: sampled mini-batches, one server and some trainers per part."""
+"""DGL's distributed engine: sampled mini-batches, one server and several trainers per part."""
 
 from .launch import distdgl
 

@@ -1,4 +1,4 @@
-"""The partition as DGL reads it: the files that an export wrote, or those that are written for a run."""
+"""The partition in DGL's format, from an earlier export or exported for a run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..data import Dataset
 from ..traces import SHARED_MEMORY
 
 _PER_VERTEX = 8
-"""Bytes of the in-degrees that training adds."""
+"""Bytes of the in-degrees, which training adds."""
 
 _SLACK = 32 << 20
-"""Bytes of a part that are in no file: the partition book, and what samplers hand over."""
+"""Bytes of a part beside its files: the partition book and the output of samplers."""
 
 
 @dataclass(frozen=True)
-class Exported:
+class Export:
     """An export to DGL.
 
     Attributes
@@ -33,15 +33,15 @@ class Exported:
     config : pathlib.Path
         The JSON file that lists its parts.
     name : str
-        What DGL calls the graph.
+        DGL's name of the graph.
     files : list of list of pathlib.Path
-        Of each part. A machine needs only those of its own.
+        Files of each part. A machine needs only those of its own part.
     vertices : list of int
         Number of vertices of each part.
     empty : list of int
         Parts without a vertex or without an edge.
     identity : dict
-        What tells this graph from others, for checkpoints.
+        Identifies the graph in checkpoints.
     """
 
     config: Path
@@ -52,8 +52,8 @@ class Exported:
     identity: dict[str, Any]
 
     @classmethod
-    def of(cls, source: StrPath, folder: Path, run: RunOptions) -> Exported:
-        """Export a partition directory into ``folder``; the JSON file of an export is taken as it is."""
+    def of(cls, source: StrPath, folder: Path, run: RunOptions) -> Export:
+        """Export a partition directory into ``folder``, or read the JSON file of an earlier export."""
         path = parameters.path("source", source)
         if path.suffix == ".json" and path.is_file():
             return cls._read(path, {})
@@ -63,7 +63,7 @@ class Exported:
         return cls._read(config, identity)
 
     @classmethod
-    def _read(cls, path: Path, identity: dict[str, Any]) -> Exported:
+    def _read(cls, path: Path, identity: dict[str, Any]) -> Export:
         try:
             content = json.loads(path.read_bytes())
             name, parts = content["graph_name"], content["num_parts"]
@@ -73,11 +73,12 @@ class Exported:
             files = [[path.parent / file for file in content[f"part-{i}"].values()] for i in range(parts)]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise GraphFormatError(
-                f"{shown(path)}: not what fastpart's export for DGL writes; name the partition directory instead"
+                f"{shown(path)} is not an export to DGL by fastpart. Pass the partition directory instead"
             ) from None
         if vertices[-1][1] < parts:
             raise ParameterError(
-                f"source: {vertices[-1][1]} vertices for {parts} parts; DGL wants no more parts than vertices"
+                f"source: DGL cannot train over more parts than vertices, but there are {vertices[-1][1]} vertices in "
+                f"{parts} parts"
             )
         empty = [
             i for i, ranges in enumerate(zip(vertices, edges, strict=True)) if any(a == b for a, b in ranges)
@@ -95,25 +96,25 @@ class Exported:
         for file in self.files[part]:
             if not file.is_file():
                 raise FileNotFoundError(
-                    errno.ENOENT, "a file of the export is missing; export again", str(file)
+                    errno.ENOENT, "a file of the export is missing. Export again", str(file)
                 )
         return sum(file.stat().st_size for file in self.files[part]) + _PER_VERTEX * self.vertices[part]
 
     def refuse_empty_parts(self) -> None:
-        """Refuse parts that DGL itself cannot share."""
+        """Refuse parts that DGL cannot share between machines."""
         if self.empty:
             raise ParameterError(
-                f"source: part {self.empty[0]} has no vertices or no edges, and DGL cannot load it on a machine of its "
-                "own; partition into fewer parts"
+                f"source: part {self.empty[0]} has no vertices or no edges, so DGL cannot load it on its own machine. "
+                "Partition into fewer parts"
             )
 
     def refuse_small_memory(self, parts: Sequence[int]) -> None:
-        """Refuse parts that do not fit into shared memory: DGL would die of it without a word."""
+        """Refuse parts that do not fit into shared memory. DGL would crash without a message."""
         needed = sum(self.size(part) + _SLACK for part in parts)
         status = os.statvfs(SHARED_MEMORY)
         free = status.f_bavail * status.f_frsize
         if needed > free:
             raise MemoryBudgetError(
-                f"distdgl needs {needed:,} bytes in {SHARED_MEMORY} for {len(parts)} parts, {free:,} are free; enlarge "
-                f"it (mount -o remount,size=... {SHARED_MEMORY}; docker run --shm-size=...), or use more machines"
+                f"distdgl needs {needed:,} bytes in {SHARED_MEMORY} for {len(parts)} parts, {free:,} are free. Enlarge "
+                f"it (mount -o remount,size=... {SHARED_MEMORY}, or docker run --shm-size=...), or use more machines"
             )

@@ -1,4 +1,4 @@
-"""From a partition directory to servers and trainers."""
+"""``distdgl``: start servers and trainers for a partition directory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..following import follow, output_of
 from ..history import History
 from ..models import NEIGHBOUR, sampling
 from ..supervisor import Supervisor
-from ..trained import Trained
-from .exported import Exported
+from ..trained import TrainedModel
+from .exported import Export
 from .machines import Machines
 from .plan import Plan
 
@@ -31,7 +31,7 @@ def distdgl(
     out: StrPath | None = None,
     resume: bool = False,
     **training: Unpack[Training],
-) -> Trained:
+) -> TrainedModel:
     """Train with DGL's distributed engine: mini-batches of sampled neighbours, gradients averaged at every step.
 
     For each part one server holds the part in shared memory, and ``trainers_per_part`` trainers train. All processes
@@ -44,8 +44,8 @@ def distdgl(
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``, or the
         JSON file that :func:`fastpart.export.dgl` wrote for one.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume
-        As in :func:`fastpart.train.full`. Trainers ask each other for neighbours in no fixed order. So with several
-        parts, two runs with the same seed differ slightly.
+        As in :func:`fastpart.train.full`. With several parts, two runs with the same seed differ slightly, because
+        trainers ask each other for neighbours in no fixed order.
     batch_size : int, optional
         Training vertices per step of each trainer. None: all at once.
     fanouts : sequence of int, optional
@@ -60,12 +60,12 @@ def distdgl(
     out : path, optional
         As in :func:`fastpart.train.full`. With ``ip_config``, resume from the folder of machine 0.
     threads, tmp_dir, progress
-        As in :class:`fastpart.Options`. The threads are those of all trainers on this machine together. The step that
-        ``progress`` hears of is "epoch".
+        As in :class:`fastpart.Options`. All trainers on this machine share the threads. The step of ``progress`` is
+        "epoch".
 
     Returns
     -------
-    Trained
+    TrainedModel
         ``history`` adds for each epoch ``sampling_seconds``, ``fetching_seconds`` (features and labels),
         ``compute_seconds`` and ``synchronising_seconds`` (with waiting for the slowest trainer), each the mean over the
         trainers. ``seconds`` is that of the slowest trainer. ``local_bytes`` and ``remote_bytes`` count the features
@@ -79,8 +79,8 @@ def distdgl(
         A process ended, or was not ready in time. The text names it and its signal or exit code, and quotes the end of
         its stderr.
     ParameterError
-        An invalid parameter, a directory without features, labels, splits or halo, or a number of machines that is not
-        the number of parts. With ``ip_config``, a part without vertices or edges.
+        An invalid parameter, a directory without features, labels, splits or halo, or a different number of machines
+        than parts. With ``ip_config``, a part without vertices or edges.
     MemoryBudgetError
         The parts do not fit into /dev/shm.
     GraphFormatError
@@ -101,14 +101,14 @@ def distdgl(
     options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
     if sampling(options.model) != NEIGHBOUR:
         raise ParameterError(
-            f"model: {options.model!r} learns from batches that are no samples of neighbours, and the engine makes no "
-            "others; train it with sdt or full, or take graphsage here, which has the same layers"
+            f"model: {options.model!r} needs sampled graphs, but distdgl samples neighbours only. Train it with sdt or "
+            "full, or use graphsage, which has the same layers"
         )
     trainers_per_part = parameters.integer("trainers_per_part", trainers_per_part, 1, 1 << 10)
     samplers = parameters.integer("samplers", samplers, 0, 1 << 10)
     resume = parameters.flag("resume", resume)
     with Supervisor(run.tmp_dir) as group:
-        graph = Exported.of(source, group.folder, run)
+        graph = Export.of(source, group.folder, run)
         if ip_config is None:
             machines = Machines.local(graph.parts, group)
         else:

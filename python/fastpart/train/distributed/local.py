@@ -1,8 +1,8 @@
 """Several machines of DistDGL on one.
 
-DGL takes for granted that a machine is an address, a /dev/shm and a part. On one machine two parts would take each
-other's shared memory and answer to the same number. Here each process is told its machine, and each machine prefixes
-its names in shared memory. Nothing of it is needed, or done, where DGL runs on several machines.
+DGL assumes that a machine has one address, one /dev/shm and one part. On one machine two parts would use the same names
+in shared memory and the same machine id. Here each process gets the number of its machine, and each machine prefixes
+its names in shared memory. Nothing is patched when DGL runs on several machines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..reporting import RUN
 from ..traces import SHARED_MEMORY
 
 MACHINE = "FASTPART_MACHINE"
-"""Variable of the environment: the number of the machine that this process is to be on."""
+"""Environment variable with the number of the machine that this process belongs to."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -26,7 +26,7 @@ _LISTEN = "0A"
 
 
 def install() -> None:
-    """Make this process one of a local machine, if the environment says so; before DGL is initialized."""
+    """Make this process part of a local machine, if the environment names one. Call this before DGL is initialized."""
     if MACHINE not in os.environ:
         return
     import dgl
@@ -54,7 +54,7 @@ def install() -> None:
 
 
 def _prefixed(function: Callable[..., Any], prefix: str) -> Callable[..., Any]:
-    """Return a function that puts the prefix before the name that it is given."""
+    """Return the function with a prefix before its argument ``name``."""
 
     def with_prefix(name: str, *arguments: Any) -> Any:
         slash = "/" if name.startswith("/") else ""
@@ -64,7 +64,7 @@ def _prefixed(function: Callable[..., Any], prefix: str) -> Callable[..., Any]:
 
 
 def _unless_empty(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that shares an array, except if it has no elements: those cannot be mapped."""
+    """Return the function that shares an array, but keep empty arrays private: they cannot be mapped."""
 
     def share(name: str, create: bool, shape: Sequence[int], dtype: str) -> Any:
         from dgl import ndarray
@@ -75,7 +75,7 @@ def _unless_empty(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _share_graphs(dgl: Any, index: Any, prefix: str) -> None:
-    """Share graphs under prefixed names; of one without edges, which cannot be mapped, only the vertices are shared."""
+    """Share graphs under prefixed names. Of a graph without edges, which cannot be mapped, share the size only."""
     share, find = dgl.DGLGraph.shared_memory, index.create_heterograph_from_shared_memory
 
     def sized(name: str) -> Path:
@@ -98,7 +98,7 @@ def _share_graphs(dgl: Any, index: Any, prefix: str) -> None:
 
 
 def _connect_at_once(rpc: Any, rpc_server: Any) -> None:
-    """Connect when the other side listens; DGL tries, and sleeps for seconds in between."""
+    """Connect as soon as the other side listens. DGL would sleep for seconds between attempts."""
     connect = rpc.connect_receiver
 
     def connect_when_ready(address: str, port: int, *arguments: Any, **named: Any) -> Any:
@@ -111,7 +111,7 @@ def _connect_at_once(rpc: Any, rpc_server: Any) -> None:
 
 
 def _local_address(probe: str) -> str:
-    """Return where this process may listen; DGL looks for a free port on all interfaces, listening there."""
+    """Return a free port of the loopback interface. DGL would listen on all interfaces."""
     import socket
 
     with socket.socket() as free:
@@ -120,12 +120,12 @@ def _local_address(probe: str) -> str:
 
 
 def listening() -> set[tuple[str, int]]:
-    """Return the IPv4 addresses and ports on which somebody listens."""
-    found = set()
+    """Return the IPv4 addresses and ports on which some process listens."""
+    listeners = set()
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, _, state, *_ = line.split()
         if state == _LISTEN:
             address, port = local.split(":")
             octets = bytes.fromhex(address)[::-1]
-            found.add((".".join(map(str, octets)), int(port, 16)))
-    return found
+            listeners.add((".".join(map(str, octets)), int(port, 16)))
+    return listeners

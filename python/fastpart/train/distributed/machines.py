@@ -1,4 +1,4 @@
-"""Where the parts live: all on this machine, or each on a machine of its own."""
+"""The machines of the parts: all this one, or one machine per part."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Machines:
     Attributes
     ----------
     file : pathlib.Path
-        DGL's ``ip_config``: a line ``ADDRESS PORT`` for each.
+        DGL's ``ip_config``, with a line ``ADDRESS PORT`` for each.
     here : sequence of int
-        Those whose processes this supervisor starts.
+        The machines whose processes this supervisor starts.
     rendezvous : str
-        Where the trainers find each other.
+        The init_method of the trainers' process group.
     environment : dict
-        What processes are told of the network.
+        Network settings of the processes.
     alone : bool
         Whether this machine stands for all of them.
     """
@@ -49,7 +49,7 @@ class Machines:
 
     @classmethod
     def local(cls, parts: int, group: Supervisor) -> Machines:
-        """Let this machine be all of them, talking over its loopback interface."""
+        """Use this machine for all parts, over its loopback interface."""
         file = group.folder / "ip_config.txt"
         file.write_text("".join(f"{LOOPBACK} {port}\n" for port in _free_ports(parts)))
         # torch's own rendezvous would listen on all interfaces.
@@ -58,13 +58,12 @@ class Machines:
 
     @classmethod
     def listed(cls, ip_config: StrPath, parts: int, group: Supervisor) -> Machines:
-        """Let each part live on the machine of its line; the first takes the two ports above its own, too."""
+        """Use one machine per part, as listed. Machine 0 also takes the two ports above its own."""
         file = parameters.path("ip_config", ip_config)
         lines = _lines(file)
         if len(lines) != parts:
             raise ParameterError(
-                f"ip_config: {shown(file)} lists {len(lines)} machines, and there are {parts} parts; each part needs a "
-                "machine of its own"
+                f"ip_config: {shown(file)} lists {len(lines)} machines for {parts} parts. List one machine per part"
             )
         addresses = [address for address, _ in lines]
         interfaces = _interfaces()
@@ -72,7 +71,7 @@ class Machines:
         if len(here) != 1:
             raise ParameterError(
                 f"ip_config: {len(here)} lines of {shown(file)} are addresses of this machine, which are "
-                f"{', '.join(interfaces)}; list each machine once, or leave ip_config away to train on this one alone"
+                f"{', '.join(interfaces)}. List each machine once, or leave out ip_config to train on this one alone"
             )
         first, port = lines[0]
         environment = {"MASTER_ADDR": first, "MASTER_PORT": str(port + 1)}
@@ -85,28 +84,28 @@ class Machines:
 
 def _lines(file: Path) -> list[tuple[str, int]]:
     """Return address and port of each machine."""
-    found = []
+    lines = []
     for number, line in enumerate(parameters.regular(file).read_text(errors="replace").splitlines(), 1):
         try:
             address, port = line.split()
-            found.append((str(IPv4Address(address)), parameters.integer("port", int(port), 1, 65533)))
+            lines.append((str(IPv4Address(address)), parameters.integer("port", int(port), 1, 65533)))
         except ValueError:
             raise GraphFormatError(
                 f"{shown(file)}, line {number}: expected an IPv4 address and a port, as in 192.168.0.7 30050"
             ) from None
-    return found
+    return lines
 
 
 def _interfaces() -> dict[str, str]:
-    """Return the interface that has each address of this machine."""
-    found = {}
+    """Return the interface of each address of this machine."""
+    interfaces = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, name in socket.if_nameindex():
             with suppress(OSError):
-                asked = struct.pack("256s", name.encode()[:15])
-                answer = fcntl.ioctl(any_socket, _ADDRESS_OF_INTERFACE, asked)
-                found[socket.inet_ntoa(answer[20:24])] = name
-    return found
+                request = struct.pack("256s", name.encode()[:15])
+                answer = fcntl.ioctl(any_socket, _ADDRESS_OF_INTERFACE, request)
+                interfaces[socket.inet_ntoa(answer[20:24])] = name
+    return interfaces
 
 
 def _free_ports(count: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Which process runs where, and what it is told."""
+"""The processes of a run and their settings."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from ... import _core
 from ..history import History
 from ..supervisor import START_SECONDS, Supervisor
-from .exported import Exported
+from .exported import Export
 from .local import MACHINE
 from .machines import Machines
 
 _LOADED_PER_SECOND = 20 << 20
-"""Bytes of a part that a server reads in a second even from a slow disk."""
+"""Bytes per second that a server reads from a slow disk."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """The processes of a run."""
 
-    graph: Exported
+    graph: Export
     machines: Machines
     trainers_per_part: int
     samplers: int

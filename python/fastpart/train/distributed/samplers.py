@@ -1,4 +1,4 @@
-"""The processes that sample for a trainer, which DGL starts and then takes for immortal."""
+"""The sampling processes of a trainer. DGL starts them and does not notice when they die."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ...processes import die_with
 from ..libraries import import_libraries
-from ..reporting import RUN, describe, die_with
+from ..reporting import RUN, describe
 from ..traces import SHARED_MEMORY
 from . import local
 
 _WATCHED_EVERY = 0.2
-"""Seconds."""
+"""Seconds between two checks of the samplers."""
 
 
 def prepare() -> None:
-    """Let what a trainer and its samplers share bear the name of the run; before they are started."""
+    """Name what a trainer and its samplers share after the run. Call this before the samplers are started."""
     if RUN not in os.environ:
         return
     name = os.environ[RUN]
-    # Addresses of sockets are short, and the folder of temporary files may have a long name.
+    # The path of a socket must be short, and the folder of temporary files may have a long name.
     folder = SHARED_MEMORY / f"{name}-sockets"
     folder.mkdir(mode=0o700, exist_ok=True)
     config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
@@ -33,7 +34,7 @@ def prepare() -> None:
 
 
 def begin() -> None:
-    """Begin a sampler, which imports the module of its trainer and calls a function of DGL."""
+    """Begin a sampler. It imports the module of its trainer and calls a function of DGL."""
     die_with(os.getppid())
     import_libraries()
     local.install()
@@ -43,7 +44,7 @@ def begin() -> None:
 
 
 def _ending(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that ends the process if the work fails; DGL would wait for others to leave with it."""
+    """Return a function that ends the process if the work fails. DGL would wait for the other processes instead."""
 
     @wraps(work)
     def ending(*arguments: Any) -> None:
@@ -57,7 +58,7 @@ def _ending(work: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def watch() -> threading.Event:
-    """End this trainer when one of its samplers ends before the event: DGL would wait half an hour for it."""
+    """End this trainer when a sampler ends before the returned event is set. DGL would wait half an hour."""
     from dgl.distributed import dist_context
 
     over = threading.Event()

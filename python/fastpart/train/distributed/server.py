@@ -10,7 +10,7 @@ from . import local
 
 
 def main(reports: Reports) -> None:
-    """Serve until the trainers say that they have ended."""
+    """Serve until the trainers report their end."""
     import_libraries()
     local.install()
     import dgl

@@ -1,4 +1,4 @@
-"""What a trainer does: epochs over its share of the training vertices, in step with the others."""
+"""A trainer: epochs over its share of the training vertices, in step with the others."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from ...errors import ParameterError
+from ...processes import anonymous_bytes
 from ..config import Options
 from ..history import History
 from ..models import build
@@ -20,17 +21,16 @@ from ..ranks import from_first, is_first
 from ..reporting import Reports
 from ..scores import Task, score
 from ..seeds import mixed
-from ..usage import anonymous_bytes
 
 STEPS = ("sampling", "fetching", "compute", "synchronising")
-"""What the seconds of an epoch are split into."""
+"""The timed steps of an epoch."""
 
-_EVALUATED = 512
-"""Vertices that are evaluated at a time, with all their neighbours."""
+_EVALUATION_BATCH = 512
+"""Vertices per step of evaluation, with all their neighbours."""
 
 
 def train(graph: Any, options: Options, settings: dict[str, Any], reports: Reports) -> None:
-    """Train until the epochs are over. Rank 0 says when; the first trainer of each machine keeps a history, too."""
+    """Train until rank 0 ends it. The first trainer of each machine keeps a history."""
     history = None
     if settings["keeps"]:
         resume = settings["resume"] and is_first()
@@ -49,7 +49,7 @@ def train(graph: Any, options: Options, settings: dict[str, Any], reports: Repor
 
 
 def _repeat(history: History | None) -> None:
-    """Let the history of each machine begin with the epochs that rank 0 has resumed."""
+    """Begin the history of each machine with the epochs that rank 0 resumed."""
     rows, best = from_first(history and (history.rows, history.best))
     if history is not None and not is_first():
         for row in rows:
@@ -81,16 +81,16 @@ class Trainer:
         self._clock: defaultdict[str, float] = defaultdict(float)
         self._parallel = nn.parallel.DistributedDataParallel(self.network)
         self._parallel.register_comm_hook(None, lambda _, bucket: self._synchronise(bucket))
-        # One loader for all epochs: a new one makes all samplers of all trainers wait for each other.
+        # One loader serves all epochs. A new one would make all samplers of all trainers wait for each other.
         some, all_of_them = list(options.fanouts), [-1] * options.layers
         self._loaders = {
             "train": self._loader("train", some, options.batch_size, shuffle=True),
-            "val": self._loader("val", all_of_them, _EVALUATED, shuffle=False),
-            "test": self._loader("test", all_of_them, _EVALUATED, shuffle=False),
+            "val": self._loader("val", all_of_them, _EVALUATION_BATCH, shuffle=False),
+            "test": self._loader("test", all_of_them, _EVALUATION_BATCH, shuffle=False),
         }
 
     def _share(self, split: str) -> Tensor:
-        """Return this trainer's share of the labelled vertices of a split: equally many each, mostly of its part."""
+        """Return this trainer's share of the labelled vertices of a split. Shares are equal, and mostly of one part."""
         name = f"{split}_mask"
         if name not in self._graph.ndata:
             return torch.empty(0, dtype=torch.int64)
@@ -155,7 +155,7 @@ class Trainer:
         return loss.item()
 
     def _synchronise(self, bucket: Any) -> Any:
-        """Average gradients as DistributedDataParallel does, and note how long it takes."""
+        """Average gradients like DistributedDataParallel, and count the time."""
         gradients = self._timed("synchronising", _sum, bucket.buffer())
         future: torch.futures.Future[Tensor] = torch.futures.Future()
         future.set_result(gradients.div_(dist.get_world_size()))
@@ -165,7 +165,7 @@ class Trainer:
         return int((self._book.nid2partid(vertices) != self._book.partid).sum())
 
     def _row(self, seen: Mapping[str, float], seconds: float) -> dict[str, Any]:
-        """Return what the trainers saw in all; of the seconds of the steps, the mean over the trainers."""
+        """Return the row of an epoch: sums over the trainers, and mean seconds of the steps."""
         counted = ("loss", "seeds", "remote seeds", "vertices", "remote vertices")
         mine = [seen[name] for name in counted] + [self._clock[step] for step in STEPS]
         sums = _sum(torch.tensor(mine, dtype=torch.float64)).tolist()
@@ -187,7 +187,7 @@ class Trainer:
 
     @torch.no_grad()
     def scores(self, split: str) -> dict[str, float]:
-        """Return accuracy and micro-F1 over a split: exact, with all neighbours, each trainer on its share."""
+        """Return accuracy and micro-F1 over a split. They are exact. Each trainer evaluates its share."""
         self.network.eval()
         nothing = torch.empty(0, self.task.classes)
         tally = self.task.tally(nothing, nothing if self.task.multilabel else nothing[:, 0].long())
@@ -197,7 +197,7 @@ class Trainer:
         return {f"{split}_{name}": value for name, value in score(_sum(tally)).items()}
 
     def state(self) -> dict[str, Any]:
-        """Return what is needed to go on from here."""
+        """Return what a resume needs."""
         return {"network": self.network.state_dict(), "adam": self._adam.state_dict()}
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
@@ -210,7 +210,7 @@ def _task(graph: Any) -> Task:
     missing = [name for name in ("feat", "label", "train_mask") if name not in graph.ndata]
     if missing:
         raise ParameterError(
-            f"source: the vertices have no {', no '.join(missing)}; save the partition with features=, labels=, splits="
+            f"source: the export has no {', no '.join(missing)}. Save the partition with features=, labels=, splits="
         )
     labels, width = graph.ndata["label"], graph.ndata["feat"].shape[1]
     if len(labels.shape) == 2:
@@ -221,7 +221,7 @@ def _task(graph: Any) -> Task:
 
 
 def _degrees(graph: Any) -> Any:
-    """Return the in-degrees in the whole graph, each in the memory of its part."""
+    """Return the in-degrees in the whole graph, distributed like the vertices."""
     policy = graph.get_node_partition_policy("_N")
     degrees = dgl.distributed.DistTensor(
         (graph.num_nodes(),), torch.int64, name="degree", part_policy=policy, persistent=True

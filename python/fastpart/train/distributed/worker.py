@@ -1,4 +1,4 @@
-"""The process that trains: ``python -m fastpart.train.distributed.worker RUN.json``, started as by torchrun.
+"""The training process: ``python -m fastpart.train.distributed.worker RUN.json``, with torchrun's variables set.
 
 DGL starts samplers as processes that import this module, too.
 """
@@ -19,17 +19,15 @@ from ..reporting import Reports, run
 from . import local, samplers
 
 _PATIENCE = timedelta(days=7)
-"""Of trainers with each other: it is for the supervisor to say when one has failed."""
+"""How long trainers wait for each other. The supervisor ends them when one fails."""
 
 
 def main(reports: Reports) -> None:
-    """Train, and tell the supervisor of every epoch."""
+    """Train, and report every epoch to the supervisor."""
     settings: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     if world != settings["trainers"]:
-        raise ParameterError(
-            f"WORLD_SIZE: {world} trainers were started, {settings['trainers']} are expected"
-        )
+        raise ParameterError(f"WORLD_SIZE: expected {settings['trainers']} trainers, got {world}")
     import_libraries()
     local.install()
     import dgl
@@ -56,5 +54,5 @@ def main(reports: Reports) -> None:
 
 if __name__ == "__main__":
     run(main)
-elif __name__ == "__mp_main__":  # what a sampler calls the module that its trainer runs
+elif __name__ == "__mp_main__":  # the name of this module in a sampler
     samplers.begin()

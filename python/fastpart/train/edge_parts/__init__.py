@@ -1,4 +1,4 @@
-"""Full batches over parts of the edges, DistGNN-style: sums travel between the copies of vertices."""
+"""Full batches over parts of the edges (DistGNN). Copies of vertices exchange partial sums."""
 
 from .launch import distgnn
 

@@ -1,13 +1,13 @@
-"""Totals that come late (cd-r): messages have r epochs to arrive, and each vertex takes part in every r-th epoch.
+"""Delayed totals (cd-r): messages have r epochs to arrive, and each vertex takes part in every r-th epoch.
 
-The vertices are split into r bins. In epoch e those of the bin e mod r take part: leaves post their sums up, roots
-add what their leaves posted r epochs ago to their own current sums, and post that down; leaves replace theirs by what
-the root posted r epochs ago. All other copies, and the bin itself until its first messages have come, make do with the
-sums over their own edges, and take means over these. So an epoch sends 1/r of what a delay of 0 does, and nobody waits
+The vertices are split into r bins. In epoch e, bin e mod r takes part. Leaves send their sums to their root. Roots add
+the sums that their leaves sent r epochs ago to their own current sums, and send the totals back. Leaves replace their
+sums by the total that the root sent r epochs ago. All other copies use the sums and means over their own edges, and so
+does the bin until its first messages arrive. So an epoch sends 1/r of the bytes of a delay of 0, and no process waits
 for messages of the same epoch. Gradients go the same way, with their own messages.
 
-A vertex is in the same bin at all its copies, so that its total is one of all copies. (In the published program bins go
-by the place in the list that a leaf and a root share, and a vertex with several leaves may have them in several bins.)
+A vertex is in the same bin at all its copies, so its total includes all copies. (In the published program the bin
+depends on the position in the list that a leaf and a root share, so the leaves of a vertex may be in several bins.)
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Lists = Mapping[int, Tensor]
 
 
 def bins_of(vertices: Tensor, count: int) -> Tensor:
-    """Return the bin of each vertex: scattered, so that bins are equally large whatever the ids mean."""
+    """Return the bin of each vertex. A hash of the id makes bins of equal size."""
     scattered = vertices.cpu().numpy().astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     bins = (scattered >> np.uint64(32)) % np.uint64(count)
     return torch.from_numpy(bins.astype(np.int64)).to(vertices.device)
 
 
 @dataclass
-class _Posted:
-    """Messages that were posted in an epoch, and the rows that they are going to fill."""
+class _Post:
+    """The messages of an epoch, and the rows that they will fill."""
 
     epoch: int
     pending: Pending
@@ -46,21 +46,21 @@ class _Posted:
 
 
 class _Pipe:
-    """Messages under way in one direction, in the order in which they were posted."""
+    """Pending messages in one direction, in order."""
 
     def __init__(self, wire: Wire, clock: Clock) -> None:
         self._wire, self._clock = wire, clock
-        self._posted: deque[_Posted] = deque()
+        self._posted: deque[_Post] = deque()
 
     def post(self, epoch: int, x: Tensor, out: Lists, into: Lists) -> None:
-        """Send rows of ``x`` on their way."""
+        """Begin to send rows of ``x``."""
         with self._clock.timed(EXCHANGE):
             rows = {peer: like_rows(x, len(ids)) for peer, ids in into.items()}
             pending = self._wire.post({peer: x[ids] for peer, ids in out.items()}, rows)
-            self._posted.append(_Posted(epoch, pending, rows))
+            self._posted.append(_Post(epoch, pending, rows))
 
     def take(self, epoch: int) -> Lists | None:
-        """Return the rows that were posted in an epoch; None if none were."""
+        """Return the rows that were sent in an epoch. None if there are none."""
         if not self._posted or self._posted[0].epoch != epoch:
             return None
         with self._clock.timed(EXCHANGE):
@@ -69,13 +69,13 @@ class _Pipe:
             return posted.rows
 
     def drain(self) -> None:
-        """Wait for all that is under way."""
+        """Wait for all pending messages."""
         while self._posted:
             self._posted.popleft().pending.wait()
 
 
-class Delayed:
-    """The totals of one layer; its messages of an epoch are consumed ``delay`` epochs later."""
+class DelayedTotals:
+    """The totals of one layer. Messages are used ``delay`` epochs after they were sent."""
 
     complete = False
 
@@ -93,60 +93,60 @@ class Delayed:
         self._epoch = self._first = 0
 
     def begin(self, epoch: int, first: int) -> None:
-        """Get ready for an epoch of a training that began with the epoch ``first``."""
+        """Begin an epoch of a training that began with the epoch ``first``."""
         self._epoch, self._first = epoch, first
 
     @property
     def degree(self) -> Tensor:
-        """How many in-edges the total of each copy includes in this epoch: all of them once messages have come."""
+        """In-edges in the total of each copy in this epoch. Once messages have arrived, these are all."""
         age = self._epoch - self._first
         reached = torch.where(self._is_root, age >= self._delay, age >= 2 * self._delay)
         included = reached & (self._bins == self._epoch % self._delay)
         return torch.where(included, self._all, self._here)
 
     def total(self, x: Tensor, last: bool) -> Tensor:
-        """Return the totals as far as they are known; ``x`` is changed."""
+        """Return the totals that are known so far, in place of ``x``."""
         total: Tensor = _Total.apply(x, self, last)
         return total
 
     def largest(self, x: Tensor) -> Tensor:
         """Refuse: sums of attention from different epochs have different scales."""
         raise ParameterError(
-            "delay: attention is relative to the largest score of all neighbours in this epoch, which delayed sums do "
-            'not know; use delay=0 or exchange="never", or a model without attention'
+            "delay: attention needs the largest score of all neighbours in this epoch, but delayed sums are older. Use "
+            'delay=0 or exchange="never", or a model without attention'
         )
 
     def mix(self, x: Tensor, way: str, up: bool, down: bool) -> None:
-        """Let late sums into ``x``, and post the current ones."""
+        """Send the current sums, and put the delayed ones into ``x``."""
         number = self._epoch % self._delay
         leaves, roots = self._up[number], self._down[number]
         if up:
             self._pipes[way, True].post(self._epoch, x, leaves, roots)
-            came = self._pipes[way, True].take(self._epoch - self._delay)
-            for peer, rows in (came or {}).items():
+            received = self._pipes[way, True].take(self._epoch - self._delay)
+            for peer, rows in (received or {}).items():
                 x.index_add_(0, roots[peer], rows)
-            if came is None:  # no totals yet that could go down
+            if received is None:  # there are no totals to send back yet
                 return
         if down:
             self._pipes[way, False].post(self._epoch, x, roots, leaves)
-            came = self._pipes[way, False].take(self._epoch - self._delay)
-            for peer, rows in (came or {}).items():
+            received = self._pipes[way, False].take(self._epoch - self._delay)
+            for peer, rows in (received or {}).items():
                 x.index_copy_(0, leaves[peer], rows)
 
     def drain(self) -> None:
-        """Wait for all messages, so that no process ends while another one still writes to it."""
+        """Wait for all messages, so that no process ends while another process still sends to it."""
         for pipe in self._pipes.values():
             pipe.drain()
 
 
 def _of_bin(lists: Lists, bins: Tensor, number: int) -> dict[int, Tensor]:
-    found = {peer: ids[bins[ids] == number] for peer, ids in lists.items()}
-    return {peer: ids for peer, ids in found.items() if len(ids)}
+    of_bin = {peer: ids[bins[ids] == number] for peer, ids in lists.items()}
+    return {peer: ids for peer, ids in of_bin.items() if len(ids)}
 
 
 class _Total(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, totals: Delayed, last: bool) -> Tensor:
+    def forward(ctx: Any, x: Tensor, totals: DelayedTotals, last: bool) -> Tensor:
         ctx.totals, ctx.last = totals, last
         ctx.mark_dirty(x)
         totals.mix(x, "values", up=True, down=not last)

@@ -1,11 +1,11 @@
 """Totals over all copies of a vertex, at every copy.
 
-What leaves hold goes up to their root, which adds it up; the total goes down again. This map S of the values at all
+Leaves send their values up to their root. The root adds them and sends the total down. This map S of the values at all
 copies is linear and symmetric, so the gradients go the same way: backward(S) = S. After the last layer only roots are
-looked at, so that totals need not go down, and gradients need not go up.
+needed, so totals do not go down, and gradients do not go up.
 
-Messages are at most :data:`~fastpart.train.full_graph.wire.MESSAGE_BYTES` long: buffers hold that for each peer,
-however many vertices there are.
+Messages are at most :data:`~fastpart.train.full_graph.wire.MESSAGE_BYTES` long. Buffers hold one message per peer for
+any number of vertices.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ..full_graph.wire import Wire, like_rows, rows_of_messages
 from .local import Copies
 
 Put = Callable[[Tensor, Tensor], object]
-"""What is done with the rows that came, given the ids of their vertices."""
+"""Called with the ids of vertices and their received rows."""
 
 
 class Totals(Protocol):
-    """How the copies of vertices come to the sums over all edges.
+    """The way in which the copies of vertices get the sums over all edges.
 
     Attributes
     ----------
     complete : bool
         Whether the totals always include everything.
     degree : torch.Tensor
-        How many in-edges the total of each copy includes in this epoch, int64.
+        In-edges in the total of each copy in this epoch, int64.
     """
 
     complete: bool
@@ -41,14 +41,14 @@ class Totals(Protocol):
     def degree(self) -> Tensor: ...  # noqa: D102
 
     def total(self, x: Tensor, last: bool) -> Tensor:
-        """Return, for the sums over the edges here, those over all edges; after the last layer, only at roots."""
+        """Return the sums over all edges, given those over the edges here. After the last layer, only at roots."""
 
     def largest(self, x: Tensor) -> Tensor:
         """Return the largest of each number over all copies, without a gradient."""
 
 
-class Exact:
-    """Every copy has the total, at once."""
+class ExactTotals:
+    """Every copy gets the total in the same epoch."""
 
     complete = True
 
@@ -57,24 +57,24 @@ class Exact:
         self.degree = copies.degree
 
     def total(self, x: Tensor, last: bool) -> Tensor:
-        """Return the totals; ``x`` is changed."""
+        """Return the totals, in place of ``x``."""
         total: Tensor = _Total.apply(x, self, last)
         return total
 
     def largest(self, x: Tensor) -> Tensor:
         """Return the largest over all copies."""
-        found = x.detach().clone()
-        self.up(found, lambda ids, rows: found.index_copy_(0, ids, torch.maximum(found[ids], rows)))
-        self.down(found)
-        return found
+        largest = x.detach().clone()
+        self.up(largest, lambda ids, rows: largest.index_copy_(0, ids, torch.maximum(largest[ids], rows)))
+        self.down(largest)
+        return largest
 
     def up(self, x: Tensor, put: Put | None = None) -> None:
-        """Let roots take in the rows of their leaves: add them, unless ``put`` does something else."""
+        """Send the rows of leaves to their roots. ``put`` combines them, by default as a sum."""
         with self._clock.timed(EXCHANGE):
             self._move(x, self._up, self._down, put or (lambda ids, rows: x.index_add_(0, ids, rows)))
 
     def down(self, x: Tensor) -> None:
-        """Give leaves the rows of their root."""
+        """Send the rows of roots to their leaves."""
         with self._clock.timed(EXCHANGE):
             self._move(x, self._down, self._up, lambda ids, rows: x.index_copy_(0, ids, rows))
 
@@ -96,7 +96,7 @@ def _pieces(lists: Mapping[int, Tensor], start: int, step: int) -> dict[int, Ten
 
 class _Total(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, exchange: Exact, last: bool) -> Tensor:
+    def forward(ctx: Any, x: Tensor, exchange: ExactTotals, last: bool) -> Tensor:
         ctx.exchange, ctx.last = exchange, last
         ctx.mark_dirty(x)
         exchange.up(x)
@@ -113,8 +113,8 @@ class _Total(torch.autograd.Function):
         return total, None, None
 
 
-class Alone:
-    """Every copy keeps what it has: no messages (0c)."""
+class LocalTotals:
+    """Every copy keeps its own sums, without messages (0c)."""
 
     complete = False
 
@@ -126,5 +126,5 @@ class Alone:
         return x
 
     def largest(self, x: Tensor) -> Tensor:
-        """Return what is known here."""
+        """Return the largest over the edges here."""
         return x.detach()

@@ -1,4 +1,4 @@
-"""A part of the edges as a neighbourhood: sums over the edges here, and totals over the copies elsewhere."""
+"""A part of the edges as a neighbourhood: sums over the edges here, and totals over all copies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Edges:
 
     @cached_property
     def looped(self) -> Kernel:
-        """The edges, and a loop at each root: once for each vertex of the whole graph."""
+        """The edges, and a loop at each root, which makes one loop for each vertex of the graph."""
         return self._with_loops(self.copies.num_roots)
 
     @cached_property
@@ -43,7 +43,7 @@ class Edges:
 
 
 class EdgeLayer(Neighbourhood):
-    """The copies of vertices in one part, for one layer. Targets of the last layer are the roots, else all copies."""
+    """The copies of vertices in one part, for one layer. Targets are all copies, in the last layer only the roots."""
 
     def __init__(
         self,
@@ -65,16 +65,16 @@ class EdgeLayer(Neighbourhood):
         self.source_degree, self.target_degree = copies.degree, copies.degree[: self.num_targets]
 
     def ends(self, x: Tensor) -> Tensor:
-        """Return all rows: in-edges lead to leaves, too."""
+        """Return all rows, because in-edges also lead to leaves."""
         return x
 
     def mean(self, x: Tensor) -> Tensor:
-        """Return the mean over the in-edges that are known."""
+        """Return the mean over the known in-edges."""
         included = self._totals.degree[: self.num_targets].clamp(min=1).to(x.dtype)
         return self._total(x) / included.unsqueeze(1)
 
     def sum(self, x: Tensor) -> Tensor:
-        """Return the sum over all in-edges, or its expectation by those that are known."""
+        """Return the sum over all in-edges, or an estimate of it from the known ones."""
         return self._total(x) if self._totals.complete else super().sum(x)
 
     def _total(self, x: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ class EdgeLayer(Neighbourhood):
     def attend(
         self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
     ) -> Tensor:
-        """Return the sums that attention weighs: numerators and denominators of the softmax are totals of their own."""
+        """Return the sums weighted by attention. Numerators and denominators of the softmax are separate totals."""
         kernel = self._edges.looped if self._totals.complete else self._edges.looped_everywhere
         scores = score(kernel.both(source, target))
         largest = self._totals.largest(kernel.largest(scores))
@@ -97,8 +97,8 @@ class EdgeLayer(Neighbourhood):
         return above / below
 
     def _dropped(self, weights: Tensor, share: float) -> Tensor:
-        # Every edge is in one process only, so that its random numbers are nobody else's.
+        # Every edge is in one process only, so processes need not agree on random numbers.
         if not share:
             return weights
-        kept = torch.empty_like(weights).bernoulli_(1 - share, generator=self._random)
-        return weights * kept / (1 - share)
+        mask = torch.empty_like(weights).bernoulli_(1 - share, generator=self._random)
+        return weights * mask / (1 - share)

@@ -1,8 +1,8 @@
-"""From the directory of an edge partition to workers."""
+"""``distgnn``: start one worker for each part of an edge partition."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -11,14 +11,14 @@ from ... import parameters
 from ...parameters import StrPath
 from ..config import Options, Training, options_of, trains
 from ..edge_data import EdgeDataset
-from ..full_graph.kernels import AGGREGATIONS, kernel
-from ..full_graph.launch import DEVICES, train
+from ..full_graph.kernels import AGGREGATIONS, Aggregation, kernel
+from ..full_graph.launch import DEVICES, Device, train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
 from ..scores import Task
-from ..trained import Trained
+from ..trained import TrainedModel
 from .local import Copies
-from .share import checked, share_of
+from .share import Exchange, checked, share_of
 
 
 @trains
@@ -26,17 +26,17 @@ def distgnn(
     source: StrPath,
     *,
     delay: int = 0,
-    exchange: str = "always",
-    aggregation: str = "auto",
-    device: Literal["cpu", "cuda"] = "cpu",
+    exchange: Exchange = "always",
+    aggregation: Aggregation = "auto",
+    device: Device = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
     **training: Unpack[Training],
-) -> Trained:
+) -> TrainedModel:
     """Train with full batches over parts of the edges, one process for each part.
 
     Every edge is in one process. A vertex with edges in several processes has a copy in each. One copy is its root, the
-    others are leaves. In each layer the leaves send the sums over their edges to the root, which adds them and sends
+    others are leaves. In each layer the leaves send the sums over their edges to the root. The root adds them and sends
     the totals back. Gradients go the same way. So with ``delay=0`` loss and gradients equal those of the whole graph in
     one process up to rounding, including dropout (except dropout of attention).
 
@@ -60,22 +60,22 @@ def distgnn(
         Where the processes compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
         path is written, but was never run.
     out, resume
-        As in :func:`fastpart.train.full`. With a delay, messages under way are no part of the checkpoint: after a
-        resume it begins without, as in the first epoch.
+        As in :func:`fastpart.train.full`. The checkpoint does not hold delayed messages. After a resume the delay
+        begins without messages, as in the first epoch.
     threads, tmp_dir, progress
-        As in :class:`fastpart.Options`. The threads are those of all processes together. The step that ``progress``
-        hears of is "epoch".
+        As in :class:`fastpart.Options`. All processes share the threads. The step of ``progress`` is "epoch".
 
     Returns
     -------
-    Trained
-        ``history`` has for each epoch ``seconds`` of the slowest worker and, in the mean over the workers,
+    TrainedModel
+        ``history`` has for each epoch the ``seconds`` of the slowest worker, and as means over the workers
         ``aggregation_seconds`` (sums over edges), ``exchange_seconds`` (messages about vertices, with waiting),
-        ``synchronising_seconds`` (gradients of weights, with waiting) and ``dense_seconds`` (all else);
-        ``remote_bytes`` that all workers sent to each other in the step, without the gradients of the weights, and
-        ``evaluation_bytes`` for the scores; and ``worker_bytes``, the largest anonymous memory of a worker. The first
-        epoch includes the sums over the features. ``summary`` adds ``replication_factor``, ``peak_bytes`` (largest
-        resident memory of a worker), and ``per_worker``, a row for each, which :attr:`Trained.workers` has as a table.
+        ``synchronising_seconds`` (gradients of weights, with waiting) and ``dense_seconds`` (the rest).
+        ``remote_bytes`` is what all workers sent to each other in the step, without the gradients of the weights, and
+        ``evaluation_bytes`` what they sent for the scores. ``worker_bytes`` is the largest anonymous memory of a
+        worker. The first epoch includes the sums over the features. ``summary`` adds ``replication_factor``,
+        ``peak_bytes`` (largest resident memory of a worker), and ``per_worker``. :attr:`TrainedModel.workers` is the
+        latter as a table.
 
     Raises
     ------
@@ -88,12 +88,12 @@ def distgnn(
     -----
     A worker holds the features of its copies, their sums, and the activations of all layers. That is about the memory
     of :func:`fastpart.train.full` times the replication factor, divided by the number of parts. Messages need 16 MB for
-    each peer at a time. With a delay, messages under way stay in memory.
+    each peer at a time. Delayed messages stay in memory until they are used.
 
     Scores are exact. They take one pass over the whole graph after each epoch.
 
-    Under ``torchrun`` the calling process is the worker of the part of its rank, also on several machines that see the
-    same ``source`` and ``out``: ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train distgnn parts/ -o
+    Under ``torchrun`` the calling process is the worker of the part of its rank. On several machines that see the same
+    ``source`` and ``out``, run ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train distgnn parts/ -o
     run/`` on each of them. The traffic is neither encrypted nor authenticated: use a private network.
 
     References
@@ -121,7 +121,7 @@ def distgnn(
     }
     resume = parameters.flag("resume", resume)
     parameters.choice("device", device, DEVICES)
-    kernel(aggregation, torch.device(device))  # says what is not installed
+    kernel(aggregation, torch.device(device))  # raises if a library is missing
     dataset = EdgeDataset(source)
     _try(dataset.task, options, how)
     measured = dataset.manifest.get("summary", {})

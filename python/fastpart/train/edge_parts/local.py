@@ -1,4 +1,4 @@
-"""A part of the edges in memory: copies of vertices, roots first, the edges between them, and who has other copies."""
+"""A part of the edges in memory: copies of vertices, roots first, their edges, and the parts with other copies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..edge_data import EdgeDataset
 
 @dataclass
 class Copies:
-    """The vertices of a part; those whose root is here come first.
+    """The vertices of a part. Those whose root is here come first.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Copies:
     vertices, degree : torch.Tensor
         Global id, and in-degree in the whole graph, int64.
     indptr, indices : numpy.ndarray
-        In-edges that are here, int64 and int32.
+        In-edges here, int64 and int32.
     features : torch.Tensor
         float32, of all copies.
     labels : torch.Tensor
@@ -33,7 +33,8 @@ class Copies:
     splits : dict of torch.Tensor
         Labelled roots of each split.
     up, down : dict of torch.Tensor
-        By peer, never empty: leaves here whose root is there; roots here that have a leaf there. Both ascend by vertex.
+        By peer, never empty. ``up``: leaves here whose root is there. ``down``: roots here that have a leaf there. Both
+        ascend by vertex.
     """
 
     num_roots: int
@@ -49,11 +50,11 @@ class Copies:
 
     @property
     def local_degree(self) -> Tensor:
-        """In-edges that are here, of each copy, int64."""
+        """In-edges of each copy that are here, int64."""
         return torch.from_numpy(np.diff(self.indptr)).to(self.degree.device)
 
     def to(self, device: torch.device) -> Copies:
-        """Return the same with all tensors on a device."""
+        """Return a copy with all tensors on a device."""
 
         def moved(value: Any) -> Any:
             if isinstance(value, dict):

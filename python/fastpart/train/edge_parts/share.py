@@ -1,9 +1,9 @@
-"""What a worker over a part of the edges holds, by the delay of the exchange."""
+"""The share of a worker over a part of the edges."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 
@@ -14,26 +14,27 @@ from ..edge_data import EdgeDataset
 from ..full_graph.share import Share, Tools
 from ..scores import Task
 from ..seeds import mixed
-from .delayed import Delayed
-from .exchange import Alone, Exact, Totals
+from .delayed import DelayedTotals
+from .exchange import ExactTotals, LocalTotals, Totals
 from .graph import EdgeLayer, Edges
 from .local import Copies, load
 
 MAX_DELAY = 1000
-EXCHANGES = ("always", "never")
+Exchange = Literal["always", "never"]
+EXCHANGES: tuple[Exchange, ...] = get_args(Exchange)
 
 
-def checked(delay: int, exchange: str) -> dict[str, Any]:
-    """Return the two parameters that say when copies exchange their sums.
+def checked(delay: int, exchange: Exchange) -> dict[str, Any]:
+    """Return the two parameters that decide when copies exchange their sums.
 
     Raises
     ------
     ParameterError
-        A value that cannot be, or a delay of messages that are never sent.
+        An invalid value, or a delay without exchange.
     """
     delay = parameters.integer("delay", delay, 0, MAX_DELAY)
     if parameters.choice("exchange", exchange, EXCHANGES) == "never" and delay:
-        raise ParameterError(f'delay: {delay}, but exchange="never" sends no messages; leave one of them out')
+        raise ParameterError(f'delay: {delay}, but exchange="never" sends no messages. Leave one of them out')
     return {"delay": delay, "exchange": exchange}
 
 
@@ -42,25 +43,25 @@ class EdgeShare(Share):
     """A part of the edges."""
 
     seed: int = 0
-    delayed: list[Delayed] = field(default_factory=list)
+    delayed: list[DelayedTotals] = field(default_factory=list)
     random: torch.Generator = field(default_factory=torch.Generator)
     first: int | None = None
 
     def begin(self, epoch: int) -> None:
-        """Tell late sums the epoch. After a resume nothing is under way: they begin anew."""
+        """Begin an epoch. After a resume there are no pending messages, so the delay begins anew."""
         self.first = epoch if self.first is None else self.first
         self.random.manual_seed(mixed(self.seed, epoch, self.tools.wire.rank))
         for totals in self.delayed:
             totals.begin(epoch, self.first)
 
     def close(self) -> None:
-        """Receive what is still under way."""
+        """Receive the pending messages."""
         for totals in self.delayed:
             totals.drain()
 
 
 def share(dataset: EdgeDataset, options: Options, how: dict[str, Any], tools: Tools) -> EdgeShare:
-    """Return the share of this process; ``how`` has the delay."""
+    """Return the share of this process. ``how`` holds the delay."""
     copies = load(dataset, tools.wire.rank).to(tools.device)
     return share_of(copies, dataset.task, dataset.num_train, options, how, tools)
 
@@ -68,21 +69,21 @@ def share(dataset: EdgeDataset, options: Options, how: dict[str, Any], tools: To
 def share_of(
     copies: Copies, task: Task, num_train: int, options: Options, how: dict[str, Any], tools: Tools
 ) -> EdgeShare:
-    """Return the share that some copies of vertices make."""
+    """Return the share of some copies of vertices."""
     delay, layers = None if how["exchange"] == "never" else how["delay"], options.layers
     edges, random = Edges(copies, tools.make), torch.Generator(tools.device)
-    at_once = Exact(copies, tools.wire, tools.clock)
+    at_once = ExactTotals(copies, tools.wire, tools.clock)
 
     def layer(index: int, totals: Totals, remembers: bool) -> EdgeLayer:
         last = index == layers - 1
         return EdgeLayer(edges, totals, tools.clock, last=last, remembers=remembers, random=random)
 
-    # Features never change: their sums are exchanged once, at once. Without communication they are not exchanged at
-    # all, and scores, which are always exact, do not keep a second copy of what they are made of.
+    # Features never change, so their sums are exchanged once, without a delay. Without communication they are not
+    # exchanged, and the scores, which are always exact, do not keep a second copy of the sums.
     exact = [layer(index, at_once, remembers=index == 0 and delay is not None) for index in range(layers)]
-    late = [Delayed(copies, delay, tools.wire, tools.clock) for _ in range(layers)] if delay else []
+    late = [DelayedTotals(copies, delay, tools.wire, tools.clock) for _ in range(layers)] if delay else []
     if delay is None:
-        trained = [layer(index, Alone(copies), remembers=index == 0) for index in range(layers)]
+        trained = [layer(index, LocalTotals(copies), remembers=index == 0) for index in range(layers)]
     elif delay:
         trained = [exact[0], *(layer(index, late[index], False) for index in range(1, layers))]
     else:

@@ -1,1 +1,1 @@
-"""What the methods that train with full batches over a divided graph share: sums, messages, and the training."""
+"""Code that the full-batch methods over parts share: sums, messages, and the training."""

@@ -1,4 +1,4 @@
-"""What the seconds of an epoch went into."""
+"""The seconds of the steps of an epoch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 AGGREGATION, EXCHANGE, SYNCHRONISING = "aggregation", "exchange", "synchronising"
 STEPS = (AGGREGATION, EXCHANGE, SYNCHRONISING)
-"""Sums over the edges here; messages about vertices; messages about weights. The rest is dense."""
+"""Sums over the edges here, messages about vertices, messages about weights. The rest is dense computation."""
 
 
 class Clock:
-    """Seconds by step, since it was last read.
+    """Seconds by step since the last :meth:`read`.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Clock:
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Count the time inside."""
+        """Count the time of the block."""
         start = time.perf_counter()
         try:
             yield
@@ -33,6 +33,6 @@ class Clock:
             self.seconds[step] += time.perf_counter() - start
 
     def read(self) -> dict[str, float]:
-        """Return the seconds, and begin anew."""
-        found, self.seconds = self.seconds, dict.fromkeys(STEPS, 0.0)
-        return found
+        """Return the seconds, and reset them."""
+        seconds, self.seconds = self.seconds, dict.fromkeys(STEPS, 0.0)
+        return seconds

@@ -1,7 +1,7 @@
-"""Sums over the in-edges that lie in this process: by DGL's kernels, or by torch alone.
+"""Sums over the in-edges of this process, by DGL's kernels or by torch alone.
 
-Both give the same numbers up to rounding, which the tests hold them to. DGL's sums are up to 1.4 times faster on CPUs
-(11 million edges a second and thread at a width of 64, torch 2.2); torch's run where DGL does not, and on GPUs.
+Both give the same numbers up to rounding, which tests check. DGL's sums are up to 1.4 times faster on CPUs (11 million
+edges a second and thread at a width of 64, torch 2.2). Those of torch also run without DGL and on GPUs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,11 @@ from ..libraries import dgl_works, import_libraries
 
 Ids = npt.NDArray[np.signedinteger[Any]]
 
-AGGREGATIONS = ("auto", "dgl", "torch")
+Aggregation = Literal["auto", "dgl", "torch"]
+AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
 
 with warnings.catch_warnings():
-    # torch says once per process that its CSR tensors are new.
+    # torch warns once per process that its CSR tensors are new.
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor(
         torch.tensor([0, 0]), torch.tensor([], dtype=torch.int64), torch.tensor([]), (1, 1)
@@ -38,7 +39,7 @@ class Kernel(ABC):
     Parameters
     ----------
     indptr, indices : numpy.ndarray
-        Where the in-edges of each end begin, and the source of each; integers.
+        Where the in-edges of each end begin, and the source of each in-edge. Integers.
     sources : int
         Number of sources.
     """
@@ -68,7 +69,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def largest(self, of_edges: Tensor) -> Tensor:
-        """Return the largest of each number of the in-edges at each end; -inf without any. It has no gradient."""
+        """Return the elementwise maximum over the in-edges of each end, -inf without any. It has no gradient."""
 
     @abstractmethod
     def weighted(self, x: Tensor, weights: Tensor) -> Tensor:
@@ -79,13 +80,11 @@ MakeKernel = Callable[[Ids, Ids, int], Kernel]
 """Takes the parameters of :class:`Kernel`."""
 
 
-def kernel(aggregation: str, device: torch.device) -> MakeKernel:
-    """Return what makes kernels: ``"dgl"``, ``"torch"``, or ``"auto"``, the faster one that works."""
+def kernel(aggregation: Aggregation, device: torch.device) -> MakeKernel:
+    """Return the constructor of kernels. ``"auto"`` takes DGL on CPUs if it can be imported, else torch."""
     if aggregation == "dgl":
         if device.type != "cpu":
-            raise ParameterError(
-                "aggregation: DGL's kernels run on CPUs here; take 'torch' or 'auto' for GPUs"
-            )
+            raise ParameterError("aggregation: 'dgl' runs on CPUs only. Use 'torch' or 'auto' for GPUs")
         import_libraries()
         return WithDgl
     if aggregation == "auto" and device.type == "cpu" and dgl_works():
@@ -105,7 +104,7 @@ def _turned(indptr: Ids, indices: Ids, sources: int) -> tuple[Ids, Ids]:
 
 
 def _dtype(indptr: Ids) -> type[np.signedinteger[Any]]:
-    """Return what ids are kept as: half the memory, if there are less than 2^31 edges (and so, vertices)."""
+    """Return the type of ids: int32 saves memory if there are fewer than 2^31 edges and vertices."""
     return np.int32 if max(len(indptr), int(indptr[-1])) < 2**31 else np.int64
 
 
@@ -166,9 +165,9 @@ class WithTorch(Kernel):
 
     def largest(self, of_edges: Tensor) -> Tensor:
         """Return the largest of the rows of the edges."""
-        found = of_edges.new_full((self.num_ends, *of_edges.shape[1:]), -torch.inf)
+        largest = of_edges.new_full((self.num_ends, *of_edges.shape[1:]), -torch.inf)
         ends = self._ends.view(-1, *[1] * (of_edges.dim() - 1)).expand_as(of_edges)
-        return found.scatter_reduce_(0, ends, of_edges.detach(), "amax")
+        return largest.scatter_reduce_(0, ends, of_edges.detach(), "amax")
 
     def weighted(self, x: Tensor, weights: Tensor) -> Tensor:
         """Return the weighted sums at the ends."""
@@ -184,7 +183,7 @@ class WithDgl(Kernel):
         import dgl.ops
 
         def block(indptr: Ids, indices: Ids, sources: int) -> Any:
-            # The ids of the edges are said, as they come: else rows of edges would have an order of DGL's own.
+            # Explicit edge ids keep the order of the edges. Otherwise DGL would reorder rows of edges.
             dtype = _dtype(indptr)
             csc = (_ids(indptr, dtype), _ids(indices, dtype), _ids(np.arange(len(indices)), dtype))
             return dgl.create_block(("csc", csc), sources, len(indptr) - 1)
@@ -217,15 +216,14 @@ class WithDgl(Kernel):
         """Return the largest of the rows of the edges."""
         if not self.num_edges:
             return of_edges.new_full((self.num_ends, *of_edges.shape[1:]), -torch.inf)
-        found: Tensor = self._ops.copy_e_max(self._graph, of_edges.detach())  # 0 without in-edges
-        without = self._graph.in_degrees() == 0
-        found[without] = -torch.inf
-        return found
+        largest: Tensor = self._ops.copy_e_max(self._graph, of_edges.detach())  # 0 without in-edges
+        largest[self._graph.in_degrees() == 0] = -torch.inf
+        return largest
 
     def weighted(self, x: Tensor, weights: Tensor) -> Tensor:
         """Return the weighted sums at the ends."""
         return self._or_zeros(self.num_ends, x, lambda: self._ops.u_mul_e_sum(self._graph, x, weights))
 
     def _or_zeros(self, rows: int, x: Tensor, make: Callable[[], Tensor]) -> Tensor:
-        """Do without DGL where there are no edges: its kernels do not take such graphs."""
+        """Return zeros if there are no edges, because DGL's kernels fail on such graphs."""
         return make() if self.num_edges else x.new_zeros(rows, *x.shape[1:]) + 0 * x.sum()

@@ -1,11 +1,11 @@
-"""From a partition directory to one worker for each part."""
+"""Start one worker for each part of a partition directory."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ...errors import ParameterError
 from ...options import RunOptions
@@ -17,9 +17,10 @@ from ..jobs.group import refuse_few_gpus, shared_output, torchrun_group, under_t
 from ..jobs.job import Job
 from ..jobs.launch import joined, supervised
 from ..supervisor import Supervisor
-from ..trained import Trained
+from ..trained import TrainedModel
 
-DEVICES = ("cpu", "cuda")
+Device = Literal["cpu", "cuda"]
+DEVICES: tuple[Device, ...] = get_args(Device)
 
 
 def train(
@@ -31,21 +32,21 @@ def train(
     resume: bool,
     run: RunOptions,
     summary: Mapping[str, Any],
-    device: str,
-) -> Trained:
-    """Train by a method with as many workers as parts; ``how`` is what it was told, and ``summary`` are added."""
+    device: Device,
+) -> TrainedModel:
+    """Train with one worker per part. ``how`` holds parameters of the method. ``summary`` is added to the result."""
     new = partial(Job, method=method, options=options, how=dict(how), resume=resume, device=device)
     k = dataset.partition.k
     if under_torchrun():
-        kept = shared_output(out)
+        shared = shared_output(out)
         if world_size() != k:
             raise ParameterError(
-                f"source: {k} parts for {world_size()} processes; start one for each part, with --nnodes times "
+                f"source: {k} parts for {world_size()} processes. Start one process per part: --nnodes times "
                 "--nproc-per-node of torchrun"
             )
         refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", k)))
         with torchrun_group(device):
-            return joined(new, dataset, kept, run, summary)
+            return joined(new, dataset, shared, run, summary)
     refuse_few_gpus(device, k)
     with Supervisor(run.tmp_dir) as group:
         return supervised(group, new, dataset, output_of(group, out, resume), k, run, summary)

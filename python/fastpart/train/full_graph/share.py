@@ -1,4 +1,4 @@
-"""What a process of full-batch training holds of the graph."""
+"""The share of the graph of a process in full-batch training."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from torch import Tensor
 from ..neighbourhood import Neighbourhood
 from ..scores import Task
 from .clock import Clock
-from .kernels import MakeKernel, kernel
+from .kernels import Aggregation, MakeKernel, kernel
 from .wire import Group, NoWire, Wire, device
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What the layers of a process work with.
+    """The tools of the layers of a process.
 
     Attributes
     ----------
     wire : Wire
-        To the other processes.
+        Messages to the other processes.
     make : callable
-        Makes kernels.
+        The constructor of kernels.
     device : torch.device
         Where tensors are.
     clock : Clock
-        What seconds are counted with.
+        Counts seconds.
     """
 
     wire: Wire
@@ -38,26 +38,26 @@ class Tools:
     clock: Clock = field(default_factory=Clock)
 
     @classmethod
-    def of_group(cls, aggregation: str) -> Tools:
-        """Return those of a process in a group."""
+    def of_group(cls, aggregation: Aggregation) -> Tools:
+        """Return the tools of a process in a group."""
         where = device()
         return cls(Group(), kernel(aggregation, where), where)
 
     @classmethod
     def alone(cls) -> Tools:
-        """Return those of a process without others, to try something out."""
+        """Return the tools of a single process, to try out a model."""
         where = torch.device("cpu")
         return cls(NoWire(), kernel("torch", where), where)
 
 
 @dataclass
 class Share:
-    """The vertices whose losses and scores are counted in this process, and what their networks see.
+    """The vertices whose losses and scores this process computes, and the inputs of its network.
 
     Attributes
     ----------
     task : Task
-        What is learned.
+        The classification task.
     features : torch.Tensor
         One row for each source of the first layer.
     labels : torch.Tensor
@@ -69,11 +69,11 @@ class Share:
     layers : sequence of Neighbourhood
         One for each layer of the network, in training.
     exact : sequence of Neighbourhood
-        The same for scores, which take everything into account.
+        One for each layer, for scores. They always include all messages.
     tools : Tools
-        What all of these work with.
+        Tools of the layers.
     facts : dict
-        What the table of the workers says of this one.
+        Columns of this worker in the table of workers.
     """
 
     task: Task
@@ -87,11 +87,11 @@ class Share:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, epoch: int) -> None:
-        """Get ready for an epoch of training."""
+        """Begin an epoch of training."""
 
     def row(self) -> dict[str, Any]:
-        """Return what an epoch of training adds to its row; the same everywhere."""
+        """Return additional columns of an epoch. They are equal in all processes."""
         return {}
 
     def close(self) -> None:
-        """Receive what is still under way."""
+        """Receive pending messages."""

@@ -1,4 +1,4 @@
-"""Sums over the in-edges here, timed in both directions."""
+"""Timed sums over the in-edges of this process, and their gradients."""
 
 from __future__ import annotations
 

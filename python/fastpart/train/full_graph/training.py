@@ -1,4 +1,4 @@
-"""Training with full batches, every process on its share of the graph: one step per epoch."""
+"""Full-batch training. Every process trains on its share of the graph, with one step per epoch."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...processes import anonymous_bytes, resident_bytes
 from ..config import Options
 from ..models import build
 from ..scores import score
-from ..usage import anonymous_bytes, peak_bytes
 from .clock import STEPS, SYNCHRONISING
 from .share import Share, Tools
 
 MEASURED = (*(f"{step}_seconds" for step in STEPS), "dense_seconds", "sent_bytes", "received_bytes")
-"""What is known of each worker in each epoch."""
+"""Columns of each worker and epoch."""
 
 
 class FullBatch(ABC):
-    """One of the workers. All have the same weights and the same random numbers.
+    """A worker. All workers have the same weights and the same random numbers.
 
-    The loss of a worker is that of its own training vertices, divided by the number of all of them. So the gradients of
-    all workers add up to that of the whole graph.
+    The loss of a worker is the sum over its own training vertices, divided by the number of all training vertices. So
+    the gradients of all workers add up to that of the whole graph.
 
     Attributes
     ----------
     network : torch.nn.Module
-        With the weights that all workers have.
+        The network. Its weights are equal in all workers.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class FullBatch(ABC):
     @staticmethod
     @abstractmethod
     def share(dataset: Any, options: Options, how: dict[str, Any], tools: Tools) -> Share:
-        """Return what this process holds of a dataset."""
+        """Return the share of this process in a dataset."""
 
     def round(self, epochs: int) -> dict[str, Any]:
-        """Train an epoch, and return its row; ``epochs`` is 1."""
+        """Train one epoch, and return its row. ``epochs`` is always 1."""
         share = self._share
         self._begin()
         start = time.perf_counter()
@@ -94,12 +94,14 @@ class FullBatch(ABC):
     def _begin(self) -> None:
         share = self._share
         share.begin(self._epoch)
-        self._wire.total(torch.zeros(1, device=self._device))  # nobody's seconds are those of a late start
+        self._wire.total(
+            torch.zeros(1, device=self._device)
+        )  # so that waiting for a late start does not count
         self._wire.sent = self._wire.received = 0
         self._clock.read()
 
     def _step(self) -> float:
-        """Take a step; return the mean loss over all training vertices."""
+        """Make a step, and return the mean loss over all training vertices."""
         share = self._share
         self.network.train()
         self._adam.zero_grad()
@@ -119,8 +121,8 @@ class FullBatch(ABC):
         if self._wire.size == 1:
             return loss.item()
         trained = [weight for weight in self.network.parameters() if weight.requires_grad]
-        found = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in trained]
-        flat = self._wire.total(torch.cat([loss.view(1), *(gradient.reshape(-1) for gradient in found)]))
+        gradients = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in trained]
+        flat = self._wire.total(torch.cat([loss.view(1), *(gradient.reshape(-1) for gradient in gradients)]))
         pieces = flat[1:].split([weight.numel() for weight in trained])
         for weight, piece in zip(trained, pieces, strict=True):
             weight.grad = piece.view_as(weight)
@@ -128,16 +130,16 @@ class FullBatch(ABC):
 
     @torch.no_grad()
     def _agree(self, tensors: Iterable[Tensor]) -> None:
-        """Take what rank 0 has: models of users may begin with random numbers of their own, and count batches."""
+        """Copy the tensors of rank 0. Models of users may initialize weights at random, and count batches."""
         for tensor in tensors:
             if tensor.dtype == torch.bool:
-                continue  # gloo does not add them up
+                continue  # gloo cannot add bools
             if self._wire.rank != 0:
                 tensor.zero_()
             self._wire.total(tensor)
 
     def _gathered(self, mine: Iterable[float]) -> Tensor:
-        """Return the numbers of all workers, a row for each."""
+        """Return the numbers of all workers, one row for each."""
         row = torch.tensor(list(mine), dtype=torch.float64)
         table = torch.zeros(self._wire.size, len(row), dtype=torch.float64)
         table[self._wire.rank] = row
@@ -145,24 +147,24 @@ class FullBatch(ABC):
 
     @torch.no_grad()
     def _scored(self, splits: tuple[str, ...]) -> tuple[dict[str, float], int]:
-        """Return the scores of some splits in one pass over the whole graph, and the bytes that it sent."""
+        """Return the scores of some splits from one pass over the whole graph, and the bytes that it sent."""
         share = self._share
         self._wire.sent = 0
         self.network.eval()
         logits = self.network(share.exact, share.features)
         tallies = [share.task.tally(logits[ids], share.labels[ids]) for ids in map(share.splits.get, splits)]
         sent = torch.tensor([self._wire.sent], dtype=torch.float64, device=self._device)
-        found = self._wire.total(torch.cat([*tallies, sent])).cpu()
+        sums = self._wire.total(torch.cat([*tallies, sent])).cpu()
         scores = {
             f"{split}_{name}": value
-            for split, tally in zip(splits, found[:-1].view(len(splits), -1), strict=True)
+            for split, tally in zip(splits, sums[:-1].view(len(splits), -1), strict=True)
             for name, value in score(tally).items()
         }
         self._clock.read()
-        return scores, int(found[-1])
+        return scores, int(sums[-1])
 
     def state(self) -> dict[str, Any]:
-        """Return what is needed to go on from here."""
+        """Return what a resume needs."""
         return {
             "network": self.network.state_dict(),
             "adam": self._adam.state_dict(),
@@ -171,11 +173,11 @@ class FullBatch(ABC):
         }
 
     def final(self, best: dict[str, Tensor]) -> dict[str, Any]:
-        """Return the scores of the best weights, and a row about each worker."""
+        """Return the scores of the best weights, and one row for each worker."""
         self.network.load_state_dict(best)
         scores, _ = self._scored(("val", "test"))
         facts = self._share.facts
-        peaks = self._gathered([peak_bytes(), *facts.values()])
+        peaks = self._gathered([resident_bytes(peak=True), *facts.values()])
         typical = self._typical()
         workers = [
             {
@@ -192,7 +194,7 @@ class FullBatch(ABC):
         return {**scores, "peak_bytes": int(peaks[:, 0].max()), "per_worker": workers}
 
     def _typical(self) -> Tensor:
-        """Return medians of seconds and means of bytes, over the epochs here after the first; a row per worker."""
+        """Return one row per worker: median seconds and mean bytes over the epochs after the first."""
         if not self._measured:
             return torch.zeros(self._wire.size, len(MEASURED), dtype=torch.float64)
         times, counts = torch.stack(self._measured[1:] or self._measured).split(
@@ -201,5 +203,5 @@ class FullBatch(ABC):
         return torch.cat([times.median(0).values, counts.mean(0)], 1)
 
     def close(self) -> None:
-        """Receive what is still under way."""
+        """Receive pending messages."""
         self._share.close()

@@ -1,4 +1,4 @@
-"""A model tried on a tiny graph, before processes are started for it."""
+"""Try a model on a tiny graph before processes are started for it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..scores import Task
 
 
 def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> None:
-    """Let the model forth and back over neighbourhoods of ones.
+    """Run the model forward and backward on rows of ones.
 
     Raises
     ------
     ParameterError
-        The model cannot be trained so; the text says why.
+        The method cannot train the model. The text says why.
     """
     if sampling(options.model) != NEIGHBOUR:
         raise ParameterError(
-            f"model: {options.model!r} learns from sampled graphs, and full batches have none; train it with sdt or "
-            "full, or take graphsage here, which has the same layers"
+            f"model: {options.model!r} needs sampled graphs, but this method uses full batches. Train it with sdt or "
+            "full, or use graphsage, which has the same layers"
         )
     expected = (layers[-1].num_targets, task.classes)
     with torch.random.fork_rng(devices=[]):
@@ -39,10 +39,10 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
                 logits.sum().backward()
         except (FastpartError, MemoryError):
             raise
-        except Exception as error:  # whatever a model of the user's raises
+        except Exception as error:  # a model of the user may raise anything
             raise ParameterError(
-                f"model: {options.model!r} cannot be trained over divided neighbourhoods: {describe(error)}; its "
-                "layers may call what fastpart.train.neighbourhood.Neighbourhood has, and nothing of DGL's"
+                f"model: {options.model!r} cannot be trained over parts: {describe(error)}. Its layers may use only "
+                "the methods of fastpart.train.neighbourhood.Neighbourhood, and nothing of DGL"
             ) from None
     if not isinstance(logits, Tensor) or logits.shape != expected:
         what = (
@@ -51,7 +51,7 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
             else f"a {type(logits).__name__}"
         )
         raise ParameterError(
-            f"model: {options.model!r} returned {what}; expected a tensor of shape {expected}, one row for each vertex"
+            f"model: {options.model!r} must return a tensor of shape {expected}, one row per vertex, got {what}"
         )
 
 
@@ -60,5 +60,5 @@ def _built(task: Task, options: Options) -> nn.Module:
         return build(task, options)
     except (FastpartError, MemoryError):
         raise
-    except Exception as error:  # whatever a model of the user's raises
+    except Exception as error:  # a model of the user may raise anything
         raise ParameterError(f"model: {options.model!r} cannot be made: {describe(error)}") from None

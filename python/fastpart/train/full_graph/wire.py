@@ -1,4 +1,4 @@
-"""Messages between the processes, counted."""
+"""Messages between the processes, and their bytes."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import torch.distributed as dist
 from torch import Tensor
 
 MESSAGE_BYTES = 16 << 20
-"""What a single message holds at most: what is larger goes in pieces, so that buffers stay small."""
+"""Largest message. Longer ones are sent in pieces, so that buffers stay small."""
 
 
 class Pending(Protocol):
-    """Messages under way."""
+    """Pending messages."""
 
     def wait(self) -> None:
-        """Wait until all have come, and all have gone."""
+        """Wait until all are received and sent."""
 
 
 class Wire(Protocol):
-    """What a process says to the others. Two processes have the messages between them in the same order.
+    """Messages of a process to the others. Two processes post the messages between them in the same order.
 
     Attributes
     ----------
     rank, size : int
-        Which process this is, of how many.
+        Number of this process, and of all processes.
     sent, received : int
         Bytes of vertices and their gradients since they were last set to 0.
     """
@@ -38,24 +38,24 @@ class Wire(Protocol):
     received: int
 
     def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> Pending:
-        """Begin to send and to receive a tensor for each peer; both must be contiguous and not empty."""
+        """Begin to send and receive one tensor per peer. Tensors must be contiguous and not empty."""
 
     def subgroups(self, members: Sequence[Sequence[int]]) -> None:
-        """Make the groups that are going to broadcast and reduce. All processes must name the same ones."""
+        """Create the groups for broadcasts and reductions. All processes must pass the same ones."""
 
     def broadcast(self, x: Tensor, source: int, readers: Sequence[int]) -> None:
-        """Give ``x`` of ``source`` to the readers, which get it in their ``x``; others need not call."""
+        """Copy ``x`` of ``source`` into ``x`` of the readers. Other processes need not call."""
 
     def reduce(self, x: Tensor, root: int, writers: Sequence[int]) -> None:
-        """Add ``x`` of all writers to that of ``root``; others need not call."""
+        """Add ``x`` of all writers to that of ``root``. Other processes need not call."""
 
     def total(self, x: Tensor) -> Tensor:
-        """Sum up over all processes, in place; not counted."""
+        """Sum over all processes, in place. The bytes are not counted."""
 
 
 class _Works:
     def __init__(self, works: list[dist.Work], tensors: list[Tensor]) -> None:
-        self._works, self._tensors = works, tensors  # which must live until they are sent
+        self._works, self._tensors = works, tensors  # the tensors must live until they are sent
 
     def wait(self) -> None:
         for work in self._works:
@@ -68,11 +68,11 @@ class Group:
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.sent = self.received = 0
-        self._told: defaultdict[tuple[str, int], int] = defaultdict(int)
+        self._counts: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._groups: dict[tuple[int, ...], dist.ProcessGroup] = {}
 
     def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> _Works:
-        """Begin to send and to receive: receivers first, so that nobody waits for room."""
+        """Begin to receive, then to send, so that no sender waits for a buffer."""
         self.sent += sum(map(_bytes, out.values()))
         self.received += sum(map(_bytes, into.values()))
         if dist.get_backend() == "nccl":
@@ -85,19 +85,19 @@ class Group:
         return _Works(works, [*out.values(), *into.values()])
 
     def _tag(self, way: str, peer: int) -> int:
-        """Return the number of a message between two processes, which both ends count alike."""
-        self._told[way, peer] = (self._told[way, peer] + 1) % (1 << 20)
-        return self._told[way, peer]
+        """Return the number of a message between two processes. Both ends count in the same way."""
+        self._counts[way, peer] = (self._counts[way, peer] + 1) % (1 << 20)
+        return self._counts[way, peer]
 
     def subgroups(self, members: Sequence[Sequence[int]]) -> None:
-        """Make the groups that are going to broadcast and reduce. All processes must name the same ones."""
+        """Create the groups for broadcasts and reductions. All processes must pass the same ones."""
         for group in members:
             key = tuple(sorted(group))
             if len(key) > 1 and key not in self._groups:
                 self._groups[key] = dist.new_group(list(key))
 
     def broadcast(self, x: Tensor, source: int, readers: Sequence[int]) -> None:
-        """Give ``x`` of ``source`` to the readers."""
+        """Copy ``x`` of ``source`` to the readers."""
         others = set(readers) - {source}
         if not others or not x.numel():
             return
@@ -108,7 +108,7 @@ class Group:
         dist.broadcast(x, source, group=self._groups[tuple(sorted({source, *others}))])
 
     def reduce(self, x: Tensor, root: int, writers: Sequence[int]) -> None:
-        """Add up at ``root``."""
+        """Sum at ``root``."""
         others = set(writers) - {root}
         if not others or not x.numel():
             return
@@ -119,7 +119,7 @@ class Group:
         dist.reduce(x, root, group=self._groups[tuple(sorted({root, *others}))])
 
     def total(self, x: Tensor) -> Tensor:
-        """Sum up over all processes, in place."""
+        """Sum over all processes, in place."""
         if self.size > 1:
             dist.all_reduce(x)
         return x
@@ -130,17 +130,17 @@ def _bytes(x: Tensor) -> int:
 
 
 def rows_of_messages(x: Tensor) -> int:
-    """Return how many rows of a tensor one message holds."""
+    """Return the number of rows of a tensor in one message."""
     return max(1, MESSAGE_BYTES // max(1, x[:1].numel() * x.element_size()))
 
 
 def like_rows(x: Tensor, rows: int) -> Tensor:
-    """Return room for so many rows."""
+    """Return an uninitialized tensor with rows like those of ``x``."""
     return torch.empty((rows, *x.shape[1:]), dtype=x.dtype, device=x.device)
 
 
 def device() -> torch.device:
-    """Return where the tensors of this process are: messages of NCCL are between GPUs."""
+    """Return the device of this process: a GPU with NCCL, else the CPU."""
     return (
         torch.device("cuda", torch.cuda.current_device())
         if dist.get_backend() == "nccl"
@@ -149,13 +149,13 @@ def device() -> torch.device:
 
 
 class NoWire:
-    """A process without others."""
+    """The wire of a single process."""
 
     rank, size = 0, 1
     sent = received = 0
 
     def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> Pending:
-        """Do nothing: there is nobody."""
+        """Do nothing."""
         return _Works([], [])
 
     def subgroups(self, members: Sequence[Sequence[int]]) -> None:

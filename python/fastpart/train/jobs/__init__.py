@@ -1,5 +1,5 @@
-"""Training by workers: processes that each look after some of the parts and agree on the weights in every round.
+"""Training by workers. Each is a process with some of the parts. They agree on the weights in every round.
 
-They are started on this machine, or by ``torchrun``, perhaps on several. What a worker does is a method's own; all the
-rest is here.
+Workers are started on this machine, or by ``torchrun`` on one or several. Methods define the workers. Everything else
+is here.
 """

@@ -1,4 +1,4 @@
-"""The process group of the workers, and what torchrun says of it."""
+"""The process group of the workers, and the variables of torchrun."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def refuse_few_gpus(device: str, local_workers: int) -> None:
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if device == "cuda" and gpus < local_workers:
         raise ParameterError(
-            f"device: 'cuda' needs a GPU for each of the {local_workers} processes on this machine, and torch sees "
-            f"{gpus}; take 'cpu', or as many parts as GPUs"
+            f"device: 'cuda' needs a GPU for each of the {local_workers} processes on this machine, but torch sees "
+            f"{gpus}. Use 'cpu', or as many parts as GPUs"
         )
 
 
 def join_group(device: str, **where: Any) -> None:
-    """Be one of the workers, which talk through NCCL if they compute on GPUs, each on that of its local rank."""
+    """Join the process group. With GPUs it uses NCCL, and each worker the GPU of its local rank."""
     if device == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl" if device == "cuda" else "gloo", **where)
@@ -35,7 +35,7 @@ def join_group(device: str, **where: Any) -> None:
 
 @contextmanager
 def torchrun_group(device: str) -> Iterator[None]:
-    """Be in the group of the processes that torchrun started."""
+    """Join the group of the processes that torchrun started."""
     join_group(device, init_method="env://")
     try:
         yield
@@ -49,15 +49,15 @@ def under_torchrun() -> bool:
 
 
 def world_size() -> int:
-    """Return how many processes torchrun started, on all machines together."""
+    """Return the number of processes that torchrun started on all machines."""
     return int(os.environ["WORLD_SIZE"])
 
 
 def shared_output(out: StrPath | None, workers: int | None = None) -> Path:
-    """Return ``out`` under torchrun, which leaves nothing else to say of the workers."""
+    """Return ``out`` under torchrun. It is required there, and ``workers`` must not be given."""
     if workers is not None or out is None:
         raise ParameterError(
-            "under torchrun, --nproc-per-node and --nnodes say how many workers there are, and out= is needed: "
-            "a folder that all of them see"
+            "under torchrun, leave out workers= (--nproc-per-node and --nnodes decide) and pass out=, a folder that "
+            "all workers see"
         )
     return parameters.path("out", out)

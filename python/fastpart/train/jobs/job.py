@@ -1,4 +1,4 @@
-"""What workers are told, and the work that they do together."""
+"""The job of the workers."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from .worker import Graph
 
 @dataclass(frozen=True)
 class Job:
-    """A training run, as every worker sees it.
+    """A training run. Every worker gets the same job.
 
     Attributes
     ----------
     method : str
         A name in ``METHODS``.
     source, out, scratch : str
-        The partition directory; the folder of the history; a folder for temporary files that all workers share.
+        The partition directory, the folder of the history, and a shared folder for temporary files.
     options : Options
-        Of the model and its training.
+        Options of the model and its training.
     how : dict
-        What the user said of the method itself; with ``average_every``, the epochs of a round.
+        Parameters of the method. ``average_every`` is the number of epochs per round.
     resume : bool
-        Whether to go on from the checkpoint in ``out``.
+        Whether to continue from the checkpoint in ``out``.
     threads : int
-        Of each worker.
+        Threads of each worker.
     device : str
-        Where all of them compute: "cpu" or "cuda".
+        Where the workers compute: "cpu" or "cuda".
     """
 
     method: str
@@ -65,8 +65,8 @@ class Job:
         """Return the history in the output folder."""
         return History(self.method, self.options, self.out, resume, dataset.manifest, self.how)
 
-    def work(self, told: Callable[[dict[str, Any]], object]) -> tuple[Task, dict[str, Any]]:
-        """Train in a process group; rank 0 keeps the history, and tells of each row. Return task and totals."""
+    def work(self, report: Callable[[dict[str, Any]], object]) -> tuple[Task, dict[str, Any]]:
+        """Train in a process group, and return task and summary. Rank 0 keeps the history and reports each row."""
         kind = METHODS[self.method].worker()
         dataset = kind.open(self.source)
         history = self.history(dataset, self.resume) if is_first() else None
@@ -79,7 +79,7 @@ class Job:
             row = worker.round(epochs)
             if history is not None:
                 history.add(row, lambda: _on_cpu(worker.network), worker.state, epochs)
-                told(history.rows[-1])
+                report(history.rows[-1])
         summary = worker.final(from_first(history and history.best))
         if history is not None:
             history.save()
@@ -90,5 +90,5 @@ class Job:
 
 
 def _on_cpu(network: nn.Module) -> dict[str, Tensor]:
-    """Return the weights; those on a GPU would come to all workers as tensors on the GPU of rank 0."""
+    """Return the weights on the CPU. Otherwise all workers would receive tensors on the GPU of rank 0."""
     return {name: tensor.cpu() for name, tensor in network.state_dict().items()}

@@ -1,4 +1,4 @@
-"""From a job to its workers: as many as there are to be on this machine, or this process as one of torchrun's."""
+"""Start the workers of a job on this machine, or join those that torchrun started."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..following import follow
 from ..ranks import is_first
 from ..settings import torch_settings
 from ..supervisor import Supervisor
-from ..trained import Trained
+from ..trained import TrainedModel
 from .job import Job
 from .worker import Graph
 
 
 class NewJob(Protocol):
-    """Makes the job, once it is known where and by how many: a :class:`functools.partial` of :class:`.job.Job`."""
+    """Returns the job, given its folders and threads: a :class:`functools.partial` of :class:`.job.Job`."""
 
     def __call__(self, *, source: str, out: str, scratch: str, threads: int) -> Job: ...  # noqa: D102
 
@@ -34,8 +34,8 @@ def supervised(
     workers: int,
     run: RunOptions,
     summary: Mapping[str, Any],
-) -> Trained:
-    """Start all workers on this machine, and return what they came to; ``summary`` are added."""
+) -> TrainedModel:
+    """Start all workers on this machine, and return their result. ``summary`` is added to it."""
     each = max(1, (run.threads or _core.default_threads()) // workers)
     job = new(
         source=os.path.abspath(dataset.path),
@@ -59,19 +59,21 @@ def supervised(
     return follow(group, history, run.progress, summary)
 
 
-def joined(new: NewJob, dataset: Graph, out: Path, run: RunOptions, summary: Mapping[str, Any]) -> Trained:
-    """Be one of the workers, in a group that is there, and return what all came to; ``summary`` are added."""
+def joined(
+    new: NewJob, dataset: Graph, out: Path, run: RunOptions, summary: Mapping[str, Any]
+) -> TrainedModel:
+    """Work as one of the workers of an existing group, and return the result. ``summary`` is added to it."""
     folder = os.path.abspath(out)
     job = new(source=os.path.abspath(dataset.path), out=folder, scratch=folder, threads=run.threads or 1)
 
-    def told(row: dict[str, Any]) -> None:
+    def report(row: dict[str, Any]) -> None:
         if run.progress is not None:
             run.progress("epoch", row["epoch"] + 1, job.options.epochs)
 
     if is_first():
-        job.history(dataset, resume=False)  # makes the folder
+        job.history(dataset, resume=False)  # creates the folder
     dist.barrier()
     with torch_settings(run.threads, job.options.seed):
-        task, found = job.work(told)
+        task, scores = job.work(report)
     history = job.history(dataset, resume=True)
-    return Trained.of(job.method, task, history, {**found, **summary})
+    return TrainedModel.of(job.method, task, history, {**scores, **summary})

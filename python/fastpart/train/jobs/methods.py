@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """What must be known of a method before torch is imported.
+    """Facts about a method that are needed before torch is imported.
 
     Attributes
     ----------
     module : str
-        Where its class ``Worker`` is, below ``fastpart.train``.
+        Module of its class ``Worker``, below ``fastpart.train``.
     dgl : bool
-        Whether it takes DGL. Others also run where that is not installed.
+        Whether it needs DGL.
     """
 
     module: str
@@ -27,9 +27,8 @@ class Method:
 
     def worker(self) -> type[Worker]:
         """Return the class of its workers."""
-        module = importlib.import_module(f"fastpart.train.{self.module}")
-        found: type[Worker] = module.Worker
-        return found
+        worker: type[Worker] = importlib.import_module(f"fastpart.train.{self.module}").Worker
+        return worker
 
 
 METHODS = {

@@ -1,4 +1,4 @@
-"""The process that trains: ``python -m fastpart.train.jobs.process JOB.json``, started by a supervisor."""
+"""The training process: ``python -m fastpart.train.jobs.process JOB.json``, started by a supervisor."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..reporting import Reports, run
 from .methods import METHODS
 
 _PATIENCE = timedelta(days=7)
-"""Of workers with each other: it is for the supervisor to say when one has failed."""
+"""How long workers wait for each other. The supervisor ends them when one fails."""
 
 
 def main(reports: Reports) -> None:
-    """Train, and tell the supervisor of every round."""
+    """Train, and report every round to the supervisor."""
     file = Path(sys.argv[1])
-    told = file.read_text()
-    import_libraries(METHODS[json.loads(told)["method"]].dgl)
+    text = file.read_text()
+    import_libraries(METHODS[json.loads(text)["method"]].dgl)
     import torch
 
     from .group import join_group
     from .job import Job
 
-    job = Job.from_json(told)
+    job = Job.from_json(text)
     torch.set_num_threads(job.threads)
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     # torch's own rendezvous would listen on all interfaces.

@@ -1,4 +1,4 @@
-"""What a method is for the job: what it trains on, and what it makes of each process."""
+"""The interfaces of a method: its dataset and its workers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..scores import Task
 
 
 class Graph(Protocol):
-    """What every method knows of what it trains on.
+    """The dataset of a method.
 
     Attributes
     ----------
     path : pathlib.Path
         The partition directory.
     manifest : mapping
-        Of that directory.
+        The manifest of the directory.
     task : Task
-        What there is to learn.
+        The classification task.
     """
 
     @property
@@ -35,15 +35,15 @@ class Graph(Protocol):
 
 
 class Worker(Protocol):
-    """What a method makes of each process. The process group is there when it is made, and all act in step.
+    """A process of a training. The process group exists before the worker. All workers act in step.
 
-    States and best weights are kept, and come back, as tensors on the CPU. A worker that must let go of something, as
-    of messages that nobody waits for, has a method ``close`` without arguments, called after all have finished.
+    States and best weights are stored as tensors on the CPU. A worker may have a method ``close`` without arguments,
+    for example to receive pending messages. It is called after all workers have finished.
 
     Attributes
     ----------
     network : torch.nn.Module
-        With weights that are the same at all workers after each round.
+        The network. After each round its weights are equal in all workers.
     """
 
     network: nn.Module
@@ -51,20 +51,20 @@ class Worker(Protocol):
     def __init__(
         self, dataset: Any, options: Options, how: dict[str, Any], scratch: Path, state: dict[str, Any]
     ) -> None:
-        """Begin, or go on from what :meth:`state` of rank 0 returned; ``state`` is empty in the beginning."""
+        """Begin a training (``state`` is empty), or continue from the :meth:`state` of rank 0."""
 
     @staticmethod
     def open(source: StrPath) -> Graph:
         """Return the dataset of a partition directory."""
 
     def round(self, epochs: int) -> dict[str, Any]:
-        """Train so many epochs, and return the row of the history, which is rank 0's.
+        """Train some epochs, and return the row of the history. That of rank 0 counts.
 
-        It has at least ``loss``, ``seconds``, ``remote_bytes`` and ``worker_bytes``, and scores, if there are any.
+        It has at least ``loss``, ``seconds``, ``remote_bytes`` and ``worker_bytes``, and scores if there are any.
         """
 
     def state(self) -> dict[str, Any]:
-        """Return what is needed to go on from here; asked of rank 0 only, so that it must not ask others."""
+        """Return what a resume needs. Only rank 0 is asked, so this must not communicate."""
 
     def final(self, best: dict[str, Tensor]) -> dict[str, Any]:
-        """Return scores of these weights, and what the method adds to the totals, for JSON; rank 0's count."""
+        """Return scores of these weights and entries of the method for the summary. Those of rank 0 count."""

@@ -1,4 +1,4 @@
-"""Model averaging over the parts: every part is trained on by itself, with its halo."""
+"""Model averaging (SDT-GNN): a copy of the model trains on every part with its halo."""
 
 from .launch import sdt
 

@@ -1,7 +1,7 @@
-"""The mean of copies of a network, and of what Adam knows about each.
+"""The mean of copies of a network, and of the moments of Adam.
 
-Averaging the weights alone makes Adam lose accuracy on parts whose labels differ: each copy's moments still push to
-where its own part wants to go. So the moments are averaged, too, unless the user says otherwise.
+If parts have different labels, averaging the weights alone loses accuracy, because the moments of each copy still point
+towards the optimum of its own part. So the moments are averaged, too, unless the user turns this off.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ def put_weights(network: nn.Module, state: State) -> None:
 
 def moments_of(adam: torch.optim.Adam) -> State:
     """Return copies of the number of steps and the moments of each parameter, in float64."""
-    found = []
+    tensors = []
     for parameter in _parameters(adam):
-        state = adam.state[parameter]
-        steps = state.get("step", torch.zeros(()))
-        found.append(steps.detach().double().clone())
-        for name in ("exp_avg", "exp_avg_sq"):
-            found.append(state.get(name, torch.zeros_like(parameter)).detach().double().clone())
-    return found
+        state, zeros = adam.state[parameter], torch.zeros_like(parameter)
+        tensors += [
+            state.get("step", torch.zeros(())),
+            state.get("exp_avg", zeros),
+            state.get("exp_avg_sq", zeros),
+        ]
+    return [tensor.detach().double().clone() for tensor in tensors]
 
 
 def put_moments(adam: torch.optim.Adam, state: State) -> None:
-    """Set what :func:`moments_of` returned."""
+    """Set the moments to a result of :func:`moments_of`."""
     values = iter(state)
     for parameter in _parameters(adam):
         adam.state[parameter] = {
@@ -53,10 +54,7 @@ def _parameters(adam: torch.optim.Adam) -> list[nn.Parameter]:
 
 
 class Mean:
-    """The weighted mean of states of all workers.
-
-    With a single state it is that state, bit for bit.
-    """
+    """The weighted mean of states of all workers. The mean of a single state is exact."""
 
     def __init__(self) -> None:
         self._sum: State = []
@@ -71,7 +69,7 @@ class Mean:
         self._weight += weight
 
     def of_all(self, like: State) -> State:
-        """Return the mean over all workers; ``like`` has the shapes, for workers that added nothing."""
+        """Return the mean over all workers. ``like`` gives the shapes to workers that added nothing."""
         mine = self._sum or [torch.zeros_like(tensor) for tensor in like]
         flat = torch.cat([tensor.reshape(-1) for tensor in mine] + [torch.tensor([self._weight]).double()])
         dist.all_reduce(flat)

@@ -1,4 +1,4 @@
-"""Exact scores over all parts with one part in memory: layer by layer, each over the in-edges of the inner vertices."""
+"""Exact scores over all parts, layer by layer, with one part in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .loading import Parts
 class Evaluation:
     """Scores of a network.
 
-    What a layer says about all vertices goes to a file that all workers map; 4 bytes per vertex and number.
+    The output of a layer for all vertices goes to a file that all workers map, with 4 bytes per vertex and number.
     """
 
     def __init__(self, dataset: Dataset, parts: Parts, folder: Path, layers: int) -> None:
@@ -40,10 +40,11 @@ class Evaluation:
             else self._at_once(network, splits)
         )
         dist.all_reduce(tallies)
-        found: dict[str, float] = {}
-        for split, tally in zip(splits, tallies, strict=True):
-            found |= {f"{split}_{name}": value for name, value in score(tally).items()}
-        return found
+        return {
+            f"{split}_{name}": value
+            for split, tally in zip(splits, tallies, strict=True)
+            for name, value in score(tally).items()
+        }
 
     def _layerwise(self, network: Network, splits: tuple[str, ...]) -> Tensor:
         task = self._dataset.task
@@ -87,7 +88,7 @@ class Evaluation:
         return mapped
 
     def _at_once(self, network: nn.Module, splits: tuple[str, ...]) -> Tensor:
-        """Score a network that has no layers to be called one by one: one worker, with the whole graph."""
+        """Score a network without separate layers: one worker evaluates it on the whole graph."""
         tallies = torch.zeros(len(splits), 4, dtype=torch.float64)
         if dist.get_rank() == 0:
             self._whole = self._whole or self._dataset.whole()
@@ -99,7 +100,7 @@ class Evaluation:
 
 
 def _width(network: Network, index: int, width: int) -> int:
-    """Return how wide the rows are that a layer makes of rows of ``width``."""
+    """Return the output width of a layer for rows of ``width``."""
     one = dgl.graph(([0], [0]))
     one.ndata["degree"] = torch.ones(1, dtype=torch.int64)
     with contextlib.suppress(RuntimeError):

@@ -1,4 +1,4 @@
-"""From a partition directory to workers."""
+"""``sdt``: start workers for a partition directory."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, get_args
 
 from ... import _core, parameters
 from ...errors import ParameterError
 from ...options import RunOptions
 from ...parameters import StrPath
-from ..config import Batched, options_of, trains
+from ..config import BatchTraining, options_of, trains
 from ..data import Dataset
 from ..following import output_of
 from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
@@ -20,11 +20,12 @@ from ..jobs.job import Job
 from ..jobs.launch import NewJob, joined, supervised
 from ..ranks import from_first, is_first
 from ..supervisor import Supervisor
-from ..trained import Trained
+from ..trained import TrainedModel
 from .regroup import regrouped
 from .sizing import Sizes, parts_for
 
-AVERAGES = ("weights", "gradients")
+Average = Literal["weights", "gradients"]
+AVERAGES: tuple[Average, ...] = get_args(Average)
 
 
 @trains
@@ -32,15 +33,15 @@ def sdt(
     source: StrPath,
     *,
     workers: int | None = None,
-    average: str = "weights",
+    average: Average = "weights",
     average_every: int = 1,
     average_moments: bool = True,
-    parts: int | str | None = None,
+    parts: int | Literal["auto"] | None = None,
     memory_per_worker: int | str | None = None,
     out: StrPath | None = None,
     resume: bool = False,
-    **training: Unpack[Batched],
-) -> Trained:
+    **training: Unpack[BatchTraining],
+) -> TrainedModel:
     """Train a copy of the model on every part with its halo, and average the copies.
 
     Workers never exchange features or neighbours. They exchange only the weights, once per ``average_every`` epochs.
@@ -63,24 +64,23 @@ def sdt(
     average_moments : bool
         Average Adam's moments together with the weights. Without this, parts with different labels lose accuracy.
     parts : int or "auto", optional
-        Partition again into so many parts, with the partitioner of ``source``. ``"auto"``: as many as
-        ``memory_per_worker`` requires. :attr:`Trained.summary` ``["sizing"]`` has the numbers. Default: the parts of
+        Partition again into this number of parts, with the partitioner of ``source``. ``"auto"``: as many as
+        ``memory_per_worker`` requires. ``TrainedModel.summary["sizing"]`` has the numbers. Default: the parts of
         ``source``.
     memory_per_worker : int or str, optional
         Memory of a worker, in bytes or as "4G". Two thirds of it are left for the computation.
     out, resume
         As in :func:`fastpart.train.full`. New parts are stored there, too.
     threads, tmp_dir, progress
-        As in :class:`fastpart.Options`. The threads are those of all workers together. The step that ``progress`` hears
-        of is "epoch".
+        As in :class:`fastpart.Options`. All workers share the threads. The step of ``progress`` is "epoch".
 
     Returns
     -------
-    Trained
-        ``history`` has one row per round, with ``loss`` (of its last epoch), ``seconds`` per epoch and of these, in the
-        mean over the workers, ``compute_seconds``, ``averaging_seconds`` and ``loading_seconds``; ``remote_bytes`` sent
-        per epoch by all workers, and ``worker_bytes``, the largest anonymous memory of a worker. ``summary`` adds
-        ``parts``, ``workers``, ``halo_rf``, ``label_skew`` and ``sizing``.
+    TrainedModel
+        ``history`` has one row per round: ``loss`` (of its last epoch), ``seconds`` per epoch, and as means over the
+        workers ``compute_seconds``, ``averaging_seconds`` and ``loading_seconds``. ``remote_bytes`` is what all workers
+        sent per epoch, ``worker_bytes`` the largest anonymous memory of a worker. ``summary`` adds ``parts``,
+        ``workers``, ``halo_rf``, ``label_skew`` and ``sizing``.
 
     Raises
     ------
@@ -93,16 +93,16 @@ def sdt(
 
     Notes
     -----
-    Under ``torchrun`` the calling process is one of the workers, also on several machines that see the same ``source``
-    and ``out``: ``torchrun --nnodes 2 --rdzv-endpoint HOST:29500 -m fastpart train sdt parts/ -o run/`` on each of
+    Under ``torchrun`` the calling process is one of the workers. On several machines that see the same ``source`` and
+    ``out``, run ``torchrun --nnodes 2 --rdzv-endpoint HOST:29500 -m fastpart train sdt parts/ -o run/`` on each of
     them. The traffic is neither encrypted nor authenticated: use a private network.
 
-    Averages are weighted by training vertices; parts without any are skipped, and halo vertices are never targets.
-    Scores are exact, with all neighbours: layer by layer over the parts.
+    Averages are weighted by training vertices. Parts without any are skipped. Halo vertices are never targets. Scores
+    are exact, with all neighbours. They are computed layer by layer over the parts.
 
     References
     ----------
-    Huang et al., "SDT-GNN: Streaming-based Distributed Training Framework for Graph Neural Networks", section III-D;
+    Huang et al., "SDT-GNN: Streaming-based Distributed Training Framework for Graph Neural Networks", section III-D.
     "CATGNN: Cost-Efficient and Scalable Distributed Training for Graph Neural Networks", section 3.3.
 
     Examples
@@ -138,26 +138,26 @@ def sdt(
 
 @dataclass(frozen=True)
 class _Parts:
-    """What the user said about the parts."""
+    """The arguments about the parts."""
 
     number: int | str | None
     budget: int | None
 
     def of(self, dataset: Dataset, workers: int, run: RunOptions) -> Sizes:
-        """Return how many there are to be."""
+        """Return the number of parts."""
         number = self.number
         if isinstance(number, str):
             parameters.choice("parts", number, ("auto",))
             if self.budget is None:
                 raise ParameterError(
-                    'parts: "auto" asks how much memory a worker has; give memory_per_worker'
+                    'parts: "auto" depends on the memory of a worker. Pass memory_per_worker'
                 )
             return parts_for(dataset, self.budget, workers, run)
         number = dataset.partition.k if number is None else parameters.parts(number)
         return Sizes.given(dataset, number, self.budget)
 
-    def made(self, dataset: Dataset, sizes: Sizes, out: Path, run: RunOptions) -> Dataset:
-        """Return the dataset in so many parts."""
+    def dataset(self, dataset: Dataset, sizes: Sizes, out: Path, run: RunOptions) -> Dataset:
+        """Return the dataset in this number of parts."""
         return dataset if sizes.parts == dataset.partition.k else regrouped(dataset, sizes.parts, out, run)
 
 
@@ -169,21 +169,21 @@ def _supervised(
     out: Path,
     workers: int,
     run: RunOptions,
-) -> Trained:
+) -> TrainedModel:
     """Start all workers on this machine, at most one per part."""
     sizes = wanted.of(dataset, workers, run)
-    dataset = wanted.made(dataset, sizes, out, run)
+    dataset = wanted.dataset(dataset, sizes, out, run)
     workers = min(workers, dataset.partition.k)
     return supervised(group, new, dataset, out, workers, run, _facts(dataset, sizes, workers))
 
 
-def _joined(dataset: Dataset, wanted: _Parts, new: NewJob, out: Path, run: RunOptions) -> Trained:
-    """Be one of the workers that torchrun started; the first of them makes the parts."""
+def _joined(dataset: Dataset, wanted: _Parts, new: NewJob, out: Path, run: RunOptions) -> TrainedModel:
+    """Work as one of the workers that torchrun started. Rank 0 partitions the graph."""
     with torchrun_group("cpu"):
         workers = world_size()
         sizes = from_first(wanted.of(dataset, workers, run) if is_first() else None)
-        made = from_first(os.path.abspath(wanted.made(dataset, sizes, out, run).path) if is_first() else None)
-        dataset = Dataset(made)
+        folder = wanted.dataset(dataset, sizes, out, run).path if is_first() else None
+        dataset = Dataset(from_first(folder and os.path.abspath(folder)))
         return joined(new, dataset, out, run, _facts(dataset, sizes, workers))
 
 

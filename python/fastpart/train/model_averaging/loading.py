@@ -11,31 +11,31 @@ from ..data import Dataset, LocalGraph
 class Parts:
     """The parts ``rank``, ``rank + world``, ... of a dataset.
 
-    A single one is kept; of several, each is loaded when its turn comes.
+    A single part stays in memory. Several parts are loaded in turn.
 
     Attributes
     ----------
     numbers : list of int
-        Which parts these are.
+        The parts.
     seconds : float
-        Spent on loading since it was last set to 0.
+        Seconds of loading since it was last set to 0.
     """
 
     def __init__(self, dataset: Dataset, rank: int, world: int) -> None:
         self.numbers = list(range(rank, dataset.partition.k, world))
         self.seconds = 0.0
         self._dataset = dataset
-        self._kept: LocalGraph | None = None
+        self._only: LocalGraph | None = None
 
     def load(self, number: int) -> LocalGraph:
         """Return one of the parts."""
-        if self._kept is not None:
-            return self._kept
+        if self._only is not None:
+            return self._only
         start = time.perf_counter()
         local = self._dataset.part(number)
         self.seconds += time.perf_counter() - start
         if len(self.numbers) == 1:
-            self._kept = local
+            self._only = local
         return local
 
     def __iter__(self) -> Iterator[LocalGraph]:

@@ -1,4 +1,4 @@
-"""What a worker remembers of a part from round to round."""
+"""The state of a part between rounds."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .averaging import State
 
 @dataclass
 class PartState:
-    """Random numbers of a part, and Adam's moments where they are not averaged.
+    """Random numbers of a part, and Adam's moments if they are not averaged.
 
     Attributes
     ----------
     dropout, order : torch.Tensor
-        State of the generators of dropout, and of the order of batches.
+        States of the generators of dropout and of the order of batches.
     moments : list of torch.Tensor or None
-        As :func:`~.averaging.moments_of` gives them.
+        A result of :func:`~.averaging.moments_of`.
     """
 
     dropout: Tensor
@@ -31,7 +31,7 @@ class PartState:
 
     @classmethod
     def new(cls, seed: int, number: int) -> PartState:
-        """Return the state before the first round. Part 0 has the numbers that centralized training has."""
+        """Return the state before the first round. Part 0 has the random numbers of centralized training."""
         order = torch.Generator().manual_seed(mixed(seed, number) if number else seed).get_state()
         if number == 0:
             return cls(torch.get_rng_state(), order)
@@ -39,7 +39,7 @@ class PartState:
 
     @contextmanager
     def random(self) -> Iterator[torch.Generator]:
-        """Let torch go on with the random numbers of this part; give the generator for the order of batches."""
+        """Set torch's random numbers to those of this part, and yield the generator for the order of batches."""
         generator = torch.Generator()
         generator.set_state(self.order)
         torch.set_rng_state(self.dropout)

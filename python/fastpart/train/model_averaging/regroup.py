@@ -1,4 +1,4 @@
-"""Other parts of the graph that a partition directory holds."""
+"""Partition the graph of a partition directory again."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ from ...store import save
 from ..data import SPLITS, Dataset
 
 DEFAULT = "spring"
-"""For partitions that were made elsewhere."""
-
+"""Partitioner for partitions that are not from fastpart."""
 
 NOT_AGAIN = frozenset({"graph", "k", "balance_on", "degrees", *NAMES})
-"""Parameters that a directory does not hold, or that are another's to say."""
+"""Parameters that a directory does not hold, or that are set anew."""
 
 
 @contextmanager
 def graph_of(dataset: Dataset, run: RunOptions) -> Iterator[Graph]:
-    """Give the records of the graph, from the in-edges of all parts, in a temporary file."""
+    """Yield the graph of all parts. Its records are collected in a temporary file."""
     manifest = dataset.manifest
     n, m = len(dataset.partition), manifest["m"]
     with tempfile.TemporaryDirectory(prefix="fastpart-", dir=run.tmp_dir) as folder:
@@ -55,7 +54,7 @@ def graph_of(dataset: Dataset, run: RunOptions) -> Iterator[Graph]:
 
 
 def partitioned(dataset: Dataset, graph: Graph, k: int, run: RunOptions) -> VertexPartition:
-    """Partition into k parts in the way the dataset was made."""
+    """Partition into k parts with the partitioner and parameters of the dataset."""
     name = dataset.partition.algorithm
     known = name in partitioners.PARTITIONERS
     function = partitioners.PARTITIONERS[name if known else DEFAULT]
@@ -63,21 +62,21 @@ def partitioned(dataset: Dataset, graph: Graph, k: int, run: RunOptions) -> Vert
     taken = set(inspect.signature(function).parameters) - NOT_AGAIN
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
-        made = function(
+        partition = function(
             graph, k=k, **{key: value for key, value in given.items() if key in taken}, **vars(run)
         )
-    assert isinstance(made, VertexPartition)
-    return made
+    assert isinstance(partition, VertexPartition)
+    return partition
 
 
 def regrouped(dataset: Dataset, k: int, out: Path, run: RunOptions) -> Dataset:
-    """Return the same graph in k parts, in ``OUTPUT/parts-K``; made unless it is there."""
+    """Return the same graph in k parts, from ``OUTPUT/parts-K`` or partitioned anew."""
     out.mkdir(exist_ok=True)
     target = out / f"parts-{k}"
     if target.exists():
-        found = Dataset(target)
-        if found.manifest.get("checksum") == dataset.manifest.get("checksum"):
-            return found
+        earlier = Dataset(target)
+        if earlier.manifest.get("checksum") == dataset.manifest.get("checksum"):
+            return earlier
         shutil.rmtree(target)
     with (
         graph_of(dataset, run) as graph,
@@ -90,7 +89,7 @@ def regrouped(dataset: Dataset, k: int, out: Path, run: RunOptions) -> Dataset:
 
 
 def _rows(dataset: Dataset, folder: Path) -> dict[str, Any]:
-    """Return features, labels and splits by vertex; features lie in a file."""
+    """Return features, labels and splits by vertex. Features are in a file."""
     n, width = len(dataset.partition), dataset.task.features
     file = folder / "features.npy"
     features = np.lib.format.open_memmap(

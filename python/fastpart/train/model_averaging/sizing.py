@@ -1,8 +1,8 @@
-"""How many parts the memory of a worker asks for.
+"""The number of parts that fits the memory of a worker.
 
-The papers' rule: with S the size of graph and features, M what a worker has and T what it needs to compute (two thirds
-of M), as many parts as workers (q) if ``S <= q (M - T)``, else ``ceil(S / (M - T))``. Their S leaves halos out; here
-the count rises until the largest part, measured with its halo, fits.
+The rule of the papers: S is the size of graph and features, M the memory of a worker, and T the memory for the
+computation, two thirds of M. Use as many parts as workers (q) if ``S <= q (M - T)``, else ``ceil(S / (M - T))``. This S
+ignores halos. Here the number increases until the largest part with its halo fits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 from ...errors import MemoryBudgetError
 from ...metrics import evaluate
 from ...options import RunOptions
-from ...partitions import VertexPartition
 from ..data import Dataset
 from .regroup import graph_of, partitioned
 
@@ -22,17 +21,17 @@ COMPUTING = 2 / 3
 """T, as a share of M."""
 
 EDGE_BYTES = 8 + 8 + 8
-"""In memory per directed edge: the source, and the same by source with the edge's number, for the way back."""
+"""Bytes per directed edge: the source, and for the backward pass the destination and the edge number."""
 
 VERTEX_BYTES = 8 + 8 + 8 + 8
-"""Per vertex beside its features: offsets in both directions, degree, label."""
+"""Bytes per vertex beside its features: offsets in both directions, degree, label."""
 
 _TRIES = 8
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """A number of parts and why.
+    """A number of parts and its reason.
 
     Attributes
     ----------
@@ -40,8 +39,8 @@ class Sizes:
         Number of parts.
     explained : dict
         ``graph_bytes`` (S), ``memory_per_worker`` (M), ``computing_bytes`` (T), ``parts_by_rule``, ``parts``,
-        ``largest_part_bytes`` (with its halo), ``replication`` (all parts with halos, relative to S); None where not
-        asked for.
+        ``largest_part_bytes`` (with its halo), ``replication`` (all parts with halos, relative to S). None where
+        unknown.
     """
 
     parts: int
@@ -49,28 +48,28 @@ class Sizes:
 
     @classmethod
     def given(cls, dataset: Dataset, parts: int, budget: int | None) -> Sizes:
-        """Return the number that the user gave, and how large its parts are, if that is known already."""
+        """Return the number that the user gave, and the sizes of its parts, if they are known."""
         total = graph_bytes(dataset)
-        found: dict[str, Any] = {"graph_bytes": total, "memory_per_worker": budget, "parts": parts}
+        facts: dict[str, Any] = {"graph_bytes": total, "memory_per_worker": budget, "parts": parts}
         if parts == dataset.partition.k:
             bytes_of = _bytes_of_parts(dataset)
-            found |= {"largest_part_bytes": max(bytes_of), "replication": sum(bytes_of) / max(total, 1)}
+            facts |= {"largest_part_bytes": max(bytes_of), "replication": sum(bytes_of) / max(total, 1)}
             if budget is not None:
-                _refuse_large(found, budget)
-        return cls(parts, found)
+                _refuse_large(max(bytes_of), budget)
+        return cls(parts, facts)
 
 
 def graph_bytes(dataset: Dataset) -> int:
-    """Return S: the graph with features, in memory."""
+    """Return S, the bytes of the graph with features in memory."""
     edges = dataset.manifest["num_directed_edges"]
     return _bytes(len(dataset.partition), edges, dataset.task.features)
 
 
 def parts_for(dataset: Dataset, budget: int, workers: int, run: RunOptions) -> Sizes:
-    """Return the least number of parts, from what the rule says on, whose largest fits."""
+    """Return the least number of parts, beginning with that of the rule, whose largest part fits."""
     total, room = graph_bytes(dataset), _room(budget)
     by_rule = workers if total <= workers * room else math.ceil(total / max(room, 1))
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "graph_bytes": total,
         "memory_per_worker": budget,
         "computing_bytes": budget - room,
@@ -81,27 +80,26 @@ def parts_for(dataset: Dataset, budget: int, workers: int, run: RunOptions) -> S
         if k > len(dataset.partition):
             break
         bytes_of = _bytes_of_parts(dataset) if k == dataset.partition.k else _bytes_of_new(dataset, k, run)
-        found |= {
+        facts |= {
             "parts": k,
             "largest_part_bytes": max(bytes_of),
             "replication": sum(bytes_of) / max(total, 1),
         }
         if max(bytes_of) <= room:
-            return Sizes(k, found)
+            return Sizes(k, facts)
         k = max(k + 1, math.ceil(k * max(bytes_of) / max(room, 1)))
     raise MemoryBudgetError(
-        f"memory_per_worker: {budget:,} bytes leave {room:,} for a part, and with {found.get('parts', by_rule)} parts "
-        f"the largest takes {max(bytes_of):,} with its halo (all of them {sum(bytes_of) / max(total, 1):.1f} times the "
-        "graph); more parts have more halo: give workers more memory, or make parts with a smaller cut"
+        f"memory_per_worker: {budget:,} bytes leave {room:,} for a part, but with {facts.get('parts', by_rule)} parts "
+        f"the largest needs {max(bytes_of):,} with its halo (all of them {sum(bytes_of) / max(total, 1):.1f} times the "
+        "graph). More parts would have more halo. Give workers more memory, or use a partition with a lower cut"
     )
 
 
-def _refuse_large(found: dict[str, Any], budget: int) -> None:
-    largest, room = found["largest_part_bytes"], _room(budget)
-    if largest > room:
+def _refuse_large(largest: int, budget: int) -> None:
+    if largest > (room := _room(budget)):
         raise MemoryBudgetError(
-            f"memory_per_worker: {budget:,} bytes leave {room:,} for a part, the largest takes {largest:,} with its "
-            'halo; give workers more memory, or parts="auto"'
+            f"memory_per_worker: {budget:,} bytes leave {room:,} for a part, but the largest needs {largest:,} with "
+            'its halo. Give workers more memory, or pass parts="auto"'
         )
 
 
@@ -120,9 +118,8 @@ def _bytes_of_parts(dataset: Dataset) -> list[int]:
 
 
 def _bytes_of_new(dataset: Dataset, k: int, run: RunOptions) -> list[int]:
-    """Return the sizes that the parts of a new partition would have, with one hop."""
+    """Return the sizes of the parts of a new partition, with one hop."""
     with graph_of(dataset, run) as graph:
-        found: VertexPartition = partitioned(dataset, graph, k, run)
-        parts = evaluate(graph, found, **vars(run)).parts
+        parts = evaluate(graph, partitioned(dataset, graph, k, run), **vars(run)).parts
     columns = zip(parts["vertices"] + parts["halo"], parts["volume"], strict=True)
     return [_bytes(vertices, volume, dataset.task.features) for vertices, volume in columns]

@@ -1,4 +1,4 @@
-"""What a worker does: rounds of training on its parts, each of which ends with the mean over all workers."""
+"""The worker: rounds of training on its parts. Each round ends with the mean over all workers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from ...processes import anonymous_bytes
 from ..batches import Batch, batches
 from ..config import Options
 from ..data import Dataset, LocalGraph
 from ..models import build
 from ..steps import losses, train_epoch
-from ..usage import anonymous_bytes
 from .averaging import Mean, moments_of, put_moments, put_weights, weights_of
 from .evaluation import Evaluation
 from .loading import Parts
@@ -25,12 +25,12 @@ from .memory import PartState
 
 
 class Worker:
-    """One of the workers.
+    """A worker.
 
     Attributes
     ----------
     network : torch.nn.Module
-        With the weights that all workers agree on after each round.
+        The network. After each round its weights are equal in all workers.
     """
 
     open = Dataset
@@ -89,7 +89,7 @@ class Worker:
         }
 
     def _by_weights(self, epochs: int) -> tuple[float, int, int]:
-        """Train a copy of the network on each part, and take the mean of the copies."""
+        """Train a copy of the network on each part, and average the copies."""
         weights, moments = Mean(), Mean()
         loss, targets = 0.0, 0
         for number in self._parts.numbers:
@@ -152,7 +152,7 @@ class Worker:
         return loss, targets, sent
 
     def _steps(self) -> Iterator[Callable[[], Iterator[tuple[LocalGraph, Batch]]]]:
-        """Give what each step looks at: all parts in full-batch training, else one batch of one part."""
+        """Yield the batches of each step: those of all parts for full batches, else one batch of one part."""
 
         def of_part(number: int) -> Iterator[tuple[LocalGraph, Batch]]:
             local = self._parts.load(number)
@@ -170,7 +170,7 @@ class Worker:
                 yield lambda pair=pair: iter([pair])  # type: ignore[misc]
 
     def _accumulate(self, pairs: Iterator[tuple[LocalGraph, Batch]]) -> tuple[float, int]:
-        """Add up the gradients of the summed losses; return that sum and the number of targets."""
+        """Add up the gradients of the summed losses. Return the sum and the number of targets."""
         loss, targets = 0.0, 0
         for local, batch in pairs:
             total = losses(self._dataset.task, self.network, local, batch).sum()
@@ -179,11 +179,11 @@ class Worker:
         return loss, targets
 
     def state(self) -> dict[str, Any]:
-        """Return what is needed to go on from here: rank 0 knows that of all workers after a round."""
+        """Return what a resume needs. After a round, rank 0 has the states of all workers."""
         return {"weights": self._weights, "moments": self._moments, "of_parts": self._gathered}
 
     def _gather(self) -> None:
-        """Tell rank 0 the state of all parts."""
+        """Send the states of all parts to rank 0."""
         mine = {number: asdict(state) for number, state in self._of_parts.items()}
         all_of_them: list[Any] | None = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
         dist.gather_object(mine, all_of_them)
@@ -196,7 +196,7 @@ class Worker:
 
 
 def _sum_gradients(parameters: list[nn.Parameter], targets: float) -> int:
-    """Replace all gradients by their sum over the workers per target; return the bytes sent."""
+    """Replace all gradients by their sum over the workers, divided by the targets. Return the bytes sent."""
     gradients = [
         torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters
     ]

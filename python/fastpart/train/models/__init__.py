@@ -1,4 +1,4 @@
-"""The models that come along, and the network that ``model=`` names."""
+"""The built-in models, and the network for ``model=``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import nn
 
 from ...errors import ParameterError
 from ..config import Options
-from ..model_source import ModelSource, import_path, module_of
+from ..model_source import ModelSource, checked, import_path, module_of
 from ..scores import Task
 from .clustergcn import ClusterGCN
 from .gat import GAT, GATv2
@@ -35,37 +35,37 @@ MODELS: dict[str, type[Network]] = {
     "graphsaint": GraphSAINT,
     "ngnn": NGNN,
 }
-"""By the name that ``model=`` takes."""
+"""The built-in models by the value of ``model=``."""
 
 
 def build(task: Task, options: Options) -> nn.Module:
-    """Return the network ``options.model``, made by ``Model(task, options)``.
+    """Return the network ``options.model``, from a call ``Model(task, options)``.
 
     Raises
     ------
     ParameterError
-        No such model, or it makes no ``torch.nn.Module``.
+        An unknown model, or the call does not return a ``torch.nn.Module``.
     """
     network = _class(options.model)(task, options)
     if not isinstance(network, nn.Module):
         raise ParameterError(
-            f"model: {options.model} makes a {type(network).__name__}, not a torch.nn.Module"
+            f"model: {options.model} returned a {type(network).__name__} instead of a torch.nn.Module"
         )
     return network
 
 
 def sampling(model: ModelSource) -> str:
-    """Return the kind of batches that a model is trained on: its ``sampling``, or by neighbours.
+    """Return the kind of batches of a model: its attribute ``sampling``, by default neighbours.
 
     Raises
     ------
     ParameterError
-        No such model, or no such kind.
+        An unknown model or kind.
     """
     kind = getattr(_class(model), "sampling", NEIGHBOUR)
     if kind not in (NEIGHBOUR, CLUSTER, SAINT):
         raise ParameterError(
-            f"model: {model}: sampling {kind!r}; valid are {NEIGHBOUR!r}, {CLUSTER!r}, {SAINT!r}"
+            f"model: {model}: unknown sampling {kind!r}. Valid values are {NEIGHBOUR!r}, {CLUSTER!r}, {SAINT!r}"
         )
     return str(kind)
 
@@ -77,12 +77,8 @@ def _class(model: ModelSource) -> Any:
 def _find(name: str) -> Any:
     if name in MODELS:
         return MODELS[name]
-    source, colon, attribute = name.rpartition(":")
-    if not colon:
-        known = ", ".join(map(repr, MODELS))
-        raise ParameterError(
-            f"model: unknown value {name!r}; valid are {known}, or a class of yours as module:Class or file.py:Class"
-        )
+    checked(name)
+    source, _, attribute = name.rpartition(":")
     try:
         return getattr(module_of(source), attribute)
     except (ImportError, OSError, AttributeError, SyntaxError) as error:

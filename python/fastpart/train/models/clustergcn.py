@@ -9,8 +9,8 @@ from .network import CLUSTER
 class ClusterGCN(GraphSAGE):
     """GraphSAGE, trained on unions of clusters.
 
-    As in the authors' code, a vertex itself and the mean of its neighbours have maps of their own, which is what the
-    paper's enhanced diagonal (section 3.3) is for.
+    As in the authors' code, a vertex and the mean of its neighbours have separate linear maps. This serves the purpose
+    of the paper's enhanced diagonal (section 3.3).
     """
 
     sampling = CLUSTER

@@ -13,11 +13,11 @@ from .layer import Layer
 from .network import Network
 
 SLOPE = 0.2
-"""Of the leaky ReLU of the scores."""
+"""Slope of the leaky ReLU of the scores."""
 
 
 class Attention(Layer):
-    """Attention of a vertex to its neighbours and itself, by several heads."""
+    """Multi-head attention of a vertex to its neighbours and itself."""
 
     def __init__(self, width: int, out: int, last: bool, options: Options) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Attention(Layer):
             nn.init.xavier_normal_(weight, gain=gain)
 
     def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
-        """Return one row for each target: the heads side by side, in the last layer their mean."""
+        """Return one row for each target: the heads concatenated, or their mean in the last layer."""
         values = self.fc(x).unflatten(1, self.shape)
         source = (values * self.attn_l).sum(-1, keepdim=True)
         target = (graph.ends(values) * self.attn_r).sum(-1, keepdim=True)
@@ -47,7 +47,7 @@ class Attention(Layer):
 
 
 class AttentionV2(Layer):
-    """Attention whose ranking of the neighbours depends on the vertex that asks."""
+    """Dynamic attention: the ranking of the neighbours depends on the target."""
 
     def __init__(self, width: int, out: int, last: bool, options: Options) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class AttentionV2(Layer):
         nn.init.xavier_normal_(self.attn, gain=gain)
 
     def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
-        """Return one row for each target: the heads side by side, in the last layer their mean."""
+        """Return one row for each target: the heads concatenated, or their mean in the last layer."""
         source = self.fc_src(x).unflatten(1, self.shape)
         target = self.fc_dst(graph.ends(x)).unflatten(1, self.shape)
         h = graph.attend(source, source, target, self._score, self._drop if self.training else 0.0)
@@ -74,7 +74,7 @@ class AttentionV2(Layer):
 
 
 class GAT(Network):
-    """Neighbours weighted by attention; ``hidden`` is the width of each head."""
+    """Neighbours weighted by attention. ``hidden`` is the width of each head."""
 
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one layer."""
@@ -90,7 +90,7 @@ class GAT(Network):
 
 
 class GATv2(GAT):
-    """Attention whose ranking of the neighbours depends on the vertex that asks."""
+    """Dynamic attention: the ranking of the neighbours depends on the target."""
 
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one layer."""

@@ -14,13 +14,12 @@ from .network import Network
 class Propagation(Layer):
     """Rows times D^-1/2 (A + I) D^-1/2, where D holds the in-degrees in the whole graph, plus 1.
 
-    With a sample of the neighbours it is right in expectation; with all of them it is exact, wherever their own edges
-    lie.
+    It is exact with all neighbours, also over parts, and unbiased with a sample of them.
     """
 
     def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
-        return graph.kept(lambda: self._propagated(graph, x))
+        return graph.once(lambda: self._propagated(graph, x))
 
     def _propagated(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         scaled = x * (graph.source_degree.to(x.dtype).unsqueeze(1) + 1) ** -0.5
@@ -29,7 +28,7 @@ class Propagation(Layer):
 
 
 class Convolution(Layer):
-    """A linear map and a propagation: first what makes rows shorter."""
+    """A linear map and a propagation. The one that makes rows shorter comes first."""
 
     def __init__(self, width: int, out: int) -> None:
         super().__init__()
@@ -46,7 +45,7 @@ class Convolution(Layer):
 
 
 class GCN(Network):
-    """Neighbours and the vertex itself, weighted by the roots of their degrees, through one linear map."""
+    """Neighbours and the vertex itself, weighted by the inverse roots of their degrees, through one linear map."""
 
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one layer."""

@@ -14,10 +14,10 @@ from .network import Network
 
 
 class Isomorphism(Layer):
-    """The sum of the neighbours, and the vertex itself with a weight that is learned, through two linear maps.
+    """The sum of the neighbours, and the vertex itself with a learned weight, through two linear maps.
 
-    Between these each row is normalised, where the paper normalises the batch: sums grow with the degree, and what is
-    made of a vertex is not to depend on who else is in the process.
+    Between them each row is normalised, because sums grow with the degree. The paper normalises the batch instead, but
+    then the result for a vertex would depend on the other vertices in the process.
     """
 
     def __init__(self, width: int, hidden: int, out: int) -> None:
@@ -29,7 +29,7 @@ class Isomorphism(Layer):
 
     def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
-        neighbours = graph.kept(lambda: graph.sum(x))
+        neighbours = graph.once(lambda: graph.sum(x))
         h = self.inner((1 + self.epsilon) * graph.targets(x) + neighbours)
         return self.outer(F.relu(self.norm(h)))
 

@@ -7,9 +7,9 @@ from .network import SAINT
 
 
 class GraphSAINT(GraphSAGE):
-    """GraphSAGE, trained on graphs that random walks sample.
+    """GraphSAGE, trained on graphs sampled by random walks.
 
-    The edges of these have weights, which the mean takes into account, so that it is right in expectation.
+    The edges of a sample have weights that make the mean unbiased.
     """
 
     sampling = SAINT

@@ -1,4 +1,4 @@
-"""What layers have in common: they see a graph as a neighbourhood."""
+"""The base of layers. It turns any graph into a neighbourhood."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Layer(nn.Module):
 
     def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target, given one for each source."""
-        raise TypeError(f"{type(self).__name__}: a layer says what it computes, by over")
+        raise TypeError(f"{type(self).__name__}: a layer must define the method over")
 
 
 def around(graph: Any) -> Neighbourhood:
-    """Return the neighbourhood that a graph is, or that a graph of DGL makes."""
+    """Return a neighbourhood as it is, or that of a graph of DGL."""
     if isinstance(graph, Neighbourhood):
         return graph
-    from ..dgl_graphs import OfGraph  # of those who have DGL
+    from ..dgl_graphs import OfGraph  # here, because DGL may be missing
 
     return OfGraph(graph)

@@ -1,4 +1,4 @@
-"""What networks have in common: a stack of layers, each over its own graph."""
+"""The base of networks: a stack of layers, each over its own graph."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ NEIGHBOUR, CLUSTER, SAINT = "neighbour", "cluster", "saint"
 class Network(nn.Module):
     """A stack of graph layers with ReLU and dropout between them.
 
-    Subclasses say what a layer is. ``forward`` takes one graph for each layer: a DGL block of a mini-batch, whose first
-    source vertices are its destinations; the same graph each time; or a
+    Subclasses define a layer. ``forward`` takes one graph for each layer: a DGL block of a mini-batch, whose first
+    source vertices are its destinations, or the same graph each time, or a
     :class:`~fastpart.train.neighbourhood.Neighbourhood` of a method without DGL. Graphs of DGL have
     ``srcdata["degree"]`` and ``dstdata["degree"]``, the in-degrees in the whole graph.
 
-    A model of your own may be any ``nn.Module`` with this ``forward``; with ``layers`` and ``layer`` it can be
-    evaluated one layer, and one part, at a time.
+    Your own model may be any ``nn.Module`` with this ``forward``. With ``layers`` and ``layer`` it can be evaluated one
+    layer and one part at a time.
 
     Attributes
     ----------
     sampling : str
-        The kind of batches it is trained on: ``neighbour``, ``cluster`` or ``saint``; see
-        :mod:`fastpart.train.batches`.
+        The kind of its batches: ``neighbour``, ``cluster`` or ``saint``. See :mod:`fastpart.train.batches`.
     """
 
     sampling = NEIGHBOUR
@@ -49,20 +48,20 @@ class Network(nn.Module):
             width = self.width_of(out, last, options)
 
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
-        """Return the layer ``index`` that takes rows of ``width``; those of the last are ``out`` wide."""
-        raise TypeError(f"{type(self).__name__}: a network says what its layers are, by make_layer")
+        """Return the layer ``index`` for rows of ``width``. The last layer returns rows of width ``out``."""
+        raise TypeError(f"{type(self).__name__}: a network must define the method make_layer")
 
     def width_of(self, out: int, last: bool, options: Options) -> int:
-        """Return how wide the rows are that a layer gives."""
+        """Return the output width of a layer."""
         return out
 
     def layer(self, index: int, graph: Any, x: Tensor) -> Tensor:
-        """Return what the layer ``index`` makes of the rows of the sources: one row for each destination."""
+        """Apply the layer ``index`` to the rows of the sources, and return one row for each destination."""
         h: Tensor = self.layers[index](graph, x)
         return h if index == len(self.layers) - 1 else self.between(h, around(graph))
 
     def between(self, h: Tensor, graph: Neighbourhood) -> Tensor:
-        """Return what the next layer gets of the rows that a layer gave over a graph."""
+        """Return the input of the next layer, given the output of a layer over a graph."""
         return dropped(F.relu(h), self.dropout, graph) if self.training else F.relu(h)
 
     def forward(self, graphs: Sequence[Any], x: Tensor) -> Tensor:

@@ -13,8 +13,8 @@ from .layer import Layer
 from .network import Network
 
 
-class Deepened(Layer):
-    """A layer of GraphSAGE with a nonlinear layer more inside."""
+class DeepSAGE(Layer):
+    """A layer of GraphSAGE with an additional nonlinear layer inside."""
 
     def __init__(self, width: int, hidden: int, out: int) -> None:
         super().__init__()
@@ -27,8 +27,8 @@ class Deepened(Layer):
 
 
 class NGNN(Network):
-    """GraphSAGE, deeper without looking further."""
+    """GraphSAGE with deeper layers over the same neighbourhoods."""
 
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one layer."""
-        return Deepened(width, options.hidden, out)
+        return DeepSAGE(width, options.hidden, out)

@@ -11,12 +11,12 @@ from .network import Network
 
 
 class SGC(Network):
-    """As many propagations of the features as there are layers, and one linear map; ``hidden`` does not matter."""
+    """One propagation of the features per layer, and one linear map. ``hidden`` has no effect."""
 
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one propagation, the last with the linear map."""
         return Convolution(task.features, out) if index == options.layers - 1 else Propagation()
 
     def between(self, h: Tensor, graph: object) -> Tensor:
-        """Return what it is given: nothing but the linear map is learned."""
+        """Return the rows unchanged. There is no nonlinearity between propagations."""
         return h

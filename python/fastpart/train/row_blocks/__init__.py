@@ -1,4 +1,4 @@
-"""Full batches over blocks of rows, SANCUS-style: rows of parts are broadcast, unless old copies are good enough."""
+"""Full batches over blocks of rows (SANCUS). Parts broadcast their rows unless recent copies are good enough."""
 
 from .launch import sancus
 

@@ -1,4 +1,4 @@
-"""A part in memory: the rows of its inner vertices, and the in-edges of these in blocks, by the part they come from."""
+"""A part in memory: the rows of its inner vertices, and their in-edges in blocks, by the part of the source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...parts import Ids, VertexPartData
 from ..data import Dataset
 
 Edges = tuple[Ids, Ids]
-"""Where the in-edges of each inner vertex begin, and the sources of these."""
+"""Where the in-edges of each inner vertex begin, and their sources."""
 
 
 @dataclass
@@ -22,15 +22,15 @@ class Blocks:
     Attributes
     ----------
     index : int
-        Which part this is.
+        Number of the part.
     sizes : list of int
         Inner vertices of each part.
     vertices, degree : torch.Tensor
-        Global id, and in-degree in the whole graph, of the inner vertices; int64.
+        Global id and in-degree in the whole graph of the inner vertices, int64.
     edges : dict of tuple of numpy.ndarray
-        The blocks A[p, q], int64, by q, unless they are empty. Sources are rows of part q.
+        The blocks A[p, q] that are not empty, int64, by q. Sources are rows of part q.
     halo : int
-        Vertices of other parts that edges come from.
+        Number of sources in other parts.
     features : torch.Tensor
         float32, of the inner vertices.
     labels : torch.Tensor

@@ -1,4 +1,4 @@
-"""Row blocks as a neighbourhood: sources and targets are the inner vertices of the part."""
+"""Row blocks as a neighbourhood. Sources and targets are the inner vertices of the part."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RowBlocks(Neighbourhood):
     matrix : Matrix
         Its products.
     staleness : Staleness or None
-        What is broadcast in training; None: always everything.
+        Decides what is broadcast in training. None: everything.
     """
 
     def __init__(
@@ -51,9 +51,8 @@ class RowBlocks(Neighbourhood):
     def attend(
         self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
     ) -> NoReturn:
-        """Refuse: weights of edges are not the same in each epoch."""
+        """Refuse: attention changes the weights of edges in each epoch."""
         raise ParameterError(
-            "model: sancus takes a layer as a product of matrices, of which that of the edges never changes. Attention "
-            "gives every edge a new weight in each epoch, which depends on both of its ends, so that old rows of a "
-            "block would also be weighed in an old way. Take a model without attention, or train with distgnn or sdt"
+            "model: sancus needs layers that multiply by a constant matrix of the edges, but attention changes the "
+            "weights of the edges in each epoch. Use a model without attention, or train with distgnn or sdt"
         )

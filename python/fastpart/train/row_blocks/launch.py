@@ -1,8 +1,8 @@
-"""From the directory of a vertex partition to workers with a block of rows each."""
+"""``sancus``: start one worker with a block of rows for each part of a vertex partition."""
 
 from __future__ import annotations
 
-from typing import Literal, Unpack
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -11,14 +11,14 @@ from ... import parameters
 from ...parameters import StrPath
 from ..config import Options, Training, options_of, trains
 from ..data import Dataset
-from ..full_graph.kernels import AGGREGATIONS, kernel
-from ..full_graph.launch import DEVICES, train
+from ..full_graph.kernels import AGGREGATIONS, Aggregation, kernel
+from ..full_graph.launch import DEVICES, Device, train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
 from ..scores import Task
-from ..trained import Trained
+from ..trained import TrainedModel
 from .blocks import Blocks
-from .rows import ROWS
+from .rows import ROWS, RowsSent
 from .share import share_of
 from .staleness import checked
 
@@ -30,13 +30,13 @@ def sancus(
     max_age: int | None = None,
     max_change: float | None = None,
     period: int | None = None,
-    rows: str = "all",
-    aggregation: str = "auto",
-    device: Literal["cpu", "cuda"] = "cpu",
+    rows: RowsSent = "all",
+    aggregation: Aggregation = "auto",
+    device: Device = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
     **training: Unpack[Training],
-) -> Trained:
+) -> TrainedModel:
     """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
 
     Every process holds the rows of the vertices of its part. In each layer the processes broadcast their rows in turn,
@@ -75,20 +75,20 @@ def sancus(
     out, resume
         As in :func:`fastpart.train.full`. The checkpoint does not hold copies. After a resume all rows are broadcast.
     threads, tmp_dir, progress
-        As in :class:`fastpart.Options`. The threads are those of all processes together. The step that ``progress``
-        hears of is "epoch".
+        As in :class:`fastpart.Options`. All processes share the threads. The step of ``progress`` is "epoch".
 
     Returns
     -------
-    Trained
-        ``history`` has for each epoch ``broadcasts`` and ``skipped``, the numbers of parts that were broadcast and that
-        were not, in all layers but the first, of parts that others have edges from; ``seconds`` of the slowest worker
-        and, in the mean over the workers, ``aggregation_seconds`` (sums over edges), ``exchange_seconds`` (messages
-        about vertices, with waiting), ``synchronising_seconds`` (gradients of weights, with waiting) and
-        ``dense_seconds`` (all else); ``remote_bytes`` that all workers sent to each other in the step, without the
-        gradients of the weights, and ``evaluation_bytes`` for the scores; and ``worker_bytes``, the largest anonymous
-        memory of a worker. ``summary`` adds ``halo_rf``, ``peak_bytes`` (largest resident memory of a worker), and
-        ``per_worker``, a row for each, which :attr:`Trained.workers` has as a table.
+    TrainedModel
+        ``history`` has for each epoch ``broadcasts`` and ``skipped``, the numbers of parts that were broadcast or not
+        in all layers but the first. Parts that no other part has edges from are not counted. It has the ``seconds`` of
+        the slowest worker, and as means over the workers ``aggregation_seconds`` (sums over edges),
+        ``exchange_seconds`` (messages about vertices, with waiting), ``synchronising_seconds`` (gradients of weights,
+        with waiting) and ``dense_seconds`` (the rest). ``remote_bytes`` is what all workers sent to each other in the
+        step, without the gradients of the weights, and ``evaluation_bytes`` what they sent for the scores.
+        ``worker_bytes`` is the largest anonymous memory of a worker. ``summary`` adds ``halo_rf``, ``peak_bytes``
+        (largest resident memory of a worker), and ``per_worker``. :attr:`TrainedModel.workers` is the latter as a
+        table.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def sancus(
     Notes
     -----
     Features never change. The sums of the first layer are computed once, from one broadcast in the first epoch.
-    Gradients go the same way back, except to rows that were not broadcast: copies are constants.
+    Gradients go the same way back, except to rows that were not broadcast, because copies are constants.
 
     A worker holds the rows of its part in all layers and, with ``rows="all"``, the rows of one other part at a time, or
     with ``"boundary"`` the rows of its halo. With a bound it also keeps the copies in each layer but the first: those
@@ -108,8 +108,8 @@ def sancus(
 
     Scores are exact. They take one pass over the whole graph after each epoch, with all rows broadcast.
 
-    Under ``torchrun`` the calling process is the worker of the part of its rank, also on several machines that see the
-    same ``source`` and ``out``: ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train sancus parts/ -o
+    Under ``torchrun`` the calling process is the worker of the part of its rank. On several machines that see the same
+    ``source`` and ``out``, run ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train sancus parts/ -o
     run/`` on each of them. The traffic is neither encrypted nor authenticated: use a private network.
 
     References
@@ -142,7 +142,7 @@ def sancus(
     }
     resume = parameters.flag("resume", resume)
     parameters.choice("device", device, DEVICES)
-    kernel(aggregation, torch.device(device))  # says what is not installed
+    kernel(aggregation, torch.device(device))  # raises if a library is missing
     dataset = Dataset(source)
     refuse(dataset.task, options)
     measured = dataset.manifest.get("summary", {})
@@ -151,7 +151,7 @@ def sancus(
 
 
 def refuse(task: Task, options: Options) -> None:
-    """Refuse a model that cannot be trained, by trying it on two vertices and the edges between them."""
+    """Refuse a model that cannot be trained. It is tried on two vertices and the edges between them."""
     none = torch.empty(0, dtype=torch.int64)
     shape = (2, task.classes) if task.multilabel else (2,)
     two = Blocks(

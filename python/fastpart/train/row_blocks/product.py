@@ -1,8 +1,7 @@
 """The product of the rows of the matrix of the edges with the rows of all parts: T_p = sum_q A[p, q] H_q.
 
-Its gradient is dH_q = sum_p A[p, q]^T G_p: every reader of a block sends the owner its summand. Copies are no variables
-of this epoch, so that nothing is sent back for blocks that were not broadcast. What a part reads of itself is always
-fresh.
+Its gradient is dH_q = sum_p A[p, q]^T G_p: every reader of a block sends its summand to the owner. Copies are constants
+in this epoch, so nothing is sent back for blocks that were not broadcast. A part's own block is always fresh.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ class Matrix:
     rank : int
         p.
     rows : Rows
-        What is sent.
+        The messages.
     make : callable
-        Makes the kernel of a block.
+        The constructor of the kernel of a block.
     """
 
     def __init__(self, rank: int, rows: Rows, clock: Clock, make: MakeKernel) -> None:
@@ -44,17 +43,17 @@ class Matrix:
         Parameters
         ----------
         x : torch.Tensor
-            The own rows.
+            The rows of this process.
         fresh : sequence of bool
-            Which blocks are broadcast; the same in all processes.
+            Which blocks are broadcast. It is equal in all processes.
         copies : dict of torch.Tensor, optional
-            The others, and where those that come are kept.
+            Copies of the other blocks. Blocks that are broadcast are stored here, too.
         """
         total: Tensor = _Product.apply(x, self, fresh, copies)
         return total
 
     def forth(self, x: Tensor, fresh: Sequence[bool], copies: dict[int, Tensor] | None) -> Tensor:
-        """Return T_p, with one block in memory at a time if none are kept."""
+        """Return T_p. Without ``copies``, one block is in memory at a time."""
         total = self._timed(self._own.sum, x) if self._own else torch.zeros_like(x)
 
         def take(q: int, rows: Tensor) -> None:

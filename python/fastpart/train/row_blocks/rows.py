@@ -1,14 +1,15 @@
-"""How the rows of the blocks come to those that read them, and gradients back to the owners.
+"""Exchange of rows: blocks go to their readers, and gradients back to the owners.
 
-Both ways give the same numbers. ``Whole`` broadcasts blocks as they are, one at a time, so that what is sent depends on
-the number of parts alone: large messages and no lists. ``Boundary`` sends each reader the rows that its edges come
-from, so that a good cut pays.
+Both classes give the same numbers. ``Whole`` broadcasts whole blocks, one at a time. Its messages are large and need no
+lists, and their size depends only on the number of parts. ``Boundary`` sends each reader only the rows that it has
+edges from, so a good cut saves bytes.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,20 +21,20 @@ from ..full_graph.wire import Wire, like_rows, rows_of_messages
 from .blocks import Blocks
 
 Take = Callable[[int, Tensor], None]
-"""Takes the rows of a block that are read here."""
+"""Called with a block and its received rows."""
 
 GradientsOf = Callable[[int], Tensor]
-"""Makes the gradients of the rows of a block that are read here."""
+"""Returns the gradients of the received rows of a block."""
 
 
 class Rows(ABC):
-    """What is sent.
+    """The base of the two kinds of exchange.
 
     Attributes
     ----------
     edges : dict
-        By block: where the in-edges of each inner vertex begin, their sources among the rows that come, and how many
-        rows these are.
+        By block: where the in-edges of each inner vertex begin, their sources among the received rows, and the number
+        of these rows.
     readers : list of list of int
         By block: the processes with edges from it, ascending, without its owner.
     """
@@ -51,26 +52,26 @@ class Rows(ABC):
 
     @abstractmethod
     def _agree(self, blocks: Blocks, needed: Mapping[int, Ids], asked: Sequence[int]) -> None:
-        """Get ready, given the rows of the others that are read here, and how many of the own ones the others read."""
+        """Prepare the exchange, given the rows needed from each block, and the number of own rows per reader."""
 
     @abstractmethod
     def forth(self, x: Tensor, fresh: Sequence[bool], take: Take) -> None:
-        """Send the own rows if they are fresh, and take those of the fresh blocks that are read here."""
+        """Send the own rows if they are fresh, and receive those needed from other fresh blocks."""
 
     @abstractmethod
     def back(self, total: Tensor, fresh: Sequence[bool], of: GradientsOf) -> None:
-        """Send the gradients of the fresh blocks that are read here, and add those of the own rows to ``total``."""
+        """Send the gradients of received rows, and add the received gradients of the own rows to ``total``."""
 
 
 class Whole(Rows):
-    """All rows of a block to all of its readers at once."""
+    """All readers of a block receive all its rows."""
 
     def _agree(self, blocks: Blocks, needed: Mapping[int, Ids], asked: Sequence[int]) -> None:
         self._sizes = blocks.sizes
         self._wire.subgroups([[q, *readers] for q, readers in enumerate(self.readers) if readers])
 
     def forth(self, x: Tensor, fresh: Sequence[bool], take: Take) -> None:
-        """Broadcast block after block; unless it is kept, each is gone before the next one comes."""
+        """Broadcast the blocks in order. A block that is not stored is freed before the next one is received."""
         for q, readers in self._mine(fresh):
             if q == self._rank:
                 self._broadcast(x, q, readers)
@@ -78,7 +79,7 @@ class Whole(Rows):
                 take(q, self._broadcast(like_rows(x, self._sizes[q]), q, readers))
 
     def back(self, total: Tensor, fresh: Sequence[bool], of: GradientsOf) -> None:
-        """Add up the gradients of block after block at its owner."""
+        """Sum the gradients of each block at its owner."""
         for q, readers in self._mine(fresh):
             self._reduce(total if q == self._rank else of(q), q, readers)
 
@@ -92,14 +93,14 @@ class Whole(Rows):
             self._wire.reduce(gradients, q, readers)
 
     def _mine(self, fresh: Sequence[bool]) -> Iterator[tuple[int, list[int]]]:
-        """Return the fresh blocks that this process sends or reads, and who else reads them."""
+        """Yield the fresh blocks that this process sends or reads, and their readers."""
         for q, readers in enumerate(self.readers):
             if fresh[q] and readers and self._rank in (q, *readers):
                 yield q, readers
 
 
 class Boundary(Rows):
-    """To each reader the rows that it has edges from."""
+    """Each reader receives the rows that it has edges from."""
 
     def _agree(self, blocks: Blocks, needed: Mapping[int, Ids], asked: Sequence[int]) -> None:
         device = blocks.degree.device
@@ -114,7 +115,7 @@ class Boundary(Rows):
             self.edges[q] = (indptr, np.searchsorted(rows, indices), len(rows))
 
     def forth(self, x: Tensor, fresh: Sequence[bool], take: Take) -> None:
-        """Send and receive what is fresh, then take it."""
+        """Send and receive the fresh rows, then process them."""
         asked = self._asked if fresh[self._rank] else {}
         rows = {q: like_rows(x, count) for q, count in self._counts.items() if fresh[q]}
         with self._clock.timed(EXCHANGE):
@@ -126,7 +127,7 @@ class Boundary(Rows):
             take(q, room)
 
     def back(self, total: Tensor, fresh: Sequence[bool], of: GradientsOf) -> None:
-        """Send the gradients the same way back."""
+        """Send the gradients back."""
         asked = self._asked if fresh[self._rank] else {}
         gradients = {q: of(q) for q in self._counts if fresh[q]}
         with self._clock.timed(EXCHANGE):
@@ -140,11 +141,12 @@ class Boundary(Rows):
 
 
 def _pieces(x: Tensor, lists: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
-    """Return where messages about rows like those of ``x`` begin and end, for the longest of some lists."""
+    """Yield the ranges of messages with rows like those of ``x``, for the longest list."""
     step = rows_of_messages(x)
     for start in range(0, max(map(len, lists), default=0), step):
         yield start, start + step
 
 
-ROWS: dict[str, type[Rows]] = {"all": Whole, "boundary": Boundary}
-"""By the name that ``rows=`` takes."""
+RowsSent = Literal["all", "boundary"]
+ROWS: dict[RowsSent, type[Rows]] = {"all": Whole, "boundary": Boundary}
+"""By the value of ``rows=``."""

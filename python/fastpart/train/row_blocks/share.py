@@ -1,4 +1,4 @@
-"""What a worker over row blocks holds."""
+"""The share of a worker over row blocks."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class RowShare(Share):
     epoch: Epoch = field(default_factory=Epoch)
 
     def begin(self, epoch: int) -> None:
-        """Tell the layers the epoch, and count broadcasts anew."""
+        """Begin an epoch, and reset the counts."""
         self.epoch.begin(epoch)
 
     def row(self) -> dict[str, Any]:
-        """Return how many blocks were broadcast, and how many were not since copies were good enough."""
+        """Return the numbers of blocks that were broadcast and that were skipped."""
         return {"broadcasts": self.epoch.broadcasts, "skipped": self.epoch.skipped}
 
 
 def share(dataset: Dataset, options: Options, how: dict[str, Any], tools: Tools) -> RowShare:
-    """Return the share of this process; ``how`` has ``rows``, and perhaps a bound by its name."""
+    """Return the share of this process. ``how`` holds ``rows`` and at most one bound by its name."""
     blocks = load(dataset, tools.wire.rank, tools.device)
     return share_of(blocks, dataset.task, dataset.num_train, options, how, tools)
 
@@ -40,13 +40,13 @@ def share(dataset: Dataset, options: Options, how: dict[str, Any], tools: Tools)
 def share_of(
     blocks: Blocks, task: Task, num_train: int, options: Options, how: dict[str, Any], tools: Tools
 ) -> RowShare:
-    """Return the share that blocks make."""
+    """Return the share of some blocks."""
     wire, layers = tools.wire, options.layers
     rows = ROWS[how["rows"]](blocks, wire, tools.clock)
     matrix = Matrix(wire.rank, rows, tools.clock, tools.make)
     epoch, limit = Epoch(), bound(how, wire)
     read = [bool(readers) for readers in rows.readers]
-    # Features never change: their sums are made once, of all blocks as they are.
+    # Features never change, so their sums are computed once, from all blocks.
     first = RowBlocks(blocks, matrix, remembers=True)
     trained = [RowBlocks(blocks, matrix, Staleness(limit, epoch, read, wire.rank)) for _ in range(1, layers)]
     exact = [RowBlocks(blocks, matrix)] * (layers - 1)

@@ -1,4 +1,4 @@
-"""Which blocks are broadcast in an epoch, and which ones their readers have a copy of that is good enough."""
+"""Staleness: which blocks are broadcast in an epoch, and which ones are read from copies."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from ..full_graph.wire import Wire
 MOST_EPOCHS = 2**31 - 1
 
 _EXACT = {"max_age": 0, "max_change": 0, "period": 1}
-"""The least value of each bound, with which all rows are broadcast in every epoch."""
+"""The least value of each bound. With it all rows are broadcast in every epoch."""
 
 
 def checked(max_age: int | None, max_change: float | None, period: int | None) -> dict[str, Any]:
-    """Return the one bound that was given, by its name; nothing if there is none, or if it is exact.
+    """Return the given bound by its name. Return an empty dict if there is none, or if it is exact.
 
     Raises
     ------
     ParameterError
-        More than one, or a value that cannot be.
+        More than one bound, or an invalid value.
     """
     given = {"max_age": max_age, "max_change": max_change, "period": period}
     values = {name: _checked(name, value) for name, value in given.items() if value is not None}
     if len(values) > 1:
-        raise ParameterError(f"{' and '.join(values)}: more than one bound on staleness; give one of them")
+        raise ParameterError(
+            f"{' and '.join(values)}: only one bound on staleness is possible. Pass one of them"
+        )
     return {name: value for name, value in values.items() if value != _EXACT[name]}
 
 
@@ -47,31 +49,31 @@ def _checked(name: str, value: Any) -> float:
 class Bound(ABC):
     """A bound on how stale the copies of blocks may be.
 
-    All processes must come to the same answer, before any of them sends a block.
+    All processes must get the same answer before any of them sends a block.
 
     Attributes
     ----------
     compares : bool
-        Whether it is to be shown what was broadcast last.
+        Whether it needs the rows of the last broadcast.
     """
 
     compares = False
 
     @abstractmethod
     def due(self, epoch: int, x: Tensor, last: Tensor | None) -> list[bool]:
-        """Return for each block whether it is to be broadcast, given that there are copies of all of them.
+        """Return for each block whether to broadcast it. Copies of all blocks exist.
 
         Parameters
         ----------
         epoch : int
             From 0.
         x, last : torch.Tensor
-            The block of this process, and what its readers have of it.
+            The block of this process, and its copy at the readers.
         """
 
 
-class Fixed(Bound):
-    """All blocks together, in every epoch that ``period`` divides (definition 1 of the survey, figure 14(a))."""
+class PeriodBound(Bound):
+    """Broadcast all blocks in every epoch that ``period`` divides (definition 1, figure 14(a))."""
 
     def __init__(self, period: int, wire: Wire) -> None:
         self._period, self._k = period, wire.size
@@ -81,25 +83,25 @@ class Fixed(Bound):
         return [epoch % self._period == 0] * self._k
 
 
-class Aged(Bound):
-    """Every block before its copies get older than ``max_age`` epochs (definition 2, figure 14(b)).
+class AgeBound(Bound):
+    """Broadcast a block before its copies get older than ``max_age`` epochs (definition 2, figure 14(b)).
 
-    Workers that run at speeds of their own have copies of different ages. Here all of them are in the same epoch, so
-    that ages alone would make all blocks due at once, which is :class:`Fixed`. Thus the first copies do not all last
-    as long: block q is due again after 1 + (q mod (max_age + 1)) epochs, and from then on every max_age + 1 epochs. So
-    about k / (max_age + 1) blocks are broadcast in each epoch, and some of what everybody sees is always new.
+    In the paper workers run at different speeds, so their copies have different ages. Here all workers are in the same
+    epoch, and ages alone would make all blocks due at once, as with :class:`PeriodBound`. So the first copies last
+    differently long: block q is due again after 1 + (q mod (max_age + 1)) epochs, and then every max_age + 1 epochs.
+    About k / (max_age + 1) blocks are broadcast in each epoch.
     """
 
     def __init__(self, max_age: int, wire: Wire) -> None:
         self._period, self._k = max_age + 1, wire.size
 
     def due(self, epoch: int, x: Tensor, last: Tensor | None) -> list[bool]:
-        """Return which blocks have their turn."""
+        """Return which blocks are due."""
         return [(epoch - 1 - q) % self._period == 0 for q in range(self._k)]
 
 
-class Changed(Bound):
-    """Blocks that are farther than ``max_change`` from their copies, relative to these (definition 3, figure 14(c))."""
+class ChangeBound(Bound):
+    """Broadcast a block whose relative distance from its copies exceeds ``max_change`` (definition 3, figure 14(c))."""
 
     compares = True
 
@@ -107,34 +109,36 @@ class Changed(Bound):
         self._most, self._wire = max_change, wire
 
     def due(self, epoch: int, x: Tensor, last: Tensor | None) -> list[bool]:
-        """Return what the owners say of their blocks."""
+        """Return the decisions of the owners."""
         assert last is not None
-        near = bool(
-            (x - last).norm() <= self._most * last.norm()
-        )  # of NaN it is not said, so that it spreads
+        near = bool((x - last).norm() <= self._most * last.norm())  # False for NaN, so that NaN spreads
         flags = torch.zeros(self._wire.size, device=x.device)
         flags[self._wire.rank] = float(not near)
         return [flag > 0 for flag in self._wire.total(flags).tolist()]
 
 
-_BOUNDS: dict[str, Callable[[Any, Wire], Bound]] = {"max_age": Aged, "max_change": Changed, "period": Fixed}
+_BOUNDS: dict[str, Callable[[Any, Wire], Bound]] = {
+    "max_age": AgeBound,
+    "max_change": ChangeBound,
+    "period": PeriodBound,
+}
 
 
 def bound(given: dict[str, Any], wire: Wire) -> Bound | None:
-    """Return the bound that :func:`checked` let through; None without any."""
+    """Return the bound of a result of :func:`checked`. None without a bound."""
     return next((bound_(given[name], wire) for name, bound_ in _BOUNDS.items() if name in given), None)
 
 
 @dataclass
 class Epoch:
-    """What happened to the blocks in an epoch, in all layers that are counted.
+    """Counts of the blocks in an epoch, over all counted layers.
 
     Attributes
     ----------
     number : int
         From 0.
     broadcasts, skipped : int
-        Blocks that were broadcast, and those whose readers took their copies. Blocks without readers are neither.
+        Blocks that were broadcast, and blocks that were read from copies. Blocks without readers are not counted.
     """
 
     number: int = -1
@@ -142,26 +146,26 @@ class Epoch:
     skipped: int = 0
 
     def begin(self, number: int) -> None:
-        """Count anew."""
+        """Begin an epoch, and reset the counts."""
         self.number, self.broadcasts, self.skipped = number, 0, 0
 
 
 class Staleness:
-    """Decides for a layer which blocks are broadcast in training, and keeps the copies.
+    """Decides for a layer which blocks are broadcast in training, and stores the copies.
 
-    After a resume there are no copies, so that all blocks are broadcast, whatever the epoch. A layer may take several
-    products in an epoch: each has copies of its own, by their order.
+    After a resume there are no copies, so all blocks are broadcast. A layer may compute several products in an epoch.
+    Each product has its own copies, by its position.
 
     Parameters
     ----------
     limit : Bound or None
-        None: all blocks are broadcast, and no copies kept.
+        None: all blocks are broadcast, and no copies are stored.
     epoch : Epoch
         The epoch of all layers.
     read : sequence of bool
-        Whether a block has readers.
+        Whether each block has readers.
     rank : int
-        Which block is that of this process.
+        The block of this process.
     """
 
     def __init__(self, limit: Bound | None, epoch: Epoch, read: Sequence[bool], rank: int) -> None:
@@ -170,7 +174,7 @@ class Staleness:
         self._at, self._next = -1, 0
 
     def decide(self, x: Tensor) -> tuple[list[bool], dict[int, Tensor] | None]:
-        """Return which blocks are broadcast, and the copies by block, for those that come to be put in."""
+        """Return which blocks are broadcast, and the copies by block, where received blocks are stored."""
         fresh, copies = self._decided(x.detach())
         chosen = [now for now, read in zip(fresh, self._read, strict=True) if read]
         self._epoch.broadcasts += sum(chosen)
@@ -193,7 +197,7 @@ class Staleness:
         return fresh, copies
 
     def _index(self) -> int:
-        """Return which product of the epoch this is."""
+        """Return the position of this product in the epoch."""
         if self._at != self._epoch.number:
             self._at, self._next = self._epoch.number, 0
         self._next += 1

@@ -8,7 +8,7 @@ from .share import share
 
 
 class Worker(FullBatch):
-    """One of the workers; it has the part of its rank."""
+    """The worker of the part of its rank."""
 
     open = Dataset
     share = staticmethod(share)

@@ -15,6 +15,7 @@
 //! **Source.** Crossing: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section
 //! 4.1.
 
+pub mod effort;
 pub mod initial;
 
 use rayon::prelude::*;
@@ -29,6 +30,7 @@ use super::jet::{self, Jet};
 use super::rebalancing::rebalance;
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
+pub use effort::Effort;
 
 /// The part of the entries below which several attempts are made.
 const FEW: u64 = 12;
@@ -50,8 +52,8 @@ const STALLED: f64 = 0.95;
 const DENSE: f64 = 0.7;
 /// Gains in the table of a small graph. On a large one the table may have one for every so many entries of that.
 const TABLE: [u64; 2] = [1 << 20, 8];
-/// How Jet refines a level.
-const ITERATIONS: u32 = 12;
+/// Iterations of Jet on a level, and where it must be quick.
+const ITERATIONS: [u32; 2] = [12, 1];
 /// See [`Jet::slack`].
 const SLACK: f64 = 0.1;
 /// See [`Jet::lenience`]: on the given graph, and on coarser ones.
@@ -68,6 +70,10 @@ pub struct Scheme {
     pub seed: u64,
     /// Units of progress that a partition is worth: a third each for the way down, the attempts and the way back.
     pub units: u64,
+    /// How much work it is worth.
+    pub effort: Effort,
+    /// Iterations of Jet on a level.
+    pub iterations: u32,
     /// Gains that a table may have.
     pub table: u64,
 }
@@ -103,30 +109,33 @@ struct Ascent<const D: usize> {
 
 impl Scheme {
     /// That for a graph with so many bounds.
-    pub fn new(bounds: usize, seed: u64) -> Self {
+    pub fn new(bounds: usize, effort: Effort, seed: u64) -> Self {
         use Rating::{Density, Weight};
-        let (ratings, coarsest) = if bounds == 1 {
-            (vec![Density, Weight, Density, Weight], 8)
-        } else {
+        let (ratings, coarsest) = match (bounds, effort) {
+            (1, Effort::Quick) => (vec![Weight], 8),
+            (1, _) => (vec![Density, Weight, Density, Weight], 8),
+            (_, Effort::Quick) => (vec![Density, Weight], 20),
             // What it takes to keep several bounds: more attempts, and a coarsest graph that leaves more of a choice.
-            (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20)
+            _ => (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20),
         };
-        Self { ratings, coarsest, seed, units: 0, table: TABLE[0] }
+        let iterations = ITERATIONS[usize::from(effort == Effort::Quick)];
+        Self { ratings, coarsest, seed, units: 0, effort, iterations, table: TABLE[0] }
     }
 
     /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
+    /// Beside them, the number of rounds of improvement.
     pub fn partition<const D: usize>(
         &self,
         graph: &Graph<D>,
         caps: &[Load<D>],
         run: &Run,
-    ) -> Result<Solution> {
+    ) -> Result<(Solution, u64)> {
         let table = (graph.num_entries() / TABLE[1]).max(TABLE[0]);
         let mut scheme = Self { table, ..self.clone() };
-        if D == 1 && skewed(graph, run)? {
+        if D == 1 && self.ratings.first() == Some(&Rating::Density) && skewed(graph, run)? {
             scheme.ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
         }
-        scheme.multilevel(graph, caps, run)
+        scheme.in_rounds(graph, caps, run)
     }
 
     fn multilevel<const D: usize>(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Solution> {
@@ -268,7 +277,7 @@ impl Scheme {
                 break;
             }
             let seed = splitmix64(how.seed ^ levels.len() as u64);
-            let rounds = ROUNDS[usize::from(how.entries == 0 || D > 1)];
+            let rounds = ROUNDS[usize::from(how.entries == 0 || D > 1 || self.effort == Effort::Quick)];
             let clusterer = Clusterer { rating, cap, rounds, seed };
             let clustering = clusterer.cluster(finest, cells.as_deref(), run)?;
             if clustering.count as f64 > STALLED * finest.len() as f64 {
@@ -341,7 +350,8 @@ impl Scheme {
         run: &Run,
     ) -> Result<Solution> {
         let lenience = LENIENCE[usize::from(level > 0)];
-        let jet = &Jet { iterations: ITERATIONS, slack: SLACK, lenience, seed: self.seed ^ level as u64 };
+        let jet =
+            &Jet { iterations: self.iterations, slack: SLACK, lenience, seed: self.seed ^ level as u64 };
         let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
         rebalance(graph, &mut assignment, caps, jet.seed, run)?;
         let mut quality = jet::refine(graph, &mut assignment, caps, jet, run)?;

@@ -1,0 +1,33 @@
+"""Memory of processes, and children that die with their parent."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+from pathlib import Path
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PARENT_DEATH_SIGNAL = 1
+"""Linux: PR_SET_PDEATHSIG."""
+
+
+def anonymous_bytes(pid: int | str = "self") -> int:
+    """Return the anonymous memory in RAM. Mapped files do not count, because the kernel can reclaim them."""
+    _, resident, shared = Path(f"/proc/{pid}/statm").read_bytes().split()[:3]
+    return (int(resident) - int(shared)) * _PAGE
+
+
+def resident_bytes(peak: bool = False) -> int:
+    """Return the resident memory of this process, or its peak, including mapped files."""
+    name, status = "VmHWM" if peak else "VmRSS", Path("/proc/self/status").read_text()
+    match = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
+    return int(match[1]) * 1024 if match else 0
+
+
+def die_with(parent: int) -> None:
+    """Ask the kernel to kill this process when its parent dies. End it if the parent is already dead."""
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
