@@ -114,6 +114,14 @@ def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
     return np.ascontiguousarray(array, dtype=np.uint32)
 
 
+def several_weights(name: str, value: object) -> npt.NDArray[np.uint32] | list[npt.NDArray[np.uint32]] | None:
+    """Return weights as :func:`weights` does, or a list of them from a list of arrays."""
+    if not isinstance(value, list | tuple) or not value or np.ndim(value[0]) == 0:
+        return weights(name, value)
+    arrays = (weights(f"{name}[{index}]", np.asarray(each)) for index, each in enumerate(value))
+    return [array for array in arrays if array is not None]
+
+
 def degrees(name: str, value: object) -> npt.NDArray[np.uint32] | None:
     """Return one degree per vertex as uint32, from an array of integers. None stays None."""
     if value is None:

@@ -27,6 +27,8 @@ pub enum Value {
     Text(Cow<'static, str>),
     /// A number for each vertex.
     PerVertex(Vec<u32>),
+    /// Several values.
+    List(Vec<Value>),
 }
 
 /// What values a parameter has.
@@ -46,6 +48,8 @@ pub enum Kind {
     Seed,
     /// A weight for each vertex: integers or a mask.
     Weights,
+    /// The same, or a list of them.
+    SeveralWeights,
     /// The degree of each vertex.
     Degrees,
     /// A share above 0 and at most 1, or a whole number of records.
@@ -125,6 +129,11 @@ pub fn seed() -> Spec {
 /// Weights of the vertices, or none.
 pub fn weights() -> Spec {
     (Kind::Weights, Value::None, None)
+}
+
+/// Weights of the vertices, one or several for each, or none.
+pub fn several_weights() -> Spec {
+    (Kind::SeveralWeights, Value::None, None)
 }
 
 /// Degrees of the vertices, or none.
@@ -224,6 +233,20 @@ impl Values {
     pub fn take_balance_on(&mut self) -> Result<Option<BalanceOn>> {
         let ratio = self.number("balance_on_ratio");
         self.take_per_vertex("balance_on").map(|weights| BalanceOn::new(weights, ratio)).transpose()
+    }
+
+    /// The same where `balance_on` may be a list.
+    pub fn take_several_balance_on(&mut self) -> Result<Vec<BalanceOn>> {
+        let ratio = self.number("balance_on_ratio");
+        let arrays = match self.given.remove("balance_on") {
+            Some(Value::List(arrays)) => arrays,
+            one => Vec::from_iter(one),
+        };
+        let arrays = arrays.into_iter().filter_map(|array| match array {
+            Value::PerVertex(weights) => Some(BalanceOn::new(weights, ratio)),
+            _ => None,
+        });
+        arrays.collect()
     }
 
     /// Refuses values that belong to the other `of` than the one asked for, unless they are the defaults.

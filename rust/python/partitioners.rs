@@ -69,6 +69,7 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
         Kind::Choice(words) => ("choice", words.to_vec(), None),
         Kind::Seed => ("seed", vec![], None),
         Kind::Weights => ("weights", vec![], None),
+        Kind::SeveralWeights => ("several_weights", vec![], None),
         Kind::Degrees => ("degrees", vec![], None),
         Kind::Chunk => ("chunk", vec![], None),
         Kind::NumberOr(word) => ("number_or", vec![word], None),

@@ -41,6 +41,8 @@ def _checked(field: _core.Field, value: Any) -> Any:
             return parameters.seed(value)
         case "weights":
             return parameters.weights(field.name, value)
+        case "several_weights":
+            return parameters.several_weights(field.name, value)
         case "degrees":
             return parameters.degrees(field.name, value)
         case "chunk":
