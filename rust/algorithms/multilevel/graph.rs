@@ -6,7 +6,7 @@
 
 use std::ops::{Deref, Range};
 
-use crate::base::{Buffer, Result, Run};
+use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::{Load, plus};
 use crate::graph::Csr;
 
@@ -102,10 +102,23 @@ impl<'a, const D: usize> Graph<'a, D> {
         }
     }
 
+    /// Calls `visit` with each neighbour of `v` once. The list must ascend, as those of the given graph do.
+    #[inline(always)]
+    pub fn distinct(&self, v: u32, mut visit: impl FnMut(u32)) {
+        let range = self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize;
+        let mut last = NONE;
+        for &u in &self.targets[range] {
+            if std::mem::replace(&mut last, u) != u {
+                visit(u);
+            }
+        }
+    }
+
     /// Neighbours of `v`, at most so many, for prefetching; none of a vertex outside.
     #[inline(always)]
     pub fn neighbours_up_to(&self, v: u32, most: usize) -> &[u32] {
-        let Some(&[start, end]) = self.offsets.get(v as usize..v as usize + 2).and_then(|ends| ends.first_chunk())
+        let Some(&[start, end]) =
+            self.offsets.get(v as usize..v as usize + 2).and_then(|ends| ends.first_chunk())
         else {
             return &[];
         };

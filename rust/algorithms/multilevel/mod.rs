@@ -15,6 +15,8 @@
 //! of each. With two bounds, loads that are still above a cap in the end are repaired as SIGMA does it. The caps on
 //! vertices always hold.
 //!
+//! Where copies of vertices count instead of cut edges, the partition found is refined for that ([`halo`]).
+//!
 //! **Parallelism.** The attempts on the small graphs, each by itself.
 //!
 //! **Complexity.** O((n + m) log n) if coarsening halves the graph; at most `8 n` moves per level, O(degree + log
@@ -30,9 +32,12 @@ mod exchange;
 pub mod fm;
 pub mod gain_table;
 pub mod graph;
+pub mod halo;
 pub mod jet;
+mod objective;
 pub mod rebalancing;
 pub mod scheme;
+pub mod spread;
 
 use std::time::Duration;
 
@@ -44,6 +49,7 @@ use crate::graph::Csr;
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
 pub use clustering::Rating;
 use graph::Graph;
+pub use objective::Objective;
 use scheme::effort::ROUNDS;
 pub use scheme::{Effort, Scheme};
 
@@ -68,6 +74,8 @@ pub struct Multilevel {
     pub balance: f64,
     /// A second bound, if any.
     pub second: Option<Second>,
+    /// What there should be few of.
+    pub objective: Objective,
     /// How much work to do.
     pub effort: Effort,
     /// Seed of everything random.
@@ -98,6 +106,7 @@ impl Multilevel {
             .saturating_mul(per_entry)
             .saturating_add(n * (96 + 4 * at_once))
             .saturating_add(96 * u64::from(self.k))
+            .max(self.objective.memory(n, entries, self.k.into()))
     }
 
     /// The caps on vertices and on the second weight.
@@ -168,13 +177,13 @@ impl Multilevel {
         let bounds = if self.second.is_some() { 2 } else { 1 };
         let scheme = Scheme { units: n + csr.num_entries(), ..Scheme::new(bounds, self.effort, self.seed) };
         run.begin("partition", scheme.units);
-        let ((part_of, _), rounds) = if self.second.is_some() {
+        let (part_of, rounds) = if self.second.is_some() {
             let weight = |v| self.weight(csr, v);
             let graph = Graph::finest(csr, &weight, run)?;
-            scheme.partition(&graph, &vec![caps; self.k as usize], run)?
+            self.solution(&scheme, &graph, caps, run)?
         } else {
             let graph = Graph::finest(csr, &|_| [1], run)?;
-            scheme.partition(&graph, &vec![[caps[0]]; self.k as usize], run)?
+            self.solution(&scheme, &graph, [caps[0]], run)?
         };
         Ok((self.finish(csr, part_of, caps, run)?, rounds))
     }
@@ -238,6 +247,9 @@ describe! {
     balance_on: weights();
     /// A second cap, as in :func:`spring`; not together with ``volume_balance``.
     balance_on_ratio: ratio(1.05);
+    /// What there should be few of. "cut": edges between parts. "halo": copies of vertices in the parts of their
+    /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
+    objective: choice(&["cut", "halo"]);
     /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
     /// improvement as long as they gain, in each of which another partition is made or the best is coarsened again.
     effort: choice(&["default", "quick", "best"]);
@@ -259,7 +271,8 @@ impl Partitioner for Multilevel {
         }
         let second = weights.map(Second::Weights).or(volume.map(Second::Volume));
         let (balance, effort) = (values.number("balance"), effort(values)?);
-        Ok(Multilevel { k: values.k, balance, second, effort, seed: values.seed() })
+        let objective = Objective::of(values);
+        Ok(Multilevel { k: values.k, balance, second, objective, effort, seed: values.seed() })
     }
 
     fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
