@@ -116,3 +116,56 @@ fn memory_and_cancelling() {
     run.cancel();
     assert!(matches!(wanted.partition(&csr, &run), Err(Error::Cancelled)));
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn machines_keep_the_caps(graph in graphs(60, 250), machines in proptest::collection::vec(1_u32..5, 1..5), halo in any::<bool>()) {
+        let csr = Csr::build(&graph, false, &run(1)).unwrap();
+        let [wanted, cut] = both(machines.iter().sum(), None);
+        let wanted = Multilevel { machines: Some(machines), ..if halo { wanted } else { cut } };
+        let made = wanted.partition(&csr, &run(1)).unwrap();
+        prop_assert!(made.loads.iter().all(|&load| load <= made.cap.unwrap()));
+        prop_assert_eq!(parts(&wanted, &csr, 1), parts(&wanted, &csr, 3));
+    }
+}
+
+#[test]
+fn machines_get_what_belongs_together() {
+    // Four blocks of two cliques each; two blocks have many edges between them, and so have the others.
+    let clique = |first: u32| (first..first + 20).flat_map(move |u| (first..u).map(move |v| [u, v]));
+    let mut records: Vec<_> = (0..8).flat_map(|block| clique(20 * block)).collect();
+    for (a, b, edges) in [
+        (0, 3, 12),
+        (1, 2, 12),
+        (4, 7, 12),
+        (5, 6, 12),
+        (0, 1, 10),
+        (2, 3, 10),
+        (4, 5, 10),
+        (6, 7, 10),
+        (0, 4, 1),
+    ] {
+        records.extend((0..edges).map(|i| [20 * a + i, 20 * b + i]));
+    }
+    let csr = Csr::build(&Graph::new(160, records), false, &run(1)).unwrap();
+    for threads in [1, 2, 3, 8] {
+        let wanted = Multilevel { machines: Some(vec![4, 4]), ..Multilevel::new(8) };
+        let part_of = parts(&wanted, &csr, threads);
+        for (v, &part) in part_of.iter().enumerate() {
+            assert_eq!(part / 4 == part_of[0] / 4, v < 80, "{part_of:?}");
+        }
+    }
+}
+
+#[test]
+fn machines_that_cannot_be() {
+    let csr = Csr::build(&Graph::new(4, vec![[0, 1]]), false, &run(1)).unwrap();
+    for machines in [vec![], vec![1], vec![0, 2], vec![1, 2]] {
+        let wanted = Multilevel { machines: Some(machines), ..Multilevel::new(2) };
+        let error = wanted.partition(&csr, &run(1)).unwrap_err();
+        assert!(matches!(error, Error::Parameter { name: "machines", .. }), "{error}");
+        assert!(error.to_string().contains("k is 2"), "{error}");
+    }
+}

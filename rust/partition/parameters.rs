@@ -27,6 +27,8 @@ pub enum Value {
     Text(Cow<'static, str>),
     /// A number for each vertex.
     PerVertex(Vec<u32>),
+    /// Some whole numbers.
+    Integers(Vec<u32>),
 }
 
 /// What values a parameter has.
@@ -42,6 +44,8 @@ pub enum Kind {
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// Whole numbers of at least 1.
+    Integers,
     /// A seed: any u64. None is 0.
     Seed,
     /// A weight for each vertex: integers or a mask.
@@ -105,6 +109,11 @@ pub fn integer(default: u64, low: u64, high: u64) -> Spec {
 /// The size of a batch, 1 or more, or none.
 pub fn batch() -> Spec {
     optional_integer(1, 1 << 63)
+}
+
+/// Whole numbers of at least 1, or none.
+pub fn integers() -> Spec {
+    (Kind::Integers, Value::None, None)
 }
 
 /// Yes or no.
@@ -216,6 +225,14 @@ impl Values {
     pub fn take_per_vertex(&mut self, name: &str) -> Option<Vec<u32>> {
         match self.given.remove(name) {
             Some(Value::PerVertex(numbers)) => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// Takes the whole numbers called `name`.
+    pub fn take_integers(&mut self, name: &str) -> Option<Vec<u32>> {
+        match self.given.remove(name) {
+            Some(Value::Integers(numbers)) => Some(numbers),
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 from ..errors import MemoryBudgetError
@@ -12,7 +13,13 @@ from .builtin import multilevel
 
 @with_options
 def partition(
-    graph: Any, k: int, *, balance: float = 1.03, seed: int | None = 0, **options: Unpack[Options]
+    graph: Any,
+    k: int,
+    *,
+    balance: float = 1.03,
+    machines: Sequence[int] | None = None,
+    seed: int | None = 0,
+    **options: Unpack[Options],
 ) -> VertexPartition:
     """Partition the vertices into parts of equal size with few cut edges.
 
@@ -27,6 +34,9 @@ def partition(
         Number of parts, 1 to 2**20. More parts than there are vertices leave parts empty, with a warning.
     balance : float
         A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    machines : list of int, optional
+        How many parts each machine has, as ``[8, 8]``. Their sum is k. Few edges between machines then come first, and
+        few between the parts of a machine second.
     seed : int, optional
         0 to 2**64 - 1; None is 0. The same seed gives the same partition for any number of threads.
     threads, tmp_dir, progress, memory_limit
@@ -61,7 +71,7 @@ def partition(
     'multilevel'
     """
     try:
-        return multilevel(graph, k, balance=balance, seed=seed, **options)
+        return multilevel(graph, k, balance=balance, machines=machines, seed=seed, **options)
     except MemoryBudgetError as error:
         raise MemoryBudgetError(
             f"{error}; or call fastpart.grem(graph, {k}), which works in chunks, or fastpart.spring(graph, {k}), which "

@@ -18,6 +18,7 @@ _TYPES = {
     "integer": ("int", "int"),
     "flag": ("bool", "bool"),
     "seed": ("int | None", "int, optional"),
+    "integers": ("Sequence[int]", "list of int"),
     "weights": ("npt.ArrayLike | None", "array of integers or bools, shape (n,), optional"),
     "degrees": ("npt.NDArray[np.uint32] | None", "numpy.ndarray, optional"),
     "chunk": ("float | int", "float or int"),
@@ -157,7 +158,7 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
     """Return the text of ``builtin.pyi``."""
     lines = [
         "# Written by `make stubs` from the registry of the core; do not edit.",
-        "from collections.abc import Callable",
+        "from collections.abc import Callable, Sequence",
         "from typing import Any, Literal, Unpack, overload",
         "",
         "import numpy as np",

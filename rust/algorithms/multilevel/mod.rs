@@ -38,6 +38,7 @@ mod objective;
 pub mod rebalancing;
 pub mod scheme;
 pub mod spread;
+mod topology;
 
 use std::time::Duration;
 
@@ -76,6 +77,8 @@ pub struct Multilevel {
     pub second: Option<Second>,
     /// What there should be few of.
     pub objective: Objective,
+    /// Parts on each machine, if the cut between machines comes first.
+    pub machines: Option<Vec<u32>>,
     /// How much work to do.
     pub effort: Effort,
     /// Seed of everything random.
@@ -87,6 +90,9 @@ impl Multilevel {
     pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
+        if let Some(machines) = &self.machines {
+            topology::validate(machines, self.k)?;
+        }
         match &self.second {
             None => Ok(()),
             Some(Second::Volume(ratio)) => validate_balance("volume_balance", *ratio),
@@ -107,6 +113,7 @@ impl Multilevel {
             .saturating_add(n * (96 + 4 * at_once))
             .saturating_add(96 * u64::from(self.k))
             .max(self.objective.memory(n, entries, self.k.into()))
+            .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
     }
 
     /// The caps on vertices and on the second weight.
@@ -250,6 +257,10 @@ describe! {
     /// What there should be few of. "cut": edges between parts. "halo": copies of vertices in the parts of their
     /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
     objective: choice(&["cut", "halo"]);
+    /// How many parts each machine has, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second. The sum is k.
+    /// Few edges between machines then come first, and few between the parts of a machine second. Not together with
+    /// ``time_limit``.
+    machines: integers();
     /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
     /// improvement as long as they gain, in each of which another partition is made or the best is coarsened again.
     effort: choice(&["default", "quick", "best"]);
@@ -271,8 +282,12 @@ impl Partitioner for Multilevel {
         }
         let second = weights.map(Second::Weights).or(volume.map(Second::Volume));
         let (balance, effort) = (values.number("balance"), effort(values)?);
-        let objective = Objective::of(values);
-        Ok(Multilevel { k: values.k, balance, second, objective, effort, seed: values.seed() })
+        let (objective, machines) = (Objective::of(values), values.take_integers("machines"));
+        if machines.is_some() && values.ratio("time_limit").is_some() {
+            let what = "not together with machines, whose partitions take several runs; use rounds";
+            return Err(Error::parameter("time_limit", what));
+        }
+        Ok(Multilevel { k: values.k, balance, second, objective, machines, effort, seed: values.seed() })
     }
 
     fn memory(&self, shape: &Shape, _threads: usize) -> u64 {

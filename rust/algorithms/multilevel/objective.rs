@@ -1,8 +1,8 @@
-//! What a partition should have few of.
+//! What a partition should have few of, and on which machines its parts are.
 
 use super::assignment::Assignment;
 use super::graph::Graph;
-use super::{Multilevel, Scheme, halo};
+use super::{Multilevel, Scheme, halo, topology};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::Load;
 use crate::partition::Values;
@@ -38,12 +38,29 @@ impl Multilevel {
         run: &Run,
     ) -> Result<(Buffer<u32>, u64)> {
         let caps = vec![cap; self.k as usize];
-        let ((part_of, _), rounds) = scheme.partition(graph, &caps, run)?;
+        let solve = |scheme: &Scheme, graph: &Graph<D>, caps: &[Load<D>]| self.flat(scheme, graph, caps, run);
+        match &self.machines {
+            Some(machines) if machines.len() > 1 => {
+                topology::partition(scheme, graph, &caps, machines, run, solve)
+            }
+            _ => solve(scheme, graph, &caps),
+        }
+    }
+
+    /// The same without machines.
+    fn flat<const D: usize>(
+        &self,
+        scheme: &Scheme,
+        graph: &Graph<D>,
+        caps: &[Load<D>],
+        run: &Run,
+    ) -> Result<(Buffer<u32>, u64)> {
+        let ((part_of, _), rounds) = scheme.partition(graph, caps, run)?;
         if self.objective == Objective::Cut {
             return Ok((part_of, rounds));
         }
         let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
-        halo::refine(graph, &mut assignment, &caps, self.seed, run)?;
+        halo::refine(graph, &mut assignment, caps, scheme.seed, run)?;
         Ok((assignment.part_of, rounds))
     }
 }
