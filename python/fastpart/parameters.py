@@ -55,6 +55,13 @@ def integer(name: str, value: object, low: int, high: int) -> int:
     return number
 
 
+def integers(name: str, value: object) -> list[int]:
+    """Return whole numbers of at least 1, as a list."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a list of integers, as [8, 8], got {type(value).__name__}")
+    return [integer(name, each, 1, 2**32 - 1) for each in value]
+
+
 def parts(k: object) -> int:
     """Return the number of parts."""
     return integer("k", k, 1, _core.MAX_PARTS)

@@ -44,6 +44,8 @@ pub enum Kind {
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// Whole numbers of at least 1.
+    Integers,
     /// A seed: any u64. None is 0.
     Seed,
     /// A weight for each vertex: integers or a mask.
@@ -109,6 +111,11 @@ pub fn integer(default: u64, low: u64, high: u64) -> Spec {
 /// The size of a batch, 1 or more, or none.
 pub fn batch() -> Spec {
     optional_integer(1, 1 << 63)
+}
+
+/// Whole numbers of at least 1, or none.
+pub fn integers() -> Spec {
+    (Kind::Integers, Value::None, None)
 }
 
 /// Yes or no.
@@ -227,6 +234,17 @@ impl Values {
             Some(Value::PerVertex(numbers)) => Some(numbers),
             _ => None,
         }
+    }
+
+    /// Takes the whole numbers called `name`.
+    pub fn take_integers(&mut self, name: &str) -> Option<Vec<u32>> {
+        let Some(Value::List(values)) = self.given.remove(name) else { return None };
+        let number = |value: Value| match value {
+            // The largest stands for what is too large for any parameter.
+            Value::Integer(number) => Some(number.min(u32::MAX.into()) as u32),
+            _ => None,
+        };
+        values.into_iter().map(number).collect()
     }
 
     /// Takes the weights `balance_on`, shared as `balance_on_ratio` says.

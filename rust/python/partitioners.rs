@@ -67,6 +67,7 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
         Kind::Integer(low, high) => ("integer", vec![], Some((low, high))),
         Kind::Flag => ("flag", vec![], None),
         Kind::Choice(words) => ("choice", words.to_vec(), None),
+        Kind::Integers => ("integers", vec![], None),
         Kind::Seed => ("seed", vec![], None),
         Kind::Weights => ("weights", vec![], None),
         Kind::SeveralWeights => ("several_weights", vec![], None),

@@ -109,6 +109,8 @@ def multilevel(
     volume_balance: float | None = None,
     balance_on: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
     balance_on_ratio: float = 1.05,
+    objective: Literal["cut", "halo"] = "cut",
+    machines: Sequence[int] | None = None,
     effort: Literal["default", "quick", "best"] = "default",
     time_limit: float | None = None,
     rounds: int | None = None,

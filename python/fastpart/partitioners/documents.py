@@ -18,6 +18,7 @@ _TYPES = {
     "integer": ("int", "int"),
     "flag": ("bool", "bool"),
     "seed": ("int | None", "int, optional"),
+    "integers": ("Sequence[int]", "list of int"),
     "weights": ("npt.ArrayLike | None", "array of integers or bools, shape (n,), optional"),
     "several_weights": (
         "npt.ArrayLike | Sequence[npt.ArrayLike] | None",

@@ -144,7 +144,7 @@ fn under<const D: usize>(
     });
     let limits = Limits { graph: &graph, csr, bounds, k: *k, seed: scheme.seed, run };
     let caps = limits.attainable(asked);
-    let ((part_of, _), rounds) = scheme.partition(&graph, &vec![caps; *k as usize], run)?;
+    let (part_of, rounds) = multilevel.solution(scheme, &graph, caps, run)?;
     let mut assignment = Assignment::new(&graph, part_of, *k as usize, run)?;
     let (caps, dealt) = limits.keep(&mut assignment, caps)?;
     fill(&graph, &mut assignment, least(multilevel.min_balance, n, *k)?, caps, run)?;

@@ -15,6 +15,9 @@
 //! vertices always hold. [`bounds`] says what becomes of other loads that are still above a cap in the end, and how every
 //! part gets its least number of vertices.
 //!
+//! Where copies of vertices count instead of cut edges, the partition found is refined for that ([`halo`]). Where the cut
+//! between machines comes first, their groups of parts are made first ([`topology`]).
+//!
 //! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::propose`]), the
 //! attempts on the small graphs each by itself, and the halves of a bisection. The result does not depend on the
 //! threads.
@@ -34,9 +37,13 @@ mod filling;
 pub mod fm;
 pub mod gain_table;
 pub mod graph;
+pub mod halo;
 pub mod jet;
+mod objective;
 pub mod rebalancing;
 pub mod scheme;
+pub mod spread;
+mod topology;
 
 use std::time::Duration;
 
@@ -46,6 +53,7 @@ use crate::graph::Csr;
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
 pub use bounds::Bound;
 pub use clustering::Rating;
+pub use objective::Objective;
 use scheme::effort::ROUNDS;
 pub use scheme::{Effort, Scheme};
 
@@ -63,6 +71,10 @@ pub struct Multilevel {
     pub min_balance: Option<f64>,
     /// Further bounds, in the order in which they are met.
     pub bounds: Vec<Bound>,
+    /// What there should be few of.
+    pub objective: Objective,
+    /// Parts on each machine, if the cut between machines comes first.
+    pub machines: Option<Vec<u32>>,
     /// How much work to do.
     pub effort: Effort,
     /// Seed of everything random.
@@ -74,6 +86,9 @@ impl Multilevel {
     pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
+        if let Some(machines) = &self.machines {
+            topology::validate(machines, self.k)?;
+        }
         bounds::validate(&self.bounds, n)?;
         bounds::least(self.min_balance, n, self.k).map(|_| ())
     }
@@ -86,6 +101,8 @@ impl Multilevel {
             .saturating_mul(per_entry)
             .saturating_add(n * (80 + 24 * bounds))
             .saturating_add(128 * u64::from(self.k))
+            .max(self.objective.memory(n, entries, self.k.into()))
+            .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
     }
 
     /// Partitions the graph of `csr`.
@@ -172,6 +189,13 @@ describe! {
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W, as in
     /// :func:`spring`.
     balance_on_ratio: ratio(1.05);
+    /// What there should be few of. "cut": edges between parts. "halo": copies of vertices in the parts of their
+    /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
+    objective: choice(&["cut", "halo"]);
+    /// How many parts each machine has, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second. The sum is k.
+    /// Few edges between machines then come first, and few between the parts of a machine second. Not together with
+    /// ``time_limit``.
+    machines: integers();
     /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
     /// improvement as long as they gain, in each of which another partition is made or the best is coarsened again.
     effort: choice(&["default", "quick", "best"]);
@@ -188,11 +212,18 @@ impl Partitioner for Multilevel {
     fn new(values: &mut Values) -> Result<Self> {
         let volume = values.ratio("volume_balance").map(Bound::Volume);
         let weights = values.take_several_balance_on()?.into_iter().map(Bound::Weights);
+        let machines = values.take_integers("machines");
+        if machines.is_some() && values.ratio("time_limit").is_some() {
+            let what = "not together with machines, whose partitions take several runs. Use rounds";
+            return Err(Error::parameter("time_limit", what));
+        }
         Ok(Multilevel {
             k: values.k,
             balance: values.number("balance"),
             min_balance: values.ratio("min_balance"),
             bounds: volume.into_iter().chain(weights).collect(),
+            objective: Objective::of(values),
+            machines,
             effort: effort(values)?,
             seed: values.seed(),
         })
