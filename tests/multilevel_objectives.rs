@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use common::{Graph, graphs, run};
 use fastpart::algorithms::multilevel::spread::{Gains, Spread};
-use fastpart::algorithms::multilevel::{Multilevel, Objective, Second, graph};
+use fastpart::algorithms::multilevel::{Bound, Multilevel, Objective, graph};
 use fastpart::base::{Error, Random, Run};
 use fastpart::generate::{Generator, Rmat, records};
 use fastpart::graph::Csr;
@@ -34,8 +34,8 @@ fn rmat(n: u64, m: u64) -> Graph {
 }
 
 /// That for the halo, beside that for the cut.
-fn both(k: u32, second: Option<Second>) -> [Multilevel; 2] {
-    let cut = Multilevel { second, ..Multilevel::new(k) };
+fn both(k: u32, second: Option<Bound>) -> [Multilevel; 2] {
+    let cut = Multilevel { bounds: second.into_iter().collect(), ..Multilevel::new(k) };
     [Multilevel { objective: Objective::Halo, ..cut.clone() }, cut]
 }
 
@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn the_halo_is_never_above_that_of_the_cut(graph in graphs(60, 250), k in 1_u32..9, volume in any::<bool>()) {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
-        let [halved, cut] = both(k, volume.then_some(Second::Volume(1.1)));
+        let [halved, cut] = both(k, volume.then_some(Bound::Volume(1.1)));
         let made = halved.partition(&csr, &run(1)).unwrap();
         prop_assert!(made.loads.iter().all(|&load| load <= made.cap.unwrap()));
         if let Some(volume) = &made.volume {
@@ -94,7 +94,7 @@ proptest! {
 fn threads_do_not_matter() {
     let graph = rmat(4000, 60_000);
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    for (k, second) in [(8, None), (70, None), (8, Some(Second::Volume(1.1)))] {
+    for (k, second) in [(8, None), (70, None), (8, Some(Bound::Volume(1.1)))] {
         let [wanted, cut] = both(k, second);
         let one = parts(&wanted, &csr, 1);
         for threads in [2, 3, 8] {
