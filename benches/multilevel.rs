@@ -9,7 +9,7 @@ mod common;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::algorithms::multilevel::{Multilevel, Second};
+use fastpart::algorithms::multilevel::{Bound, Multilevel};
 use fastpart::base::run::Run;
 use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
@@ -39,8 +39,8 @@ fn bounds(criterion: &mut Criterion) {
         group.sample_size(10).throughput(Throughput::Elements(edges));
         for threads in [1, 2] {
             let run = Run::new(Some(threads), None).expect("threads");
-            for (name, second) in [("one bound", None), ("two bounds", Some(Second::Volume(1.1)))] {
-                let multilevel = Multilevel { second, ..Multilevel::new(8) };
+            for (name, bounds) in [("one bound", vec![]), ("two bounds", vec![Bound::Volume(1.1)])] {
+                let multilevel = Multilevel { bounds, ..Multilevel::new(8) };
                 group.bench_function(format!("{name}, {threads} threads"), |bencher| {
                     bencher.iter(|| multilevel.partition(&csr, &run).expect("parts"));
                 });

@@ -144,9 +144,9 @@ fn balanced(graph: &Graph, spring: &Spring, weights: &[u32], ratio: f64) -> Vert
     }
     let wide: Vec<u64> = weights.iter().map(|&weight| weight.into()).collect();
     let [_, cap] = caps(spring.balance, spring.k, &wide, ratio);
-    assert_eq!(found.weight_cap, Some(cap));
+    assert_eq!(found.weights[0].cap, cap);
     assert!(loads.iter().all(|&load| load <= cap), "loads {loads:?} above the cap {cap}");
-    assert_eq!(found.weight_loads.as_ref(), Some(&loads));
+    assert_eq!(found.weights[0].loads, loads);
     assert!(!found.dealt || weights.iter().any(|&weight| weight > 1), "a mask never needs the last resort");
     found
 }

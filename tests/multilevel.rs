@@ -9,13 +9,13 @@ mod common;
 use common::spring::share;
 use common::{Graph, graphs, run};
 
-use fastpart::algorithms::multilevel::assignment::{Assignment, Quality};
+use fastpart::algorithms::multilevel::assignment::Assignment;
 use fastpart::algorithms::multilevel::clustering::{Clusterer, Clustering};
 use fastpart::algorithms::multilevel::contraction::contract;
 use fastpart::algorithms::multilevel::gain_table::GainTable;
 use fastpart::algorithms::multilevel::jet::{self, Jet};
 use fastpart::algorithms::multilevel::rebalancing::rebalance;
-use fastpart::algorithms::multilevel::{Effort, Multilevel, Rating, Scheme, Second, graph};
+use fastpart::algorithms::multilevel::{Bound, Effort, Multilevel, Rating, Scheme, graph};
 use fastpart::base::buffer::Buffer;
 use fastpart::base::error::Error;
 use fastpart::base::random::Random;
@@ -38,31 +38,31 @@ fn partition(graph: &Graph, multilevel: &Multilevel) -> VertexPartition {
     let (mut loads, mut seconds) = (vec![0; k], vec![0; k]);
     for (v, &part) in (0..).zip(&*one.assignment) {
         loads[part as usize] += 1;
-        seconds[part as usize] += match &multilevel.second {
-            Some(Second::Weights(on)) => on.weight(v),
+        seconds[part as usize] += match &multilevel.bounds[..] {
+            [Bound::Weights(on)] => on.weight(v),
             _ => u64::from(csr.degree(v)) + 1,
         };
     }
     assert_eq!(one.loads, loads);
     assert_eq!(one.cap, Some(share(multilevel.balance, graph.n, multilevel.k).ceil() as u64));
     assert!(loads.iter().all(|&load| load <= one.cap.unwrap()), "{loads:?} above {:?}", one.cap);
-    match &multilevel.second {
-        None => assert!(one.volume.is_none() && one.weight_cap.is_none()),
-        Some(Second::Volume(_)) => {
+    match &multilevel.bounds[..] {
+        [Bound::Volume(_)] => {
             let volume = one.volume.as_ref().unwrap();
             assert_eq!(volume.loads, seconds);
             assert!(volume.cap >= volume.nominal && seconds.iter().all(|&load| load <= volume.cap));
         }
-        Some(Second::Weights(_)) => {
-            assert_eq!(one.weight_loads.as_ref(), Some(&seconds));
-            assert!(seconds.iter().all(|&load| load <= one.weight_cap.unwrap()));
+        [Bound::Weights(_)] => {
+            assert_eq!(one.weights[0].loads, seconds);
+            assert!(seconds.iter().all(|&load| load <= one.weights[0].cap));
         }
+        _ => assert!(one.volume.is_none() && one.weights.is_empty()),
     }
     one
 }
 
-fn many(k: u32, balance: f64, second: Option<Second>) -> Multilevel {
-    Multilevel { balance, second, ..Multilevel::new(k) }
+fn many(k: u32, balance: f64, second: Option<Bound>) -> Multilevel {
+    Multilevel { balance, bounds: second.into_iter().collect(), ..Multilevel::new(k) }
 }
 
 /// The least cut of all partitions within the cap.
@@ -87,10 +87,10 @@ proptest! {
     #[test]
     fn caps_hold(graph in graphs(60, 200), k in prop_oneof![1_u32..9, Just(70), Just(200)], balance in 1.0..1.3) {
         partition(&graph, &many(k, balance, None));
-        partition(&graph, &many(k, balance, Some(Second::Volume(balance))));
+        partition(&graph, &many(k, balance, Some(Bound::Volume(balance))));
         let weights = (0..graph.n as u32).map(|v| v % 3).collect();
         let on = BalanceOn::new(weights, balance).unwrap();
-        partition(&graph, &many(k, balance, Some(Second::Weights(on))));
+        partition(&graph, &many(k, balance, Some(Bound::Weights(on))));
     }
 
     #[test]
@@ -216,7 +216,7 @@ fn extreme_graphs() {
     ] {
         for k in [1, 2, 7, 64, 65, 5000] {
             partition(&graph, &many(k, 1.0, None));
-            partition(&graph, &many(k, 1.0, Some(Second::Volume(1.0))));
+            partition(&graph, &many(k, 1.0, Some(Bound::Volume(1.0))));
         }
     }
 }
@@ -237,7 +237,7 @@ fn communities_are_found() {
 fn many_parts_and_shares() {
     let rmat = Rmat::new(5000, 40_000, 1).unwrap();
     let graph = Graph::new(rmat.num_vertices(), records(&rmat, 0..40_000, &run(1)).unwrap());
-    partition(&graph, &many(200, 1.03, Some(Second::Volume(1.1))));
+    partition(&graph, &many(200, 1.03, Some(Bound::Volume(1.1))));
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
     let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
     // One side has twice the room of the other.
@@ -259,7 +259,7 @@ fn large() -> Graph {
 #[test]
 fn threads_never_change_a_result() {
     let csr = Csr::build(&large(), false, &run(1)).unwrap();
-    for (second, k) in [(None, 8), (Some(Second::Volume(1.1)), 8), (None, 300)] {
+    for (second, k) in [(None, 8), (Some(Bound::Volume(1.1)), 8), (None, 300)] {
         let multilevel = many(k, 1.03, second);
         let of = |threads| multilevel.partition(&csr, &run(threads)).unwrap().assignment;
         let one = of(1);
@@ -295,8 +295,8 @@ fn refusals() {
     for (refused, name) in [
         (many(0, 1.0, None), "k"),
         (many(2, 0.9, None), "balance"),
-        (many(2, 1.0, Some(Second::Volume(f64::NAN))), "volume_balance"),
-        (many(2, 1.0, Some(Second::Weights(BalanceOn::new(vec![1], 1.0).unwrap()))), "balance_on"),
+        (many(2, 1.0, Some(Bound::Volume(f64::NAN))), "volume_balance"),
+        (many(2, 1.0, Some(Bound::Weights(BalanceOn::new(vec![1], 1.0).unwrap()))), "balance_on"),
     ] {
         let error = refused.partition(&csr, &run(1)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name: refused, .. } if refused == name), "{error}");

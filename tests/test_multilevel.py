@@ -55,12 +55,6 @@ def test_caps_hold(graph, k, volume_balance):
         assert max(made.volume_loads) <= made.volume_cap
 
 
-def test_two_bounds_at_once_are_refused():
-    records = np.array([[0, 1]], dtype=np.uint32)
-    with pytest.raises(fp.ParameterError, match="volume_balance"):
-        fp.multilevel(records, k=2, volume_balance=1.1, balance_on=[1, 1])
-
-
 def test_one_direction_is_not_symmetric():
     records = np.array([[0, 1], [1, 2]], dtype=np.uint32)
     with pytest.raises(fp.ParameterError, match="directedness"):

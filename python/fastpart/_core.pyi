@@ -121,8 +121,9 @@ class VertexResult:
     assignment: npt.NDArray[np.int32]
     loads: list[int]
     cap: int | None
-    weight_loads: list[int] | None
-    weight_cap: int | None
+    weight_loads: list[list[int]]
+    weight_caps: list[int]
+    weight_nominals: list[int]
     volume_loads: list[int] | None
     volume_cap: int | None
     volume_nominal: int | None

@@ -58,8 +58,9 @@ def evaluate(
         test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.summary``: ``of, algorithm,
         k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
         replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. A partition with
-        ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. One with a
-        bound on volume (sum of degree + 1) adds ``volume_load, volume_cap`` and ``volume_balance``.
+        ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. If it was
+        a list of arrays, the names end with the index, as ``weight_load_0``. One with a bound on volume, the sum of
+        degree + 1, adds ``volume_load, volume_cap`` and ``volume_balance``.
 
     Raises
     ------
@@ -140,12 +141,13 @@ def _evaluate_vertex(
         "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
         "halo_rf": _ratio(n + int(parts["halo"].sum()), n, empty=1.0),
     }
-    for second in ("weight", "volume"):
-        loads, cap = getattr(partition, f"{second}_loads"), getattr(partition, f"{second}_cap")
-        if loads is not None:
-            load = pl.Series(f"{second}_load", loads)
-            parts = parts.with_columns(load, pl.Series(f"{second}_cap", [cap] * k, pl.Int64))
-            summary[f"{second}_balance"] = _balance(load, int(loads.sum()))
+    bounds = [(f"weight_{{}}{index}", loads, cap) for index, loads, cap in partition._weights()]
+    if partition.volume_loads is not None:
+        bounds.append(("volume_{}", partition.volume_loads, partition.volume_cap or 0))
+    for name, loads, cap in bounds:
+        load = pl.Series(name.format("load"), loads)
+        parts = parts.with_columns(load, pl.Series(name.format("cap"), [cap] * k, pl.Int64))
+        summary[name.format("balance")] = _balance(load, int(loads.sum()))
     for name, ids in splits.items():
         members = pl.Series(name, _core.split_counts(partition.assignment, ids, k, options))
         parts = parts.with_columns(members)

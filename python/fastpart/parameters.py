@@ -55,6 +55,13 @@ def integer(name: str, value: object, low: int, high: int) -> int:
     return number
 
 
+def integers(name: str, value: object) -> list[int]:
+    """Return whole numbers of at least 1, as a list."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a list of integers, as [8, 8], got {type(value).__name__}")
+    return [integer(name, each, 1, 2**32 - 1) for each in value]
+
+
 def parts(k: object) -> int:
     """Return the number of parts."""
     return integer("k", k, 1, _core.MAX_PARTS)
@@ -112,6 +119,14 @@ def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
         bad = int(np.flatnonzero((array < 0) | (array > 2**32 - 1))[0])
         raise ParameterError(f"{name}: vertex {bad} has weight {array[bad]}, outside 0..{2**32 - 1}")
     return np.ascontiguousarray(array, dtype=np.uint32)
+
+
+def several_weights(name: str, value: object) -> npt.NDArray[np.uint32] | list[npt.NDArray[np.uint32]] | None:
+    """Return weights as :func:`weights` does, or a list of them from a list of arrays."""
+    if not isinstance(value, list | tuple) or not value or np.ndim(value[0]) == 0:
+        return weights(name, value)
+    arrays = (weights(f"{name}[{index}]", np.asarray(each)) for index, each in enumerate(value))
+    return [array for array in arrays if array is not None]
 
 
 def degrees(name: str, value: object) -> npt.NDArray[np.uint32] | None:

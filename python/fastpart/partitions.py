@@ -36,9 +36,9 @@ class Partition(Assignment):
     cap : int or None
         Upper bound on loads. None if there was no bound.
     weight_loads : numpy.ndarray or None
-        int64, length k: weight of each part, if ``balance_on`` was given.
-    weight_cap : int or None
-        Upper bound on the weight of a part.
+        int64, length k: weight of each part, if ``balance_on`` was given. If it was a list of b arrays: shape (b, k).
+    weight_cap : int or numpy.ndarray or None
+        Upper bound on the weight of a part. If ``balance_on`` was a list of b arrays: int64, length b.
     volume_loads : numpy.ndarray or None
         int64, length k: sum of degree + 1 over the vertices of each part, if it was bounded.
     volume_cap : int or None
@@ -72,7 +72,7 @@ class Partition(Assignment):
     _forgotten = ("graph", "_measures")
 
     weight_loads: npt.NDArray[np.int64] | None = None
-    weight_cap: int | None = None
+    weight_cap: int | npt.NDArray[np.int64] | None = None
     volume_loads: npt.NDArray[np.int64] | None = None
     volume_cap: int | None = None
 
@@ -105,12 +105,29 @@ class Partition(Assignment):
         partition.parameters = dict(given)
         partition.num_vertices, partition.num_edges = result.graph.n, result.graph.m
         partition.loops, partition.checksum = result.graph.loops, result.graph.checksum
-        for second in ("weight", "volume"):
-            loads = getattr(result, f"{second}_loads", None)
-            if loads is not None:
-                setattr(partition, f"{second}_loads", _frozen(np.array(loads, dtype=np.int64)))
-                setattr(partition, f"{second}_cap", getattr(result, f"{second}_cap"))
+        if isinstance(result, _core.VertexResult):
+            if result.volume_loads is not None:
+                partition.volume_loads = _frozen(np.array(result.volume_loads, dtype=np.int64))
+                partition.volume_cap = result.volume_cap
+            if result.weight_loads:
+                several = isinstance(given.get("balance_on"), list)
+                partition._balance_on(result.weight_loads, result.weight_caps, several=several)
         return partition
+
+    def _balance_on(self, loads: list[list[int]], caps: list[int], *, several: bool) -> None:
+        """Set loads and caps of weights: those of one array, or of a list of arrays."""
+        all_loads = np.array(loads, dtype=np.int64)
+        self.weight_loads = _frozen(all_loads if several else all_loads[0].copy())
+        self.weight_cap = _frozen(np.array(caps, dtype=np.int64)) if several else caps[0]
+
+    def _weights(self) -> list[tuple[str, npt.NDArray[np.int64], int]]:
+        """Return the loads and the cap of each array of weights, with the end of its name: none if it is no list."""
+        if self.weight_loads is None:
+            return []
+        if isinstance(self.weight_cap, np.ndarray):
+            caps = self.weight_cap.tolist()
+            return [(f"_{index}", self.weight_loads[index], cap) for index, cap in enumerate(caps)]
+        return [("", self.weight_loads, self.weight_cap or 0)]
 
     def _checked(self, array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Return a copy of the array, and the loads. Blocks keep the extra memory small."""

@@ -3,6 +3,7 @@
 //! - [`mod@scan`] hands items to workers, and [`mod@pass`] hands them every record.
 //! - [`batches`] decides about vertices in a fixed order, in frozen batches. [`mod@follow`] does the same for
 //!   records.
+//! - [`rounds`] has proposals made for many vertices against one frozen state, which the caller approves.
 //! - [`mod@pipeline`] places records in stream order while it gathers what the next ones need.
 //! - [`mod@shuffle`] and [`spill`] bring records into another order out of core.
 
@@ -19,6 +20,7 @@ pub use batches::{Decider, decide_all};
 pub use follow::{Follower, follow};
 pub use pass::{blocks, in_order, pass};
 pub use pipeline::pipeline;
+pub use rounds::{propose, scratches};
 pub use scan::{for_each, map, scan};
 pub use shuffle::shuffle;
 pub use spill::spill_edges;

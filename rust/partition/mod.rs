@@ -23,12 +23,10 @@ pub struct VertexPartition {
     pub loads: Vec<u64>,
     /// The largest load allowed, if loads were bounded.
     pub cap: Option<u64>,
-    /// Weight of each part, if a weight was balanced, too.
-    pub weight_loads: Option<Vec<u64>>,
-    /// The largest weight allowed.
-    pub weight_cap: Option<u64>,
-    /// The bound on volume, if there was one.
-    pub volume: Option<Volume>,
+    /// The bounds on weights, as many as were balanced, too.
+    pub weights: Vec<Capacity>,
+    /// The bound on volume, if there was one. The volume of a vertex is its degree + 1.
+    pub volume: Option<Capacity>,
     /// Whether the caps could only be met by dealing the vertices, which disregards the edges.
     pub dealt: bool,
     /// The graph it belongs to.
@@ -38,17 +36,7 @@ pub struct VertexPartition {
 impl VertexPartition {
     /// A partition under at most one cap.
     pub fn new(assignment: Buffer<i32>, k: u32, loads: Vec<u64>, cap: Option<u64>, graph: Graph) -> Self {
-        Self {
-            assignment,
-            k,
-            loads,
-            cap,
-            weight_loads: None,
-            weight_cap: None,
-            volume: None,
-            dealt: false,
-            graph,
-        }
+        Self { assignment, k, loads, cap, weights: Vec::new(), volume: None, dealt: false, graph }
     }
 
     /// A partition under a `cap` on vertices and that of `on`.
@@ -56,8 +44,7 @@ impl VertexPartition {
         let (loads, weights) =
             balanced.loads.into_iter().map(|[vertices, weight]| (vertices, weight)).unzip();
         Self {
-            weight_loads: Some(weights),
-            weight_cap: Some(on.cap(k)),
+            weights: vec![Capacity { loads: weights, nominal: on.cap(k), cap: on.cap(k) }],
             dealt: balanced.dealt,
             ..Self::new(balanced.assignment, k, loads, Some(cap), graph)
         }
@@ -69,17 +56,17 @@ impl VertexPartition {
         let k = loads.len() as u32;
         let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
         Self {
-            volume: Some(Volume { loads: volumes, nominal: caps[1], cap }),
+            volume: Some(Capacity { loads: volumes, nominal: caps[1], cap }),
             dealt,
             ..Self::new(parts.reinterpret(), k, vertices, Some(caps[0]), graph)
         }
     }
 }
 
-/// Volumes of the parts of a vertex partition, and their bound. The volume of a vertex is its degree + 1.
+/// What the parts of a vertex partition weigh under a bound beside that on their numbers of vertices, and the bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Volume {
-    /// Volume of each part.
+pub struct Capacity {
+    /// Weight of each part.
     pub loads: Vec<u64>,
     /// The cap that was asked for.
     pub nominal: u64,

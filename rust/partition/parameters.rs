@@ -27,6 +27,8 @@ pub enum Value {
     Text(Cow<'static, str>),
     /// A number for each vertex.
     PerVertex(Vec<u32>),
+    /// Several values.
+    List(Vec<Value>),
 }
 
 /// What values a parameter has.
@@ -42,10 +44,14 @@ pub enum Kind {
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// Whole numbers of at least 1.
+    Integers,
     /// A seed: any u64. None is 0.
     Seed,
     /// A weight for each vertex: integers or a mask.
     Weights,
+    /// The same, or a list of them.
+    SeveralWeights,
     /// The degree of each vertex.
     Degrees,
     /// A share above 0 and at most 1, or a whole number of records.
@@ -107,6 +113,11 @@ pub fn batch() -> Spec {
     optional_integer(1, 1 << 63)
 }
 
+/// Whole numbers of at least 1, or none.
+pub fn integers() -> Spec {
+    (Kind::Integers, Value::None, None)
+}
+
 /// Yes or no.
 pub fn flag(default: bool) -> Spec {
     (Kind::Flag, Value::Flag(default), None)
@@ -125,6 +136,11 @@ pub fn seed() -> Spec {
 /// Weights of the vertices, or none.
 pub fn weights() -> Spec {
     (Kind::Weights, Value::None, None)
+}
+
+/// Weights of the vertices, one or several for each, or none.
+pub fn several_weights() -> Spec {
+    (Kind::SeveralWeights, Value::None, None)
 }
 
 /// Degrees of the vertices, or none.
@@ -220,10 +236,35 @@ impl Values {
         }
     }
 
+    /// Takes the whole numbers called `name`.
+    pub fn take_integers(&mut self, name: &str) -> Option<Vec<u32>> {
+        let Some(Value::List(values)) = self.given.remove(name) else { return None };
+        let number = |value: Value| match value {
+            // The largest stands for what is too large for any parameter.
+            Value::Integer(number) => Some(number.min(u32::MAX.into()) as u32),
+            _ => None,
+        };
+        values.into_iter().map(number).collect()
+    }
+
     /// Takes the weights `balance_on`, shared as `balance_on_ratio` says.
     pub fn take_balance_on(&mut self) -> Result<Option<BalanceOn>> {
         let ratio = self.number("balance_on_ratio");
         self.take_per_vertex("balance_on").map(|weights| BalanceOn::new(weights, ratio)).transpose()
+    }
+
+    /// The same where `balance_on` may be a list.
+    pub fn take_several_balance_on(&mut self) -> Result<Vec<BalanceOn>> {
+        let ratio = self.number("balance_on_ratio");
+        let arrays = match self.given.remove("balance_on") {
+            Some(Value::List(arrays)) => arrays,
+            one => Vec::from_iter(one),
+        };
+        let arrays = arrays.into_iter().filter_map(|array| match array {
+            Value::PerVertex(weights) => Some(BalanceOn::new(weights, ratio)),
+            _ => None,
+        });
+        arrays.collect()
     }
 
     /// Refuses values that belong to the other `of` than the one asked for, unless they are the defaults.

@@ -8,7 +8,7 @@ use super::results::array;
 use super::values::to_python;
 use crate::graph::Graph;
 use crate::partition::edge_parts::Words;
-use crate::partition::{EdgePartition, Outcome, Partition, Volume};
+use crate::partition::{Capacity, EdgePartition, Outcome, Partition};
 
 /// What identifies a graph.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -32,8 +32,11 @@ pub struct VertexResult {
     assignment: Py<PyArray1<i32>>,
     loads: Vec<u64>,
     cap: Option<u64>,
-    weight_loads: Option<Vec<u64>>,
-    weight_cap: Option<u64>,
+    /// Of each array of weights.
+    weight_loads: Vec<Vec<u64>>,
+    weight_caps: Vec<u64>,
+    /// The requested caps on weights.
+    weight_nominals: Vec<u64>,
     volume_loads: Option<Vec<u64>>,
     volume_cap: Option<u64>,
     /// The requested cap on volume.
@@ -66,15 +69,17 @@ pub fn result(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
     Ok(match partition {
         Partition::Vertices(partition) => {
             let (volume_loads, volume_nominal, volume_cap) = match partition.volume {
-                Some(Volume { loads, nominal, cap }) => (Some(loads), Some(nominal), Some(cap)),
+                Some(Capacity { loads, nominal, cap }) => (Some(loads), Some(nominal), Some(cap)),
                 None => (None, None, None),
             };
+            let weights = &partition.weights;
             let result = VertexResult {
+                weight_loads: weights.iter().map(|weight| weight.loads.clone()).collect(),
+                weight_caps: weights.iter().map(|weight| weight.cap).collect(),
+                weight_nominals: weights.iter().map(|weight| weight.nominal).collect(),
                 assignment: array(py, partition.assignment)?.unbind(),
                 loads: partition.loads,
                 cap: partition.cap,
-                weight_loads: partition.weight_loads,
-                weight_cap: partition.weight_cap,
                 volume_loads,
                 volume_cap,
                 volume_nominal,

@@ -2,7 +2,7 @@
 
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString};
 
 use super::results::copied;
 use crate::partition::Value;
@@ -14,7 +14,7 @@ pub fn to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
         Value::Integer(integer) => integer.into_pyobject(py)?.into_any().unbind(),
         Value::Number(number) => number.into_pyobject(py)?.into_any().unbind(),
         Value::Text(text) => PyString::new(py, &text).into_any().unbind(),
-        Value::None | Value::PerVertex(_) => py.None(),
+        Value::None | Value::PerVertex(_) | Value::List(_) => py.None(),
     })
 }
 
@@ -30,6 +30,8 @@ pub fn from_python(item: &Bound<'_, PyAny>) -> PyResult<Value> {
         Value::Number(item.extract()?)
     } else if let Ok(text) = item.cast::<PyString>() {
         Value::Text(text.to_str()?.to_owned().into())
+    } else if let Ok(list) = item.cast::<PyList>() {
+        Value::List(list.iter().map(|item| from_python(&item)).collect::<PyResult<_>>()?)
     } else {
         Value::PerVertex(copied(&item.extract::<PyReadonlyArray1<'_, u32>>()?, "numbers per vertex")?)
     })

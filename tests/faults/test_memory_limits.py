@@ -95,5 +95,5 @@ def test_address_space_below_need(graph, folder, call, headroom, refusal):
         assert outcome.out == "complete\n"
     else:
         assert re.search(refusal, outcome.out), outcome.out
-        assert re.search("raise memory_limit|use fewer", outcome.out)
+        assert re.search("Raise memory_limit|Use fewer", outcome.out)
         assert os.listdir(folder) == []

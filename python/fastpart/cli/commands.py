@@ -63,7 +63,7 @@ def partition(call: Call) -> None:
         store.refuse_unwritable(target, form, graph)
     given = call.of(algorithm, "out")
     if "balance_on" in given:
-        given["balance_on"] = weights_of(given["balance_on"], graph.num_vertices)
+        given["balance_on"] = _weights(given["balance_on"], graph.num_vertices)
     limit = memory_size(call.running.get("memory_limit"))
     contents = extras.open(graph, limit) if form == "directory" else None
     in_place = target is not None and form == "npy" and of == "edges"
@@ -89,6 +89,13 @@ def partition(call: Call) -> None:
         print(f"\n{algorithm}: {seconds:.2f} s{pace}")
         if target is not None:
             print(f"saved to {shown(target)}")
+
+
+def _weights(files: str | list[str], n: int) -> Any:
+    """What the files of ``--balance-on`` hold, with commas between them; one file is no list."""
+    names = files if isinstance(files, list) else [files]
+    arrays = [weights_of(name, n) for name in names]
+    return arrays if len(arrays) > 1 else arrays[0]
 
 
 def _extras(call: Call, form: str) -> store.Extras:

@@ -67,7 +67,7 @@ class Option:
         if "memory" in self.name:
             return "SIZE"
         number = "FLOAT" if "float" in self.words else "INT" if "int" in self.words else ""
-        text = "NAME" if self.listed else "FILE" if self._is_file else "TEXT"
+        text = "FILE" if self._is_file else "NAME" if self.listed else "TEXT"
         words = "|".join(filter(None, [number, *(self.choices or self._named)])) or text
         words = words if len(words) < 60 else "NAME"
         return f"{words},..." if self.listed else words

@@ -39,8 +39,12 @@ def _checked(field: _core.Field, value: Any) -> Any:
             return parameters.choice(field.name, value, tuple(field.words))
         case "seed":
             return parameters.seed(value)
+        case "integers":
+            return parameters.integers(field.name, value)
         case "weights":
             return parameters.weights(field.name, value)
+        case "several_weights":
+            return parameters.several_weights(field.name, value)
         case "degrees":
             return parameters.degrees(field.name, value)
         case "chunk":

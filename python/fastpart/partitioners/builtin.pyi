@@ -1,5 +1,5 @@
 # Written by `make stubs` from the registry of the core. Do not edit.
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
@@ -105,9 +105,12 @@ def multilevel(
     k: int,
     *,
     balance: float = 1.03,
+    min_balance: float | None = None,
     volume_balance: float | None = None,
-    balance_on: npt.ArrayLike | None = None,
+    balance_on: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
     balance_on_ratio: float = 1.05,
+    objective: Literal["cut", "halo"] = "cut",
+    machines: Sequence[int] | None = None,
     effort: Literal["default", "quick", "best"] = "default",
     time_limit: float | None = None,
     rounds: int | None = None,

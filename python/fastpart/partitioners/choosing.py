@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Unpack
 
 from ..errors import MemoryBudgetError
@@ -16,6 +17,7 @@ def partition(
     k: int,
     *,
     balance: float = 1.03,
+    machines: Sequence[int] | None = None,
     effort: Literal["default", "quick", "best"] = "default",
     time_limit: float | None = None,
     seed: int | None = 0,
@@ -34,6 +36,9 @@ def partition(
         Number of parts, 1 to 2**20. More parts than there are vertices leave parts empty, with a warning.
     balance : float
         A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    machines : list of int, optional
+        How many parts each machine has, as ``[8, 8]``. Their sum is k. Few edges between machines then come first, and
+        few between the parts of a machine second.
     effort : {"default", "quick", "best"}
         "quick" takes the least time. "best" improves the partition in rounds as long as they gain.
     time_limit : float, optional
@@ -73,7 +78,14 @@ def partition(
     """
     try:
         return multilevel(
-            graph, k, balance=balance, effort=effort, time_limit=time_limit, seed=seed, **options
+            graph,
+            k,
+            balance=balance,
+            machines=machines,
+            effort=effort,
+            time_limit=time_limit,
+            seed=seed,
+            **options,
         )
     except MemoryBudgetError as error:
         raise MemoryBudgetError(

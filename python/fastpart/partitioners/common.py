@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core, parameters
 from ..errors import CapacityError, CapacityWarning, ParameterError, warn
@@ -27,22 +28,33 @@ def vertex_partition(
     """Wrap a vertex partition of the core. ``given`` holds the checked parameters."""
     weights = given.get("balance_on")
     if weights is not None:
-        total = int(weights.sum(dtype=np.uint64))
-        given = {**given, "balance_on": f"array of {len(weights)} weights, sum {total}"}
+        shown = [_shown(each) for each in weights] if isinstance(weights, list) else _shown(weights)
+        given = {**given, "balance_on": shown}
     partition = _wrapped(VertexPartition, algorithm, given, result, result.assignment, graph)
+    volume = None if result.volume_cap is None else (result.volume_nominal or 0, result.volume_cap)
+    alone = not result.weight_caps
     if result.dealt:
         _infeasible(
             "the caps left no room for some vertex, so all vertices were assigned by weight alone. Raise "
-            + ("balance or balance_on_ratio" if weights is not None else "balance or volume_balance"),
+            + ("balance or volume_balance" if volume else "balance or balance_on_ratio"),
             on_infeasible,
         )
-    elif result.volume_cap is not None and result.volume_cap > (result.volume_nominal or 0):
-        _infeasible(
-            f"volume_balance: the parts cannot be kept within {result.volume_nominal} (sum of degree + 1). The cap "
-            f"was raised to {result.volume_cap}",
-            on_infeasible,
-        )
+    if volume and not (result.dealt and alone):
+        _refuse_raised("volume_balance", " (sum of degree + 1)", *volume, on_infeasible)
+    for index, (nominal, cap) in enumerate(zip(result.weight_nominals, result.weight_caps, strict=True)):
+        name = f"balance_on[{index}]" if isinstance(weights, list) else "balance_on"
+        _refuse_raised(name, " (sum of weights)", nominal, cap, on_infeasible)
     return partition
+
+
+def _shown(weights: npt.NDArray[np.uint32]) -> str:
+    return f"array of {len(weights)} weights, sum {weights.sum(dtype=np.uint64)}"
+
+
+def _refuse_raised(name: str, unit: str, nominal: int, cap: int, on_infeasible: str) -> None:
+    if cap > nominal:
+        what = f"the parts cannot be kept within {nominal}{unit}. The cap was raised to {cap}"
+        _infeasible(f"{name}: {what}", on_infeasible)
 
 
 def edge_partition(

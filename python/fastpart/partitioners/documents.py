@@ -18,7 +18,12 @@ _TYPES = {
     "integer": ("int", "int"),
     "flag": ("bool", "bool"),
     "seed": ("int | None", "int, optional"),
+    "integers": ("Sequence[int]", "list of int"),
     "weights": ("npt.ArrayLike | None", "array of integers or bools, shape (n,), optional"),
+    "several_weights": (
+        "npt.ArrayLike | Sequence[npt.ArrayLike] | None",
+        "array of integers or bools, shape (n,), or a list of up to 7, optional",
+    ),
     "degrees": ("npt.NDArray[np.uint32] | None", "numpy.ndarray, optional"),
     "chunk": ("float | int", "float or int"),
 }
@@ -126,6 +131,8 @@ def _returns(algorithm: _core.Algorithm) -> list[str]:
         )
     if any(field.name == "balance_on" for field in algorithm.fields):
         lines.append("With ``balance_on`` also ``weight_loads`` and ``weight_cap``.")
+    if any(field.kind == "several_weights" for field in algorithm.fields):
+        lines.append("With a list of b arrays these have the shapes (b, k) and (b,).")
     if any(field.name == "volume_balance" for field in algorithm.fields):
         lines.append("With ``volume_balance`` also ``volume_loads`` and ``volume_cap``.")
     return lines
@@ -157,7 +164,7 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
     """Return the text of ``builtin.pyi``."""
     lines = [
         "# Written by `make stubs` from the registry of the core. Do not edit.",
-        "from collections.abc import Callable",
+        "from collections.abc import Callable, Sequence",
         "from typing import Any, Literal, Unpack, overload",
         "",
         "import numpy as np",

@@ -30,10 +30,11 @@ def caps_of(partition: Partition) -> list[dict[str, Any]]:
     caps = []
     if partition.cap is not None:
         caps.append({"of": partition.of, "cap": partition.cap, "loads": partition.loads.tolist()})
-    for of, prefix in _BOUNDS.items():
-        loads = getattr(partition, f"{prefix}_loads")
-        if loads is not None:
-            caps.append({"of": of, "cap": getattr(partition, f"{prefix}_cap"), "loads": loads.tolist()})
+    for index, loads, cap in partition._weights():
+        place = {"index": int(index[1:])} if index else {}
+        caps.append({"of": "weights", **place, "cap": cap, "loads": loads.tolist()})
+    if partition.volume_loads is not None:
+        caps.append({"of": "volume", "cap": partition.volume_cap, "loads": partition.volume_loads.tolist()})
     return caps
 
 
@@ -104,16 +105,26 @@ def restore_caps(partition: Partition, caps: Any) -> None:
     """
     if not isinstance(caps, list) or not all(isinstance(bound, dict) for bound in caps):
         raise TypeError("caps: expected a list of objects")
+    weights: list[dict[str, Any]] = []
     for bound in caps:
         of = parameters.choice("caps: of", bound.get("of"), (partition.of, *_BOUNDS))
         cap = parameters.integer(f"caps: {of}: cap", bound.get("cap"), 0, 2**63)
         if of in _BOUNDS:
-            setattr(partition, f"{_BOUNDS[of]}_cap", cap)
-            setattr(partition, f"{_BOUNDS[of]}_loads", _loads(of, bound.get("loads"), partition.k))
+            loads = _loads(of, bound.get("loads"), partition.k)
+            if of == "volume":
+                partition.volume_cap, partition.volume_loads = cap, loads
+            else:
+                weights.append({**bound, "loads": loads.tolist()})
             continue
         partition.cap = cap
         if "loads" in bound and bound["loads"] != partition.loads.tolist():
             raise ParameterError(f"caps: the loads of {of} contradict the assignment")
+    if weights:
+        several = len(weights) > 1 or "index" in weights[0]
+        if several and [bound.get("index") for bound in weights] != list(range(len(weights))):
+            raise ParameterError("caps: weights: index: expected 0, 1, ... in order")
+        loads_of_all = [bound["loads"] for bound in weights]
+        partition._balance_on(loads_of_all, [bound["cap"] for bound in weights], several=several)
 
 
 def _loads(of: str, loads: Any, k: int) -> npt.NDArray[np.int64]:

@@ -3,7 +3,7 @@
 use super::graph::Graph;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{Load, excess, fits, minus, plus};
-use crate::exec::rounds::{propose, scratches};
+use crate::exec::{propose, scratches};
 
 /// The part of each vertex, and the load of each part.
 pub struct Assignment<const D: usize> {
@@ -83,18 +83,12 @@ impl<const D: usize> Assignment<D> {
 }
 
 /// The connections of one vertex: the weight of its edges to each part.
-#[derive(Default)]
 pub struct Connections {
     sums: Vec<u32>,
     parts: Vec<u32>,
 }
 
 impl Connections {
-    /// Bytes of memory for `k` parts.
-    pub fn memory(k: u64) -> u64 {
-        8 * k
-    }
-
     /// Scratch space for the connections to `k` parts.
     pub fn new(k: usize) -> Self {
         Self { sums: vec![0; k], parts: Vec::new() }

@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use super::graph::Graph;
 use crate::base::{Buffer, NONE, Result, Run, prefetch, splitmix64};
 use crate::capacity::{Load, fits, minus, plus};
-use crate::exec::rounds::{propose, scratches};
+use crate::exec::{propose, scratches};
 use crate::sets::RatingMap;
 
 /// Groups of the vertices of a large graph: with fewer, clusters are worse.

@@ -34,27 +34,34 @@ pub fn exchange<const D: usize>(
     for bound in (0..D).filter(|&bound| load[bound] > cap[bound]) {
         let heavy = top(graph, |v| assignment.part(v) == part, |weight| weight[bound], run)?;
         let light = top(graph, |v| assignment.part(v) != part, |weight| u64::MAX - weight[bound], run)?;
+        // Edges are summed once for all partners: a hub has many, and the heaviest vertices are hubs.
+        let gain_of = |connections: &Connections, from: u32, to: u32| {
+            i64::from(connections.to(to)) - i64::from(connections.to(from))
+        };
+        let light: Vec<(u32, i64)> = light
+            .into_iter()
+            .map(|u| {
+                connections.count(graph, &assignment.part_of, u);
+                (u, gain_of(&connections, assignment.part(u), part))
+            })
+            .collect();
         let mut best: Option<(i64, u32, u32)> = None;
         for &v in &heavy {
-            // Looked up once for all partners: a hub has many edges, and the heaviest vertices are hubs.
-            let mut between: FxHashMap<u32, i64> = light.iter().map(|&u| (u, 0)).collect();
+            connections.count(graph, &assignment.part_of, v);
+            let mut between: FxHashMap<u32, i64> = light.iter().map(|&(u, _)| (u, 0)).collect();
             graph.each(v, |u, w| {
                 if let Some(joined) = between.get_mut(&u) {
                     *joined += i64::from(w);
                 }
             });
-            for &u in &light {
+            for &(u, gain_of_other) in &light {
                 let other = assignment.part(u);
                 let here = plus(minus(load, graph.weight(v)), graph.weight(u));
                 let there = plus(minus(assignment.loads[other as usize], graph.weight(u)), graph.weight(v));
                 if excess(here, cap) >= excess(load, cap) || !fits(there, caps[other as usize]) {
                     continue;
                 }
-                let mut gain = -2 * between[&u];
-                for (v, from, to) in [(v, part, other), (u, other, part)] {
-                    connections.count(graph, &assignment.part_of, v);
-                    gain += i64::from(connections.to(to)) - i64::from(connections.to(from));
-                }
+                let gain = gain_of(&connections, part, other) + gain_of_other - 2 * between[&u];
                 if best.is_none_or(|(most, ..)| gain > most) {
                     best = Some((gain, v, u));
                 }

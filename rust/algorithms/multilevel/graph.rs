@@ -6,7 +6,7 @@
 
 use std::ops::{Deref, Range};
 
-use crate::base::{Buffer, Result, Run};
+use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::{Load, plus};
 use crate::graph::Csr;
 
@@ -99,6 +99,18 @@ impl<'a, const D: usize> Graph<'a, D> {
         match &self.edge_weights {
             None => targets.iter().for_each(|&u| visit(u, 1)),
             Some(weights) => targets.iter().zip(&weights[range]).for_each(|(&u, &w)| visit(u, w)),
+        }
+    }
+
+    /// Calls `visit` with each neighbour of `v` once. The list must ascend, as those of the given graph do.
+    #[inline(always)]
+    pub fn distinct(&self, v: u32, mut visit: impl FnMut(u32)) {
+        let range = self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize;
+        let mut last = NONE;
+        for &u in &self.targets[range] {
+            if std::mem::replace(&mut last, u) != u {
+                visit(u);
+            }
         }
     }
 

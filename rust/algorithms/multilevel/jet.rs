@@ -28,7 +28,7 @@ use super::graph::Graph;
 use super::rebalancing::rebalance;
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, fits, plus, relative};
-use crate::exec::rounds::{propose, scratches};
+use crate::exec::{propose, scratches};
 use crate::sets::Bits;
 
 /// How many iterations in a row may gain less than [`LEAST_GAIN`].

@@ -11,10 +11,14 @@
 //! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and again,
 //! until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back
 //! to the given graph every level is balanced ([`rebalancing`]) and refined ([`jet`], and [`fm`] on small graphs).
-//! [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth more. With two bounds, loads
-//! that are still above a cap in the end are repaired as SIGMA does it. The caps on vertices always hold.
+//! [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth more. The caps on
+//! vertices always hold. [`bounds`] says what becomes of other loads that are still above a cap in the end, and how every
+//! part gets its least number of vertices.
 //!
-//! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::rounds`]), the
+//! Where copies of vertices count instead of cut edges, the partition found is refined for that ([`halo`]). Where the cut
+//! between machines comes first, their groups of parts are made first ([`topology`]).
+//!
+//! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::propose`]), the
 //! attempts on the small graphs each by itself, and the halves of a bisection. The result does not depend on the
 //! threads.
 //!
@@ -25,40 +29,36 @@
 //! Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
 
 pub mod assignment;
+pub mod bounds;
 pub mod clustering;
 pub mod contraction;
 mod exchange;
+mod filling;
 pub mod fm;
 pub mod gain_table;
 pub mod graph;
+pub mod halo;
 pub mod jet;
+mod objective;
 pub mod rebalancing;
 pub mod scheme;
+pub mod spread;
+mod topology;
 
 use std::time::Duration;
 
 use crate::base::{Buffer, Error, Result, Run};
-use crate::capacity::{
-    BalanceOn, Balanced, Load, Repaired, cap, fits, plus, repair, validate_balance, validate_parts,
-};
+use crate::capacity::{validate_balance, validate_parts};
 use crate::graph::Csr;
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
+pub use bounds::Bound;
 pub use clustering::Rating;
-use graph::Graph;
+pub use objective::Objective;
 use scheme::effort::ROUNDS;
 pub use scheme::{Effort, Scheme};
 
 /// Parts up to which the coarsest graph is small beside the given one.
 const FEW_PARTS: u32 = 64;
-
-/// The second bound of a partition.
-#[derive(Debug, Clone)]
-pub enum Second {
-    /// No volume, the sum of `d(v) + 1`, above this ratio to the mean.
-    Volume(f64),
-    /// Weights that the parts share evenly.
-    Weights(BalanceOn),
-}
 
 /// Parameters of the multilevel partitioner.
 #[derive(Debug, Clone)]
@@ -67,8 +67,14 @@ pub struct Multilevel {
     pub k: u32,
     /// No part exceeds `ceil(balance * n / k)` vertices.
     pub balance: f64,
-    /// A second bound, if any.
-    pub second: Option<Second>,
+    /// Every part gets at least `floor(min_balance * n / k)` vertices, and one if that is 0 but the ratio is not.
+    pub min_balance: Option<f64>,
+    /// Further bounds, in the order in which they are met.
+    pub bounds: Vec<Bound>,
+    /// What there should be few of.
+    pub objective: Objective,
+    /// Parts on each machine, if the cut between machines comes first.
+    pub machines: Option<Vec<u32>>,
     /// How much work to do.
     pub effort: Effort,
     /// Seed of everything random.
@@ -80,73 +86,23 @@ impl Multilevel {
     pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;
         validate_balance("balance", self.balance)?;
-        match &self.second {
-            None => Ok(()),
-            Some(Second::Volume(ratio)) => validate_balance("volume_balance", *ratio),
-            Some(Second::Weights(on)) => on.validate(n),
+        if let Some(machines) = &self.machines {
+            topology::validate(machines, self.k)?;
         }
+        bounds::validate(&self.bounds, n)?;
+        bounds::least(self.min_balance, n, self.k).map(|_| ())
     }
 
     /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
         let per_entry = if self.k > FEW_PARTS { 24 } else { 12 };
-        let bounds = if self.second.is_some() { 2 } else { 1 };
+        let bounds = bounds::padded(self.bounds.len()) as u64;
         entries
             .saturating_mul(per_entry)
             .saturating_add(n * (80 + 24 * bounds))
             .saturating_add(128 * u64::from(self.k))
-    }
-
-    /// The caps on vertices and on the second weight.
-    fn caps(&self, csr: &Csr) -> Load {
-        let n = csr.num_vertices() as u64;
-        let second = match &self.second {
-            None => u64::MAX,
-            Some(Second::Volume(ratio)) => cap(*ratio, n + csr.num_entries(), self.k),
-            Some(Second::Weights(on)) => on.cap(self.k),
-        };
-        [cap(self.balance, n, self.k), second]
-    }
-
-    /// The second weight of a vertex.
-    fn weight(&self, csr: &Csr, v: u32) -> Load {
-        match &self.second {
-            None => [1, 0],
-            Some(Second::Volume(_)) => [1, u64::from(csr.degree(v)) + 1],
-            Some(Second::Weights(on)) => [1, on.weight(v)],
-        }
-    }
-
-    /// The partition that the parts found make, with its caps kept.
-    fn finish(&self, csr: &Csr, mut parts: Buffer<u32>, caps: Load, run: &Run) -> Result<VertexPartition> {
-        let mut loads = vec![[0; 2]; self.k as usize];
-        run.each(parts.len(), |v| {
-            let load = &mut loads[parts[v as usize] as usize];
-            *load = plus(*load, self.weight(csr, v));
-        })?;
-        let (graph, exceeded) = (csr.graph().clone(), loads.iter().any(|&load| !fits(load, caps)));
-        match &self.second {
-            None => {
-                let loads = loads.into_iter().map(|[vertices, _]| vertices).collect();
-                Ok(VertexPartition::new(parts.reinterpret(), self.k, loads, Some(caps[0]), graph))
-            }
-            Some(Second::Volume(_)) => {
-                let repaired = if exceeded {
-                    repair(csr, &mut parts, &loads, caps, run)?
-                } else {
-                    Repaired { loads, cap: caps[1], dealt: false }
-                };
-                Ok(VertexPartition::repaired(parts, repaired, caps, graph))
-            }
-            Some(Second::Weights(on)) => {
-                let balanced = if exceeded {
-                    on.deal(self.k, run)?
-                } else {
-                    Balanced { assignment: parts.reinterpret(), loads, dealt: false }
-                };
-                Ok(VertexPartition::balanced(balanced, self.k, caps[0], on, graph))
-            }
-        }
+            .max(self.objective.memory(n, entries, self.k.into()))
+            .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
     }
 
     /// Partitions the graph of `csr`.
@@ -161,19 +117,10 @@ impl Multilevel {
         let needed = self.needed(n, csr.num_entries());
         run.require(needed, format!("multilevel on {n} vertices, {} entries", csr.num_entries()))?;
         check_symmetry(csr, run)?;
-        let caps = self.caps(csr);
-        let bounds = if self.second.is_some() { 2 } else { 1 };
-        let scheme = Scheme { units: n + csr.num_entries(), ..Scheme::new(bounds, self.effort, self.seed) };
+        let scheme = Scheme::new(1 + self.bounds.len(), self.effort, self.seed);
+        let scheme = Scheme { units: n + csr.num_entries(), ..scheme };
         run.begin("partition", scheme.units);
-        let ((part_of, _), rounds) = if self.second.is_some() {
-            let weight = |v| self.weight(csr, v);
-            let graph = Graph::finest(csr, &weight, run)?;
-            scheme.partition(&graph, &vec![caps; self.k as usize], run)?
-        } else {
-            let graph = Graph::finest(csr, &|_| [1], run)?;
-            scheme.partition(&graph, &vec![[caps[0]]; self.k as usize], run)?
-        };
-        Ok((self.finish(csr, part_of, caps, run)?, rounds))
+        bounds::partition(self, &scheme, csr, run)
     }
 }
 
@@ -229,13 +176,26 @@ describe! {
     Multilevel => "multilevel", &[Of::Vertices];
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     balance: ratio(1.03);
+    /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices. Above 0 it is at least one,
+    /// which more parts than vertices cannot have (``CapacityError``). By default parts may be empty.
+    min_balance: optional_number();
     /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above ``ceil(volume_balance * (2 m + n) / k)``,
     /// where m counts edges without loops. By default volumes are not bounded.
     volume_balance: optional_ratio();
-    /// A second cap, as in :func:`spring`; not together with ``volume_balance``.
-    balance_on: weights();
-    /// A second cap, as in :func:`spring`; not together with ``volume_balance``.
+    /// Weights, or masks, that the parts share evenly, too, as in :func:`spring`. A list of arrays bounds each of them,
+    /// such as the training, validation and test masks. Up to 8 bounds in all are met in this order: vertices, volume,
+    /// then the arrays. If nothing found meets one of them, only its cap is raised.
+    balance_on: several_weights();
+    /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W, as in
+    /// :func:`spring`.
     balance_on_ratio: ratio(1.05);
+    /// What there should be few of. "cut": edges between parts. "halo": copies of vertices in the parts of their
+    /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
+    objective: choice(&["cut", "halo"]);
+    /// How many parts each machine has, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second. The sum is k.
+    /// Few edges between machines then come first, and few between the parts of a machine second. Not together with
+    /// ``time_limit``.
+    machines: integers();
     /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
     /// improvement as long as they gain, in each of which another partition is made or the best is coarsened again.
     effort: choice(&["default", "quick", "best"]);
@@ -250,14 +210,23 @@ describe! {
 
 impl Partitioner for Multilevel {
     fn new(values: &mut Values) -> Result<Self> {
-        let (weights, volume) = (values.take_balance_on()?, values.ratio("volume_balance"));
-        if weights.is_some() && volume.is_some() {
-            let what = "not together with balance_on; there is one second cap";
-            return Err(Error::parameter("volume_balance", what));
+        let volume = values.ratio("volume_balance").map(Bound::Volume);
+        let weights = values.take_several_balance_on()?.into_iter().map(Bound::Weights);
+        let machines = values.take_integers("machines");
+        if machines.is_some() && values.ratio("time_limit").is_some() {
+            let what = "not together with machines, whose partitions take several runs. Use rounds";
+            return Err(Error::parameter("time_limit", what));
         }
-        let second = weights.map(Second::Weights).or(volume.map(Second::Volume));
-        let (balance, effort) = (values.number("balance"), effort(values)?);
-        Ok(Multilevel { k: values.k, balance, second, effort, seed: values.seed() })
+        Ok(Multilevel {
+            k: values.k,
+            balance: values.number("balance"),
+            min_balance: values.ratio("min_balance"),
+            bounds: volume.into_iter().chain(weights).collect(),
+            objective: Objective::of(values),
+            machines,
+            effort: effort(values)?,
+            seed: values.seed(),
+        })
     }
 
     fn memory(&self, shape: &Shape, _threads: usize) -> u64 {

@@ -23,7 +23,7 @@ use super::exchange::exchange;
 use super::graph::Graph;
 use crate::base::{Result, Run, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
-use crate::exec::rounds::{propose, scratches};
+use crate::exec::{propose, scratches};
 
 /// Rounds at most.
 const ROUNDS: usize = 12;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::{Descent, Scheme, Solution};
 use crate::algorithms::multilevel::graph::Graph;
-use crate::base::{Result, Run, splitmix64};
+use crate::base::{Buffer, Result, Run, splitmix64};
 use crate::capacity::Load;
 
 /// Rounds in a row that may gain less than [`LEAST_GAIN`].
@@ -95,12 +95,12 @@ impl Scheme {
         let seed = splitmix64(self.seed ^ splitmix64(round + 1));
         let rating = self.first()?;
         let rating = if round % 4 < 2 { rating } else { rating.opposite() };
-        if round % 2 == 0 {
-            run.advance(self.units)?;
-            let mut cells = crate::base::Buffer::zeroed(graph.len(), "cells")?;
+        if round.is_multiple_of(2) {
+            let mut cells = Buffer::zeroed(graph.len(), "cells")?;
             cells.copy_from_slice(&best.0);
             let descent = Descent { rating, entries: 0, seed, units: 0, cells: Some(cells) };
-            return self.again(graph, caps, descent, &best.0, run);
+            let again = self.again(graph, caps, descent, &best.0, run)?;
+            return run.advance(self.units).map(|()| again);
         }
         let other = Self { seed, ..self.clone() };
         let other = other.multilevel(graph, caps, run)?;

@@ -88,7 +88,8 @@ pub fn shares<const D: usize>(total: Load<D>, groups: &[&[Load<D>]]) -> Vec<Load
     sums.iter().map(share).collect()
 }
 
-fn sum<const D: usize>(caps: &[Load<D>]) -> Load<D> {
+/// The caps of all parts together.
+pub fn sum<const D: usize>(caps: &[Load<D>]) -> Load<D> {
     caps.iter().fold([0; D], |total, cap| std::array::from_fn(|i| total[i].saturating_add(cap[i])))
 }
 
