@@ -244,7 +244,7 @@ def test_pyg():
     same(Data(edge_index=torch.tensor(PATH.T)), directedness="directed")
     with pytest.raises(TypeError, match=r"HeteroData has several types.*graph\.to_homogeneous\(\)"):
         fp.open_graph(HeteroData())
-    with pytest.raises(TypeError, match="Data without edge_index"):
+    with pytest.raises(TypeError, match="has no edge_index"):
         fp.open_graph(Data(x=torch.zeros(2, 2)))
 
 

@@ -69,7 +69,7 @@ def test_resume_goes_on_where_it_was(tmp_path):
 
 
 def test_attention_is_refused(tmp_path):
-    with pytest.raises(fp.ParameterError, match="product of matrices"):
+    with pytest.raises(fp.ParameterError, match="multiply by a constant matrix"):
         fp.train.sancus(planted(tmp_path, k=2), model="gat")
 
 
