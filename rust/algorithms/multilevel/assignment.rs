@@ -2,7 +2,7 @@
 
 use super::graph::Graph;
 use crate::base::{Buffer, Result, Run};
-use crate::capacity::{Load, excess, fits, minus, plus};
+use crate::capacity::{Load, excess, fits, minus, plus, relative};
 use crate::exec::{propose, scratches};
 
 /// The part of each vertex, and the load of each part.
@@ -64,6 +64,19 @@ impl<const D: usize> Assignment<D> {
         self.loads.iter().zip(caps).all(|(&load, &cap)| fits(load, cap))
     }
 
+    /// The largest share of its caps that each part uses.
+    pub fn fullness(&self, caps: &[Load<D>]) -> Vec<f64> {
+        self.loads.iter().zip(caps).map(|(&load, &cap)| relative(load, cap)).collect()
+    }
+
+    /// The parts, those with the most room first.
+    pub fn by_room(&self, caps: &[Load<D>]) -> Vec<u32> {
+        let fullness = self.fullness(caps);
+        let mut parts: Vec<u32> = (0..caps.len() as u32).collect();
+        parts.sort_by(|&a, &b| fullness[a as usize].total_cmp(&fullness[b as usize]));
+        parts
+    }
+
     /// Weight of the edges between parts.
     pub fn cut(&self, graph: &Graph<D>, run: &Run) -> Result<u64> {
         let mut ends = scratches(run, graph.num_entries(), || Ok(0_u64))?;
@@ -80,6 +93,11 @@ impl<const D: usize> Assignment<D> {
     pub fn quality(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Quality> {
         Ok(Quality { excess: self.excess(caps), cut: self.cut(graph, run)? })
     }
+}
+
+/// The caps, and this share of them more.
+pub fn with_slack<const D: usize>(caps: &[Load<D>], slack: f64) -> Vec<Load<D>> {
+    caps.iter().map(|cap| cap.map(|cap| cap.saturating_add((cap as f64 * slack) as u64))).collect()
 }
 
 /// The connections of one vertex: the weight of its edges to each part.

@@ -42,13 +42,13 @@ use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::assignment::Assignment;
+use super::assignment::{Assignment, with_slack};
 use super::graph::Graph;
-use super::rebalancing::rebalance;
+use super::rebalancing::{Price, rebalance};
 use super::spread::{Gains, Spread};
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
-use crate::capacity::{Load, excess, fits, minus, plus, relative};
-use crate::exec::rounds::{propose, scratches};
+use crate::capacity::{Load, excess, fits, minus, plus};
+use crate::exec::{propose, scratches};
 use crate::sets::Bits;
 
 /// Iterations at most.
@@ -84,10 +84,7 @@ pub fn refine<const D: usize>(
     let mut search = Search {
         graph,
         caps,
-        slack: caps
-            .iter()
-            .map(|cap| cap.map(|cap| cap.saturating_add((cap as f64 * SLACK) as u64)))
-            .collect(),
+        slack: with_slack(caps, SLACK),
         spread: Spread::new(graph, &assignment.part_of, caps.len(), run)?,
         wishes: Buffer::zeroed(n, "wishes of vertices")?,
         locked: Bits::new(n as u64, "vertices that moved")?,
@@ -138,8 +135,7 @@ impl<const D: usize> Search<'_, D> {
     /// Finds out where every vertex would go. The best moves come first.
     fn propose(&mut self, assignment: &Assignment<D>, seed: u64, run: &Run) -> Result<Vec<Turn<i64>>> {
         let Search { graph, slack, spread, locked, wishes, .. } = self;
-        let fullness: Vec<f64> =
-            assignment.loads.iter().zip(self.caps).map(|(&load, &cap)| relative(load, cap)).collect();
+        let fullness = assignment.fullness(self.caps);
         let scratch = || Ok((Gains::new(self.caps.len()), Vec::new()));
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
         let wish = |(gains, turns): &mut (Gains, Vec<Turn<i64>>), v: u32, wish: &mut u32| {
@@ -221,28 +217,11 @@ struct Relief<'a, const D: usize> {
     spread: &'a mut Spread,
 }
 
-/// Loss per relief; less is better.
-#[derive(Clone, Copy, PartialEq)]
-struct Key(f64);
-impl Eq for Key {}
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Key {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
 impl<const D: usize> Relief<'_, D> {
     /// Makes moves until all caps hold, or none is left.
     fn find(&mut self, assignment: &mut Assignment<D>, seed: u64, run: &Run) -> Result<()> {
         let k = self.caps.len();
-        let mut by_room: Vec<u32> = (0..k as u32).collect();
-        let fullness = |part: u32| relative(assignment.loads[part as usize], self.caps[part as usize]);
-        by_room.sort_by(|&a, &b| fullness(a).total_cmp(&fullness(b)));
+        let by_room = assignment.by_room(self.caps);
         let mut queue = self.queue(assignment, &by_room, seed, run)?;
         let (mut emptiest, mut gains, mut looks) = (&by_room[..], Gains::new(k), 0_usize);
         while let Some(Reverse((key, lot, v))) = queue.pop() {
@@ -276,7 +255,7 @@ impl<const D: usize> Relief<'_, D> {
         by_room: &[u32],
         seed: u64,
         run: &Run,
-    ) -> Result<BinaryHeap<Reverse<Turn<Key>>>> {
+    ) -> Result<BinaryHeap<Reverse<Turn<Price>>>> {
         let scratch = || Ok((Gains::new(by_room.len()), Vec::new()));
         let mut turns = scratches(run, self.graph.num_entries(), scratch)?;
         let mut nothing: Vec<()> = vec![(); self.graph.len()];
@@ -301,7 +280,7 @@ impl<const D: usize> Relief<'_, D> {
         gains: &mut Gains,
         v: u32,
         emptiest: u32,
-    ) -> Option<(Key, u32)> {
+    ) -> Option<(Price, u32)> {
         let (own, weight) = (assignment.part(v), self.graph.weight(v));
         let (load, cap) = (assignment.loads[own as usize], self.caps[own as usize]);
         if fits(load, cap) {
@@ -311,10 +290,10 @@ impl<const D: usize> Relief<'_, D> {
         if relief <= 1e-12 {
             return None;
         }
-        let mut best: Option<(Key, u32)> = None;
+        let mut best: Option<(Price, u32)> = None;
         let mut offer = |part: u32, gain: i64| {
             let loss = -worth(self.spread, v, [own, part], gain) as f64;
-            let key = Key(if loss >= 0.0 { (loss + 1e-3) / relief } else { loss * relief });
+            let key = Price(if loss >= 0.0 { (loss + 1e-3) / relief } else { loss * relief });
             if best.is_none_or(|(least, _)| key < least) && self.has_room(assignment, v, part) {
                 best = Some((key, part));
             }

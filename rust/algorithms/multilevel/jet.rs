@@ -23,11 +23,11 @@ use std::cmp::Reverse;
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
-use super::assignment::{Assignment, Connections, Quality};
+use super::assignment::{Assignment, Connections, Quality, with_slack};
 use super::graph::Graph;
 use super::rebalancing::rebalance;
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
-use crate::capacity::{Load, fits, plus, relative};
+use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
 use crate::sets::Bits;
 
@@ -90,7 +90,7 @@ pub fn refine<const D: usize>(
     let mut search = Search {
         graph,
         caps,
-        slack: caps.iter().map(|cap| cap.map(|cap| loosened(cap, how.slack))).collect(),
+        slack: with_slack(caps, how.slack),
         how: *how,
         wishes: Buffer::zeroed(n, "wishes of vertices")?,
         locked: Bits::new(n as u64, "vertices that moved")?,
@@ -126,11 +126,6 @@ pub fn refine<const D: usize>(
     Ok(quality)
 }
 
-/// A cap and the slack above it.
-fn loosened(cap: u64, slack: f64) -> u64 {
-    if cap == u64::MAX { cap } else { cap.saturating_add((cap as f64 * slack) as u64) }
-}
-
 struct Search<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     caps: &'a [Load<D>],
@@ -148,8 +143,7 @@ impl<const D: usize> Search<'_, D> {
     fn propose(&mut self, assignment: &Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
         let Search { graph, slack, locked, wishes, .. } = self;
         let k = self.caps.len();
-        let fullness: Vec<f64> =
-            assignment.loads.iter().zip(self.caps).map(|(&load, &cap)| relative(load, cap)).collect();
+        let fullness = assignment.fullness(self.caps);
         let scratch = || Ok(Scratch { connections: Connections::new(k), ends: 0 });
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
         let wish = |scratch: &mut Scratch, v: u32, wish: &mut Wish| {

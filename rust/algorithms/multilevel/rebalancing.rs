@@ -41,20 +41,23 @@ const STALE: f64 = 0.05;
 /// Parts with the most room that are tried beside those with a connection.
 const EMPTIEST: usize = 4;
 
-/// Loss per relief; less is better. Ties are in random order.
+/// Loss per relief; less is better.
 #[derive(Clone, Copy, PartialEq)]
-struct Key(f64, u32, u32);
-impl Eq for Key {}
-impl PartialOrd for Key {
+pub struct Price(pub f64);
+impl Eq for Price {}
+impl PartialOrd for Price {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Key {
+impl Ord for Price {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0).then_with(|| (self.1, self.2).cmp(&(other.1, other.2)))
+        self.0.total_cmp(&other.0)
     }
 }
+
+/// A move in the order in which moves are made: its price, a random number for equal ones, and the vertex.
+type Turn = (Price, u32, u32);
 
 /// Moves vertices until all caps hold, or nothing helps any more.
 pub fn rebalance<const D: usize>(
@@ -100,9 +103,7 @@ impl<const D: usize> Relief<'_, D> {
         let k = self.caps.len();
         let over: Vec<bool> =
             assignment.loads.iter().zip(self.caps).map(|(&load, &cap)| !fits(load, cap)).collect();
-        let mut by_room: Vec<u32> = (0..k as u32).collect();
-        let fullness = |part: u32| relative(assignment.loads[part as usize], self.tight[part as usize]);
-        by_room.sort_by(|&a, &b| fullness(a).total_cmp(&fullness(b)));
+        let by_room = assignment.by_room(&self.tight);
         let scratch = || Ok((Connections::new(k), Vec::new()));
         let mut moves = scratches(run, self.graph.num_entries(), scratch)?;
         let mut nothing: Vec<()> = vec![(); self.graph.len()];
@@ -111,22 +112,22 @@ impl<const D: usize> Relief<'_, D> {
             if over[assignment.part(v) as usize]
                 && let Some((key, _)) = self.best(assignment, connections, v, &by_room)
             {
-                moves.push(Key(key, splitmix64(seed ^ u64::from(v)) as u32, v));
+                moves.push((Price(key), splitmix64(seed ^ u64::from(v)) as u32, v));
             }
         })?;
         let mut connections = Connections::new(k);
-        let mut moves: Vec<Key> = moves.into_iter().flat_map(|(_, moves)| moves).collect();
+        let mut moves: Vec<Turn> = moves.into_iter().flat_map(|(_, moves)| moves).collect();
         run.install(|| moves.par_sort_unstable());
         let mut moves = moves.into_iter().peekable();
-        let mut waiting: BinaryHeap<Reverse<Key>> = BinaryHeap::new();
+        let mut waiting: BinaryHeap<Reverse<Turn>> = BinaryHeap::new();
         let (mut emptiest, mut moved, mut looks) = (&by_room[..], false, 0_usize);
         loop {
             let sorted_first = match (moves.peek(), waiting.peek()) {
                 (Some(next), Some(Reverse(waits))) => next < waits,
                 (next, _) => next.is_some(),
             };
-            let next = if sorted_first { moves.next() } else { waiting.pop().map(|Reverse(key)| key) };
-            let Some(Key(key, lot, v)) = next else { break };
+            let next = if sorted_first { moves.next() } else { waiting.pop().map(|Reverse(turn)| turn) };
+            let Some((Price(key), lot, v)) = next else { break };
             looks += 1;
             if looks % 256 == 0 {
                 run.check()?;
@@ -147,7 +148,7 @@ impl<const D: usize> Relief<'_, D> {
             }
             match self.best(assignment, &mut connections, v, emptiest) {
                 Some((now, _)) if now > key + key.abs() * STALE + 1e-9 => {
-                    waiting.push(Reverse(Key(now, lot, v)));
+                    waiting.push(Reverse((Price(now), lot, v)));
                 }
                 Some((_, to)) => {
                     assignment.shift(v, self.graph.weight(v), to);

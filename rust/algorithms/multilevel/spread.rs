@@ -15,7 +15,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::graph::Graph;
 use crate::base::{Buffer, NONE, Result, Run};
-use crate::exec::rounds::{propose, scratches};
+use crate::exec::{propose, scratches};
 
 /// So many slots are read as fast as one is searched for.
 const SEARCH: usize = 4;
