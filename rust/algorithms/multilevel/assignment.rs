@@ -109,7 +109,7 @@ pub struct Connections {
 impl Connections {
     /// Scratch space for the connections to `k` parts.
     pub fn new(k: usize) -> Self {
-        Self { sums: vec![0; k], parts: Vec::new() }
+        Self { sums: vec![0; k.max(64)], parts: Vec::new() }
     }
 
     /// Those of `v`.

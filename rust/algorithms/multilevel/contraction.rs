@@ -4,7 +4,7 @@
 //! got, in order. A wave is small, so that its lists hardly count beside the two graphs.
 
 use super::clustering::Clustering;
-use super::graph::{Builder, Graph};
+use super::graph::{Builder, Graph, Lists};
 use crate::base::{Buffer, Result, Run, prefetch};
 use crate::capacity::{Load, plus};
 use crate::exec::map;
@@ -22,15 +22,6 @@ const BITS: u32 = 31;
 /// How many members ahead clusters are prefetched, and of how many neighbours.
 const AHEAD: usize = 2;
 const MOST_AHEAD: usize = 64;
-
-/// The lists of some clusters.
-#[derive(Default)]
-struct Lists<const D: usize> {
-    targets: Vec<u32>,
-    weights: Vec<u32>,
-    /// Number of entries and weight of each cluster.
-    vertices: Vec<(usize, Load<D>)>,
-}
 
 /// The graph whose vertices are the clusters of `graph`.
 pub fn contract<const D: usize>(
@@ -71,13 +62,15 @@ pub fn contract<const D: usize>(
         }
         lists.vertices.push((lists.targets.len() - before, weight));
     };
-    let workers = if graph.num_entries() < FEW { 1 } else { usize::MAX };
+    // What one thread sums up is still in its cache when it is appended.
+    let (workers, chunks) =
+        if graph.num_entries() < FEW || run.threads() == 1 { (1, 1) } else { (usize::MAX, WAVE) };
     let mut builder = Builder::new(*count, graph.num_entries() as usize)?;
-    for wave in (0..*count).step_by(CLUSTERS * WAVE) {
-        let end = count.min(&(wave + CLUSTERS * WAVE)).to_owned();
+    for wave in (0..*count).step_by(CLUSTERS * chunks) {
+        let end = count.min(&(wave + CLUSTERS * chunks)).to_owned();
         let of_chunk = |map: &mut RatingMap, chunk: usize| {
             let first = wave + chunk * CLUSTERS;
-            let mut lists = Lists { targets: Vec::new(), weights: Vec::new(), vertices: Vec::new() };
+            let mut lists = Lists::default();
             for cluster in first..end.min(first + CLUSTERS) {
                 sum_up(map, &mut lists, cluster as u32);
                 run.check()?;
@@ -85,15 +78,7 @@ pub fn contract<const D: usize>(
             Ok(lists)
         };
         let chunks = (end - wave).div_ceil(CLUSTERS);
-        for lists in map(run, workers, chunks, || Ok(RatingMap::default()), of_chunk)? {
-            let mut start = 0;
-            for (entries, weight) in lists.vertices {
-                let range = start..start + entries;
-                builder.entries(&lists.targets[range.clone()], &lists.weights[range.clone()]);
-                builder.vertex(weight);
-                start = range.end;
-            }
-        }
+        builder.append(&map(run, workers, chunks, || Ok(RatingMap::default()), of_chunk)?, run)?;
     }
     Ok(builder.finish())
 }
