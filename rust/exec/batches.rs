@@ -7,8 +7,7 @@
 
 use std::sync::Mutex;
 
-use rayon::prelude::*;
-
+use super::rounds::on_threads;
 use crate::base::{Result, Run};
 
 /// Vertices that a thread decides about at a time.
@@ -97,7 +96,7 @@ fn in_batches<D: Decider>(
         let frozen = &*decider;
         let slices = Mutex::new(members.chunks(SLICE).zip(decisions.chunks_mut(SLICE)));
         let next = || slices.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
-        scratches.par_iter_mut().try_for_each(|scratch| {
+        on_threads(&mut scratches, run, |scratch| {
             while let Some((members, decisions)) = next() {
                 for (index, (&v, decision)) in members.iter().zip(decisions).enumerate() {
                     if let Some(&later) = members.get(index + AHEAD) {

@@ -45,6 +45,15 @@ pub fn propose<S: Send, T: Send>(
         }
         Ok(())
     };
+    on_threads(scratches, run, work)
+}
+
+/// Has a thread `work` with each of the scratches, or the calling one with a single scratch.
+pub(super) fn on_threads<S: Send>(
+    scratches: &mut Vec<S>,
+    run: &Run,
+    work: impl Fn(&mut S) -> Result<()> + Sync,
+) -> Result<()> {
     if let [scratch] = &mut scratches[..] {
         return work(scratch);
     }
