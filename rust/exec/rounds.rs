@@ -36,32 +36,36 @@ pub fn propose<S: Send, T: Send>(
         (rest, first) = (later, range.end);
         (range, slice)
     });
-    let slices = Mutex::new(slices);
-    let work = |scratch: &mut S| {
-        let next = || slices.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
-        while let Some((range, slice)) = next() {
-            range.zip(slice).for_each(|(v, proposal)| propose(scratch, v, proposal));
-            run.check()?;
+    share(scratches, slices, run, |scratch, (range, slice)| {
+        range.zip(slice).for_each(|(v, proposal)| propose(scratch, v, proposal));
+        run.check()
+    })
+}
+
+/// Has threads `work` on `items`, which they take one after the other, each with one of the scratches. A single scratch
+/// is for the calling thread.
+pub fn share<S: Send, T>(
+    scratches: &mut Vec<S>,
+    items: impl Iterator<Item = T> + Send,
+    run: &Run,
+    work: impl Fn(&mut S, T) -> Result<()> + Sync,
+) -> Result<()> {
+    let items = Mutex::new(items);
+    let next = || items.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+    let take_all = |scratch: &mut S| {
+        while let Some(item) = next() {
+            work(scratch, item)?;
         }
         Ok(())
     };
-    on_threads(scratches, run, work)
-}
-
-/// Has a thread `work` with each of the scratches, or the calling one with a single scratch.
-pub(super) fn on_threads<S: Send>(
-    scratches: &mut Vec<S>,
-    run: &Run,
-    work: impl Fn(&mut S) -> Result<()> + Sync,
-) -> Result<()> {
     if let [scratch] = &mut scratches[..] {
-        return work(scratch);
+        return take_all(scratch);
     }
     // Each scratch moves to the stack of its thread. Side by side in the list they would share cache lines.
     let all = std::mem::take(scratches);
     *scratches = run.install(|| {
         let threads =
-            all.into_par_iter().with_max_len(1).map(|mut scratch| work(&mut scratch).map(|()| scratch));
+            all.into_par_iter().with_max_len(1).map(|mut scratch| take_all(&mut scratch).map(|()| scratch));
         threads.collect::<Result<_>>()
     })?;
     Ok(())

@@ -8,7 +8,7 @@ use std::ops::{Deref, Range};
 
 use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::{Load, plus};
-use crate::exec::scan;
+use crate::exec::share;
 use crate::graph::Csr;
 
 /// Entries of the vertices that a thread takes at a time.
@@ -216,6 +216,15 @@ pub struct Lists<const D: usize> {
     pub vertices: Vec<(usize, Load<D>)>,
 }
 
+impl<const D: usize> Lists<D> {
+    /// Forgets them, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.targets.clear();
+        self.weights.clear();
+        self.vertices.clear();
+    }
+}
+
 /// Builder of a graph: the entries of a vertex, then the vertex.
 pub struct Builder<const D: usize> {
     offsets: Buffer<u64>,
@@ -261,17 +270,12 @@ impl<const D: usize> Builder<D> {
             rest = (targets.1, later.1);
             (lists, targets.0, later.0)
         });
-        scan(
-            run,
-            lists.len(),
-            places,
-            || Ok(()),
-            |(), (lists, targets, weights)| {
-                targets.copy_from_slice(&lists.targets);
-                weights.copy_from_slice(&lists.weights);
-                Ok(())
-            },
-        )?;
+        let mut threads = vec![(); run.threads().min(lists.len())];
+        share(&mut threads, places, run, |(), (lists, targets, weights)| {
+            targets.copy_from_slice(&lists.targets);
+            weights.copy_from_slice(&lists.weights);
+            Ok(())
+        })?;
         for &(entries, weight) in lists.iter().flat_map(|lists| &lists.vertices) {
             self.end += entries;
             self.vertex(weight);

@@ -32,7 +32,7 @@ use crate::exec::{propose, scratches};
 use crate::sets::Bits;
 
 /// How many iterations in a row may gain less than [`LEAST_GAIN`].
-const PATIENCE: u32 = 3;
+const PATIENCE: u32 = 1;
 /// The share of the cut that is worth going on.
 const LEAST_GAIN: f64 = 0.001;
 
