@@ -8,6 +8,7 @@ use std::ops::{Deref, Range};
 
 use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::{Load, plus};
+use crate::exec::share;
 use crate::graph::Csr;
 
 /// Entries of the vertices that a thread takes at a time.
@@ -206,6 +207,24 @@ fn largest<const D: usize>(a: Load<D>, b: Load<D>) -> Load<D> {
     std::array::from_fn(|bound| a[bound].max(b[bound]))
 }
 
+/// The entries of some vertices, one after the other.
+#[derive(Default)]
+pub struct Lists<const D: usize> {
+    pub targets: Vec<u32>,
+    pub weights: Vec<u32>,
+    /// Number of entries of each vertex, and what it weighs.
+    pub vertices: Vec<(usize, Load<D>)>,
+}
+
+impl<const D: usize> Lists<D> {
+    /// Forgets them, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.targets.clear();
+        self.weights.clear();
+        self.vertices.clear();
+    }
+}
+
 /// Builder of a graph: the entries of a vertex, then the vertex.
 pub struct Builder<const D: usize> {
     offsets: Buffer<u64>,
@@ -241,12 +260,27 @@ impl<const D: usize> Builder<D> {
         self.end += 1;
     }
 
-    /// Adds entries to the current vertex.
-    pub fn entries(&mut self, targets: &[u32], weights: &[u32]) {
-        let end = self.end + targets.len();
-        self.targets[self.end..end].copy_from_slice(targets);
-        self.edge_weights[self.end..end].copy_from_slice(weights);
-        self.end = end;
+    /// Adds the vertices of `lists`, in their order. Several threads copy the entries.
+    pub fn append(&mut self, lists: &[Lists<D>], run: &Run) -> Result<()> {
+        let mut rest = (&mut self.targets[self.end..], &mut self.edge_weights[self.end..]);
+        let places = lists.iter().map(|lists| {
+            let len = lists.targets.len();
+            let (targets, weights) = std::mem::take(&mut rest);
+            let (targets, later) = (targets.split_at_mut(len), weights.split_at_mut(len));
+            rest = (targets.1, later.1);
+            (lists, targets.0, later.0)
+        });
+        let mut threads = vec![(); run.threads().min(lists.len())];
+        share(&mut threads, places, run, |(), (lists, targets, weights)| {
+            targets.copy_from_slice(&lists.targets);
+            weights.copy_from_slice(&lists.weights);
+            Ok(())
+        })?;
+        for &(entries, weight) in lists.iter().flat_map(|lists| &lists.vertices) {
+            self.end += entries;
+            self.vertex(weight);
+        }
+        Ok(())
     }
 
     /// Ends the current vertex.
