@@ -4,11 +4,12 @@
 //! `(u, v)` is the one entry `u → v`. The symmetry is not checked. If the stream is not symmetric, `v` does not
 //! list `u`, and an algorithm sees an edge that only `u` has. Its result is valid, but for another graph.
 //!
-//! **Memory.** The result takes 8 bytes per vertex, and 4 per entry: 8 per undirected record. Building it takes 4
+//! **Memory.** The result takes 8 bytes per vertex, and 4 per entry: 8 per undirected record. If records have weights,
+//! it takes 4 more per entry ([`weights`]). Building it takes 4
 //! bytes per vertex and 2 per entry more, and per worker about `400 sqrt(entries)` bytes (7 MB for 10^9 records).
 //! If that is at most half of the budget, all of it is in memory. The other half is left for what is computed from
 //! it. Otherwise whatever grows with the records goes to mapped, unnamed temporary files: 6 bytes per entry while
-//! it is built, and 4 afterwards. Their blocks are allocated before anything is written to them. (A file system
+//! it is built, and 4 afterwards, or 8 with weights. Their blocks are allocated before anything is written to them. (A file system
 //! that copies on write, such as btrfs, may need new blocks later, and ends the process if it has none.) Files on a
 //! file system in memory count as memory.
 //!
@@ -31,6 +32,7 @@
 mod buckets;
 mod cache;
 mod sort;
+mod weights;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,8 +42,9 @@ use bytemuck::Pod;
 use super::degrees;
 use super::degrees::Degrees;
 use super::identity::Graph;
+use super::weights::{Extent, extent};
 use crate::base::{Buffer, Error, Result, Run};
-use crate::edges::EdgeStream;
+use crate::edges::{EdgeStream, Weights};
 use buckets::Buckets;
 pub use cache::AdjacencyCache;
 
@@ -53,6 +56,8 @@ const CHUNK: usize = 1 << 16;
 pub struct Csr {
     offsets: Buffer<u64>,
     neighbours: Buffer<u32>,
+    /// The weight of each entry, and what identifies the weights of the records.
+    weights: Option<(Buffer<u32>, Extent)>,
     graph: Graph,
     symmetric: bool,
     in_memory: bool,
@@ -75,24 +80,49 @@ impl Csr {
     /// Builds it. Of an undirected record both ends get an entry. A `symmetric` stream lists both directions, and one
     /// entry per record is the same graph.
     pub fn build(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
+        Self::build_weighted(edges, None, symmetric, run)
+    }
+
+    /// The same with the weights of the records, if there are any.
+    pub fn build_weighted(
+        edges: &dyn EdgeStream,
+        weights: Option<&Weights>,
+        symmetric: bool,
+        run: &Run,
+    ) -> Result<Arc<Csr>> {
         let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let in_memory = fits(edges, symmetric, run);
-        let files = if in_memory { 0 } else { building(edges, symmetric) };
+        let weighted = weights.is_some();
+        let in_memory = fits(edges, weighted, symmetric, run);
+        let files = if in_memory { 0 } else { building(edges, weighted, symmetric) };
         let (files, what) = run.temporary(run.tmp_dir(), files, format!("the neighbours of {n} vertices"));
-        run.require(Csr::memory(edges, symmetric, run), what)?;
+        run.require(Csr::memory(edges, weighted, symmetric, run), what)?;
+        weights.map_or(Ok(()), |weights| weights.check_len(m))?;
         let scan = if symmetric { degrees::scan_sources } else { degrees::scan };
         let Degrees { degree, loops, checksum } = scan(edges, run)?;
         let graph = Graph { n, m, loops, checksum };
         let home = Home((!in_memory).then(|| run.tmp_dir()));
         let (offsets, neighbours) = lists(edges, symmetric, degree, home, run)?;
-        Ok(Arc::new(Csr { offsets, neighbours, graph, symmetric, in_memory: in_memory || files > 0 }))
+        let weigh = |weights| {
+            let entries = weights::Entries { offsets: &offsets, neighbours: &neighbours, symmetric };
+            let extent = extent(weights, run)?;
+            Ok((entries.weights(edges, weights, &extent, home, run)?, extent))
+        };
+        let weights = weights.map(weigh).transpose()?;
+        Ok(Arc::new(Csr {
+            offsets,
+            neighbours,
+            weights,
+            graph,
+            symmetric,
+            in_memory: in_memory || files > 0,
+        }))
     }
 
     /// Most bytes that [`Csr::build`] takes at one time, without what it keeps in files on a disk. Loops, which need
     /// none, are not known before.
-    pub fn memory(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> u64 {
-        let entries = match building(edges, symmetric) {
-            entries if fits(edges, symmetric, run) => entries,
+    pub fn memory(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> u64 {
+        let entries = match building(edges, weighted, symmetric) {
+            entries if fits(edges, weighted, symmetric, run) => entries,
             entries => run.temporary(run.tmp_dir(), entries, "").0,
         };
         entries.saturating_add(working_memory(edges, symmetric, run))
@@ -100,7 +130,8 @@ impl Csr {
 
     /// Bytes of memory that it takes, without what lies in a file on a disk.
     pub fn bytes(&self) -> u64 {
-        8 * self.offsets.len() as u64 + if self.in_memory { 4 * self.num_entries() } else { 0 }
+        let each = if self.weights.is_some() { 8 } else { 4 };
+        8 * self.offsets.len() as u64 + if self.in_memory { each * self.num_entries() } else { 0 }
     }
 
     /// The graph: `n`, `m` and `loops` count records.
@@ -131,6 +162,16 @@ impl Csr {
     /// The lists of all vertices, one after the other.
     pub fn entries(&self) -> &[u32] {
         &self.neighbours
+    }
+
+    /// The weight of each entry, above 0, if the records have weights. They are scaled: see [`weights`].
+    pub fn weights(&self) -> Option<&[u32]> {
+        self.weights.as_ref().map(|(weights, _)| &**weights)
+    }
+
+    /// Range, sum and checksum of the weights of the records.
+    pub fn extent(&self) -> Option<&Extent> {
+        self.weights.as_ref().map(|(_, extent)| extent)
     }
 
     /// Number of neighbours, parallel ones included.
@@ -182,13 +223,15 @@ fn most_entries(edges: &dyn EdgeStream, symmetric: bool) -> u64 {
 }
 
 /// Bytes of whatever grows with the records while it is built.
-fn building(edges: &dyn EdgeStream, symmetric: bool) -> u64 {
-    most_entries(edges, symmetric).saturating_mul(6)
+fn building(edges: &dyn EdgeStream, weighted: bool, symmetric: bool) -> u64 {
+    // Sources are gone when weights come.
+    most_entries(edges, symmetric).saturating_mul(if weighted { 8 } else { 6 })
 }
 
 /// Whether the adjacency is built in memory.
-fn fits(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> bool {
-    building(edges, symmetric).saturating_add(working_memory(edges, symmetric, run)) <= run.budget() / 2
+fn fits(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> bool {
+    building(edges, weighted, symmetric).saturating_add(working_memory(edges, symmetric, run))
+        <= run.budget() / 2
 }
 
 /// Bytes that are needed wherever the entries lie.
