@@ -340,7 +340,7 @@ def open_graph(
         columns.targets,
         num_vertices=num_vertices,
         max_vertices=max_vertices,
-        weights=weighted and weighted.source,
+        weights=None if weighted is None else weighted.source,
         options=run,
     )
     return Graph(
@@ -367,7 +367,7 @@ class _Arguments:
     def open(self, file: Path, options: RunOptions) -> _core.EdgeSource:
         """Open a file with these arguments."""
         named = {name: value for name, value in vars(self).items() if name != "directedness"}
-        named["weights"] = self.weights and self.weights.source
+        named["weights"] = None if self.weights is None else self.weights.source
         return _core.EdgeSource.open(file, **named, options=options)
 
 
@@ -463,7 +463,7 @@ def _of_records(
         records[:, 1],
         num_vertices=n,
         max_vertices=None,
-        weights=weights and weights.source,
+        weights=None if weights is None else weights.source,
         options=RunOptions(),
     )
     graph = Graph(core, directedness, None, weights=weights)
