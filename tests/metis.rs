@@ -126,7 +126,7 @@ fn convert_reads_it_by_name_or_by_format() {
         let case = Case::new(name, bytes);
         let done = case.convert(&options).unwrap();
         assert_eq!((done.n, done.m, case.records()), (4, 2, vec![[0, 1], [1, 2]]), "{name}");
-        assert_eq!(done.notes, ["the weights of the METIS graph are not kept"]);
+        assert_eq!(done.notes, ["the weights of the edges of the METIS graph are not kept"]);
         let more = case.convert(&Convert { num_vertices: Some(9), ..options.clone() }).unwrap();
         assert_eq!(more.n, 9);
         let fewer = case.refused(&Convert { num_vertices: Some(3), ..options.clone() }).to_string();
