@@ -26,7 +26,7 @@ def partition(
     """Partition the vertices into parts of equal size with few cut edges.
 
     This calls :func:`fastpart.multilevel`, which has the lowest cut of all algorithms here and needs the graph in
-    memory. The choice never depends on the free memory.
+    memory. The choice never depends on the free memory. Weights of records multiply the cut.
 
     Parameters
     ----------

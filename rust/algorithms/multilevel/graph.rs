@@ -1,8 +1,9 @@
 //! Graphs with weights: the one to be partitioned, which is the adjacency itself, and the coarser ones.
 //!
-//! The finest graph borrows the lists of the adjacency. All its edges weigh 1, which is stored nowhere, and parallel
-//! records stay parallel entries: whoever sums over the entries of a vertex gets what merged ones would give. A
-//! coarser graph owns its lists, with 4 bytes for a neighbour and 4 for the weight of the edge.
+//! The finest graph borrows the lists of the adjacency, and the weights of its entries if the records have any. Else all
+//! edges weigh 1, which is stored nowhere. Parallel records stay parallel entries: whoever sums over the entries of a
+//! vertex gets what merged ones would give. A coarser graph owns its lists, with 4 bytes for a neighbour and 4 for
+//! the weight of the edge. Weights are above 0. Those of the adjacency add up to 2^32 at most, so that sums fit.
 
 use std::ops::{Deref, Range};
 
@@ -47,7 +48,7 @@ pub struct Graph<'a, const D: usize> {
     offsets: Items<'a, u64>,
     targets: Items<'a, u32>,
     /// Weight of each entry; 1 if there are none.
-    edge_weights: Option<Buffer<u32>>,
+    edge_weights: Option<Items<'a, u32>>,
     weights: Weights<'a, D>,
     total: Load<D>,
     heaviest: Load<D>,
@@ -64,7 +65,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         Ok(Self {
             offsets: Items::Borrowed(csr.offsets()),
             targets: Items::Borrowed(csr.entries()),
-            edge_weights: None,
+            edge_weights: csr.weights().map(Items::Borrowed),
             weights: Weights::Given(weight),
             total,
             heaviest,
@@ -297,7 +298,7 @@ impl<const D: usize> Builder<D> {
         Graph {
             offsets: Items::Owned(self.offsets),
             targets: Items::Owned(self.targets),
-            edge_weights: Some(self.edge_weights),
+            edge_weights: Some(Items::Owned(self.edge_weights)),
             weights: Weights::Stored(self.weights),
             total: self.total,
             heaviest: self.heaviest,
