@@ -6,7 +6,7 @@
 use super::clustering::Clustering;
 use super::graph::{Builder, Graph, Lists};
 use crate::base::{Buffer, Result, Run, prefetch};
-use crate::capacity::{Load, plus};
+use crate::capacity::plus;
 use crate::exec::{scratches, share};
 use crate::sets::{Groups, RatingMap};
 

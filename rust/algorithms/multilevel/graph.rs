@@ -211,7 +211,9 @@ fn largest<const D: usize>(a: Load<D>, b: Load<D>) -> Load<D> {
 /// The entries of some vertices, one after the other.
 #[derive(Default)]
 pub struct Lists<const D: usize> {
+    /// The neighbours.
     pub targets: Vec<u32>,
+    /// Weight of each entry.
     pub weights: Vec<u32>,
     /// Number of entries of each vertex, and what it weighs.
     pub vertices: Vec<(usize, Load<D>)>,
