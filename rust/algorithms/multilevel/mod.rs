@@ -42,6 +42,7 @@ pub mod jet;
 mod objective;
 pub mod rebalancing;
 pub mod scheme;
+pub mod semi_external;
 pub mod spread;
 mod topology;
 
@@ -56,6 +57,8 @@ pub use clustering::Rating;
 pub use objective::Objective;
 use scheme::effort::ROUNDS;
 pub use scheme::{Effort, Scheme};
+use semi_external::path::PATHS;
+pub use semi_external::{Path, Plan};
 
 /// Parts up to which the coarsest graph is small beside the given one.
 const FEW_PARTS: u32 = 64;
@@ -77,6 +80,10 @@ pub struct Multilevel {
     pub machines: Option<Vec<u32>>,
     /// How much work to do.
     pub effort: Effort,
+    /// Where the levels lie. By default what fits into memory decides.
+    pub path: Option<Path>,
+    /// Share of the entries that the last of the levels out of memory may have.
+    pub sample: Option<f64>,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -89,6 +96,7 @@ impl Multilevel {
         if let Some(machines) = &self.machines {
             topology::validate(machines, self.k)?;
         }
+        self.validate_plan()?;
         bounds::validate(&self.bounds, n)?;
         bounds::least(self.min_balance, n, self.k).map(|_| ())
     }
@@ -114,11 +122,14 @@ impl Multilevel {
     pub fn partition_in_rounds(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         let n = csr.graph().n;
         self.validate(n)?;
-        let needed = self.needed(n, csr.num_entries());
-        run.require(needed, format!("multilevel on {n} vertices, {} entries", csr.num_entries()))?;
+        self.partition_by(self.plan(n, csr.num_entries(), run)?, csr, run)
+    }
+
+    /// The same by a plan.
+    fn partition_by(&self, plan: Plan, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         check_symmetry(csr, run)?;
         let scheme = Scheme::new(1 + self.bounds.len(), self.effort, self.seed);
-        let scheme = Scheme { units: n + csr.num_entries(), ..scheme };
+        let scheme = Scheme { units: csr.graph().n + csr.num_entries(), plan, ..scheme };
         run.begin("partition", scheme.units);
         bounds::partition(self, &scheme, csr, run)
     }
@@ -204,6 +215,15 @@ describe! {
     time_limit: optional_number();
     /// Most rounds of improvement. Only with ``effort="best"``, which makes at most 16 by default.
     rounds: optional_integer(1, 1 << 20);
+    /// Where the graphs on the way lie. "memory": all in memory. "one_level", "two_levels": the largest of them, one or
+    /// two, in temporary files, and less of the rest in memory. "fit" takes the first of these that the memory limit has
+    /// room for, in this order, and says which in ``parameters`` of the result. With that as ``path``, and ``sample``
+    /// if there is one, the result is the same anywhere.
+    path: choice(&["fit", "memory", "one_level", "two_levels"]);
+    /// A share above 0 and at most 1: the last graph in files keeps a sample of its edges if it has more than this share
+    /// of the edges of the graph, but at least 10 per vertex. Only with ``path="one_level"`` or ``path="two_levels"``.
+    /// By default the largest of a few shares that the memory limit has room for.
+    sample: optional_number();
     /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
     seed: seed();
 }
@@ -225,6 +245,8 @@ impl Partitioner for Multilevel {
             objective: Objective::of(values),
             machines,
             effort: effort(values)?,
+            path: PATHS.iter().find(|(name, _)| values.is("path", name)).map(|&(_, path)| path),
+            sample: values.ratio("sample"),
             seed: values.seed(),
         })
     }
@@ -235,12 +257,17 @@ impl Partitioner for Multilevel {
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
         self.validate(input.shape().n)?;
-        let (partition, rounds) = self.partition_in_rounds(&*input.adjacency(run)?, run)?;
-        let chosen = match self.effort {
-            // With none it is what "default" makes.
-            Effort::Best { .. } if rounds > 0 => vec![("rounds", Value::Integer(rounds))],
-            _ => Vec::new(),
-        };
+        let csr = input.adjacency(run)?;
+        let plan = self.plan(csr.graph().n, csr.num_entries(), run)?;
+        let (partition, rounds) = self.partition_by(plan, &csr, run)?;
+        let mut chosen = vec![("path", Value::Text(plan.path.name().into()))];
+        if plan.path != Path::Memory {
+            chosen.push(("sample", Value::Number(plan.sample)));
+        }
+        // With none it is what "default" makes.
+        if matches!(self.effort, Effort::Best { .. }) && rounds > 0 {
+            chosen.push(("rounds", Value::Integer(rounds)));
+        }
         Ok(Outcome { chosen, ..partition.into() })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::assignment::Assignment;
 use super::graph::Graph;
+use super::semi_external::{self, Path};
 use super::{Multilevel, Scheme, halo, topology};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::Load;
@@ -55,7 +56,10 @@ impl Multilevel {
         caps: &[Load<D>],
         run: &Run,
     ) -> Result<(Buffer<u32>, u64)> {
-        let ((part_of, _), rounds) = scheme.partition(graph, caps, run)?;
+        let ((part_of, _), rounds) = match scheme.plan.path {
+            Path::Memory => scheme.partition(graph, caps, run)?,
+            _ => semi_external::partition(scheme, graph, caps, run)?,
+        };
         if self.objective == Objective::Cut {
             return Ok((part_of, rounds));
         }

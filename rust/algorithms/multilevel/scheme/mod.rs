@@ -28,6 +28,7 @@ use super::gain_table::GainTable;
 use super::graph::Graph;
 use super::jet::{self, Jet};
 use super::rebalancing::rebalance;
+use super::semi_external::Plan;
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
 pub use effort::Effort;
@@ -76,10 +77,12 @@ pub struct Scheme {
     pub iterations: u32,
     /// Gains that a table may have.
     pub table: u64,
+    /// Where the levels lie.
+    pub plan: Plan,
 }
 
 /// Clusters of the level above, and the graph that they make.
-type Level<const D: usize> = (Clustering, Graph<'static, D>);
+pub(super) type Level<const D: usize> = (Clustering, Graph<'static, D>);
 
 /// Parts of all vertices, and how good they are.
 pub type Solution = (Buffer<u32>, Quality);
@@ -97,14 +100,15 @@ struct Descent {
 }
 
 /// How to come back.
-struct Ascent<const D: usize> {
-    levels: Vec<Level<D>>,
+pub(super) struct Ascent<const D: usize> {
+    /// Levels below the graph.
+    pub levels: Vec<Level<D>>,
     /// Parts of the vertices of the last level.
-    part_of: Buffer<u32>,
+    pub part_of: Buffer<u32>,
     /// Whether these are refined already.
-    refined: bool,
+    pub refined: bool,
     /// What the way is worth.
-    units: u64,
+    pub units: u64,
 }
 
 impl Scheme {
@@ -119,7 +123,7 @@ impl Scheme {
             _ => (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20),
         };
         let iterations = ITERATIONS[usize::from(effort == Effort::Quick)];
-        Self { ratings, coarsest, seed, units: 0, effort, iterations, table: TABLE[0] }
+        Self { ratings, coarsest, seed, units: 0, effort, iterations, table: TABLE[0], plan: Plan::default() }
     }
 
     /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
@@ -300,7 +304,7 @@ impl Scheme {
     }
 
     /// The way back to `graph`.
-    fn uncoarsen<const D: usize>(
+    pub(super) fn uncoarsen<const D: usize>(
         &self,
         graph: &Graph<D>,
         ascent: Ascent<D>,
@@ -374,7 +378,7 @@ fn share<const D: usize>(units: u64, level: &Graph<D>, graph: &Graph<D>) -> u64 
 
 /// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around hubs, and
 /// the more members one has the better it is.
-fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
+pub(super) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     run.each(graph.len(), |v| {
         let degree = graph.degree(v) as f64;
