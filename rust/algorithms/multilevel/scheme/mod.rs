@@ -79,6 +79,8 @@ pub struct Scheme {
     pub table: u64,
     /// Where the levels lie.
     pub plan: Plan,
+    /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the other.
+    pub entries: u64,
 }
 
 /// Clusters of the level above, and the graph that they make.
@@ -123,7 +125,17 @@ impl Scheme {
             _ => (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20),
         };
         let iterations = ITERATIONS[usize::from(effort == Effort::Quick)];
-        Self { ratings, coarsest, seed, units: 0, effort, iterations, table: TABLE[0], plan: Plan::default() }
+        Self {
+            ratings,
+            coarsest,
+            seed,
+            units: 0,
+            effort,
+            iterations,
+            table: TABLE[0],
+            plan: Plan::default(),
+            entries: 0,
+        }
     }
 
     /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
@@ -144,14 +156,15 @@ impl Scheme {
 
     fn multilevel<const D: usize>(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Solution> {
         let rating = self.first()?;
-        let entries = graph.num_entries() / FEW;
+        let given = self.entries.max(graph.num_entries());
+        let entries = given / FEW;
         let (third, last) = (self.units / 3, self.units - self.units / 3 * 2);
         let descent = Descent { rating, entries, seed: self.seed, units: third, cells: None };
         let levels = self.coarsen(graph, caps, descent, run)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
         // A graph that did not get small is not worth as many attempts.
-        let least = if graph.num_entries() < LARGE { LEAST_ATTEMPTS } else { 1 };
-        let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(least);
+        let least = if given < LARGE { LEAST_ATTEMPTS } else { 1 };
+        let affordable = (given / middle.num_entries().max(1)).max(least);
         let best = self.best(middle, caps, affordable as usize, third, run)?;
         if !levels.is_empty() {
             let ascent = Ascent { levels, part_of: best.0, refined: true, units: last };
@@ -183,8 +196,13 @@ impl Scheme {
             let solution = self.cycle(graph, caps, rating, seed(index), run)?;
             run.advance(each).map(|()| solution)
         };
-        let mut attempts: Vec<Solution> = run
-            .install(|| ratings.par_iter().enumerate().with_max_len(1).map(attempt).collect::<Result<_>>())?;
+        let mut attempts: Vec<Solution> = if self.entries > graph.num_entries() {
+            ratings.iter().enumerate().map(attempt).collect::<Result<_>>()?
+        } else {
+            run.install(|| {
+                ratings.par_iter().enumerate().with_max_len(1).map(attempt).collect::<Result<_>>()
+            })?
+        };
         attempts.sort_by(|a, b| a.1.excess.total_cmp(&b.1.excess).then(a.1.cut.cmp(&b.1.cut)));
         let mut attempts = attempts.into_iter();
         let Some(mut best) = attempts.next() else {

@@ -226,7 +226,9 @@ fn sums_of(
         map.begin_growing(spilled.count(bucket) as usize);
         for piece in spilled.pieces(bucket) {
             spilled.read_piece(piece, &mut buf)?;
-            buf.iter().for_each(|entry| drop(map.add(entry.target, entry.id() as u32)));
+            for entry in &buf {
+                map.add(entry.target, entry.id() as u32);
+            }
             run.check()?;
         }
         sums.end(map);
@@ -254,7 +256,9 @@ fn sums_of(
     for &end in &ends[..clusters.len()] {
         let list = &grouped[start as usize..end as usize];
         map.begin_growing(list.len());
-        list.iter().for_each(|&[target, weight]| drop(map.add(target, weight)));
+        for &[target, weight] in list {
+            map.add(target, weight);
+        }
         sums.end(map);
         start = end;
     }

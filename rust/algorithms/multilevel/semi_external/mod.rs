@@ -45,11 +45,16 @@ pub fn partition<const D: usize>(
     run: &Run,
 ) -> Result<(Solution, u64)> {
     let (third, last) = (scheme.units / 3, scheme.units - scheme.units / 3 * 2);
-    let scheme = Scheme { units: third, iterations: scheme.iterations.min(ITERATIONS), ..scheme.clone() };
+    let scheme = Scheme {
+        units: third,
+        iterations: scheme.iterations.min(ITERATIONS),
+        entries: graph.num_entries(),
+        ..scheme.clone()
+    };
     let descent = Descent { scheme: &scheme, k: caps.len() as u64, run };
     let levels = descent.levels(graph)?;
     let Some((_, top)) = levels.last() else {
-        run.advance(third + last)?;
+        run.advance(last)?;
         return scheme.partition(graph, caps, run);
     };
     let ((part_of, _), rounds) = scheme.partition(top, caps, run)?;

@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn samples_have_the_size_and_the_weight_that_are_asked_for() {
-        let weight = |u: u32, v: u32| 1 + u32::from((u + v) % 7 == 0) * ((u ^ v) % 900);
+        let weight = |u: u32, v: u32| 1 + u32::from((u + v).is_multiple_of(7)) * ((u ^ v) % 900);
         let pairs = || (0..400).flat_map(|u| (0..u).map(move |v| (u, v)));
         let (mut histogram, mut all) = (Histogram::default(), 0);
         pairs().for_each(|(u, v)| histogram.add(weight(u, v)));
