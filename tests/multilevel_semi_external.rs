@@ -22,7 +22,7 @@ use fastpart::base::random::Random;
 use fastpart::base::run::Run;
 use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::generate::{self, Rmat, records};
+use fastpart::generate::{self, Generator, Rmat, records};
 use fastpart::graph::csr::Csr;
 use fastpart::partition::VertexPartition;
 use proptest::prelude::*;
@@ -259,7 +259,7 @@ fn in_small_files() {
 #[test]
 fn memory_is_bounded_by_the_estimate() {
     let folder = tempfile::tempdir().unwrap();
-    let edges = Rmat::new(1 << 16, 2_000_000, 1).unwrap();
+    let edges = Rmat::new(1 << 15, 600_000, 1).unwrap();
     generate::write(&edges, &folder.path().join("g.bin"), &run(2)).unwrap();
     in_child("memory_of_a_child", folder.path(), "true");
 }
@@ -268,7 +268,7 @@ fn memory_is_bounded_by_the_estimate() {
 #[ignore = "measures its process; run by memory_is_bounded_by_the_estimate"]
 fn memory_of_a_child() {
     let mut edges = EdgeFile::open(&dir_of_child().join("g.bin"), None, None, Io::Map).unwrap();
-    edges.set_num_vertices(1 << 16);
+    edges.set_num_vertices(1 << 15);
     let with = |limit| Run::new(Some(2), Some(limit)).unwrap().with_tmp_dir(Some(dir_of_child()));
     let csr = Csr::build(&edges, false, &with(Csr::memory(&edges, false, &with(0)))).unwrap();
     let (n, entries) = (csr.num_vertices() as u64, csr.num_entries());
