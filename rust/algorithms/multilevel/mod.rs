@@ -1,4 +1,4 @@
-//! A multilevel partitioner for graphs that fit into memory, under one bound on the parts or several.
+//! A multilevel partitioner under one bound on the parts or several.
 //!
 //! **Requirements.** The neighbours of every vertex, in memory or mapped. A symmetric stream must list both directions
 //! of every edge.
@@ -6,7 +6,8 @@
 //! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 12 bytes per entry, or 24 for more than 64 parts, and 80
 //! per vertex and 24 more per vertex and bound. The finest graph is the adjacency itself. Coarser graphs take 8 bytes
 //! per entry, and a level that has nearly the entries of the one above it is not kept. Connections to parts are summed
-//! on the fly. Only small graphs have a table of them.
+//! on the fly. Only small graphs have a table of them. Where that is too much, the largest graphs lie in files
+//! ([`semi_external`]).
 //!
 //! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and again,
 //! until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back
@@ -163,12 +164,13 @@ fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
 }
 
 describe! {
-    /// Partition the vertices with a multilevel scheme: few cut edges, for graphs that fit into memory.
+    /// Partition the vertices with a multilevel scheme: few cut edges, for graphs of any size.
     ///
     /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
     /// Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64 parts) and 104 per vertex
-    /// (128 with a second bound). For larger graphs there are :func:`grem`, :func:`spring` and the other streaming
-    /// partitioners.
+    /// (128 with a second bound). Where a memory limit has no room for that, the adjacency and the largest of the
+    /// contracted graphs lie in temporary files (see ``path``). About 80 bytes per vertex are then enough, or 2 to 15 per
+    /// edge if those are more, and the cut grows by about 1 %. The files take up to 48 bytes per edge beside the adjacency.
     ///
     /// Notes
     /// -----
@@ -215,14 +217,13 @@ describe! {
     time_limit: optional_number();
     /// Most rounds of improvement. Only with ``effort="best"``, which makes at most 16 by default.
     rounds: optional_integer(1, 1 << 20);
-    /// Where the graphs on the way lie. "memory": all in memory. "one_level", "two_levels": the largest of them, one or
-    /// two, in temporary files, and less of the rest in memory. "fit" takes the first of these that the memory limit has
-    /// room for, in this order, and says which in ``parameters`` of the result. With that as ``path``, and ``sample``
-    /// if there is one, the result is the same anywhere.
-    path: choice(&["fit", "memory", "one_level", "two_levels"]);
-    /// A share above 0 and at most 1: the last graph in files keeps a sample of its edges if it has more than this share
-    /// of the edges of the graph, but at least 10 per vertex. Only with ``path="one_level"`` or ``path="two_levels"``.
-    /// By default the largest of a few shares that the memory limit has room for.
+    /// Where the graphs on the way lie. "memory": all in memory. "one_level", "two_levels": the largest one or two of them
+    /// in temporary files, and the rest in memory. By default the first of these that the memory limit has room for. It
+    /// stands in ``parameters`` of the result. With that as ``path``, and with ``sample``, the result is the same anywhere.
+    path: optional_choice(&["memory", "one_level", "two_levels"]);
+    /// A share above 0 and at most 1. Only with ``path="one_level"`` or ``path="two_levels"``: of the edges of the last
+    /// graph in files a sample is kept if they are more than this share of those of the given graph, but at least 10 per
+    /// vertex. By default the largest of a few shares that the memory limit has room for. It stands in ``parameters``.
     sample: optional_number();
     /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
     seed: seed();
