@@ -104,12 +104,8 @@ impl Multilevel {
 
     /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
-        let per_entry = if self.k > FEW_PARTS { 24 } else { 12 };
         let bounds = bounds::padded(self.bounds.len()) as u64;
-        entries
-            .saturating_mul(per_entry)
-            .saturating_add(n * (80 + 24 * bounds))
-            .saturating_add(128 * u64::from(self.k))
+        working_memory(n, entries, self.k.into(), bounds)
             .max(self.objective.memory(n, entries, self.k.into()))
             .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
     }
@@ -134,6 +130,12 @@ impl Multilevel {
         run.begin("partition", scheme.units);
         bounds::partition(self, &scheme, csr, run)
     }
+}
+
+/// Bytes that a graph of `n` vertices and so many entries takes beside its lists, under so many bounds, padded.
+fn working_memory(n: u64, entries: u64, k: u64, bounds: u64) -> u64 {
+    let per_entry = if k > FEW_PARTS.into() { 24 } else { 12 };
+    entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
 }
 
 /// Refuses a stream that was opened as symmetric and is not: gains would go wrong.

@@ -21,6 +21,7 @@ pub use path::{Path, Plan};
 use super::clustering::{Clusterer, Rating};
 use super::graph::Graph;
 use super::scheme::{Ascent, Level, Scheme, Solution, skewed};
+use super::working_memory;
 use crate::base::{Result, Run, splitmix64};
 use crate::capacity::Load;
 use contraction::contract;
@@ -57,9 +58,17 @@ pub fn partition<const D: usize>(
         run.advance(last)?;
         return scheme.partition(graph, caps, run);
     };
+    require(graph, top, caps.len(), run)?;
     let ((part_of, _), rounds) = scheme.partition(top, caps, run)?;
     let ascent = Ascent { levels, part_of, refined: true, units: last };
     scheme.uncoarsen(graph, ascent, caps, run).map(|solution| (solution, rounds))
+}
+
+/// Refuses a top that takes more memory than there is, since clusters did not get large enough.
+fn require<const D: usize>(graph: &Graph<D>, top: &Graph<D>, k: usize, run: &Run) -> Result<()> {
+    let (n, entries, bounds) = (top.len() as u64, top.num_entries(), D as u64);
+    let needed = path::levels(graph.len() as u64, bounds) + working_memory(n, entries, k as u64, bounds);
+    run.require(needed, format!("multilevel on a coarse graph of {n} vertices, {entries} entries"))
 }
 
 /// The way down.
@@ -85,7 +94,11 @@ impl Descent<'_> {
             let clusterer = self.clusterer(graph, finer, step)?;
             let clustering = clusterer.cluster(finer, None, run)?;
             if clustering.count as f64 > STALLED * finer.len() as f64 {
-                break;
+                match is_more {
+                    true => break,
+                    // Caps may be too small for clusters of the first level.
+                    false => continue,
+                }
             }
             let entries = if is_last { plan.entries(graph.num_entries()) } else { u64::MAX };
             let sample = Sample { entries, seed: splitmix64(clusterer.seed) };

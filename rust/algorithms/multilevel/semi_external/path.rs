@@ -5,7 +5,7 @@
 
 use super::contraction;
 use super::sampling::LEAST_DEGREE;
-use crate::algorithms::multilevel::{Multilevel, bounds};
+use crate::algorithms::multilevel::{Multilevel, bounds, working_memory};
 use crate::base::{Error, Result, Run};
 
 /// Where the levels of a partition lie.
@@ -84,9 +84,9 @@ impl Plan {
         // Clusters of the graph, then its refinement: parts, the best of them, wishes, and moves.
         let graph = n * (64 + 8 * bounds);
         let contraction = held(n, bounds).saturating_add(contraction::memory(entries));
-        let levels = n * if self.path == Path::TwoLevels { 18 + 4 * bounds } else { 8 };
         // A sample has the size that is asked for in expectation.
-        let top = levels.saturating_add(multilevel.needed(vertices, top + top / 32));
+        let top = working_memory(vertices, top + top / 32, multilevel.k.into(), bounds);
+        let top = levels(n, bounds).saturating_add(top);
         graph.max(contraction).max(top).max(multilevel.objective.memory(n, entries, multilevel.k.into()))
     }
 
@@ -94,6 +94,12 @@ impl Plan {
     fn files(self, entries: u64) -> u64 {
         if self.path == Path::Memory { 0 } else { entries.saturating_mul(24) }
     }
+}
+
+/// Bytes that the levels below a graph of `n` vertices take while the last of them is partitioned: clusters of the
+/// graph, and of a level of half as many vertices.
+pub fn levels(n: u64, bounds: u64) -> u64 {
+    n * (10 + 4 * bounds)
 }
 
 /// Bytes that are in use while a graph of `n` vertices is contracted, beside those of [`contraction::memory`].
