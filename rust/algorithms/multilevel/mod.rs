@@ -102,10 +102,14 @@ impl Multilevel {
         bounds::least(self.min_balance, n, self.k).map(|_| ())
     }
 
-    /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
+    /// Number of bounds, padded.
+    fn num_bounds(&self) -> u64 {
+        bounds::padded(self.bounds.len()) as u64
+    }
+
+    /// Bytes that it takes with all in memory, beside the adjacency, for `n` vertices and `entries` of it.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
-        let bounds = bounds::padded(self.bounds.len()) as u64;
-        working_memory(n, entries, self.k.into(), bounds)
+        working_memory(n, entries, self.k.into(), self.num_bounds())
             .max(self.objective.memory(n, entries, self.k.into()))
             .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
     }

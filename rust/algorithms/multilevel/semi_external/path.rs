@@ -5,7 +5,7 @@
 
 use super::contraction;
 use super::sampling::LEAST_DEGREE;
-use crate::algorithms::multilevel::{Multilevel, bounds, working_memory};
+use crate::algorithms::multilevel::{Multilevel, working_memory};
 use crate::base::{Error, Result, Run};
 
 /// Where the levels of a partition lie.
@@ -108,11 +108,6 @@ pub fn held(n: u64, bounds: u64) -> u64 {
 }
 
 impl Multilevel {
-    /// Number of bounds, padded.
-    fn num_bounds(&self) -> u64 {
-        bounds::padded(self.bounds.len()) as u64
-    }
-
     /// What it may choose from, and the bytes of memory that each takes, in the order of preference. Each takes less than
     /// the one before.
     pub fn plans(&self, n: u64, entries: u64) -> Vec<(Plan, u64)> {
