@@ -4,7 +4,7 @@
 //!
 //! - [`base`]: errors, a run (threads, budget, progress, cancellation), large arrays, randomness, atomic files.
 //! - [`sets`]: bit sets and matrices, rating maps, entries sorted into buckets.
-//! - [`edges`]: a graph as a stream of checked records, from files, arrays and temporary files.
+//! - [`edges`]: a graph as a stream of checked records, from files, arrays and temporary files, and their weights.
 //! - [`exec`]: the few ways in which work is done in parallel.
 //! - [`graph`]: what identifies a graph, its degrees, its adjacency.
 //! - [`capacity`]: bounds of parts, the least loaded part with room, repair.

@@ -43,7 +43,7 @@ fn folder() -> TempDir {
 /// A run whose budget keeps only the vertices in memory.
 fn tight(edges: &dyn EdgeStream, symmetric: bool, threads: usize, dir: &Path) -> Run {
     let with = |budget| Run::new(Some(threads), Some(budget)).unwrap().with_tmp_dir(Some(dir.into()));
-    with(Csr::memory(edges, symmetric, &with(0)))
+    with(Csr::memory(edges, false, symmetric, &with(0)))
 }
 
 fn check(graph: &Graph, csr: &Csr, symmetric: bool) {
@@ -122,8 +122,8 @@ fn too_small_a_budget_is_refused_before_anything_is_read() {
     let error = Csr::build(&graph, false, &run(needed - 1)).unwrap_err();
     assert!(error.to_string().starts_with("the neighbours of 1000 vertices needs"), "{error}");
     // In memory from twice the need on: the other half is for those who work with it.
-    let need = Csr::memory(&graph, false, &common::run(2));
-    let at = |budget| Csr::memory(&graph, false, &run(budget));
+    let need = Csr::memory(&graph, false, false, &common::run(2));
+    let at = |budget| Csr::memory(&graph, false, false, &run(budget));
     assert_eq!((at(2 * need), at(2 * need - 1)), (need, needed));
 }
 
@@ -197,7 +197,8 @@ fn records_that_change_between_the_passes_are_refused() {
 fn it_is_kept_until_the_records_change() {
     let [before, after] = [[[0, 1], [1, 2]], [[0, 1], [2, 0]]].map(|records| Graph::new(3, records.to_vec()));
     let (cache, run) = (AdjacencyCache::default(), run(2));
-    let get = |graph: &Graph, may_change, symmetric| cache.get(graph, may_change, symmetric, &run).unwrap();
+    let get =
+        |graph: &Graph, may_change, symmetric| cache.get(graph, None, may_change, symmetric, &run).unwrap();
     let first = get(&before, true, false);
     assert_eq!(run.budget(), (1 << 34) - first.bytes(), "it stays in use");
     assert!(Arc::ptr_eq(&first, &get(&before, true, false)));
@@ -245,14 +246,14 @@ fn a_call_that_waits_for_another_can_be_cancelled() {
     let edges = Waiting { graph, reading: AtomicU64::new(0), go: AtomicU64::new(0) };
     let cache = AdjacencyCache::default();
     std::thread::scope(|scope| {
-        let builder = scope.spawn(|| cache.get(&edges, false, false, &run(1)).unwrap());
+        let builder = scope.spawn(|| cache.get(&edges, None, false, false, &run(1)).unwrap());
         while edges.reading.load(Relaxed) == 0 {
             std::thread::yield_now();
         }
         let impatient = run(1);
         impatient.cancel();
-        assert!(matches!(cache.get(&edges, false, false, &impatient), Err(Error::Cancelled)));
-        let patient = scope.spawn(|| cache.get(&edges, false, false, &run(1)).unwrap());
+        assert!(matches!(cache.get(&edges, None, false, false, &impatient), Err(Error::Cancelled)));
+        let patient = scope.spawn(|| cache.get(&edges, None, false, false, &run(1)).unwrap());
         edges.go.store(1, Relaxed);
         assert!(Arc::ptr_eq(&builder.join().unwrap(), &patient.join().unwrap()));
     });

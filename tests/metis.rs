@@ -126,7 +126,7 @@ fn convert_reads_it_by_name_or_by_format() {
         let case = Case::new(name, bytes);
         let done = case.convert(&options).unwrap();
         assert_eq!((done.n, done.m, case.records()), (4, 2, vec![[0, 1], [1, 2]]), "{name}");
-        assert_eq!(done.notes, ["the weights of the METIS graph are not kept"]);
+        assert_eq!(done.notes, ["the weights of the edges of the METIS graph are not kept"]);
         let more = case.convert(&Convert { num_vertices: Some(9), ..options.clone() }).unwrap();
         assert_eq!(more.n, 9);
         let fewer = case.refused(&Convert { num_vertices: Some(3), ..options.clone() }).to_string();
@@ -165,7 +165,7 @@ fn memory_is_bounded_and_runs_can_be_cancelled() {
 fn through_metis(graph: &Graph) -> (Vec<Record>, u64, Vec<String>) {
     let home = TempDir::new().unwrap();
     let path = home.path().join("g.graph");
-    let notes = write::metis(graph, &path, &run(2)).unwrap();
+    let notes = write::metis(graph, None, &path, &run(2)).unwrap();
     let (records, n) = read(std::fs::File::open(&path).unwrap(), &ONE).unwrap();
     (records.into_iter().map(|record| record.map(|id| id as u32)).collect(), n, notes)
 }
@@ -192,7 +192,7 @@ fn binedgelists_and_text_are_written() {
     let home = TempDir::new().unwrap();
     let path = home.path().join("out");
     let graph = Graph::new(1234, (0..200_000).map(|r| [r % 1234, r % 77]).collect());
-    write::text(&graph, &path, &run(1)).unwrap();
+    write::text(&graph, None, &path, &run(1)).unwrap();
     let expected: String = graph.records.iter().map(|[u, v]| format!("{u}\t{v}\n")).collect();
     assert!(std::fs::read_to_string(&path).unwrap() == expected);
     write::binedgelist(&graph, &path, &run(1)).unwrap();

@@ -399,7 +399,7 @@ def test_npy_says_its_own_type_whatever_its_name(tmp_path):
     [
         (np.zeros((3, 2)), "dtype <f8. Ids must be"),
         (np.zeros((3, 2), np.uint8), r"dtype \|u1"),
-        (np.zeros(6, np.uint32), r"shape \(6,\). Edges are \(m, 2\)"),
+        (np.zeros(6, np.uint32), r"shape \[6\]. Edges are \(m, 2\)"),
         (np.zeros((3, 3), np.uint32), r"shape \[3, 3\]. Edges are \(m, 2\)"),
         (np.zeros((1, 3, 2), np.uint32), "shape"),
     ],

@@ -12,7 +12,7 @@ PYTHON = """
 _core
 errors frames processes
 notes parameters progress options forks parsing protocols
-graph graph_info sources staging generate converting, inputs rows
+graph graph_info sources weights staging generate converting, inputs rows
 parts partitions results
 partitioners clustering, metrics homes expected
 store

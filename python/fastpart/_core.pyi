@@ -25,6 +25,7 @@ class EdgeSource:
         io: str,
         num_vertices: int | None,
         max_vertices: int | None,
+        weights: _Path | npt.NDArray[np.uint32] | None,
         options: RunOptions,
     ) -> EdgeSource: ...
     @staticmethod
@@ -34,6 +35,7 @@ class EdgeSource:
         *,
         num_vertices: int | None,
         max_vertices: int | None,
+        weights: _Path | npt.NDArray[np.uint32] | None,
         options: RunOptions,
     ) -> EdgeSource: ...
     @property
@@ -43,6 +45,7 @@ class EdgeSource:
     @property
     def dtype(self) -> str | None: ...
     def check_unchanged(self) -> None: ...
+    def extent(self, options: RunOptions) -> tuple[int, int, int, str] | None: ...
     def block(self, first: int, end: int) -> npt.NDArray[np.uint32]: ...
     def forget_csr(self) -> None: ...
     def identify(self, options: RunOptions) -> tuple[int, str]: ...
@@ -106,6 +109,7 @@ class Algorithm:
     name: str
     of: list[str]
     doc: str
+    reads_weights: bool
     variants: list[tuple[str, str]]
     fields: list[Field]
 
@@ -200,6 +204,9 @@ def home_parts(
 def count_vertex_partition(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
 ) -> VertexCounts: ...
+def weighted_cut(
+    edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]] | None: ...
 def count_edge_partition(
     edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
 ) -> EdgeCounts: ...
@@ -250,9 +257,13 @@ def convert(
     drop_loops: bool,
     dedup: bool,
     shuffle: int | None,
+    weights: str | None,
+    column: int | None,
     options: RunOptions,
 ) -> Converted: ...
-def write_edges(edges: EdgeSource, target: _Path, *, format: str, options: RunOptions) -> list[str]: ...
+def write_edges(
+    edges: EdgeSource, target: _Path, *, format: str, scale: float, options: RunOptions
+) -> list[str]: ...
 def write_file(target: _Path, content: bytes) -> None: ...
 def write_npy(target: _Path, array: npt.NDArray[Any], options: RunOptions) -> None: ...
 def write_lines(target: _Path, array: npt.NDArray[Any], options: RunOptions) -> None: ...

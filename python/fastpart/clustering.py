@@ -71,9 +71,10 @@ def cluster(
     Bonald, Lelarge, "A Streaming Algorithm for Graph Clustering", 2017.
 
     Modularity gains are compared exactly. On a tie, a vertex prefers to stay, then to be alone, then the cluster of its
-    lowest neighbour. Loops are ignored. Parallel records are parallel edges. Vertices without an edge are alone. With
-    ``directedness="symmetric"`` the graph lists each edge twice. The degree of a vertex is then its number of
-    neighbours for "modularity", and its number of records, which is twice as many, for "hollocou".
+    lowest neighbour. Loops are ignored. Weights of records are not read. Parallel records are parallel edges. Vertices
+    without an edge are alone. With ``directedness="symmetric"`` the graph lists each edge twice. The degree of a vertex
+    is then its number of neighbours for "modularity", and its number of records, which is twice as many, for
+    "hollocou".
 
     Examples
     --------
@@ -94,6 +95,7 @@ def cluster(
     }
     run = run_options(**options)
     opened = open_graph(graph, **options)
+    opened.warn_of_unread_weights("cluster")
     if method == "modularity":
         symmetric = opened.directedness == "symmetric"
         result = _core.cluster_modularity(

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from . import _core
 from .errors import EdgeFileChangedError, GraphFormatError, GraphWarning, ParameterError, warn
 from .options import Options, RunOptions, run_options, with_options
-from .parameters import Directedness, IdType, Layout, choice, integer, path, shown
+from .parameters import Directedness, IdType, Layout, StrPath, choice, integer, path, shown
 from .protocols import facts
 from .sources import columns_of
+from .weights import Weights, check_description
 
 DIRECTEDNESS: tuple[Directedness, ...] = get_args(Directedness)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -41,6 +42,10 @@ class Graph:
         The file, or None for an array.
     dtype : str or None
         Type of the ids in the file.
+    weights : numpy.ndarray or None
+        The weight of each record (uint32, read-only), if the records are weighted.
+    weight_scale : float
+        By what the given weights were multiplied. 1.0 for whole numbers.
     notes : tuple of str
         Assumptions about values that were not given. Each was a :class:`GraphWarning`.
     """
@@ -51,8 +56,10 @@ class Graph:
         directedness: Directedness,
         file: Path | None,
         notes: tuple[str, ...] = (),
+        weights: Weights | None = None,
     ) -> None:
         self._source = source
+        self._weights = weights
         self._identity: tuple[int, str] | None = None
         self.directedness = directedness
         self.path = file
@@ -76,13 +83,25 @@ class Graph:
         """Type of the ids in the file."""
         return self._source.dtype
 
+    @property
+    def weights(self) -> npt.NDArray[np.uint32] | None:
+        """Weight of each record."""
+        return None if self._weights is None else self._weights.array
+
+    @property
+    def weight_scale(self) -> float:
+        """By what the given weights were multiplied."""
+        return 1.0 if self._weights is None else self._weights.scale
+
     def __repr__(self) -> str:
         where = f" {str(self.path)!r}" if self.path else ""
-        return f"<Graph{where}: n={self.num_vertices}, m={self.num_edges}, {self.directedness}>"
+        weights = f", {self._weights}" if self._weights else ""
+        return f"<Graph{where}: n={self.num_vertices}, m={self.num_edges}, {self.directedness}{weights}>"
 
     def _repr_html_(self) -> str:
         named = {"vertices": self.num_vertices, "records": self.num_edges, "directedness": self.directedness}
-        return facts("Graph", named | ({"file": shown(self.path)} if self.path else {}))
+        weights = {"weights": str(self._weights).removeprefix("weights ")} if self._weights else {}
+        return facts("Graph", named | weights | ({"file": shown(self.path)} if self.path else {}))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph):
@@ -92,11 +111,12 @@ class Graph:
     def __hash__(self) -> int:
         return hash(self._sizes())
 
-    def _sizes(self) -> tuple[int, int, str]:
-        return self.num_vertices, self.num_edges, self.directedness
+    def _sizes(self) -> tuple[object, ...]:
+        weights = None if self._weights is None else (self._weights.checksum, self._weights.scale)
+        return self.num_vertices, self.num_edges, self.directedness, weights
 
     def __reduce__(self) -> tuple[Any, ...]:
-        known = (self.num_vertices, self.directedness, self.notes, self._identity)
+        known = (self.num_vertices, self.directedness, self.notes, self._identity, self._weights)
         if self.path is None or self._origin is None:
             return _of_records, (self._source.block(0, self.num_edges), *known)
         self.check_unchanged()
@@ -120,6 +140,15 @@ class Graph:
     def remember(self, loops: int, checksum: str) -> None:
         """Store loops and checksum of an earlier pass, so that :meth:`identify` does not read the graph again."""
         self._identity = (loops, checksum)
+
+    def warn_of_unread_weights(self, name: str) -> None:
+        """Warn that the function of that name counts every record once, if the records are weighted."""
+        if self._weights is not None:
+            warn(
+                f"{name} does not read the weights of records: each record counts once. multilevel reads them. To "
+                "leave them out, open the graph with weights=False",
+                GraphWarning,
+            )
 
     @with_options
     def degrees(self, **options: Unpack[Options]) -> npt.NDArray[np.uint32]:
@@ -150,6 +179,8 @@ class Sidecar:
     m: int
     directedness: Directedness
     checksum: str | None = None
+    weights: dict[str, Any] | None = None
+    """Scale and checksum of the weights of the records."""
 
     @staticmethod
     def beside(file: Path) -> Path:
@@ -170,7 +201,9 @@ class Sidecar:
                 return None  # a file of another program
             # Earlier versions called the directedness "kind".
             directedness = content.get("directedness", content.get("kind"))
-            sidecar = cls(content["dtype"], content["n"], content["m"], directedness, content.get("checksum"))
+            weights = check_description(content.get("weights"))
+            sizes = content["n"], content["m"]
+            sidecar = cls(content["dtype"], *sizes, directedness, content.get("checksum"), weights)
             choice("dtype", sidecar.dtype, _RECORD_BYTES)
             choice("directedness", sidecar.directedness, DIRECTEDNESS)
             integer("n", sidecar.n, 0, 2**32 - 1)
@@ -193,9 +226,14 @@ class Sidecar:
         """Return whether a file of ``size`` bytes matches the sidecar."""
         return self.m * _RECORD_BYTES[self.dtype] == size
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """What is known, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
     def write(self, file: Path) -> None:
         """Write the sidecar of ``file``."""
-        content = {"fastpart": 1, **{k: v for k, v in vars(self).items() if v is not None}}
+        content = {"fastpart": 1, **self.content}
         _core.write_file(self.beside(file), (json.dumps(content, indent=1) + "\n").encode())
 
 
@@ -209,6 +247,7 @@ def open_graph(
     io: Literal["mmap", "read"] = "mmap",
     layout: Layout | None = None,
     max_vertices: int | None = None,
+    weights: npt.ArrayLike | StrPath | Literal[False] | None = None,
     **options: Unpack[Options],
 ) -> Graph:
     """Open a graph: a file of edge records, an array that holds them, or a graph of another library.
@@ -242,6 +281,12 @@ def open_graph(
     max_vertices : int, optional
         The largest n that is accepted from the ids. Default: an n above 16 million is refused as a mistake if it is
         also more than 2,048 times the number of records.
+    weights : array, path of a .npy, name or False, optional
+        One number of at least 0 per record. They multiply the cut of :func:`multilevel` and :func:`partition`, and
+        :func:`evaluate` measures the weighted cut. For a table or a graph of another library: the name of a column, of
+        an edge attribute (1 where it is missing in networkx), or "data" for a matrix of scipy.sparse. Whole numbers up
+        to 2**32 - 1 are kept. Others are multiplied once by a power of two, ``weight_scale``, and rounded to 31 bits.
+        Default: for a file ``FILE.weights.npy`` beside it, if there is one. False leaves them out.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -269,6 +314,8 @@ def open_graph(
     """
     run = run_options(**options)
     if isinstance(source, Graph):
+        if weights is not None:
+            raise ParameterError("weights: the graph is open already. Open its source with weights=")
         return source
     if num_vertices is not None:
         num_vertices = integer("num_vertices", num_vertices, 0, 2**32 - 1)
@@ -281,10 +328,11 @@ def open_graph(
     choice("io", io, ("mmap", "read"))
     if isinstance(source, str | bytes | os.PathLike):
         given = _Arguments(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
-        return _open_file(path("graph", source), given, run)
+        return _open_file(path("graph", source), given, weights, run)
     if dtype is not None:
         raise ParameterError("dtype: applies to raw files only. Leave it out for an array")
-    columns = columns_of(source, layout, run)
+    columns = columns_of(source, layout, run, weights if isinstance(weights, str) else None)
+    weighted = _weights_of(weights if columns.weights is None else columns.weights)
     if num_vertices is None:
         num_vertices = columns.num_vertices
     core = _core.EdgeSource.columns(
@@ -292,9 +340,16 @@ def open_graph(
         columns.targets,
         num_vertices=num_vertices,
         max_vertices=max_vertices,
+        weights=None if weighted is None else weighted.source,
         options=run,
     )
-    return Graph(core, directedness or columns.directedness, None)
+    return Graph(
+        core, directedness or columns.directedness, None, weights=weighted and weighted.measured(core, run)
+    )
+
+
+def _weights_of(given: Any) -> Weights | None:
+    return None if given is None or given is False else Weights.of(given)
 
 
 @dataclass(frozen=True)
@@ -307,14 +362,16 @@ class _Arguments:
     io: str
     layout: Layout | None
     max_vertices: int | None
+    weights: Weights | None = None
 
     def open(self, file: Path, options: RunOptions) -> _core.EdgeSource:
         """Open a file with these arguments."""
         named = {name: value for name, value in vars(self).items() if name != "directedness"}
+        named["weights"] = None if self.weights is None else self.weights.source
         return _core.EdgeSource.open(file, **named, options=options)
 
 
-def _open_file(file: Path, given: _Arguments, options: RunOptions) -> Graph:
+def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions) -> Graph:
     notes = []
     sidecar = Sidecar.read(file)
     if sidecar is not None:
@@ -330,13 +387,20 @@ def _open_file(file: Path, given: _Arguments, options: RunOptions) -> Graph:
         _agree(file, "num_vertices", given.num_vertices, sidecar.n)
         _agree(file, "directedness", given.directedness, sidecar.directedness)
         given = replace(given, dtype=sidecar.dtype, num_vertices=sidecar.n, directedness=sidecar.directedness)
+    described = sidecar.weights if sidecar is not None and weights is None else None
+    if weights is None and (Weights.beside(file).exists() or described):
+        weights = Weights.beside(file)
+    given = replace(given, weights=_weights_of(weights))
     core = given.open(file, options)
+    if given.weights is not None:
+        weighted = given.weights.measured(core, options)
+        given = replace(given, weights=weighted.described(described, file) if described else weighted)
     if given.num_vertices is None:
         notes.append(
             f"{shown(file)}: assumed n = {core.num_vertices}, the largest id + 1. If isolated vertices follow, pass "
             "num_vertices= or write a sidecar"
         )
-    graph = Graph(core, given.directedness or "undirected", file, tuple(notes))
+    graph = Graph(core, given.directedness or "undirected", file, tuple(notes), given.weights)
     state = file.stat()
     graph._origin = _Origin(os.path.abspath(file), given, state.st_size, state.st_mtime_ns)
     return graph
@@ -358,6 +422,7 @@ def _reopened(
     directedness: Directedness,
     notes: tuple[str, ...],
     identity: tuple[int, str] | None,
+    weights: Weights | None = None,
 ) -> Graph:
     """Open the file of a pickled graph, if it is still the same one."""
     file = Path(origin.path)
@@ -371,11 +436,14 @@ def _reopened(
             f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by fp.open_graph"
         )
     core = replace(origin.given, num_vertices=n, max_vertices=None).open(file, RunOptions())
-    graph = Graph(core, directedness, file)
+    graph = Graph(core, directedness, file, weights=weights)
     graph.notes, graph._origin = notes, origin
-    if touched and graph.identify() != identity:
+    changed = "records" if touched and graph.identify() != identity else ""
+    if weights is not None and weights.measured(core, RunOptions()) != weights:
+        changed = changed or "weights"
+    if changed:
         raise EdgeFileChangedError(
-            f"{shown(file)}: the records changed after the graph was pickled. Open the file again by fp.open_graph"
+            f"{shown(file)}: the {changed} changed after the graph was pickled. Open the file again by fp.open_graph"
         )
     graph._identity = identity
     return graph
@@ -387,12 +455,18 @@ def _of_records(
     directedness: Directedness,
     notes: tuple[str, ...],
     identity: tuple[int, str] | None,
+    weights: Weights | None = None,
 ) -> Graph:
     """Return the pickled graph of an array."""
     core = _core.EdgeSource.columns(
-        records[:, 0], records[:, 1], num_vertices=n, max_vertices=None, options=RunOptions()
+        records[:, 0],
+        records[:, 1],
+        num_vertices=n,
+        max_vertices=None,
+        weights=None if weights is None else weights.source,
+        options=RunOptions(),
     )
-    graph = Graph(core, directedness, None)
+    graph = Graph(core, directedness, None, weights=weights)
     graph.notes, graph._identity = notes, identity
     return graph
 

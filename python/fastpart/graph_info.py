@@ -27,7 +27,8 @@ def info(graph: Any, **options: Unpack[Options]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``n``, ``m``, ``loops``, ``directedness``, ``isolated`` (vertices without a non-loop record), ``mean_degree``,
+        ``n``, ``m``, ``loops``, ``directedness``, ``weights`` (only of weighted records: min, max, sum and scale, see
+        :func:`open_graph`), ``isolated`` (vertices without a non-loop record), ``mean_degree``,
         ``degrees`` (quantiles, by name), ``checksum``, and ``memory``, the bytes that each algorithm would need, by
         name. Where they depend on k, they are for k = 64. Algorithms that read the neighbours of vertices need
         ``memory["adjacency"]`` in addition. The first call builds the adjacency, and the :class:`Graph` keeps it. The
@@ -52,6 +53,7 @@ def info(graph: Any, **options: Unpack[Options]) -> dict[str, Any]:
         "m": opened.num_edges,
         "loops": loops,
         "directedness": opened.directedness,
+        **({"weights": opened._weights.facts} if opened._weights else {}),
         "isolated": int(n - np.count_nonzero(degrees)),
         "mean_degree": round(2 * (opened.num_edges - loops) / n, 3) if n else 0.0,
         "degrees": {name: int(value) for name, value in zip(names, quantiles, strict=True)},

@@ -60,7 +60,9 @@ def evaluate(
         replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. A partition with
         ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. If it was
         a list of arrays, the names end with the index, as ``weight_load_0``. One with a bound on volume, the sum of
-        degree + 1, adds ``volume_load, volume_cap`` and ``volume_balance``.
+        degree + 1, adds ``volume_load, volume_cap`` and ``volume_balance``. If the records are weighted, vertex
+        partitions have ``weight_internal, weight_cut`` in ``.parts``, and ``weighted_cut, weighted_cut_ratio`` in
+        ``.summary``, in the unit of the given weights.
 
     Raises
     ------
@@ -74,6 +76,7 @@ def evaluate(
     For parts V_i with volume vol(V_i), the sum of their degrees:
 
     - ``cut_ratio`` = cut records / non-loop records
+    - ``weighted_cut`` = weight of the cut records, ``weighted_cut_ratio`` = its share of that of the non-loop records
     - ``vertex_balance`` = max |V_i| / (n/k)
     - ``edge_balance`` = max vol(V_i) / (vol(V)/k)
     - ``halo_rf`` = sum of |V_i and its neighbours| / n
@@ -141,6 +144,9 @@ def _evaluate_vertex(
         "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
         "halo_rf": _ratio(n + int(parts["halo"].sum()), n, empty=1.0),
     }
+    if graph._weights is not None:
+        columns, cut_weight = _weighted_cut(graph, partition, options)
+        parts, summary = parts.with_columns(columns), summary | cut_weight
     bounds = [(f"weight_{{}}{index}", loads, cap) for index, loads, cap in partition._weights()]
     if partition.volume_loads is not None:
         bounds.append(("volume_{}", partition.volume_loads, partition.volume_cap or 0))
@@ -162,6 +168,27 @@ def _evaluate_vertex(
             parts, pl.DataFrame([summary]), lambda: _sparse_cut_matrix(graph, partition, options)
         )
     return Evaluation(parts, pl.DataFrame([summary]), lambda: matrix)
+
+
+def _weighted_cut(
+    graph: Graph, partition: Partition, options: RunOptions
+) -> tuple[list[pl.Series], dict[str, float]]:
+    """Return the columns and the measures of the weights of the records."""
+    weights = graph._weights
+    sums = _core.weighted_cut(graph._source, partition.assignment, partition.k, options)
+    if weights is None or sums is None:
+        return [], {}
+    kind = pl.Int64 if weights.scale == 1 else pl.Float64
+    internal, cut = (list(map(int, column)) for column in sums)
+    columns = [
+        pl.Series(name, [weights.in_units(each) for each in column], kind)
+        for name, column in (("weight_internal", internal), ("weight_cut", cut))
+    ]
+    crossing = sum(cut) // 2
+    return columns, {
+        "weighted_cut": weights.in_units(crossing),
+        "weighted_cut_ratio": _ratio(crossing, sum(internal) + crossing, empty=0.0),
+    }
 
 
 def _label_skew(

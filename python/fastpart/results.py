@@ -48,6 +48,8 @@ class Evaluation:
     m: int
     loops: int
     cut_ratio: float
+    weighted_cut: float
+    weighted_cut_ratio: float
     vertex_balance: float
     edge_balance: float
     halo_rf: float

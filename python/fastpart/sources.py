@@ -6,16 +6,16 @@ Graph libraries are recognized by the module of a type and by its attributes. No
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import GraphFormatError
+from .errors import GraphFormatError, ParameterError
 from .forks import before_polars_threads
 from .frames import pl
 from .options import RunOptions
@@ -53,6 +53,7 @@ class Columns:
     num_vertices: int | None = None
     directed: bool = False
     both: bool = False
+    weights: Any = None
 
     @property
     def directedness(self) -> Directedness:
@@ -62,20 +63,31 @@ class Columns:
         return "directed" if self.directed else "undirected"
 
 
-def columns_of(source: Any, layout: Layout | None, options: RunOptions) -> Columns:
-    """Return the edges of an object. ``layout`` applies to two-dimensional arrays."""
+def columns_of(
+    source: Any, layout: Layout | None, options: RunOptions, weights: str | None = None
+) -> Columns:
+    """Return the edges of an object, and their weights if it has any of that name.
+
+    ``layout`` applies to two-dimensional arrays. For these, ``weights`` is no name but a path, and not looked at.
+    """
     libraries = {base.__module__.partition(".")[0] for base in type(source).__mro__}
     for library, adapter in _GRAPHS.items():
         if library in libraries:
-            return adapter(source)
+            columns = adapter(source)
+            if weights is None:
+                return columns
+            return replace(columns, weights=_weights_of_graph(library, source, weights))
     if "polars" in libraries and hasattr(source, "collect_batches"):
+        if weights is not None:
+            raise TypeError("weights: a lazy frame is streamed without weights. Pass .collect() of it")
         return Columns(*_streamed(source, options).T)
     if "pandas" in libraries and hasattr(source, "iloc") and source.ndim == 2:
+        source, given = _without("pandas", source, weights, list(source.columns), axis=1)
         names = _two("pandas", list(source.columns))
         u, v = (_ids(name, source.iloc[:, i].to_numpy()) for i, name in enumerate(names))
-        return Columns(u, v)
+        return Columns(u, v, weights=given)
     if hasattr(source, "__arrow_c_stream__"):
-        return _arrow(source)
+        return _arrow(source, weights)
     if "torch" in libraries and hasattr(source, "detach"):
         source, layout = source.detach().cpu().numpy(), layout or "edge_index"
     pair = _pair(source)
@@ -165,14 +177,29 @@ def _on_host(item: Any) -> Any:
 # Tables.
 
 
-def _arrow(source: Any) -> Columns:
+def _arrow(source: Any, weights: str | None) -> Columns:
     frame = source
     if not isinstance(source, pl.DataFrame):
         before_polars_threads("graph: an Arrow table")
         frame = pl.DataFrame(source)
-    _two(type(source).__module__.partition(".")[0], frame.columns)
+    library = type(source).__module__.partition(".")[0]
+    frame, given = _without(library, frame, weights, frame.columns)
+    _two(library, frame.columns)
     u, v = map(_of_series, frame.get_columns())
-    return Columns(u, v)
+    return Columns(u, v, weights=given)
+
+
+def _without(
+    library: str, frame: Any, name: str | None, names: list[Any], **how: Any
+) -> tuple[Any, Array | None]:
+    """Return a frame without the column of that name, and what the column holds."""
+    if name is None:
+        return frame, None
+    if name not in names:
+        raise ParameterError(
+            f"weights: the {library} frame has no column {name!r}, only {', '.join(map(str, names))}"
+        )
+    return frame.drop(name, **how), frame[name].to_numpy()
 
 
 def _two(library: str, names: list[Any]) -> list[Any]:
@@ -298,6 +325,32 @@ def _pyg(graph: Any) -> Columns:
         warnings.simplefilter("ignore")  # PyG warns when it guesses the number as the largest id + 1
         n = graph.num_nodes
     return Columns(u, v, n, both=True)
+
+
+def _weights_of_graph(library: str, graph: Any, name: str) -> Any:
+    """Return the weights that a graph of another library has by that name, in the order of its edges."""
+    try:
+        match library:
+            case "scipy":
+                return {"data": graph.tocoo(copy=False).data}[name]
+            case "networkx":
+                return [weight for _, _, weight in graph.edges(data=name, default=1)]
+            case "igraph":
+                return graph.es[name]
+            case "rustworkx":
+                return [
+                    payload[name] if isinstance(payload, Mapping) else payload for payload in graph.edges()
+                ]
+            case "dgl":
+                return graph.edata[name]
+    except KeyError:
+        known = ' A matrix has "data"' if library == "scipy" else ""
+        raise ParameterError(f"weights: the {library} graph has no {name!r} on its edges.{known}") from None
+    if getattr(graph, name, None) is None:
+        raise ParameterError(
+            f"weights: the PyG graph has no {name!r}. Its data are {', '.join(graph.keys())}"
+        )
+    return getattr(graph, name)
 
 
 _GRAPHS: dict[str, Callable[[Any], Columns]] = {

@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
 use super::sink::Intake;
-use super::{Convert, Format, metis, text};
+use super::{Convert, Format, WeightsFrom, metis, text, with_suffix};
 use crate::base::{Error, Result, Run, shown};
 use crate::edges::{EdgeFile, EdgeStream, Io, MAX_VERTICES, WideRecord, npy, plausible};
 use crate::exec::pass;
@@ -68,20 +69,26 @@ impl Input {
     pub(super) fn read(
         self,
         (file, metadata): (&File, &Metadata),
-        path: &Path,
+        (path, target): (&Path, &Path),
         options: &Convert,
         intake: &mut Intake,
         run: &Run,
     ) -> Result<Option<u64>> {
+        let weights = (options.weights == WeightsFrom::File).then(|| with_suffix(target, ".weights.in"));
+        let weights = weights.as_deref();
         match self {
             Input::Text { metis, gzip } => {
                 run.begin("convert", metadata.len());
                 let source = ProgressReader { file, run };
+                let column = match options.weights {
+                    WeightsFrom::Column(column) => Some(column),
+                    _ => None,
+                };
                 let read = if gzip {
                     let source = MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source));
-                    from_text(source, path, metis, intake, run)
+                    from_text(source, path, metis, column, intake, run)
                 } else {
-                    from_text(source, path, metis, intake, run)
+                    from_text(source, path, metis, column, intake, run)
                 };
                 // Asked first: nonsense in a file that changed is no fault of the file.
                 check_unchanged(file, metadata, path)?;
@@ -93,10 +100,10 @@ impl Input {
                 } else {
                     EdgeFile::open(path, options.id_type, options.layout, Io::Map)?
                 };
-                from_binary(&edges, intake, run)?;
+                from_binary(&edges, weights, intake, run)?;
                 Ok(None)
             }
-            Input::Binedgelist => from_binedgelist(path, intake, run).map(Some),
+            Input::Binedgelist => from_binedgelist(path, weights, intake, run).map(Some),
         }
     }
 }
@@ -140,6 +147,7 @@ fn from_text(
     source: impl Read + Send,
     path: &Path,
     metis: bool,
+    column: Option<usize>,
     intake: &mut Intake,
     run: &Run,
 ) -> Result<Option<u64>> {
@@ -147,44 +155,64 @@ fn from_text(
         return from_metis(source, path, intake, run).map(Some);
     }
     let largest = if intake.relabels() { u64::MAX } else { MAX_VERTICES - 1 };
-    let deliver = |records: &[WideRecord]| intake.push_wide(records);
-    let notes = text::read(source, path, largest, text::Cut::default(), run, deliver)?;
+    let deliver = |records: &[WideRecord], weights: &[f64]| {
+        intake.weigh(records, weights)?;
+        intake.push_wide(records)
+    };
+    let notes = text::read_weighted(source, path, largest, text::Cut::default(), column, run, deliver)?;
     intake.notes.extend(notes);
     Ok(None)
 }
 
 fn from_metis(source: impl Read, path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> {
-    let header = metis::read(source, path, run, |records| intake.push_wide(records))?;
-    if header.vertex_weights > 0 || header.edge_weights {
-        intake.notes.push("the weights of the METIS graph are not kept".into());
+    let header = metis::read_weighted(source, path, run, |records, weights| {
+        intake.weigh(records, weights)?;
+        intake.push_wide(records)
+    })?;
+    if header.vertex_weights > 0 {
+        intake.notes.push("the sizes and weights of the vertices of the METIS graph are not kept".into());
+    }
+    if header.edge_weights && !intake.weighs() {
+        intake.notes.push("the weights of the edges of the METIS graph are not kept".into());
     }
     Ok(header.n)
 }
 
-fn from_binary(edges: &EdgeFile, intake: &mut Intake, run: &Run) -> Result<()> {
+fn from_binary(edges: &EdgeFile, weights: Option<&Path>, intake: &mut Intake, run: &Run) -> Result<()> {
+    let open = |path| Ok((path, File::open(path).map_err(|error| Error::io(path, error))?));
+    let weights = weights.map(open).transpose()?;
+    let mut weighed: Vec<f64> = Vec::new();
     run.begin("convert", edges.num_edges());
     edges.check_unchanged()?;
     let (mut narrow, mut wide) = (Vec::new(), Vec::new());
     for range in pass::blocks(0..edges.num_edges()) {
         let count = range.end - range.start;
+        if let Some((path, file)) = &weights {
+            weighed.resize(count as usize, 0.0);
+            let bytes = bytemuck::cast_slice_mut(&mut weighed);
+            file.read_exact_at(bytes, 8 * range.start).map_err(|error| Error::io(path, error))?;
+        }
         if intake.relabels() {
             edges.wide_block(range, &mut wide)?;
+            intake.weigh(&wide, &weighed)?;
             intake.push_wide(&wide)?;
         } else {
-            intake.push(edges.block(range, &mut narrow)?)?;
+            let records = edges.block(range, &mut narrow)?;
+            intake.weigh(records, &weighed)?;
+            intake.push(records)?;
         }
         run.advance(count)?;
     }
     edges.check_unchanged()
 }
 
-fn from_binedgelist(path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> {
+fn from_binedgelist(path: &Path, weights: Option<&Path>, intake: &mut Intake, run: &Run) -> Result<u64> {
     let (mut edges, n) = EdgeFile::open_binedgelist(path, Io::Map)?;
     if !intake.relabels() {
         // Programs that count from 1 use the id n, too.
         edges.set_num_vertices((n + 1).min(MAX_VERTICES));
     }
-    from_binary(&edges, intake, run)?;
+    from_binary(&edges, weights, intake, run)?;
     if intake.n <= n {
         return Ok(n);
     }

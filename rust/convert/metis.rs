@@ -6,8 +6,9 @@
 //! `%` are comments. An empty line is a vertex without neighbours. Numbers are integers, separated by blanks. Lines
 //! end with LF or CR LF.
 //!
-//! **Output.** Every undirected edge once, at its lower vertex, from 0. Sizes and weights are skipped. The format
-//! has no loops, but a vertex that lists itself gives one each time. Both ends must list every edge. This is
+//! **Output.** Every undirected edge once, at its lower vertex, from 0, with its weight. Sizes and weights of
+//! vertices are skipped. The format
+//! has no loops, but a vertex that lists itself gives one each time. Both ends must list every edge, with the same weight. This is
 //! checked by the numbers of entries up and down and by a sum of hashes of each. Unequal lists have equal sums with
 //! a probability of 2^-64.
 //!
@@ -45,10 +46,20 @@ pub struct Metis {
 
 /// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order.
 pub fn read(
-    mut source: impl Read,
+    source: impl Read,
     path: &Path,
     run: &Run,
     mut deliver: impl FnMut(&[WideRecord]) -> Result<()>,
+) -> Result<Metis> {
+    read_weighted(source, path, run, |records, _| deliver(records))
+}
+
+/// The same with the weights of the records, if there are any.
+pub fn read_weighted(
+    mut source: impl Read,
+    path: &Path,
+    run: &Run,
+    mut deliver: impl FnMut(&[WideRecord], &[f64]) -> Result<()>,
 ) -> Result<Metis> {
     run.require(MEMORY, "convert: buffers for text")?;
     let mut parser = Parser::new(path);
@@ -63,12 +74,19 @@ pub fn read(
         };
         // What is right before a fault is delivered, and thrown away with the output.
         let parsed = parser.block(&block[..count]);
-        deliver(&parser.records)?;
+        // The last record of a block may wait for its weight.
+        let waiting = match &parser.metis {
+            Some(metis) if metis.edge_weights => parser.records.split_off(parser.weights.len()),
+            _ => Vec::new(),
+        };
+        deliver(&parser.records, &parser.weights)?;
         parser.records.clear();
+        parser.records.extend(waiting);
+        parser.weights.clear();
         parsed?;
     }
     let metis = parser.end()?;
-    deliver(&parser.records)?;
+    deliver(&parser.records, &parser.weights)?;
     Ok(metis)
 }
 
@@ -94,7 +112,10 @@ enum Position {
 struct Parser<'a> {
     path: &'a Path,
     records: Vec<WideRecord>,
+    weights: Vec<f64>,
     metis: Option<Metis>,
+    /// The neighbour whose weight comes next.
+    neighbour: u64,
     /// Numbers of the header so far, and their places.
     header: Vec<(u64, Place)>,
     /// Number of records that the header announces.
@@ -127,6 +148,10 @@ impl Entries {
         self.count += 1;
         self.hash = self.hash.wrapping_add(splitmix64(low << 32 | high));
     }
+
+    fn weigh(&mut self, low: u64, high: u64, weight: u64) {
+        self.hash = self.hash.wrapping_add(splitmix64(splitmix64(low << 32 | high) ^ weight));
+    }
 }
 
 impl<'a> Parser<'a> {
@@ -135,7 +160,9 @@ impl<'a> Parser<'a> {
             path,
             // One per two bytes of a block.
             records: Vec::with_capacity(BLOCK / 2 + 1),
+            weights: Vec::new(),
             metis: None,
+            neighbour: 0,
             header: Vec::new(),
             m: Default::default(),
             line: 1,
@@ -255,6 +282,7 @@ impl<'a> Parser<'a> {
         }
         let Some(entry) = (self.position - 1).checked_sub(metis.vertex_weights) else { return Ok(()) };
         if metis.edge_weights && entry % 2 == 1 {
+            self.weigh(neighbour);
             return Ok(());
         }
         if !(1..=metis.n).contains(&neighbour) {
@@ -268,6 +296,7 @@ impl<'a> Parser<'a> {
             return Err(self.at(place, what));
         }
         let (v, u) = (self.vertices, neighbour - 1);
+        self.neighbour = u;
         match u.cmp(&v) {
             std::cmp::Ordering::Greater => self.up.add(v, u),
             std::cmp::Ordering::Less => {
@@ -278,6 +307,17 @@ impl<'a> Parser<'a> {
         }
         self.records.push([v, u]);
         Ok(())
+    }
+
+    /// The weight of the last neighbour.
+    fn weigh(&mut self, weight: u64) {
+        let (v, u) = (self.vertices, self.neighbour);
+        match u.cmp(&v) {
+            std::cmp::Ordering::Less => return self.down.weigh(u, v, weight),
+            std::cmp::Ordering::Greater => self.up.weigh(v, u, weight),
+            std::cmp::Ordering::Equal => {}
+        }
+        self.weights.push(weight as f64);
     }
 
     fn end_header(&mut self) -> Result<()> {
@@ -339,9 +379,11 @@ impl<'a> Parser<'a> {
         let edges = self.up.count + self.loops;
         if self.up != self.down {
             let what = format!(
-                "not every edge is listed by both its ends, as METIS demands: {} entries have the higher neighbour, {} the \
+                "not every edge is listed by both its ends{}, as METIS demands: {} entries have the higher neighbour, {} the \
                  lower. A line may be missing, or the graph is directed",
-                self.up.count, self.down.count
+                if metis.edge_weights { " with one weight" } else { "" },
+                self.up.count,
+                self.down.count
             );
             return Err(self.at(place, what));
         }

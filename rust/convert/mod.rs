@@ -3,7 +3,7 @@
 //! The bytes of the input decide what it is: `.npy`, gzip, text, else raw words. Its name decides doubtful cases,
 //! and METIS graphs and `.binedgelist` files, whose bytes could be something else. Records keep their order, unless
 //! loops and repeated pairs are dropped or the rest is shuffled, in this order. The target gets its name when it is
-//! complete. With `relabel`, `TARGET.ids.npy` (uint64: row = new id, value = original id) gets its name just
+//! complete. Weights of records go to a file of f64 beside it, for the caller to scale. With `relabel`, `TARGET.ids.npy` (uint64: row = new id, value = original id) gets its name just
 //! before.
 //!
 //! **Memory.** The buffers of [`text`] (other input needs less), and with `relabel` up to 256 MB of table and 20 to
@@ -28,7 +28,8 @@ use self::input::Input;
 use self::sink::{Forward, Intake, RawWriter};
 use crate::base::{AtomicFile, Error, Result, Run, named, shown};
 use crate::convert::dedup::dedup;
-use crate::edges::file::{Layout, open_regular};
+use crate::edges::file::Layout;
+use crate::edges::open_file::open_regular;
 use crate::edges::{IdType, MAX_VERTICES, TempRecords};
 use crate::exec::shuffle;
 
@@ -72,6 +73,22 @@ pub struct Convert {
     pub dedup: bool,
     /// Shuffle the records by this seed.
     pub shuffle: Option<u64>,
+    /// Whether weights of the records are written to `TARGET.weights.f64`, and where they are in the input.
+    pub weights: WeightsFrom,
+}
+
+/// Where an input has the weights of its records. Those of METIS graphs stand beside the neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WeightsFrom {
+    /// They are not kept.
+    #[default]
+    Nowhere,
+    /// Nowhere but in METIS graphs.
+    Metis,
+    /// In this column of text, from 3.
+    Column(usize),
+    /// In `TARGET.weights.in`, as f64, for binary records.
+    File,
 }
 
 /// What was written.
@@ -106,10 +123,15 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
         return Err(Error::parameter("layout", what));
     }
     let ids = options.relabel.then_some(&*ids_target);
+    let weights = (options.weights != WeightsFrom::Nowhere).then(|| with_suffix(target, ".weights.f64"));
+    if weights.is_some() && (options.dedup || options.shuffle.is_some()) {
+        let what = "dedup and shuffle do not keep the weights of records. Leave these out, or weights";
+        return Err(Error::parameter("weights", what));
+    }
     let mut writer = RawWriter::create(target)?;
     let read = |forward: &mut Forward| {
-        let mut intake = Intake::new(ids, options.drop_loops, run, forward)?;
-        let stated = format.read((&file, &metadata), input, options, &mut intake, run)?;
+        let mut intake = Intake::new(ids, weights.as_deref(), options.drop_loops, run, forward)?;
+        let stated = format.read((&file, &metadata), (input, target), options, &mut intake, run)?;
         check_num_vertices(options.num_vertices, intake.n)?;
         // Relabelled graphs have no isolated vertices.
         let stated = stated.filter(|_| !options.relabel);
@@ -118,19 +140,19 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
         {
             return Err(Error::parameter("num_vertices", format!("{given}, but the input says {stated}")));
         }
-        let (n, ids, notes) = intake.finish()?;
-        Ok((options.num_vertices.or(stated).unwrap_or(n), ids, notes))
+        let (n, files, notes) = intake.finish()?;
+        Ok((options.num_vertices.or(stated).unwrap_or(n), files, notes))
     };
-    let (n, ids, notes) = if options.dedup || options.shuffle.is_some() {
+    let (n, files, notes) = if options.dedup || options.shuffle.is_some() {
         let mut records = TempRecords::create(directory(target))?;
-        let (n, ids, mut notes) = read(&mut |more| records.append(more))?;
+        let (n, files, mut notes) = read(&mut |more| records.append(more))?;
         notes.extend(reorder(records, options, directory(target), run, &mut writer)?);
-        (n, ids, notes)
+        (n, files, notes)
     } else {
         read(&mut |records| writer.push(records))?
     };
     let (m, loops) = (writer.m, writer.loops);
-    ids.map_or(Ok(()), AtomicFile::commit)?;
+    files.into_iter().try_for_each(AtomicFile::commit)?;
     Ok(Conversion { n, m, loops, checksum: writer.finish()?, notes })
 }
 

@@ -17,6 +17,7 @@ pub(super) type Forward<'a> = dyn FnMut(&[Record]) -> Result<()> + Send + 'a;
 pub(super) struct Intake<'a> {
     run: &'a Run,
     ids: Option<Ids<'a>>,
+    weights: Option<WeightFile>,
     drop_loops: bool,
     forward: &'a mut Forward<'a>,
     narrow: Vec<Record>,
@@ -24,6 +25,23 @@ pub(super) struct Intake<'a> {
     pub(super) n: u64,
     pub(super) dropped_loops: u64,
     pub(super) notes: Vec<String>,
+}
+
+/// The file of the weights: f64, one for each record that is kept.
+struct WeightFile {
+    file: AtomicFile,
+    kept: Vec<f64>,
+    count: u64,
+}
+
+impl WeightFile {
+    fn push(&mut self, weights: impl Iterator<Item = f64>) -> Result<()> {
+        self.kept.clear();
+        self.kept.extend(weights);
+        self.file.write_at(bytemuck::cast_slice(&self.kept), self.count * size_of::<f64>() as u64)?;
+        self.count += self.kept.len() as u64;
+        Ok(())
+    }
 }
 
 /// The relabelling, and the file of the original ids.
@@ -34,9 +52,11 @@ struct Ids<'a> {
 }
 
 impl<'a> Intake<'a> {
-    /// With `ids`, the records are relabelled and the original ids written to the file of that name.
+    /// With `ids`, the records are relabelled and the original ids written to the file of that name. With `weights`, those
+    /// of the records are written to that file.
     pub(super) fn new(
         ids: Option<&Path>,
+        weights: Option<&Path>,
         drop_loops: bool,
         run: &'a Run,
         forward: &'a mut Forward<'a>,
@@ -50,7 +70,24 @@ impl<'a> Intake<'a> {
             })
         });
         let ids = ids.transpose()?;
-        Ok(Self { run, ids, drop_loops, forward, narrow: vec![], n: 0, dropped_loops: 0, notes: vec![] })
+        let weights = weights
+            .map(|path| Ok(WeightFile { file: AtomicFile::create(path)?, kept: vec![], count: 0 }))
+            .transpose()?;
+        let (narrow, notes) = (vec![], vec![]);
+        Ok(Self { run, ids, weights, drop_loops, forward, narrow, n: 0, dropped_loops: 0, notes })
+    }
+
+    /// Whether weights of the records are wanted.
+    pub(super) fn weighs(&self) -> bool {
+        self.weights.is_some()
+    }
+
+    /// Adds the weights of records that come next, in order. Those of loops go if these go.
+    pub(super) fn weigh<T: PartialEq>(&mut self, records: &[[T; 2]], weights: &[f64]) -> Result<()> {
+        let drop_loops = self.drop_loops;
+        let Some(file) = &mut self.weights else { return Ok(()) };
+        let kept = records.iter().zip(weights).filter(|([u, v], _)| !drop_loops || u != v);
+        file.push(kept.map(|(_, &weight)| weight))
     }
 
     /// Whether records of any width are taken.
@@ -87,8 +124,8 @@ impl<'a> Intake<'a> {
         (self.forward)(&proper)
     }
 
-    /// Ends the intake: n, the map of the ids to be committed, and notes.
-    pub(super) fn finish(mut self) -> Result<(u64, Option<AtomicFile>, Vec<String>)> {
+    /// Ends the intake: n, the map of the ids and the weights to be committed, and notes.
+    pub(super) fn finish(mut self) -> Result<(u64, Vec<AtomicFile>, Vec<String>)> {
         if let Some(ids) = &self.ids {
             ids.file.write_at(&ids_header(ids.relabel.n()), 0)?;
             self.run.check()?;
@@ -96,7 +133,8 @@ impl<'a> Intake<'a> {
         if self.dropped_loops > 0 {
             self.notes.push(format!("{} loops are dropped", self.dropped_loops));
         }
-        Ok((self.n, self.ids.map(|ids| ids.file), self.notes))
+        let files = self.ids.map(|ids| ids.file).into_iter().chain(self.weights.map(|weights| weights.file));
+        Ok((self.n, files.collect(), self.notes))
     }
 }
 

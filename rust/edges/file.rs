@@ -5,28 +5,15 @@
 //! as they are copied out of the map, so changed bytes can never cause an out-of-bounds access. Truncation under a
 //! map can still end the process with SIGBUS. `Io::Read` rules that out.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-
-use memmap2::Mmap;
+use std::path::Path;
 
 use super::decode::{BadId, Column, IdType, WideRecord, check, decode, decode_wide, is_packed_u32};
 use super::memory::remedy;
+pub use super::open_file::Io;
+use super::open_file::OpenFile;
 use super::{EdgeStream, MAX_VERTICES, Record, npy, plausible};
 use crate::base::{Error, Result, shown};
-
-/// How the bytes reach the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Io {
-    /// Through a read-only map: the fastest.
-    #[default]
-    Map,
-    /// By reads: for disks where others may truncate the file.
-    Read,
-}
 
 /// Which axis of a two-dimensional array has length 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,11 +37,7 @@ struct Shape {
 /// An edge file.
 #[derive(Debug)]
 pub struct EdgeFile {
-    path: PathBuf,
-    file: File,
-    map: Option<Mmap>,
-    size: u64,
-    modified: (i64, i64),
+    bytes: OpenFile,
     shape: Shape,
     n: u64,
 }
@@ -118,14 +101,8 @@ impl EdgeFile {
 
     /// Opens `path`, whose first bytes and length say its shape.
     fn open_shaped(path: &Path, io: Io, shape: impl FnOnce(&[u8], u64) -> Result<Shape>) -> Result<Self> {
-        let (file, metadata) = open_regular(path)?;
-        let size = metadata.len();
-        let mut head = Vec::new();
-        (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
-        let shape = shape(&head, size)?;
-        let map = if io == Io::Map && size > 0 { Some(map(path, &file, size)?) } else { None };
-        let modified = (metadata.mtime(), metadata.mtime_nsec());
-        Ok(Self { path: path.to_path_buf(), file, map, size, modified, shape, n: MAX_VERTICES })
+        let (bytes, shape) = OpenFile::open(path, io, shape)?;
+        Ok(Self { bytes, shape, n: MAX_VERTICES })
     }
 
     /// The same file, with ids required to be below `n`.
@@ -135,7 +112,7 @@ impl EdgeFile {
 
     /// Path of the file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.bytes.path()
     }
 
     /// Type of the stored ids.
@@ -172,10 +149,10 @@ impl EdgeFile {
         let end = range.end.min(self.shape.m);
         let range = range.start.min(end)..end;
         let count = (range.end - range.start) as usize;
-        let decoded = match &self.map {
-            Some(map) => {
+        let decoded = match self.bytes.start() {
+            Some(start) => {
                 // `open` checked that the map holds all `m` records.
-                let columns = self.columns(map.as_ptr().wrapping_add(self.shape.data_offset as usize));
+                let columns = self.columns(start.wrapping_add(self.shape.data_offset as usize));
                 decode(columns, range.start, count)
             }
             None => {
@@ -195,7 +172,7 @@ impl EdgeFile {
         // Nonsense in a file that changed is no fault of the file.
         self.check_unchanged()?;
         Err(Error::IdOutOfRange {
-            origin: shown(&self.path),
+            origin: shown(self.path()),
             record: first + bad.position as u64,
             id: bad.id,
             n: self.n,
@@ -217,21 +194,10 @@ impl EdgeFile {
         let mut rest = &mut bytes[..];
         for &(offset, length) in parts {
             let (part, after) = rest.split_at_mut(length as usize);
-            self.read_at(part, offset)?;
+            self.bytes.read_at(part, self.shape.data_offset + offset)?;
             rest = after;
         }
         Ok(bytes)
-    }
-
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
-        self.file.read_exact_at(bytes, self.shape.data_offset + offset).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => self.changed("it became shorter"),
-            _ => Error::io(&self.path, error),
-        })
-    }
-
-    fn changed(&self, what: &'static str) -> Error {
-        Error::FileChanged { path: self.path.clone(), what }
     }
 }
 
@@ -246,12 +212,13 @@ unsafe impl EdgeStream for EdgeFile {
     }
 
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
-        if self.map.is_none() && is_packed_u32(self.columns(std::ptr::null())) {
+        if self.bytes.start().is_none() && is_packed_u32(self.columns(std::ptr::null())) {
             // As the file has them: read to where they are wanted.
             let end = range.end.min(self.shape.m);
             let first = range.start.min(end);
             buf.resize((end - first) as usize, [0; 2]);
-            self.read_at(bytemuck::cast_slice_mut(buf), first * size_of::<Record>() as u64)?;
+            let offset = self.shape.data_offset + first * size_of::<Record>() as u64;
+            self.bytes.read_at(bytemuck::cast_slice_mut(buf), offset)?;
             check(buf, self.n).or_else(|bad| self.refuse(first, bad))?;
             return Ok(buf);
         }
@@ -264,57 +231,8 @@ unsafe impl EdgeStream for EdgeFile {
     }
 
     fn check_unchanged(&self) -> Result<()> {
-        let now = self.file.metadata().map_err(|error| Error::io(&self.path, error))?;
-        if now.len() != self.size {
-            return Err(self.changed("its size changed"));
-        }
-        if (now.mtime(), now.mtime_nsec()) != self.modified {
-            return Err(self.changed("its modification time changed"));
-        }
-        Ok(())
+        self.bytes.check_unchanged()
     }
-}
-
-/// Opens a regular file for reading and refuses everything else, without ever blocking on a FIFO.
-pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
-    let file =
-        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(
-            |error| match error.raw_os_error() {
-                // What open(2) answers for a socket.
-                Some(libc::ENXIO) => Error::NotARegularFile { path: path.into(), kind: "a socket or device" },
-                _ => Error::io(path, error),
-            },
-        )?;
-    let metadata = file.metadata().map_err(|error| Error::io(path, error))?;
-    let kind = metadata.file_type();
-    let kind = match () {
-        () if kind.is_file() => return Ok((file, metadata)),
-        () if kind.is_dir() => "a directory",
-        () if kind.is_fifo() => "a FIFO",
-        () if kind.is_char_device() || kind.is_block_device() => "a device",
-        () => "a special file",
-    };
-    Err(Error::NotARegularFile { path: path.into(), kind })
-}
-
-/// Maps the file, which must still have the `size` that its shape was read from.
-fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
-    // SAFETY: the map is only ever read through raw pointers, byte copies into private memory, in `decode`. No
-    // reference lies over it, so bytes that change cannot break Rust's rules.
-    let map = unsafe { Mmap::map(file) }.map_err(|error| match error.raw_os_error() {
-        Some(libc::ENOMEM) => Error::MemoryBudget {
-            what: format!("{}: mapping the file (io=\"read\" needs no map)", shown(path)),
-            needed: size,
-            budget: crate::base::budget::available(),
-        },
-        _ => Error::io(path, error),
-    })?;
-    if map.len() as u64 != size {
-        return Err(Error::FileChanged { path: path.into(), what: "its size changed" });
-    }
-    // A hint: passes run from front to back.
-    let _ = map.advise(memmap2::Advice::Sequential);
-    Ok(map)
 }
 
 fn raw_shape(
@@ -375,15 +293,14 @@ fn npy_shape(
             format!("{} was given, but {} holds {}", wanted.name(), shown(path), header.id_type.name());
         return Err(Error::parameter("dtype", what));
     }
-    let by_rows = match (header.shape, layout) {
-        ([_, 2], None | Some(Layout::Rows)) => true,
-        ([2, _], None | Some(Layout::EdgeIndex)) => false,
+    let (by_rows, m) = match (&header.shape[..], layout) {
+        (&[m, 2], None | Some(Layout::Rows)) => (true, m),
+        (&[2, m], None | Some(Layout::EdgeIndex)) => (false, m),
         (shape, _) => {
             let what = format!("shape {shape:?}. Edges are (m, 2) or, with layout=\"edge_index\", (2, m)");
             return Err(Error::format(shown(path), what));
         }
     };
-    let m = if by_rows { header.shape[0] } else { header.shape[1] };
     let bytes = m.checked_mul(2 * header.id_type.width() as u64);
     if bytes.and_then(|bytes| bytes.checked_add(header.data_offset)) != Some(size) {
         let what = format!("{size} bytes do not hold the {m} records that its header claims");
@@ -398,23 +315,4 @@ fn npy_shape(
         swapped: header.swapped != cfg!(target_endian = "big"),
         layout,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_is_cut_before_it_is_mapped_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("g.bin");
-        std::fs::write(&path, [0; 80]).unwrap();
-        let (file, metadata) = open_regular(&path).unwrap();
-        assert_eq!(map(&path, &file, metadata.len()).unwrap().len(), 80);
-        for len in [72, 0, 88] {
-            File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
-            let error = map(&path, &file, metadata.len()).unwrap_err();
-            assert!(matches!(error, Error::FileChanged { .. }), "{len}: {error}");
-        }
-    }
 }

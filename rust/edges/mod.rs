@@ -8,16 +8,20 @@ pub mod decode;
 pub mod file;
 pub mod memory;
 pub mod npy;
+pub mod open_file;
 pub mod plausible;
 pub mod temporary;
+pub mod weights;
 
 use std::ops::Range;
 
 use crate::base::Result;
 pub use decode::{IdType, WideRecord};
-pub use file::{EdgeFile, Io, Layout};
+pub use file::{EdgeFile, Layout};
 pub use memory::MemoryEdges;
+pub use open_file::Io;
 pub use temporary::TempRecords;
+pub use weights::Weights;
 
 /// One edge record: two vertex ids.
 pub type Record = [u32; 2];

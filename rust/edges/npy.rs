@@ -10,8 +10,8 @@ pub const MAGIC: &[u8] = b"\x93NUMPY";
 /// The header never needs more than this. Larger claims are refused.
 pub const LONGEST_HEADER: usize = 1 << 16;
 
-/// Where the data of a two-dimensional integer array are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where the data of an integer array are.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     /// First byte of the data.
     pub data_offset: u64,
@@ -21,8 +21,8 @@ pub struct Header {
     pub swapped: bool,
     /// Column-major order.
     pub fortran: bool,
-    /// Rows and columns.
-    pub shape: [u64; 2],
+    /// Length of each axis.
+    pub shape: Vec<u64>,
 }
 
 /// Reads the header from the first bytes of a file. The error says what is wrong and the remedy.
@@ -52,12 +52,11 @@ pub fn parse(head: &[u8]) -> Result<Header, String> {
         .and_then(|text| text.strip_prefix('(')?.split_once(')'))
         .ok_or("the .npy header has no shape")?
         .0;
-    let sizes: Result<Vec<u64>, _> =
-        shape.split(',').map(str::trim).filter(|size| !size.is_empty()).map(str::parse).collect();
-    let shape = match sizes.as_deref() {
-        Ok(&[rows, columns]) => [rows, columns],
-        _ => return Err(format!("shape ({shape}). Edges are (m, 2) or, as an edge index, (2, m)")),
-    };
+    let sizes = shape.split(',').map(str::trim).filter(|size| !size.is_empty());
+    let shape = sizes
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .map_err(|_| format!("the .npy header has the shape ({shape})"))?;
     Ok(Header { data_offset: (start + length) as u64, id_type, swapped, fortran, shape })
 }
 
@@ -134,6 +133,7 @@ mod tests {
         assert_eq!(bytes.len() % 64, 0);
         let parsed = parse(&bytes).unwrap();
         assert_eq!(parsed.shape, [7, 2]);
+        assert_eq!(parse(&header("<u4", &[7])).unwrap().shape, [7]);
         assert_eq!((parsed.id_type, parsed.swapped, parsed.fortran), (IdType::U32, false, false));
         assert_eq!(parsed.data_offset, bytes.len() as u64);
     }
@@ -143,8 +143,6 @@ mod tests {
         for (bytes, cause) in [
             (header("<f8", &[7, 2]), "dtype <f8"),
             (header("|O", &[7, 2]), "dtype |O"),
-            (header("<u4", &[7]), "shape"),
-            (header("<u4", &[7, 2, 1]), "shape"),
             (header("<u4", &[7, 2])[..20].to_vec(), "cut off"),
             (b"PK\x03\x04".to_vec(), "magic"),
         ] {

@@ -5,10 +5,7 @@
 //! decided in the state that the vertex before left, which is the sequential rule. So the result depends on the
 //! size of the batches and never on the threads.
 
-use std::sync::Mutex;
-
-use rayon::prelude::*;
-
+use super::rounds::share;
 use crate::base::{Result, Run};
 
 /// Vertices that a thread decides about at a time.
@@ -95,19 +92,15 @@ fn in_batches<D: Decider>(
         decisions.clear();
         decisions.resize_with(members.len(), || None);
         let frozen = &*decider;
-        let slices = Mutex::new(members.chunks(SLICE).zip(decisions.chunks_mut(SLICE)));
-        let next = || slices.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
-        scratches.par_iter_mut().try_for_each(|scratch| {
-            while let Some((members, decisions)) = next() {
-                for (index, (&v, decision)) in members.iter().zip(decisions).enumerate() {
-                    if let Some(&later) = members.get(index + AHEAD) {
-                        frozen.prepare(later);
-                    }
-                    *decision = Some(frozen.decide(scratch, v));
+        let slices = members.chunks(SLICE).zip(decisions.chunks_mut(SLICE));
+        share(&mut scratches, slices, run, |scratch, (members, decisions)| {
+            for (index, (&v, decision)) in members.iter().zip(decisions).enumerate() {
+                if let Some(&later) = members.get(index + AHEAD) {
+                    frozen.prepare(later);
                 }
-                run.advance(members.iter().map(|&v| frozen.work(v)).sum())?;
+                *decision = Some(frozen.decide(scratch, v));
             }
-            Ok(())
+            run.advance(members.iter().map(|&v| frozen.work(v)).sum())
         })?;
         for (&v, decision) in members.iter().zip(&mut decisions) {
             if let Some(decision) = decision.take() {

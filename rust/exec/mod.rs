@@ -20,7 +20,7 @@ pub use batches::{Decider, decide_all};
 pub use follow::{Follower, follow};
 pub use pass::{blocks, in_order, pass};
 pub use pipeline::pipeline;
-pub use rounds::{propose, scratches};
+pub use rounds::{propose, scratches, share};
 pub use scan::{for_each, map, scan};
 pub use shuffle::shuffle;
 pub use spill::spill_edges;

@@ -23,7 +23,7 @@ pub fn scratches<S>(run: &Run, entries: u64, mut scratch: impl FnMut() -> Result
 
 /// Has `propose` set the proposal of each vertex of `ranges`, which ascend and are disjoint.
 pub fn propose<S: Send, T: Send>(
-    scratches: &mut [S],
+    scratches: &mut Vec<S>,
     ranges: impl Iterator<Item = Range<u32>> + Send,
     proposals: &mut [T],
     run: &Run,
@@ -36,22 +36,37 @@ pub fn propose<S: Send, T: Send>(
         (rest, first) = (later, range.end);
         (range, slice)
     });
-    let work = |scratch: &mut S, (range, slice): (Range<u32>, &mut [T])| {
+    share(scratches, slices, run, |scratch, (range, slice)| {
         range.zip(slice).for_each(|(v, proposal)| propose(scratch, v, proposal));
         run.check()
-    };
-    if let [scratch] = scratches {
-        let mut slices = slices;
-        return slices.try_for_each(|slice| work(scratch, slice));
-    }
-    let slices = Mutex::new(slices);
-    let next = || slices.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
-    run.install(|| {
-        scratches.par_iter_mut().with_max_len(1).try_for_each(|scratch| {
-            while let Some(slice) = next() {
-                work(scratch, slice)?;
-            }
-            Ok(())
-        })
     })
+}
+
+/// Has threads `work` on `items`, which they take one after the other, each with one of the scratches. A single scratch
+/// is for the calling thread.
+pub fn share<S: Send, T>(
+    scratches: &mut Vec<S>,
+    items: impl Iterator<Item = T> + Send,
+    run: &Run,
+    work: impl Fn(&mut S, T) -> Result<()> + Sync,
+) -> Result<()> {
+    let items = Mutex::new(items);
+    let next = || items.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+    let take_all = |scratch: &mut S| {
+        while let Some(item) = next() {
+            work(scratch, item)?;
+        }
+        Ok(())
+    };
+    if let [scratch] = &mut scratches[..] {
+        return take_all(scratch);
+    }
+    // Each scratch moves to the stack of its thread. Side by side in the list they would share cache lines.
+    let all = std::mem::take(scratches);
+    *scratches = run.install(|| {
+        let threads =
+            all.into_par_iter().with_max_len(1).map(|mut scratch| take_all(&mut scratch).map(|()| scratch));
+        threads.collect::<Result<_>>()
+    })?;
+    Ok(())
 }

@@ -36,7 +36,11 @@ impl Hasher {
 
 /// The checksum of all that the workers hashed, as 32 hexadecimal digits.
 pub fn combine(hashers: impl IntoIterator<Item = Hasher>) -> String {
-    let mut digests: Vec<_> = hashers.into_iter().flat_map(|hasher| hasher.digests).collect();
+    of_digests(hashers.into_iter().flat_map(|hasher| hasher.digests).collect())
+}
+
+/// The checksum of numbered blocks with these digests.
+pub(super) fn of_digests(mut digests: Vec<(u64, u128)>) -> String {
     digests.sort_unstable();
     let bytes: Vec<u8> = digests.iter().flat_map(|(_, digest)| digest.to_be_bytes()).collect();
     format!("{:032x}", xxh3_128(&bytes))

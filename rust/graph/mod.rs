@@ -4,8 +4,10 @@ pub mod checksum;
 pub mod csr;
 pub mod degrees;
 pub mod identity;
+pub mod weights;
 
 pub use checksum::Hasher;
 pub use csr::Csr;
 pub use degrees::Degrees;
 pub use identity::Graph;
+pub use weights::Extent;

@@ -19,6 +19,7 @@ mod halo;
 pub mod homes;
 mod labels;
 mod replicas;
+mod weighted_cut;
 
 use std::ops::Range;
 
@@ -34,6 +35,7 @@ pub use cut::{Cut, SparseMatrix, cut, sparse_matrix};
 pub use halo::halo_sizes;
 pub use labels::label_skew;
 pub use replicas::{Replicas, replicas};
+pub use weighted_cut::{WeightedCut, weighted_cut};
 
 /// Vertices between two looks at the cancel flag: far below a millisecond.
 const CHUNK: usize = 1 << 16;

@@ -33,7 +33,7 @@ pub trait Input: Sync {
     fn edges(&self) -> &dyn EdgeStream;
     /// Whether they list both directions of every edge.
     fn is_symmetric(&self) -> bool;
-    /// The adjacency, built on first use.
+    /// The adjacency, built on first use, with the weights of the records if the partitioner reads them.
     fn adjacency(&self, run: &Run) -> Result<Arc<Csr>>;
     /// The `.npy` file for the parts of records.
     fn out(&self) -> Option<&Path>;
@@ -85,6 +85,8 @@ pub trait Description {
     const OF: &'static [Of];
     /// Its docs for users, without those of its parameters.
     const DOC: &'static str;
+    /// Whether weights of records count. If not, every record counts once, and users are told so.
+    const READS_WEIGHTS: bool;
 
     /// Its parameters, without `k` and `of`.
     fn fields() -> Vec<Field>;
@@ -114,6 +116,8 @@ pub struct Entry {
     pub of: &'static [Of],
     /// See [`Description::DOC`].
     pub doc: &'static str,
+    /// See [`Description::READS_WEIGHTS`].
+    pub reads_weights: bool,
     /// See [`Partitioner::VARIANTS`].
     pub variants: &'static [(&'static str, &'static str)],
     /// See [`Description::fields`].
@@ -131,6 +135,7 @@ impl Entry {
             name: P::NAME,
             of: P::OF,
             doc: P::DOC,
+            reads_weights: P::READS_WEIGHTS,
             variants: P::VARIANTS,
             fields: P::fields,
             memory: |mut values, shape, threads| P::new(&mut values).map(|p| p.memory(shape, threads)),
@@ -139,16 +144,18 @@ impl Entry {
     }
 }
 
-/// Declares the name of a partitioner, what it partitions, its docs for users, and its parameters but `k`.
+/// Declares the name of a partitioner, what it partitions, whether it `reads weights` of records, its docs for users,
+/// and its parameters but `k`.
 ///
 /// The docs are those of the Python function: a summary, a description, then sections in numpydoc's form. The sections
 /// on parameters, result and common errors are generated.
 macro_rules! describe {
-    ($(#[doc = $doc:literal])* $type:ty => $name:literal, $of:expr; $($(#[doc = $about:literal])* $field:ident: $spec:expr;)*) => {
+    ($(#[doc = $doc:literal])* $type:ty => $name:literal, $of:expr $(, reads $weights:ident)?; $($(#[doc = $about:literal])* $field:ident: $spec:expr;)*) => {
         impl crate::partition::contract::Description for $type {
             const NAME: &'static str = $name;
             const OF: &'static [crate::partition::Of] = $of;
             const DOC: &'static str = concat!($($doc, "\n"),*);
+            const READS_WEIGHTS: bool = !stringify!($($weights)?).is_empty();
             fn fields() -> Vec<crate::partition::parameters::Field> {
                 #[allow(unused_imports)]
                 use crate::partition::parameters::*;

@@ -36,7 +36,7 @@ pub fn cluster_modularity(
     options: Options,
 ) -> PyResult<ClusterResult> {
     let (clusters, modularity, graph) = detached(py, &options, |run| {
-        let csr = edges.csr(symmetric, run)?;
+        let csr = edges.csr(false, symmetric, run)?;
         let clusters = Modularity { max_vertices, max_volume, batch }.cluster(&csr, run)?;
         let modularity = clustering::modularity(&csr, &clusters, run)?;
         Ok((clusters, modularity, csr.graph().clone()))

@@ -9,7 +9,7 @@ use super::errors::raise;
 use super::partitions::Identity;
 use super::run::{Options, detached};
 use crate::base::Result;
-use crate::convert::{Convert, Format, convert as run_convert, write};
+use crate::convert::{Convert, Format, WeightsFrom, convert as run_convert, write};
 
 /// What a conversion wrote.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -18,10 +18,12 @@ pub struct Converted {
     notes: Vec<String>,
 }
 
-/// See `fastpart.convert`. `shuffle` is the seed.
+/// See `fastpart.convert`. `shuffle` is the seed. `weights` is "file" for those in a file
+/// beside the target, and another word for those of the source itself.
 #[pyfunction]
 #[pyo3(signature = (
-    source, target, *, format, relabel, swap, dtype, layout, num_vertices, drop_loops, dedup, shuffle, options
+    source, target, *, format, relabel, swap, dtype, layout, num_vertices, drop_loops, dedup, shuffle, weights, column,
+    options
 ))]
 #[expect(clippy::too_many_arguments, reason = "one per parameter of fastpart.convert")]
 pub fn convert(
@@ -37,12 +39,31 @@ pub fn convert(
     drop_loops: bool,
     dedup: bool,
     shuffle: Option<u64>,
+    weights: Option<&str>,
+    column: Option<usize>,
     options: Options,
 ) -> PyResult<Converted> {
     let how = || -> Result<Convert> {
         let (format, id_type) = (format.map(Format::named).transpose()?, id_type(dtype)?);
         let layout = layout_of(layout);
-        Ok(Convert { format, relabel, swap, id_type, layout, num_vertices, drop_loops, dedup, shuffle })
+        let weights = match (weights, column) {
+            (None, _) => WeightsFrom::Nowhere,
+            (Some(_), Some(column)) => WeightsFrom::Column(column),
+            (Some("file"), None) => WeightsFrom::File,
+            (Some(_), None) => WeightsFrom::Metis,
+        };
+        Ok(Convert {
+            format,
+            relabel,
+            swap,
+            id_type,
+            layout,
+            num_vertices,
+            drop_loops,
+            dedup,
+            shuffle,
+            weights,
+        })
     };
     let how = how().map_err(|error| raise(py, error))?;
     let written = detached(py, &options, |run| run_convert(&source, &target, &how, run))?;
@@ -50,20 +71,23 @@ pub fn convert(
     Ok(Converted { graph, notes: written.notes })
 }
 
-/// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"). Returns notes.
+/// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"). `scale` is that of their weights.
+/// Returns notes.
 #[pyfunction]
-#[pyo3(signature = (edges, target, *, format, options))]
+#[pyo3(signature = (edges, target, *, format, scale, options))]
 pub fn write_edges(
     py: Python<'_>,
     edges: &EdgeSource,
     target: PathBuf,
     format: &str,
+    scale: f64,
     options: Options,
 ) -> PyResult<Vec<String>> {
+    let weights = edges.weights().map(|weights| (weights, scale));
     let format = Format::named(format).map_err(|error| raise(py, error))?;
     detached(py, &options, |run| match format {
-        Format::Text => write::text(edges.stream(), &target, run),
+        Format::Text => write::text(edges.stream(), weights, &target, run),
         Format::Binedgelist => write::binedgelist(edges.stream(), &target, run),
-        Format::Metis => write::metis(edges.stream(), &target, run),
+        Format::Metis => write::metis(edges.stream(), weights, &target, run),
     })
 }

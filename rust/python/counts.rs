@@ -8,7 +8,7 @@ use super::partitions::Identity;
 use super::results::with_parts;
 use super::run::{Options, detached};
 use crate::measure;
-use crate::measure::{Cut, Replicas, SparseMatrix};
+use crate::measure::{Cut, Replicas, SparseMatrix, WeightedCut};
 
 /// Counts of a vertex partition, per part. The matrix (k, k) is `None` for many parts.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -56,6 +56,22 @@ pub fn count_vertex_partition<'py>(
         matrix: matrix.map(Bound::unbind),
         graph: identity(edges, loops, checksum),
     })
+}
+
+/// The weight of the records inside each part, and of those that leave it.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "two columns")]
+pub fn weighted_cut<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    assignment: PyReadonlyArray1<'py, i32>,
+    k: u32,
+    options: Options,
+) -> PyResult<Option<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>)>> {
+    let (Some(weights), parts) = (edges.weights(), assignment.as_slice()?) else { return Ok(None) };
+    let WeightedCut { internal, cut } =
+        detached(py, &options, |run| measure::weighted_cut(edges.stream(), weights, parts, k, run))?;
+    Ok(Some((PyArray1::from_vec(py, internal), PyArray1::from_vec(py, cut))))
 }
 
 #[pyfunction]

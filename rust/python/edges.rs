@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use numpy::{PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{
+    PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -11,11 +14,12 @@ use super::errors::raise;
 use super::run::{Options, detached};
 use crate::base::{Error, Result, Run, named, reserved, shown};
 use crate::edges::decode::{Column, IdType};
-use crate::edges::{EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record};
+use crate::edges::{EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record, Weights};
 use crate::exec::blocks;
 use crate::graph::csr::{AdjacencyCache, Csr};
 use crate::graph::degrees;
 use crate::graph::identity::find_num_vertices;
+use crate::graph::weights::extent;
 
 /// A file or an array of edges.
 enum Source {
@@ -27,9 +31,11 @@ enum Source {
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct EdgeSource {
     source: Source,
+    /// The weights of the records.
+    weights: Option<Weights>,
     /// The adjacency, built on first use.
     csr: AdjacencyCache,
-    /// What owns the memory of an array.
+    /// What owns the memory of arrays.
     _owners: Vec<Py<PyAny>>,
 }
 
@@ -41,10 +47,16 @@ impl EdgeSource {
         }
     }
 
-    /// The adjacency. The first call builds it, the others reuse it. An array is read again to see whether it changed.
-    pub fn csr(&self, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
+    pub fn weights(&self) -> Option<&Weights> {
+        self.weights.as_ref()
+    }
+
+    /// The adjacency, with or without the weights. The first call builds it, the others reuse it. An array is read again to
+    /// see whether it changed.
+    pub fn csr(&self, weighted: bool, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
         let may_change = matches!(self.source, Source::Memory(_));
-        self.csr.get(self.stream(), may_change, symmetric, run)
+        let weights = self.weights().filter(|_| weighted);
+        self.csr.get(self.stream(), weights, may_change, symmetric, run)
     }
 }
 
@@ -91,7 +103,7 @@ impl Source {
 impl EdgeSource {
     /// Opens a file. See `fastpart.open_graph`.
     #[staticmethod]
-    #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, options))]
+    #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, weights, options))]
     #[expect(clippy::too_many_arguments, reason = "one per parameter of open_graph")]
     fn open(
         py: Python<'_>,
@@ -101,29 +113,29 @@ impl EdgeSource {
         io: &str,
         num_vertices: Option<u64>,
         max_vertices: Option<u64>,
+        weights: Option<&Bound<'_, PyAny>>,
         options: Options,
     ) -> PyResult<Self> {
-        let opened = id_type(dtype).and_then(|id_type| {
-            let io = if io == "read" { Io::Read } else { Io::Map };
-            py.detach(|| EdgeFile::open(&path, id_type, layout_of(layout), io))
-        });
+        let io = if io == "read" { Io::Read } else { Io::Map };
+        let opened = id_type(dtype)
+            .and_then(|id_type| py.detach(|| EdgeFile::open(&path, id_type, layout_of(layout), io)));
         let source = Source::File(opened.map_err(|error| raise(py, error))?);
-        Ok(Self {
-            source: source.with_num_vertices(py, num_vertices, max_vertices, &options)?,
-            csr: AdjacencyCache::default(),
-            _owners: vec![],
-        })
+        let mut owners = vec![];
+        let weights = weights_of(weights, &source, io, &mut owners)?;
+        let source = source.with_num_vertices(py, num_vertices, max_vertices, &options)?;
+        Ok(Self { source, weights, csr: AdjacencyCache::default(), _owners: owners })
     }
 
     /// Edges in two one-dimensional arrays of equal length, of any stride and byte order.
     #[staticmethod]
-    #[pyo3(signature = (sources, targets, *, num_vertices, max_vertices, options))]
+    #[pyo3(signature = (sources, targets, *, num_vertices, max_vertices, weights, options))]
     fn columns(
         py: Python<'_>,
         sources: &Bound<'_, PyUntypedArray>,
         targets: &Bound<'_, PyUntypedArray>,
         num_vertices: Option<u64>,
         max_vertices: Option<u64>,
+        weights: Option<&Bound<'_, PyAny>>,
         options: Options,
     ) -> PyResult<Self> {
         if sources.ndim() != 1 || targets.ndim() != 1 || sources.len() != targets.len() {
@@ -133,9 +145,22 @@ impl EdgeSource {
         // SAFETY: numpy vouches for `len` items at these strides, and `_owners` keeps the arrays alive. Should
         // another thread write to them meanwhile, `decode` reads each id once and checks its copy.
         let memory = unsafe { MemoryEdges::new(columns, sources.len() as u64, MAX_VERTICES) };
-        let source = Source::Memory(memory).with_num_vertices(py, num_vertices, max_vertices, &options)?;
-        let owners = [sources, targets].map(|array| array.clone().into_any().unbind());
-        Ok(Self { source, csr: AdjacencyCache::default(), _owners: owners.into() })
+        let mut owners = [sources, targets].map(|array| array.clone().into_any().unbind()).into();
+        let source = Source::Memory(memory);
+        let weights = weights_of(weights, &source, Io::Map, &mut owners)?;
+        let source = source.with_num_vertices(py, num_vertices, max_vertices, &options)?;
+        Ok(Self { source, weights, csr: AdjacencyCache::default(), _owners: owners })
+    }
+
+    /// The smallest and the largest weight, their sum, and their checksum. `None` without weights.
+    fn extent(&self, py: Python<'_>, options: Options) -> PyResult<Option<(u32, u32, u64, String)>> {
+        let Some(weights) = self.weights() else { return Ok(None) };
+        let found = detached(py, &options, |run| {
+            let found = extent(weights, run)?;
+            weights.check_total(found.total)?;
+            Ok(found)
+        })?;
+        Ok(Some((found.least, found.most, found.total, found.checksum)))
     }
 
     #[getter]
@@ -159,7 +184,8 @@ impl EdgeSource {
 
     /// Raises `EdgeFileChangedError` if the file changed since it was opened.
     fn check_unchanged(&self, py: Python<'_>) -> PyResult<()> {
-        self.stream().check_unchanged().map_err(|error| raise(py, error))
+        let weights = self.weights().map_or(Ok(()), Weights::check_unchanged);
+        self.stream().check_unchanged().and(weights).map_err(|error| raise(py, error))
     }
 
     /// The records `first..end` as an array of shape (end - first, 2). At most a few blocks at a time.
@@ -212,6 +238,33 @@ pub fn id_type(name: Option<&str>) -> Result<Option<IdType>> {
 
 pub fn layout_of(name: Option<&str>) -> Option<Layout> {
     name.map(|name| if name == "edge_index" { Layout::EdgeIndex } else { Layout::Rows })
+}
+
+/// Weights of as many records as the source has, from a path or a contiguous array of uint32.
+fn weights_of(
+    given: Option<&Bound<'_, PyAny>>,
+    source: &Source,
+    io: Io,
+    owners: &mut Vec<Py<PyAny>>,
+) -> PyResult<Option<Weights>> {
+    let Some(given) = given else { return Ok(None) };
+    let py = given.py();
+    let weights = if let Ok(array) = given.extract::<PyReadonlyArray1<'_, u32>>() {
+        let values = array.as_slice()?;
+        let (start, len) = (values.as_ptr().cast::<u8>(), values.len() as u64);
+        owners.push(given.clone().unbind());
+        // SAFETY: the array is contiguous, and `owners` keeps it alive.
+        unsafe { Weights::in_memory(start, len) }
+    } else {
+        let path: PathBuf = given.extract()?;
+        py.detach(|| Weights::open(&path, io)).map_err(|error| raise(py, error))?
+    };
+    let m = match source {
+        Source::File(file) => file.num_edges(),
+        Source::Memory(memory) => memory.num_edges(),
+    };
+    weights.check_len(m).map_err(|error| raise(py, error))?;
+    Ok(Some(weights))
 }
 
 fn column(array: &Bound<'_, PyUntypedArray>) -> PyResult<Column> {

@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use super::counts::{
         EdgeCounts, VertexCounts, count_edge_partition, count_vertex_partition, label_skew,
-        sparse_cut_matrix, split_counts,
+        sparse_cut_matrix, split_counts, weighted_cut,
     };
     #[pymodule_export]
     use super::edges::EdgeSource;

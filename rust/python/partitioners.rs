@@ -39,6 +39,8 @@ pub struct Algorithm {
     name: &'static str,
     of: Vec<&'static str>,
     doc: &'static str,
+    /// Whether weights of records count.
+    reads_weights: bool,
     variants: Vec<(&'static str, &'static str)>,
     fields: Vec<Py<Field>>,
 }
@@ -52,6 +54,7 @@ pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Algorithm>> {
             name: entry.name,
             of: entry.of.iter().map(|of| of.name()).collect(),
             doc: entry.doc,
+            reads_weights: entry.reads_weights,
             variants: entry.variants.to_vec(),
             fields: fields.collect::<PyResult<_>>()?,
         })
@@ -82,6 +85,7 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
 /// The graph of a call.
 struct Call<'a> {
     source: &'a EdgeSource,
+    weighted: bool,
     symmetric: bool,
     out: Option<PathBuf>,
 }
@@ -96,7 +100,7 @@ impl Input for Call<'_> {
     }
 
     fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
-        self.source.csr(self.symmetric, run)
+        self.source.csr(self.weighted, self.symmetric, run)
     }
 
     fn out(&self) -> Option<&Path> {
@@ -129,7 +133,7 @@ pub fn partition<'py>(
         given.set(&name.extract::<String>()?, from_python(&item)?);
     }
     given.refuse_other_of(of, &fields).map_err(|error| raise(py, error))?;
-    let call = Call { source: edges, symmetric, out };
+    let call = Call { source: edges, weighted: entry.reads_weights, symmetric, out };
     result(py, detached(py, &options, |run| (entry.solve)(given, &call, run))?)
 }
 
@@ -145,10 +149,10 @@ pub fn memory_estimates<'py>(
     options: Options,
 ) -> PyResult<Bound<'py, PyDict>> {
     let estimates = PyDict::new(py);
-    let stream = edges.stream();
+    let (stream, weighted) = (edges.stream(), edges.weights().is_some());
     let shape = Shape { n: stream.num_vertices(), m: stream.num_edges(), symmetric };
     let (adjacency, threads) =
-        detached(py, &options, |run| Ok((Csr::memory(stream, symmetric, run), run.threads())))?;
+        detached(py, &options, |run| Ok((Csr::memory(stream, weighted, symmetric, run), run.threads())))?;
     estimates.set_item("adjacency", adjacency)?;
     for entry in PARTITIONERS {
         let values = Values::new(PARTS, entry.of[0], &(entry.fields)());

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use fastpart::base::error::{Error, Result};
 use fastpart::base::run::Run;
 use fastpart::convert::text::Cut;
-use fastpart::convert::{Conversion, Convert, convert, text};
+use fastpart::convert::{Conversion, Convert, WeightsFrom, convert, text};
 use fastpart::edges::decode::{IdType, WideRecord};
 use fastpart::edges::{Record, npy};
 use flate2::Compression;
@@ -114,6 +114,7 @@ const PLAIN: Convert = Convert {
     drop_loops: false,
     dedup: false,
     shuffle: None,
+    weights: WeightsFrom::Nowhere,
 };
 pub const RELABEL: Convert = Convert { relabel: true, ..PLAIN };
 pub const SWAP: Convert = Convert { swap: true, ..PLAIN };

@@ -17,6 +17,7 @@ from ..graph import Graph, Sidecar, open_graph
 from ..graph_info import info as graph_info
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
+from ..notes import log
 from ..parameters import memory_size, shown
 from ..partitioners import PARTITIONERS, items_of
 from .call import Call
@@ -31,9 +32,10 @@ def generate(call: Call) -> None:
 
 def convert(call: Call) -> None:
     """``fastpart convert``."""
-    converted = convert_file(**call.of("convert"))
+    converted = convert_file(**call.of("convert", "weights"), **_weights_option(call))
     facts = {"n": converted.num_vertices, "m": converted.num_edges, "directedness": converted.directedness}
-    _print_sidecar(call, {**facts, "loops": converted.identify()[0]})
+    weights = f", {converted._weights}" if converted._weights else ""
+    _print_sidecar(call, {**facts, "loops": converted.identify()[0]}, weights)
 
 
 def info(call: Call) -> None:
@@ -171,15 +173,26 @@ def upgrade(call: Call) -> None:
 
 def open_input(call: Call) -> Graph:
     """Open the graph that a command line names."""
-    return open_graph(call["file"], **call.of("open_graph"))
+    graph = open_graph(call["file"], **call.of("open_graph", "weights"), **_weights_option(call))
+    if graph._weights is not None:
+        log.info("%s: the records have %s", shown(call["file"]), graph._weights)
+    return graph
 
 
-def _print_sidecar(call: Call, more: dict[str, Any]) -> None:
+def _weights_option(call: Call) -> dict[str, Any]:
+    """Return ``--weights``, where "no" leaves them out."""
+    given = call["weights"]
+    return {} if given is None else {"weights": False if given == "no" else given}
+
+
+def _print_sidecar(call: Call, more: dict[str, Any], weights: str = "") -> None:
     out = Path(call["out"])
     sidecar = Sidecar.read(out)
-    facts = {"out": str(out), **(vars(sidecar) if sidecar else {}), **more}
+    facts = {"out": str(out), **(sidecar.content if sidecar else {}), **more}
     if call["json"]:
         print(json.dumps(facts))
     elif not call["quiet"]:
         beside = f", sidecar {shown(Sidecar.beside(out).name)}" if sidecar else ""
-        print(f"{shown(out)}: n = {facts['n']:,}, m = {facts['m']:,}, {facts['directedness']}{beside}")
+        print(
+            f"{shown(out)}: n = {facts['n']:,}, m = {facts['m']:,}, {facts['directedness']}{weights}{beside}"
+        )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import ParameterError
+from ..errors import GraphWarning, ParameterError
 from ..graph import Graph
 from ..options import NAMES
 from ..parameters import from_text, meant, shown
@@ -64,7 +65,11 @@ def _function(label: str, function: Callable[..., Any], given: Mapping[str, Any]
         graph._source.forget_csr()  # that of an earlier entry
         with peak() as taken:
             start = time.perf_counter()
-            result = function(graph, k, **passed, **given)
+            with warnings.catch_warnings():
+                warnings.filterwarnings(
+                    "ignore", ".*does not read the weights", GraphWarning
+                )  # once is enough
+                result = function(graph, k, **passed, **given)
             seconds = time.perf_counter() - start
         graph._source.forget_csr()
         return Run(_as_partition(result, graph, k), seconds, taken.growth)

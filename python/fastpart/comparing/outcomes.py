@@ -40,7 +40,14 @@ COLUMNS: dict[str, str] = {
         ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf", "replica_balance"), "Float64"
     ),
 }
-OPTIONAL = ("weight_balance", "train_balance", "val_balance", "test_balance", "label_skew")
+OPTIONAL = (
+    "weighted_cut_ratio",
+    "weight_balance",
+    "train_balance",
+    "val_balance",
+    "test_balance",
+    "label_skew",
+)
 LAST: dict[str, str] = {
     "seconds": "Float64",
     "edges_per_s": "Int64",

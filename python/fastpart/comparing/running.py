@@ -17,6 +17,7 @@ from ..graph import Graph, open_graph
 from ..homes import home_parts
 from ..inputs import labels_of, splits_of
 from ..metrics import evaluate
+from ..notes import log
 from ..options import Options, RunOptions, run_options, with_options
 from ..parameters import Progress, shown
 from ..partitions import EdgePartition
@@ -92,7 +93,8 @@ def compare(
     the process's anonymous memory during the call, sampled every millisecond, divided by n. It includes the result and
     fixed buffers, so it means little below some 100,000 vertices. Mapped files do not count, not even temporary ones.
 
-    A peer gets the simple graph (parallel records merged into a weight, loops dropped) in CSR form. Its seconds are
+    A peer gets the simple graph (parallel records merged into a weight, loops dropped) in CSR form. Weights of records
+    are added up, and halved until their sum is below 2**30. Its seconds are
     those of the call alone, without making and loading that graph. Its memory includes the graph.
 
     Examples
@@ -115,6 +117,10 @@ def compare(
         "labels": None if labels is None else labels_of(labels, n),
         "splits": None if splits is None else splits_of(splits, n, split),
     }
+    if opened.weights is not None:
+        log.info(
+            "the records are weighted. multilevel and the peers read weights, the others count each record once"
+        )
     loops, checksum = opened.identify(run)  # this also reads the file into the page cache
     facts = {
         "name": shown(Path(opened.path).name) if opened.path else "graph",

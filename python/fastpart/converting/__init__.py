@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack, get_args
 
@@ -14,7 +15,9 @@ from ..notes import log
 from ..options import Options, RunOptions, run_options, with_options
 from ..parameters import Directedness, IdType, Layout, StrPath, choice
 from ..staging import beside, staged
+from ..weights import Weights
 from . import parquet
+from . import weights as record_weights
 
 __all__ = ["FORMATS", "convert"]
 
@@ -49,6 +52,7 @@ def convert(
     layout: Layout | None = None,
     num_vertices: int | None = None,
     directedness: Directedness | None = None,
+    weights: int | str | Literal[False] | None = None,
     **options: Unpack[Options],
 ) -> Graph:
     r"""Convert an edge list of any format to raw u32 edges with a sidecar, or to another format.
@@ -56,16 +60,18 @@ def convert(
     Parameters
     ----------
     source : path
-        Text as in SNAP, KONECT, TSV or CSV files: two integer columns (further ones are ignored), separated by blanks,
-        tabs, a comma or a semicolon. Lines that begin with ``#``, ``%`` or ``//`` are comments. A METIS graph
-        (``.graph``, ``.metis``), whose weights are not kept. Text and METIS graphs may be compressed with gzip. A
-        ``.parquet`` of two integer columns. A ``.binedgelist`` of the 2PS and HEP programs. A ``.npy`` file. Or raw
-        pairs of u32 or u64.
+        Text as in SNAP, KONECT, TSV or CSV files: two integer columns (further ones are ignored, but for ``weights``),
+        separated by blanks, tabs, a comma or a semicolon. Lines that begin with ``#``, ``%`` or ``//`` are comments. A
+        METIS graph (``.graph``, ``.metis``). The weights of its edges are kept, those of its vertices are not. Text and
+        METIS graphs may be compressed with gzip. A ``.parquet`` of two integer columns. A ``.binedgelist`` of the 2PS
+        and HEP programs. A ``.npy`` file. Or raw pairs of u32 or u64.
     out : path
         The format follows from the suffix. ``.txt`` or ``.tsv``: one line ``u<tab>v`` per record. ``.graph`` or
         ``.metis``: each vertex with its neighbours, without loops and repeated pairs, which METIS forbids.
         ``.binedgelist``. ``.parquet``: columns ``source`` and ``target``, uint32. Any other suffix: raw little-endian
-        u32 pairs, with the sidecar ``OUT.json`` beside them.
+        u32 pairs, with the sidecar ``OUT.json`` beside them, and the weights of the records, if there are any, in
+        ``OUT.weights.npy``. Text gets weights as the third column, Parquet as the column ``weight``, a METIS graph at
+        its edges. A ``.binedgelist`` has no place for them.
     format : {"text", "metis", "binedgelist", "parquet"}, optional
         Format of the source. Default: by its suffix.
     relabel : bool
@@ -90,6 +96,10 @@ def convert(
         n, if isolated vertices follow the largest id. Default: as the source or its sidecar says.
     directedness : {"undirected", "symmetric", "directed"}, optional
         The directedness in the sidecar. See :func:`open_graph`. Default: that of the source's sidecar, or "undirected".
+    weights : int, str or False, optional
+        The column that holds the weights of the records: its number in text, from 3, or its name in Parquet. See
+        :func:`open_graph` for their scale. Default: those of METIS graphs, and those beside a raw source. False leaves
+        them out. ``dedup`` and ``shuffle`` do not keep weights.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -113,7 +123,7 @@ def convert(
     Records are streamed. The memory does not grow with the source, except for ``relabel`` (up to 39 bytes per id),
     ``dedup`` (one bit per record) and the output of METIS graphs (the adjacency, 8 bytes per record). During the call,
     ``dedup`` and ``shuffle`` need 24 to 32 bytes of disk per record beside ``out``, Parquet input needs 8 to 16, and
-    outputs that are not raw need 8.
+    outputs that are not raw need 8. Weights need 8 more, and 4 bytes of memory per record.
 
     Examples
     --------
@@ -139,6 +149,8 @@ def convert(
             f"directedness: {directedness!r}, but dedup keeps one record of both directions. Use 'undirected'"
         )
     seed, dtype = parameters.seed(seed), id_type(dtype)
+    reordered = dedup or parameters.flag("shuffle", shuffle)
+    want = record_weights.wanted(weights, reordered)
     run = run_options(**options)
     _refuse_input(origin, target)
     sidecar = Sidecar.of(origin) if format is None and not swap else None
@@ -150,7 +162,8 @@ def convert(
     wanted = _OUTPUTS.get(target.suffix, "raw")
     with staged(target) as file:
         raw = file if wanted == "raw" else beside(file, "raw")
-        with _readable(origin, format, raw, relabel, dtype, run) as (readable, dtype, format):
+        want = record_weights.bring(want, origin, raw, dtype, layout, reordered)
+        with _readable(origin, format, raw, relabel, dtype, want, run) as (readable, dtype, format, found):
             converted = _core.convert(
                 readable,
                 raw,
@@ -162,16 +175,27 @@ def convert(
                 num_vertices=num_vertices,
                 drop_loops=parameters.flag("drop_loops", drop_loops),
                 dedup=dedup,
-                shuffle=seed if parameters.flag("shuffle", shuffle) else None,
+                shuffle=seed if shuffle else None,
+                weights=found,
+                column=want.column,
                 options=run,
             )
+        weighted = record_weights.take(want, raw, converted.graph.m)
         notes = list(converted.notes)
         if wanted == "raw":
-            Sidecar(
-                "u32", converted.graph.n, converted.graph.m, directedness, converted.graph.checksum
-            ).write(file)
+            description = None if weighted is None else record_weights.write(weighted, file, run)
+            known = converted.graph
+            Sidecar("u32", known.n, known.m, directedness, known.checksum, description).write(file)
         else:
-            graph = open_graph(raw, dtype="u32", num_vertices=converted.graph.n, directedness=directedness)
+            graph = open_graph(
+                raw,
+                dtype="u32",
+                num_vertices=converted.graph.n,
+                directedness=directedness,
+                weights=False if weighted is None else weighted.array,
+            )
+            if graph._weights is not None and weighted is not None:
+                graph._weights = replace(graph._weights, scale=weighted.scale)
             notes += _write(graph, raw, file, wanted, run)
     for note in notes:
         log.info("%s", note)
@@ -193,24 +217,30 @@ def _readable(
     raw: Path,
     relabel: bool,
     dtype: IdType | None,
+    want: record_weights.Wanted,
     options: RunOptions,
-) -> Iterator[tuple[Path, IdType | None, Format | None]]:
-    """Yield a file that the core can read, with its dtype and format. For Parquet this is a copy beside the output."""
+) -> Iterator[tuple[Path, IdType | None, Format | None, Literal["file", "source"] | None]]:
+    """Yield a file that the core can read, with its dtype and format, and where it finds weights.
+
+    For Parquet this is a copy beside the output.
+    """
     if format != "parquet" and (format is not None or dtype is not None or origin.suffix != ".parquet"):
-        yield origin, dtype, format
+        yield origin, dtype, format, want.found
         return
     if dtype is not None:
         raise ParameterError("format: dtype= applies to raw pairs only. Leave it out")
     copy = beside(raw, "columns")
     try:
-        yield copy, parquet.read(origin, copy, relabel, options), None
+        weights = None if want.name is None else beside(raw, "weights.in")
+        wide = parquet.read(origin, copy, relabel, options, want.name, weights)
+        yield copy, wide, None, "file" if want.name is not None else want.found
     finally:
         copy.unlink(missing_ok=True)
 
 
 def _refuse_input(origin: Path, target: Path) -> None:
     """Refuse to overwrite the input, also under another name."""
-    for written in (target, Sidecar.beside(target), beside(target, "ids.npy")):
+    for written in (target, Sidecar.beside(target), Weights.beside(target), beside(target, "ids.npy")):
         if written.exists() and origin.exists() and written.samefile(origin):
             raise ParameterError(f"out: {parameters.shown(written)} is the input. Name another file")
 
@@ -219,9 +249,12 @@ def _write(graph: Graph, raw: Path, target: Path, format: str, options: RunOptio
     """Write the edges of the file ``raw`` in another format, delete ``raw``, and return notes."""
     notes = []
     if format == "parquet":
-        parquet.write(raw, graph.num_edges, target, options)
+        parquet.write(raw, graph.num_edges, target, options, graph._weights)
     else:
-        notes = _core.write_edges(graph._source, target, format=format, options=options)
+        scale = graph.weight_scale
+        notes = _core.write_edges(graph._source, target, format=format, scale=scale, options=options)
+    if format == "binedgelist" and graph._weights is not None:
+        notes.append("the weights are left out, because a .binedgelist has no place for them")
     raw.unlink()
     graph.path = None
     if beside(raw, "ids.npy").exists():

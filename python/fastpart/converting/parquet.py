@@ -6,17 +6,21 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import parameters
-from ..errors import GraphFormatError
+from ..errors import GraphFormatError, ParameterError
 from ..forks import before_polars_threads
 from ..frames import pl
 from ..notes import log
 from ..options import RunOptions
 from ..parameters import IdType, shown
 from ..parsing import damaged
+from ..weights import Weights
+from .weights import in_units
 
 ROWS = 1 << 20
 """Rows in memory at a time, and in a row group."""
@@ -25,20 +29,33 @@ _LARGEST = 2**32 - 2
 _COLUMNS = ("source", "target")
 
 
-def read(file: Path, copy: Path, relabel: bool, options: RunOptions) -> IdType:
-    """Write the two integer columns of a Parquet file as raw pairs, and return their type."""
+def read(
+    file: Path,
+    copy: Path,
+    relabel: bool,
+    options: RunOptions,
+    weights: str | None = None,
+    into: Path | None = None,
+) -> IdType:
+    """Write the two integer columns of a Parquet file as raw pairs, and return their type.
+
+    The column ``weights`` goes to the file ``into``, as f64.
+    """
     before_polars_threads(f"convert: {shown(file)}")
     wide: IdType = "u64" if relabel else "u32"
     what = "not a Parquet file of edges"
     with parameters.regular(file).open("rb") as opened, copy.open("xb") as written:
         with damaged(file, what):
             frame = pl.scan_parquet(opened)
-            frame = frame.select(_columns(file, frame.collect_schema()))
+            frame = frame.select(_columns(file, frame.collect_schema(), weights))
             rows = frame.select(pl.len()).collect().item()
         for start in range(0, rows, ROWS):
             with damaged(file, what):
                 rows_here = frame.slice(start, ROWS).collect()
             records = np.empty((len(rows_here), 2), "<u8" if relabel else "<u4")
+            if weights is not None and into is not None:
+                with into.open("ab") as weighed:
+                    _numbers(file, start, rows_here.drop_in_place(weights)).tofile(weighed)
             for slot, column in enumerate(rows_here):
                 _check(file, start, column, relabel)
                 records[:, slot] = column.to_numpy()
@@ -48,16 +65,32 @@ def read(file: Path, copy: Path, relabel: bool, options: RunOptions) -> IdType:
     return wide
 
 
-def _columns(file: Path, schema: pl.Schema) -> list[str]:
-    whole = [name for name, dtype in schema.items() if dtype.is_integer() and dtype.to_python() is int]
+def _columns(file: Path, schema: pl.Schema, weights: str | None) -> list[str]:
+    if weights is not None and weights not in schema:
+        raise ParameterError(f"weights: {shown(file)} has no column {weights!r}, only {', '.join(schema)}")
+    whole = [
+        name
+        for name, dtype in schema.items()
+        if name != weights and dtype.is_integer() and dtype.to_python() is int
+    ]
     if len(whole) != 2:
         columns = ", ".join(f"{name!r} ({dtype})" for name, dtype in schema.items())
         raise GraphFormatError(
             f"{shown(file)}: expected two integer columns, source and target, got {columns or 'none'}. Select two"
         )
-    if ignored := [name for name in schema if name not in whole]:
+    if ignored := [name for name in schema if name not in [*whole, weights]]:
         log.info("%s: ignored the columns %s", shown(file), ", ".join(ignored))
-    return whole
+    return whole if weights is None else [*whole, weights]
+
+
+def _numbers(file: Path, start: int, column: pl.Series) -> npt.NDArray[np.float64]:
+    """Return weights, and refuse what is none."""
+    if column.null_count() or not column.dtype.is_numeric():
+        raise GraphFormatError(
+            f"{shown(file)}: column {column.name!r} from row {start}: expected weights, got {column.dtype}"
+            f"{' with nulls' if column.null_count() else ''}"
+        )
+    return column.to_numpy().astype("<f8")
 
 
 def _check(file: Path, start: int, column: pl.Series, relabel: bool) -> None:
@@ -78,19 +111,22 @@ def _check(file: Path, start: int, column: pl.Series, relabel: bool) -> None:
         )
 
 
-def write(raw: Path, m: int, target: Path, options: RunOptions) -> None:
-    """Write ``m`` raw u32 pairs as the columns ``source`` and ``target``."""
+def write(raw: Path, m: int, target: Path, options: RunOptions, weights: Weights | None = None) -> None:
+    """Write ``m`` raw u32 pairs as the columns ``source`` and ``target``, and weights as the column ``weight``."""
     before_polars_threads(f"convert: {shown(target)}")
     from polars.io.plugins import register_io_source
 
-    schema = dict.fromkeys(_COLUMNS, pl.UInt32)
+    schema: dict[str, Any] = dict.fromkeys(_COLUMNS, pl.UInt32)
+    if weights is not None:
+        schema["weight"] = pl.UInt32 if weights.scale == 1 else pl.Float64
 
     def frames(*_: object) -> Iterator[pl.DataFrame]:
         for start in range(0, m, ROWS):
             pairs = np.fromfile(raw, "<u4", 2 * min(ROWS, m - start), offset=8 * start).reshape(-1, 2)
-            yield pl.DataFrame(
-                {name: pairs[:, slot].copy() for slot, name in enumerate(_COLUMNS)}, schema=schema
-            )
+            columns: dict[str, Any] = {name: pairs[:, slot].copy() for slot, name in enumerate(_COLUMNS)}
+            if weights is not None:
+                columns["weight"] = in_units(weights, start, len(pairs))
+            yield pl.DataFrame(columns, schema=schema)
             if options.progress is not None:
                 options.progress("write", min(start + ROWS, m), m)
 

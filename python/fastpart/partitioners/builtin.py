@@ -63,6 +63,8 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     opened = open_graph(arguments["graph"], **options)
     if of == "vertices" and out is not None:
         raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
+    if not algorithm.reads_weights:
+        opened.warn_of_unread_weights(algorithm.name)
     both = {"of": of} if len(algorithm.of) > 1 else {}
     recorded = {
         field.name: values[field.name]

@@ -27,7 +27,8 @@ def partition(
 
     This calls :func:`fastpart.multilevel`, which has the lowest cut of all algorithms here. Where the graph does not
     fit in memory, its largest levels lie in temporary files. ``path`` and ``sample`` in ``parameters`` of the result
-    say which, and :func:`fastpart.multilevel` with these gives the same partition on any machine.
+    say which, and :func:`fastpart.multilevel` with these gives the same partition on any machine. Weights of
+    records multiply the cut.
 
     Parameters
     ----------

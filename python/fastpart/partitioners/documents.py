@@ -83,7 +83,12 @@ def document(algorithm: _core.Algorithm) -> str:
     match = _SECTION.search(text)
     head, rest = (text[: match.start()], text[match.start() :]) if match else (text, "")
     both = len(algorithm.of) > 1
-    lines = [head.rstrip(), "", "Parameters", "----------"]
+    weights = (
+        "Weights of records, if the graph has any, multiply the cut."
+        if algorithm.reads_weights
+        else "Weights of records are not read: each record counts once, and a :class:`GraphWarning` says so."
+    )
+    lines = [head.rstrip(), "", weights, "", "Parameters", "----------"]
     lines += _entry("graph", "path, array or Graph", "What :func:`open_graph` accepts.")
     lines += _entry(
         "k",

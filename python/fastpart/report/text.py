@@ -63,7 +63,9 @@ def comparison_text(comparison: Comparison) -> str:
 
 def columns_of(of: str, rows: list[dict[str, Any]]) -> list[str]:
     """Return the columns to show for partitions of ``of``: those with a value in some row."""
-    rest = [name for name in rows[0] if name.endswith("_balance") or name == "label_skew"]
+    rest = [
+        name for name in rows[0] if name.endswith("_balance") or name in ("weighted_cut_ratio", "label_skew")
+    ]
     measures = [*MEASURES[of], *(name for name in rest if name not in MEASURES[of])]
     known = [name for name in (*measures, *COST) if any(row[name] is not None for row in rows)]
     return ["algorithm", "k", *known]

@@ -103,25 +103,31 @@ pub fn with_slack<const D: usize>(caps: &[Load<D>], slack: f64) -> Vec<Load<D>> 
 /// The connections of one vertex: the weight of its edges to each part.
 pub struct Connections {
     sums: Vec<u32>,
+    /// The parts with a connection are the first `count`.
     parts: Vec<u32>,
+    count: usize,
 }
 
 impl Connections {
     /// Scratch space for the connections to `k` parts.
     pub fn new(k: usize) -> Self {
-        Self { sums: vec![0; k], parts: Vec::new() }
+        // Those of several threads, made one after the other, should not lie in the same cache line.
+        let len = (k + 1).max(64);
+        Self { sums: vec![0; len], parts: vec![0; len], count: 0 }
     }
 
     /// Those of `v`.
     #[inline(always)]
     pub fn count<const D: usize>(&mut self, graph: &Graph<D>, part_of: &[u32], v: u32) {
-        self.parts.drain(..).for_each(|part| self.sums[part as usize] = 0);
+        let Self { sums, parts, count } = self;
+        parts[..*count].iter().for_each(|&part| sums[part as usize] = 0);
+        *count = 0;
         graph.each(v, |u, w| {
             let part = part_of[u as usize];
-            let sum = &mut self.sums[part as usize];
-            if *sum == 0 {
-                self.parts.push(part);
-            }
+            let sum = &mut sums[part as usize];
+            // Whether a part is new cannot be foreseen: without a branch nothing is foreseen wrongly.
+            parts[*count] = part;
+            *count += usize::from(*sum == 0);
             *sum += w;
         });
     }
@@ -135,6 +141,6 @@ impl Connections {
     /// The parts with a connection, and what it weighs.
     #[inline(always)]
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.parts.iter().map(|&part| (part, self.sums[part as usize]))
+        self.parts[..self.count].iter().map(|&part| (part, self.sums[part as usize]))
     }
 }

@@ -4,33 +4,22 @@
 //! got, in order. A wave is small, so that its lists hardly count beside the two graphs.
 
 use super::clustering::Clustering;
-use super::graph::{Builder, Graph};
+use super::graph::{Builder, Graph, Lists};
 use crate::base::{Buffer, Result, Run, prefetch};
-use crate::capacity::{Load, plus};
-use crate::exec::map;
+use crate::capacity::plus;
+use crate::exec::{scratches, share};
 use crate::sets::{Groups, RatingMap};
 
 /// Clusters that a thread sums the edges of at a time.
 const CLUSTERS: usize = 512;
 /// How many of these make a wave.
 const WAVE: usize = 64;
-/// Below so many entries one thread does it all.
-const FEW: u64 = 1 << 16;
 /// Bits of the weight of all edges, at most.
 const BITS: u32 = 31;
 
 /// How many members ahead clusters are prefetched, and of how many neighbours.
 const AHEAD: usize = 2;
 const MOST_AHEAD: usize = 64;
-
-/// The lists of some clusters.
-#[derive(Default)]
-struct Lists<const D: usize> {
-    targets: Vec<u32>,
-    weights: Vec<u32>,
-    /// Number of entries and weight of each cluster.
-    vertices: Vec<(usize, Load<D>)>,
-}
 
 /// The graph whose vertices are the clusters of `graph`.
 pub fn contract<const D: usize>(
@@ -71,29 +60,22 @@ pub fn contract<const D: usize>(
         }
         lists.vertices.push((lists.targets.len() - before, weight));
     };
-    let workers = if graph.num_entries() < FEW { 1 } else { usize::MAX };
+    let mut maps = scratches(run, graph.num_entries(), || Ok(RatingMap::default()))?;
+    // What one thread sums up is still in its cache when it is appended.
+    let chunks = if maps.len() > 1 { WAVE } else { 1 };
+    let mut wave: Vec<Lists<D>> = (0..chunks).map(|_| Lists::default()).collect();
     let mut builder = Builder::new(*count, graph.num_entries() as usize)?;
-    for wave in (0..*count).step_by(CLUSTERS * WAVE) {
-        let end = count.min(&(wave + CLUSTERS * WAVE)).to_owned();
-        let of_chunk = |map: &mut RatingMap, chunk: usize| {
-            let first = wave + chunk * CLUSTERS;
-            let mut lists = Lists { targets: Vec::new(), weights: Vec::new(), vertices: Vec::new() };
-            for cluster in first..end.min(first + CLUSTERS) {
-                sum_up(map, &mut lists, cluster as u32);
-                run.check()?;
+    for first in (0..*count).step_by(CLUSTERS * chunks) {
+        let starts = (first..*count).step_by(CLUSTERS);
+        let filled = starts.len().min(chunks);
+        share(&mut maps, starts.zip(&mut wave), run, |map, (start, lists)| {
+            lists.clear();
+            for cluster in start..count.min(&(start + CLUSTERS)).to_owned() {
+                sum_up(map, lists, cluster as u32);
             }
-            Ok(lists)
-        };
-        let chunks = (end - wave).div_ceil(CLUSTERS);
-        for lists in map(run, workers, chunks, || Ok(RatingMap::default()), of_chunk)? {
-            let mut start = 0;
-            for (entries, weight) in lists.vertices {
-                let range = start..start + entries;
-                builder.entries(&lists.targets[range.clone()], &lists.weights[range.clone()]);
-                builder.vertex(weight);
-                start = range.end;
-            }
-        }
+            run.check()
+        })?;
+        builder.append(&wave[..filled], run)?;
     }
     Ok(builder.finish())
 }

@@ -1,13 +1,15 @@
 //! Graphs with weights: the one to be partitioned, which is the adjacency itself, and the coarser ones.
 //!
-//! The finest graph borrows the lists of the adjacency. All its edges weigh 1, which is stored nowhere, and parallel
-//! records stay parallel entries: whoever sums over the entries of a vertex gets what merged ones would give. A
-//! coarser graph owns its lists, with 4 bytes for a neighbour and 4 for the weight of the edge.
+//! The finest graph borrows the lists of the adjacency, and the weights of its entries if the records have any. Else all
+//! edges weigh 1, which is stored nowhere. Parallel records stay parallel entries: whoever sums over the entries of a
+//! vertex gets what merged ones would give. A coarser graph owns its lists, with 4 bytes for a neighbour and 4 for
+//! the weight of the edge. Weights are above 0. Those of the adjacency add up to 2^32 at most, so that sums fit.
 
 use std::ops::{Deref, Range};
 
 use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::{Load, plus};
+use crate::exec::share;
 use crate::graph::Csr;
 
 /// Entries of the vertices that a thread takes at a time.
@@ -46,7 +48,7 @@ pub struct Graph<'a, const D: usize> {
     offsets: Items<'a, u64>,
     targets: Items<'a, u32>,
     /// Weight of each entry; 1 if there are none.
-    edge_weights: Option<Buffer<u32>>,
+    edge_weights: Option<Items<'a, u32>>,
     weights: Weights<'a, D>,
     total: Load<D>,
     heaviest: Load<D>,
@@ -63,7 +65,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         Ok(Self {
             offsets: Items::Borrowed(csr.offsets()),
             targets: Items::Borrowed(csr.entries()),
-            edge_weights: None,
+            edge_weights: csr.weights().map(Items::Borrowed),
             weights: Weights::Given(weight),
             total,
             heaviest,
@@ -234,6 +236,26 @@ fn largest<const D: usize>(a: Load<D>, b: Load<D>) -> Load<D> {
     std::array::from_fn(|bound| a[bound].max(b[bound]))
 }
 
+/// The entries of some vertices, one after the other.
+#[derive(Default)]
+pub struct Lists<const D: usize> {
+    /// The neighbours.
+    pub targets: Vec<u32>,
+    /// Weight of each entry.
+    pub weights: Vec<u32>,
+    /// Number of entries of each vertex, and what it weighs.
+    pub vertices: Vec<(usize, Load<D>)>,
+}
+
+impl<const D: usize> Lists<D> {
+    /// Forgets them, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.targets.clear();
+        self.weights.clear();
+        self.vertices.clear();
+    }
+}
+
 /// Builder of a graph: the entries of a vertex, then the vertex.
 pub struct Builder<const D: usize> {
     offsets: Buffer<u64>,
@@ -269,12 +291,27 @@ impl<const D: usize> Builder<D> {
         self.end += 1;
     }
 
-    /// Adds entries to the current vertex.
-    pub fn entries(&mut self, targets: &[u32], weights: &[u32]) {
-        let end = self.end + targets.len();
-        self.targets[self.end..end].copy_from_slice(targets);
-        self.edge_weights[self.end..end].copy_from_slice(weights);
-        self.end = end;
+    /// Adds the vertices of `lists`, in their order. Several threads copy the entries.
+    pub fn append(&mut self, lists: &[Lists<D>], run: &Run) -> Result<()> {
+        let mut rest = (&mut self.targets[self.end..], &mut self.edge_weights[self.end..]);
+        let places = lists.iter().map(|lists| {
+            let len = lists.targets.len();
+            let (targets, weights) = std::mem::take(&mut rest);
+            let (targets, later) = (targets.split_at_mut(len), weights.split_at_mut(len));
+            rest = (targets.1, later.1);
+            (lists, targets.0, later.0)
+        });
+        let mut threads = vec![(); run.threads().min(lists.len())];
+        share(&mut threads, places, run, |(), (lists, targets, weights)| {
+            targets.copy_from_slice(&lists.targets);
+            weights.copy_from_slice(&lists.weights);
+            Ok(())
+        })?;
+        for &(entries, weight) in lists.iter().flat_map(|lists| &lists.vertices) {
+            self.end += entries;
+            self.vertex(weight);
+        }
+        Ok(())
     }
 
     /// Ends the current vertex.
@@ -291,7 +328,7 @@ impl<const D: usize> Builder<D> {
         Graph {
             offsets: Items::Owned(self.offsets),
             targets: Items::Owned(self.targets),
-            edge_weights: Some(self.edge_weights),
+            edge_weights: Some(Items::Owned(self.edge_weights)),
             weights: Weights::Stored(self.weights),
             total: self.total,
             heaviest: self.heaviest,

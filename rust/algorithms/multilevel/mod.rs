@@ -19,6 +19,8 @@
 //! Where copies of vertices count instead of cut edges, the partition found is refined for that ([`halo`]). Where the cut
 //! between machines comes first, their groups of parts are made first ([`topology`]).
 //!
+//! Weights of records multiply cut and gains. Volumes stay sums of degrees.
+//!
 //! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::propose`]), the
 //! attempts on the small graphs each by itself, and the halves of a bisection. The result does not depend on the
 //! threads.
@@ -142,21 +144,29 @@ fn working_memory(n: u64, entries: u64, k: u64, bounds: u64) -> u64 {
     entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
 }
 
-/// Refuses a stream that was opened as symmetric and is not: gains would go wrong.
+/// Refuses a stream that was opened as symmetric and is not, or whose weights are not: gains would go wrong.
 fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
     if !csr.is_symmetric() {
         return Ok(());
     }
-    let n = csr.num_vertices();
+    let (n, starts) = (csr.num_vertices(), csr.offsets());
     let mut seen: Buffer<u32> = Buffer::zeroed(n, "directions of edges")?;
     for v in 0..n as u32 {
         // Sources come in ascending order, so the next target of u that has not been met must be v.
-        for &u in csr.neighbours(v) {
+        for (&u, entry) in csr.neighbours(v).iter().zip(starts[v as usize]..) {
             let next = csr.neighbours(u).get(seen[u as usize] as usize);
             if next != Some(&v) {
                 let what = format!(
                     "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}. Open \
                      them as undirected or directed"
+                );
+                return Err(Error::parameter("directedness", what));
+            }
+            let back = starts[u as usize] + u64::from(seen[u as usize]);
+            if csr.weights().is_some_and(|weights| weights[entry as usize] != weights[back as usize]) {
+                let what = format!(
+                    "\"symmetric\", but the records from {v} to {u} and from {u} to {v} differ in weight. Open them as \
+                     undirected or directed"
                 );
                 return Err(Error::parameter("directedness", what));
             }
@@ -174,9 +184,10 @@ describe! {
     ///
     /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
     /// Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64 parts) and 104 per vertex
-    /// (128 with a second bound). Where a memory limit has no room for that, the adjacency and the largest of the
-    /// contracted graphs lie in temporary files (see ``path``). About 80 bytes per vertex are then enough, or 2 to 15 per
-    /// edge if those are more, and the cut grows by about 1 %. The files take up to 48 bytes per edge beside the adjacency.
+    /// (128 with a second bound). Weighted records add 8 bytes per edge. Where a memory limit has no room for that, the
+    /// adjacency and the largest of the contracted graphs lie in temporary files (see ``path``). About 80 bytes per vertex
+    /// are then enough, or 2 to 15 per edge if those are more, and the cut grows by about 1 %. The files take up to 48
+    /// bytes per edge beside the adjacency.
     ///
     /// Notes
     /// -----
@@ -192,7 +203,7 @@ describe! {
     /// >>> fp.evaluate(two_triangles, fp.multilevel(two_triangles, k=2)).cut_matrix
     /// array([[3, 1],
     ///        [1, 3]])
-    Multilevel => "multilevel", &[Of::Vertices];
+    Multilevel => "multilevel", &[Of::Vertices], reads weights;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     balance: ratio(1.03);
     /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices. Above 0 it is at least one,

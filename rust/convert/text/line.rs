@@ -12,6 +12,8 @@ pub const LONGEST_LINE: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) records: Vec<WideRecord>,
+    /// What the records weigh, if a column says it.
+    pub(super) weights: Vec<f64>,
     pub(super) newlines: u64,
     /// A line without digits before the first record: a header if nothing stands before it in the file.
     pub(super) header: Option<Fault>,
@@ -36,10 +38,10 @@ enum NonRecord {
 }
 
 /// Parses a piece. Ids go up to `largest`. If the piece begins within a comment, `comment` says how many bytes of
-/// that line lie before it.
-pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>) -> Piece {
+/// that line lie before it. `column`, from 1, holds the weights of the records.
+pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>, column: Option<usize>) -> Piece {
     let newlines = count_newlines(text);
-    let mut piece = Piece { records: Vec::new(), newlines, header: None, fault: None };
+    let mut piece = Piece { records: Vec::new(), weights: Vec::new(), newlines, header: None, fault: None };
     // A record has four bytes at the least, the last one perhaps three.
     piece.records.reserve_exact((newlines as usize).min(text.len() / 4) + 1);
     let mut at = 0;
@@ -51,15 +53,24 @@ pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>) -> Piece {
         }
     }
     while at < text.len() {
+        let fault = |(column, what)| {
+            Some(Fault { newlines: count_newlines(&text[..at]), column: column as u64, what })
+        };
         if let Some((record, length)) = record(&text[at..], largest) {
+            if let Some(column) = column {
+                match weight(&text[at..at + length], column) {
+                    Ok(weight) => piece.weights.push(weight),
+                    Err(wrong) => {
+                        piece.fault = fault(wrong);
+                        return piece;
+                    }
+                }
+            }
             piece.records.push(record);
             at += length;
             continue;
         }
         let next = next_line(text, at);
-        let fault = |(column, what)| {
-            Some(Fault { newlines: count_newlines(&text[..at]), column: column as u64, what })
-        };
         match other(&text[at..next], largest) {
             Ok(NonRecord::Nothing) => {}
             Ok(NonRecord::Header(column, what)) if piece.records.is_empty() && piece.header.is_none() => {
@@ -86,6 +97,28 @@ fn record(text: &[u8], largest: u64) -> Option<(WideRecord, usize)> {
         Some(_) => return None,
     };
     (u.max(v) <= largest && end <= LONGEST_LINE).then_some(([u, v], text.len().min(end + 1)))
+}
+
+/// The weight in a column of a line, or what is wrong there.
+fn weight(line: &[u8], column: usize) -> Result<f64, (usize, String)> {
+    let mut at = skip_blanks(line, 0);
+    for _ in 1..column {
+        while line.get(at).is_some_and(|&byte| !is_separator(byte) && !matches!(byte, b'\n' | b'\r')) {
+            at += 1;
+        }
+        at = skip_separator(line, at);
+    }
+    let ends = |byte: &u8| is_separator(*byte) || matches!(byte, b'\n' | b'\r');
+    let field = line[at..].split(ends).next().unwrap_or_default();
+    let number = std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok());
+    match number.filter(|weight| weight.is_finite() && *weight >= 0.0) {
+        Some(weight) => Ok(weight),
+        None if field.is_empty() => Err((at, format!("no weight in column {column}"))),
+        None => {
+            let seen = String::from_utf8_lossy(&field[..field.len().min(24)]).escape_debug().to_string();
+            Err((at, format!("\"{seen}\" is no weight. Weights are finite numbers of at least 0")))
+        }
+    }
 }
 
 /// The number at `start`, and where it ends.

@@ -1,6 +1,7 @@
 //! Edge lists as text (SNAP, TSV, CSV, KONECT), plain or gzip, read as a stream.
 //!
-//! **Format.** One record a line: two integers, then any columns, which are ignored. Fields are separated by blanks
+//! **Format.** One record a line: two integers, then any columns. One of these may hold weights, the others are
+//! ignored. Fields are separated by blanks
 //! (spaces, tabs) around at most one comma or semicolon. Lines end with LF or CR LF. The last one may lack its end.
 //! Blank lines, comments (`#`, `%`, `//`), a UTF-8 byte order mark and one header line are skipped. Everything else
 //! is refused with line and column (in bytes, both from 1, without the mark).
@@ -59,6 +60,19 @@ pub fn read<R: Read + Send>(
     run: &Run,
     mut deliver: impl FnMut(&[WideRecord]) -> Result<()> + Send,
 ) -> Result<Vec<String>> {
+    read_weighted(source, path, largest, cut, None, run, |records, _| deliver(records))
+}
+
+/// The same with the weights of the records, which a column has: from 3, as the first two hold the ids.
+pub fn read_weighted<R: Read + Send>(
+    source: R,
+    path: &Path,
+    largest: u64,
+    cut: Cut,
+    column: Option<usize>,
+    run: &Run,
+    mut deliver: impl FnMut(&[WideRecord], &[f64]) -> Result<()> + Send,
+) -> Result<Vec<String>> {
     let batch = cut.batch.max(1) * run.threads();
     run.require(memory(batch), "convert: buffers for text")?;
     let mut reader =
@@ -73,7 +87,7 @@ pub fn read<R: Read + Send>(
                 return next.map(|_| ());
             };
             let (pieces, (delivered, after)) = rayon::join(
-                || batch.parse(cut.piece, largest),
+                || batch.parse(cut.piece, largest, column),
                 || rayon::join(|| order.deliver(parsed, &mut deliver), || reader.next()),
             );
             delivered?;
@@ -193,7 +207,7 @@ pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
 
 impl Batch {
     /// Parses by all threads.
-    fn parse(&self, piece: usize, largest: u64) -> Vec<Piece> {
+    fn parse(&self, piece: usize, largest: u64, column: Option<usize>) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let (mut rest, mut comment) = (&self.text[..], self.comment);
         while !rest.is_empty() {
@@ -202,7 +216,7 @@ impl Batch {
             pieces.push((text, comment.take()));
             rest = after;
         }
-        pieces.into_par_iter().map(|(text, comment)| line::parse(text, largest, comment)).collect()
+        pieces.into_par_iter().map(|(text, comment)| line::parse(text, largest, comment, column)).collect()
     }
 }
 
@@ -222,9 +236,9 @@ impl Order {
     fn deliver(
         &mut self,
         pieces: Vec<Piece>,
-        deliver: &mut impl FnMut(&[WideRecord]) -> Result<()>,
+        deliver: &mut impl FnMut(&[WideRecord], &[f64]) -> Result<()>,
     ) -> Result<()> {
-        for Piece { records, newlines, header, fault } in pieces {
+        for Piece { records, weights, newlines, header, fault } in pieces {
             if let Some(header) = header {
                 if self.begun {
                     return Err(self.error(header));
@@ -233,7 +247,7 @@ impl Order {
                 self.notes.push(format!("line {} is skipped as a header", self.line(&header)));
             }
             self.begun |= !records.is_empty();
-            deliver(&records)?;
+            deliver(&records, &weights)?;
             if let Some(fault) = fault {
                 return Err(self.error(fault));
             }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::sort::Sorter;
+use super::weights::Scaled;
 use super::{CHUNK, changed, sort};
 use crate::base::{Buffer, Result, Run, prefetch, reserved};
 use crate::edges::{BLOCK, EdgeStream, Record};
@@ -32,10 +33,20 @@ fn most_buckets(n: u64, entries: u64) -> u64 {
 }
 
 /// Bytes of the buckets, and of all workers that fill or sort them.
-pub fn memory(n: u64, entries: u64, workers: u64) -> u64 {
+pub fn memory(n: u64, entries: u64, weighted: bool, workers: u64) -> u64 {
     let buckets = most_buckets(n, entries);
-    let fill = buckets * (ROOM * size_of::<Record>() + 4) as u64 + BLOCK * size_of::<Record>() as u64;
+    let entry = (size_of::<Record>() + if weighted { size_of::<u32>() } else { 0 }) as u64;
+    let fill = buckets * (ROOM as u64 * entry + 4) + BLOCK * entry;
     buckets * 24 + workers * fill.max(sort::memory(target(entries), VERTICES as u64))
+}
+
+/// What is known of each entry, in arrays of their own.
+pub struct Columns<'a> {
+    pub targets: &'a mut [u32],
+    /// The sources, as distances from the first of the bucket.
+    pub sources: &'a mut [u16],
+    /// Their weights, or nothing.
+    pub weights: &'a mut [u32],
 }
 
 /// The vertices, cut into ranges.
@@ -88,45 +99,48 @@ impl<'a> Buckets<'a> {
     pub fn fill(
         &self,
         edges: &dyn EdgeStream,
+        scaled: Option<&Scaled>,
         symmetric: bool,
-        targets: &mut [u32],
-        sources: &mut [u16],
+        columns: Columns,
         run: &Run,
     ) -> Result<()> {
         run.begin("adjacency", edges.num_edges());
         let mut next = reserved(self.len(), "buckets of the adjacency")?;
         next.extend((0..self.len()).map(|bucket| AtomicU64::new(self.start(bucket))));
-        let places =
-            Places { buckets: self, next, targets: targets.as_mut_ptr(), sources: sources.as_mut_ptr() };
-        let init = || Filler::new(&places);
-        let fillers = pass(edges, run, BLOCK, usize::MAX, init, |filler, _, records| {
-            records.chunks(CHECK_EVERY).try_for_each(|records| {
-                run.check()?;
-                if symmetric { filler.add::<false>(records) } else { filler.add::<true>(records) }
-            })
-        })?;
-        for mut filler in fillers {
-            (0..self.len()).try_for_each(|bucket| filler.flush(bucket))?;
+        let Columns { targets, sources, weights } = columns;
+        let (targets, sources) = (targets.as_mut_ptr(), sources.as_mut_ptr());
+        let places = Places { buckets: self, next, targets, sources, weights: weights.as_mut_ptr() };
+        match scaled {
+            Some(scaled) => {
+                scaled.check_unchanged()?;
+                places.fill::<true>(edges, Some(scaled), symmetric, run)?;
+                scaled.check_unchanged()?;
+            }
+            None => places.fill::<false>(edges, None, symmetric, run)?,
         }
         let full = |(bucket, next): (usize, &AtomicU64)| next.load(Relaxed) == self.start(bucket + 1);
         if places.next.iter().enumerate().all(full) { Ok(()) } else { Err(changed()) }
     }
 
-    /// Sorts the entries of each bucket by source and target.
-    pub fn sort(&self, targets: &mut [u32], sources: &[u16], run: &Run) -> Result<()> {
+    /// Sorts the entries of each bucket by source, target and weight, if they have any.
+    pub fn sort(&self, targets: &mut [u32], sources: &[u16], weights: &mut [u32], run: &Run) -> Result<()> {
         run.begin("sort", self.num_entries());
-        let mut rest = targets;
+        let weighted = !weights.is_empty();
+        let (mut rest, mut rest_of_weights) = (targets, weights);
         let jobs = (0..self.len()).map(|bucket| {
             let (start, end) = (self.start(bucket) as usize, self.start(bucket + 1) as usize);
             let (targets, after) = std::mem::take(&mut rest).split_at_mut(end - start);
             rest = after;
+            let count = if weighted { end - start } else { 0 };
+            let (weights, after) = std::mem::take(&mut rest_of_weights).split_at_mut(count);
+            rest_of_weights = after;
             let vertices = self.first[bucket] as usize..=self.first[bucket + 1] as usize;
-            (targets, &sources[start..end], &self.offsets[vertices])
+            (targets, &sources[start..end], weights, &self.offsets[vertices])
         });
         let (n, room) = (self.of.len(), target(self.num_entries()) as usize);
-        let init = || Sorter::new(n, room, VERTICES);
-        scan(run, usize::MAX, jobs, init, |sorter, (targets, sources, offsets)| {
-            sorter.sort(targets, sources, offsets, run)?;
+        let init = || Sorter::new(n, room, VERTICES, weighted);
+        scan(run, usize::MAX, jobs, init, |sorter, (targets, sources, weights, offsets)| {
+            sorter.sort(targets, sources, weights, offsets, run)?;
             run.advance(targets.len() as u64)
         })
         .map(drop)
@@ -140,14 +154,46 @@ struct Places<'a> {
     next: Vec<AtomicU64>,
     targets: *mut u32,
     sources: *mut u16,
+    /// Of weighted entries only.
+    weights: *mut u32,
 }
 
 // SAFETY: the pointers are only used in `put`, which writes to places that no other call writes to.
 unsafe impl Sync for Places<'_> {}
 
 impl Places<'_> {
-    /// Appends `entries` to the bucket.
-    fn put(&self, bucket: usize, entries: &[Record]) -> Result<()> {
+    /// Fills all buckets, in one pass. With weights if `W` says so.
+    fn fill<const W: bool>(
+        &self,
+        edges: &dyn EdgeStream,
+        scaled: Option<&Scaled>,
+        symmetric: bool,
+        run: &Run,
+    ) -> Result<()> {
+        let init = || Ok((Filler::<W>::new(self)?, Vec::new()));
+        let fillers = pass(edges, run, BLOCK, usize::MAX, init, |(filler, buf), first, records| {
+            if let Some(scaled) = scaled {
+                scaled.block(first..first + records.len() as u64, buf)?;
+            }
+            for (start, records) in (0..).step_by(CHECK_EVERY).zip(records.chunks(CHECK_EVERY)) {
+                run.check()?;
+                let weights: &[u32] = if W { &buf[start..start + records.len()] } else { &[] };
+                if symmetric {
+                    filler.add::<false>(records, weights)?;
+                } else {
+                    filler.add::<true>(records, weights)?;
+                }
+            }
+            Ok(())
+        })?;
+        for (mut filler, _) in fillers {
+            (0..self.buckets.len()).try_for_each(|bucket| filler.flush(bucket))?;
+        }
+        Ok(())
+    }
+
+    /// Appends `entries` to the bucket, with their weights if there are any.
+    fn put(&self, bucket: usize, entries: &[Record], weights: &[u32]) -> Result<()> {
         let start = self.next[bucket].fetch_add(entries.len() as u64, Relaxed);
         if start + entries.len() as u64 > self.buckets.start(bucket + 1) {
             return Err(changed());
@@ -164,27 +210,36 @@ impl Places<'_> {
         for ((target, source), entry) in targets.iter_mut().zip(sources).zip(entries) {
             (*source, *target) = ((entry[0] - first) as u16, entry[1]);
         }
+        if !weights.is_empty() {
+            // SAFETY: as above. Weighted fillers have an array of that length, too, and a weight for each entry.
+            unsafe {
+                let place = self.weights.add(start as usize);
+                std::ptr::copy_nonoverlapping(weights.as_ptr(), place, entries.len());
+            }
+        }
         Ok(())
     }
 }
 
-/// One worker's buffers.
-struct Filler<'a> {
+/// One worker's buffers. With weights if `W` says so.
+struct Filler<'a, const W: bool> {
     places: &'a Places<'a>,
     entries: Buffer<[Record; ROOM]>,
+    weights: Buffer<[u32; ROOM]>,
     filled: Buffer<u32>,
 }
 
-impl<'a> Filler<'a> {
+impl<'a, const W: bool> Filler<'a, W> {
     fn new(places: &'a Places<'a>) -> Result<Self> {
         let len = places.buckets.len();
         let (entries, filled) =
             (Buffer::zeroed(len, "bucket buffers")?, Buffer::zeroed(len, "bucket buffers")?);
-        Ok(Self { places, entries, filled })
+        let weights = Buffer::zeroed(if W { len } else { 0 }, "bucket buffers")?;
+        Ok(Self { places, entries, weights, filled })
     }
 
-    /// Adds the entries of `records`: one each, or two.
-    fn add<const BOTH: bool>(&mut self, records: &[Record]) -> Result<()> {
+    /// Adds the entries of `records`: one each, or two. `weights` has one for each if they have any.
+    fn add<const BOTH: bool>(&mut self, records: &[Record], weights: &[u32]) -> Result<()> {
         let of: &[u32] = &self.places.buckets.of;
         for (index, &[u, v]) in records.iter().enumerate() {
             if let Some(&[u, v]) = records.get(index + AHEAD) {
@@ -194,9 +249,10 @@ impl<'a> Filler<'a> {
                 }
             }
             if u != v {
-                self.push(of[u as usize], [u, v])?;
+                let weight = if W { weights[index] } else { 1 };
+                self.push(of[u as usize], [u, v], weight)?;
                 if BOTH {
-                    self.push(of[v as usize], [v, u])?;
+                    self.push(of[v as usize], [v, u], weight)?;
                 }
             }
         }
@@ -204,10 +260,13 @@ impl<'a> Filler<'a> {
     }
 
     #[inline(always)]
-    fn push(&mut self, bucket: u32, entry: Record) -> Result<()> {
+    fn push(&mut self, bucket: u32, entry: Record, weight: u32) -> Result<()> {
         let bucket = bucket as usize;
         let filled = &mut self.filled[bucket];
         self.entries[bucket][*filled as usize % ROOM] = entry;
+        if W {
+            self.weights[bucket][*filled as usize % ROOM] = weight;
+        }
         *filled += 1;
         if *filled as usize == ROOM { self.flush(bucket) } else { Ok(()) }
     }
@@ -215,6 +274,7 @@ impl<'a> Filler<'a> {
     #[inline(never)]
     fn flush(&mut self, bucket: usize) -> Result<()> {
         let filled = std::mem::take(&mut self.filled[bucket]) as usize;
-        self.places.put(bucket, &self.entries[bucket][..filled])
+        let weights = if W { &self.weights[bucket][..filled] } else { &[] };
+        self.places.put(bucket, &self.entries[bucket][..filled], weights)
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::Csr;
 use crate::base::{Result, Run};
-use crate::edges::EdgeStream;
-use crate::graph::degrees;
+use crate::edges::{EdgeStream, Weights};
+use crate::graph::{degrees, weights::extent};
 
 /// How often a call that waits for another one's adjacency looks whether it is cancelled.
 const POLL: Duration = Duration::from_millis(10);
@@ -18,12 +18,14 @@ pub struct AdjacencyCache(Mutex<Option<Arc<Csr>>>);
 
 impl AdjacencyCache {
     /// The adjacency of `edges`, which must be the same in all calls. The first call builds it, the others reuse it.
-    /// Edges that may change without notice, such as an array, are read again and compared by checksum.
+    /// Edges and weights that may change without notice, such as arrays, are read again and compared by checksum. An
+    /// adjacency with weights also serves calls that have none.
     ///
     /// The call that builds it subtracts its size from the budget. Later calls see it as memory in use.
     pub fn get(
         &self,
         edges: &dyn EdgeStream,
+        weights: Option<&Weights>,
         may_change: bool,
         symmetric: bool,
         run: &Run,
@@ -32,13 +34,14 @@ impl AdjacencyCache {
         edges.check_unchanged()?;
         if let Some(csr) = cached.take_if(|csr| csr.is_symmetric() == symmetric)
             && (!may_change || degrees::identify(edges, run)?.checksum == csr.graph().checksum)
+            && has_weights(&csr, weights, run)?
         {
             *cached = Some(csr.clone());
             return Ok(csr);
         }
         // The old one is freed before the new one is built. Both are never needed.
         *cached = None;
-        let csr = Csr::build(edges, symmetric, run)?;
+        let csr = Csr::build_weighted(edges, weights, symmetric, run)?;
         run.hold(csr.bytes());
         *cached = Some(csr.clone());
         Ok(csr)
@@ -64,5 +67,15 @@ impl AdjacencyCache {
             }
             run.check()?;
         }
+    }
+}
+
+/// Whether the adjacency has these weights, or none are asked for.
+fn has_weights(csr: &Csr, weights: Option<&Weights>, run: &Run) -> Result<bool> {
+    let Some(weights) = weights else { return Ok(true) };
+    weights.check_unchanged()?;
+    match csr.extent() {
+        Some(known) if weights.may_change() => Ok(extent(weights, run)? == *known),
+        known => Ok(known.is_some()),
     }
 }

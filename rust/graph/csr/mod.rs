@@ -4,11 +4,11 @@
 //! `(u, v)` is the one entry `u → v`. The symmetry is not checked. If the stream is not symmetric, `v` does not
 //! list `u`, and an algorithm sees an edge that only `u` has. Its result is valid, but for another graph.
 //!
-//! **Memory.** The result takes 8 bytes per vertex, and 4 per entry: 8 per undirected record. Building it takes 4
-//! bytes per vertex and 2 per entry more, and per worker about `400 sqrt(entries)` bytes (7 MB for 10^9 records).
+//! **Memory.** The result takes 8 bytes per vertex, and 4 per entry: 8 per undirected record. If records have weights,
+//! it takes 4 more per entry. Building it takes 4 bytes per vertex and 2 per entry more, and per worker about `400 sqrt(entries)` bytes (7 MB for 10^9 records).
 //! If that is at most half of the budget, all of it is in memory. The other half is left for what is computed from
 //! it. Otherwise whatever grows with the records goes to mapped, unnamed temporary files: 6 bytes per entry while
-//! it is built, and 4 afterwards. Their blocks are allocated before anything is written to them. (A file system
+//! it is built, and 4 afterwards, and 4 more with weights. Their blocks are allocated before anything is written to them. (A file system
 //! that copies on write, such as btrfs, may need new blocks later, and ends the process if it has none.) Files on a
 //! file system in memory count as memory.
 //!
@@ -16,7 +16,7 @@
 //! *buckets*. A vertex with more is a bucket of its own. One pass over the records collects the entries of each
 //! bucket in small buffers. It copies full buffers to the place of the bucket in the result, in any order: the
 //! targets themselves, and beside them, in 16 bits, the sources ([`buckets`]). Then each bucket, which the
-//! second-level cache holds, is sorted by source and target ([`sort`]). So the order in which it was filled, and
+//! second-level cache holds, is sorted by source, target and weight ([`sort`]). Weights are scaled before ([`weights`]). So the order in which it was filled, and
 //! with it the threads, does not matter. All accesses to large arrays are sequential, except one lookup per entry
 //! of the bucket of a vertex.
 //!
@@ -31,6 +31,7 @@
 mod buckets;
 mod cache;
 mod sort;
+mod weights;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,10 +41,12 @@ use bytemuck::Pod;
 use super::degrees;
 use super::degrees::Degrees;
 use super::identity::Graph;
+use super::weights::{Extent, extent};
 use crate::base::{Buffer, Error, Result, Run};
-use crate::edges::EdgeStream;
-use buckets::Buckets;
+use crate::edges::{EdgeStream, Weights};
+use buckets::{Buckets, Columns};
 pub use cache::AdjacencyCache;
+use weights::Scaled;
 
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;
@@ -53,6 +56,8 @@ const CHUNK: usize = 1 << 16;
 pub struct Csr {
     offsets: Buffer<u64>,
     neighbours: Buffer<u32>,
+    /// The weight of each entry, and what identifies the weights of the records.
+    weights: Option<(Buffer<u32>, Extent)>,
     graph: Graph,
     symmetric: bool,
     in_memory: bool,
@@ -75,32 +80,56 @@ impl Csr {
     /// Builds it. Of an undirected record both ends get an entry. A `symmetric` stream lists both directions, and one
     /// entry per record is the same graph.
     pub fn build(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
+        Self::build_weighted(edges, None, symmetric, run)
+    }
+
+    /// The same with the weights of the records, if there are any.
+    pub fn build_weighted(
+        edges: &dyn EdgeStream,
+        weights: Option<&Weights>,
+        symmetric: bool,
+        run: &Run,
+    ) -> Result<Arc<Csr>> {
         let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let in_memory = fits(edges, symmetric, run);
-        let files = if in_memory { 0 } else { building(edges, symmetric) };
+        let weighted = weights.is_some();
+        let in_memory = fits(edges, weighted, symmetric, run);
+        let files = if in_memory { 0 } else { building(edges, weighted, symmetric) };
         let (files, what) = run.temporary(run.tmp_dir(), files, format!("the neighbours of {n} vertices"));
-        run.require(Csr::memory(edges, symmetric, run), what)?;
+        run.require(Csr::memory(edges, weighted, symmetric, run), what)?;
+        weights.map_or(Ok(()), |weights| weights.check_len(m))?;
         let scan = if symmetric { degrees::scan_sources } else { degrees::scan };
+        let extent = weights.map(|weights| extent(weights, run)).transpose()?;
+        let scaled = weights.zip(extent.as_ref()).map(|(weights, extent)| Scaled::new(weights, extent));
         let Degrees { degree, loops, checksum } = scan(edges, run)?;
         let graph = Graph { n, m, loops, checksum };
         let home = Home((!in_memory).then(|| run.tmp_dir()));
-        let (offsets, neighbours) = lists(edges, symmetric, degree, home, run)?;
-        Ok(Arc::new(Csr { offsets, neighbours, graph, symmetric, in_memory: in_memory || files > 0 }))
+        let Lists { offsets, neighbours, weights } =
+            lists(edges, scaled.as_ref(), symmetric, degree, home, run)?;
+        let weights = extent.map(|extent| (weights, extent));
+        Ok(Arc::new(Csr {
+            offsets,
+            neighbours,
+            weights,
+            graph,
+            symmetric,
+            in_memory: in_memory || files > 0,
+        }))
     }
 
     /// Most bytes that [`Csr::build`] takes at one time, without what it keeps in files on a disk. Loops, which need
     /// none, are not known before.
-    pub fn memory(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> u64 {
-        let entries = match building(edges, symmetric) {
-            entries if fits(edges, symmetric, run) => entries,
+    pub fn memory(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> u64 {
+        let entries = match building(edges, weighted, symmetric) {
+            entries if fits(edges, weighted, symmetric, run) => entries,
             entries => run.temporary(run.tmp_dir(), entries, "").0,
         };
-        entries.saturating_add(working_memory(edges, symmetric, run))
+        entries.saturating_add(working_memory(edges, weighted, symmetric, run))
     }
 
     /// Bytes of memory that it takes, without what lies in a file on a disk.
     pub fn bytes(&self) -> u64 {
-        8 * self.offsets.len() as u64 + if self.in_memory { 4 * self.num_entries() } else { 0 }
+        let each = if self.weights.is_some() { 8 } else { 4 };
+        8 * self.offsets.len() as u64 + if self.in_memory { each * self.num_entries() } else { 0 }
     }
 
     /// The graph: `n`, `m` and `loops` count records.
@@ -133,6 +162,16 @@ impl Csr {
         &self.neighbours
     }
 
+    /// The weight of each entry, above 0, if the records have weights. They are scaled: see [`weights`].
+    pub fn weights(&self) -> Option<&[u32]> {
+        self.weights.as_ref().map(|(weights, _)| &**weights)
+    }
+
+    /// Range, sum and checksum of the weights of the records.
+    pub fn extent(&self) -> Option<&Extent> {
+        self.weights.as_ref().map(|(_, extent)| extent)
+    }
+
     /// Number of neighbours, parallel ones included.
     #[inline(always)]
     pub fn degree(&self, v: u32) -> u32 {
@@ -153,28 +192,44 @@ pub fn lists_in_memory(
     degree: Buffer<u32>,
     run: &Run,
 ) -> Result<(Buffer<u64>, Buffer<u32>)> {
-    lists(edges, false, degree, Home(None), run)
+    let Lists { offsets, neighbours, .. } = lists(edges, None, false, degree, Home(None), run)?;
+    Ok((offsets, neighbours))
 }
 
 /// Bytes that [`lists_in_memory`] takes, the degrees included.
 pub fn lists_memory(n: u64, entries: u64, threads: usize) -> u64 {
-    6 * entries + building_memory(n, entries, threads)
+    6 * entries + building_memory(n, entries, false, threads)
+}
+
+/// The lists of all vertices.
+struct Lists {
+    offsets: Buffer<u64>,
+    neighbours: Buffer<u32>,
+    /// The weight of each entry, or nothing.
+    weights: Buffer<u32>,
 }
 
 fn lists(
     edges: &dyn EdgeStream,
+    scaled: Option<&Scaled>,
     symmetric: bool,
     degree: Buffer<u32>,
     home: Home,
     run: &Run,
-) -> Result<(Buffer<u64>, Buffer<u32>)> {
+) -> Result<Lists> {
     let offsets = offsets(&degree, run)?;
     let buckets = Buckets::new(degree, &offsets, run)?;
-    let mut neighbours = home.zeroed(buckets.num_entries(), "adjacency")?;
-    let mut sources = home.zeroed(buckets.num_entries(), "sources of the adjacency")?;
-    buckets.fill(edges, symmetric, &mut neighbours, &mut sources, run)?;
-    buckets.sort(&mut neighbours, &sources, run)?;
-    Ok((offsets, neighbours))
+    let entries = buckets.num_entries();
+    let mut neighbours = home.zeroed(entries, "adjacency")?;
+    let mut weights = match scaled {
+        Some(_) => home.zeroed(entries, "weights of the adjacency")?,
+        None => Buffer::zeroed(0, "weights of the adjacency")?,
+    };
+    let mut sources = home.zeroed(entries, "sources of the adjacency")?;
+    let columns = Columns { targets: &mut neighbours, sources: &mut sources, weights: &mut weights };
+    buckets.fill(edges, scaled, symmetric, columns, run)?;
+    buckets.sort(&mut neighbours, &sources, &mut weights, run)?;
+    Ok(Lists { offsets, neighbours, weights })
 }
 
 fn most_entries(edges: &dyn EdgeStream, symmetric: bool) -> u64 {
@@ -182,23 +237,25 @@ fn most_entries(edges: &dyn EdgeStream, symmetric: bool) -> u64 {
 }
 
 /// Bytes of whatever grows with the records while it is built.
-fn building(edges: &dyn EdgeStream, symmetric: bool) -> u64 {
-    most_entries(edges, symmetric).saturating_mul(6)
+fn building(edges: &dyn EdgeStream, weighted: bool, symmetric: bool) -> u64 {
+    most_entries(edges, symmetric).saturating_mul(if weighted { 10 } else { 6 })
 }
 
 /// Whether the adjacency is built in memory.
-fn fits(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> bool {
-    building(edges, symmetric).saturating_add(working_memory(edges, symmetric, run)) <= run.budget() / 2
+fn fits(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> bool {
+    building(edges, weighted, symmetric).saturating_add(working_memory(edges, weighted, symmetric, run))
+        <= run.budget() / 2
 }
 
 /// Bytes that are needed wherever the entries lie.
-fn working_memory(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> u64 {
-    let build = building_memory(edges.num_vertices(), most_entries(edges, symmetric), run.threads());
+fn working_memory(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> u64 {
+    let build =
+        building_memory(edges.num_vertices(), most_entries(edges, symmetric), weighted, run.threads());
     build.max(degrees::memory(edges, run))
 }
 
-fn building_memory(n: u64, entries: u64, threads: usize) -> u64 {
-    12 * n + 8 + buckets::memory(n, entries, threads as u64)
+fn building_memory(n: u64, entries: u64, weighted: bool, threads: usize) -> u64 {
+    12 * n + 8 + buckets::memory(n, entries, weighted, threads as u64)
 }
 
 /// Where the neighbours of each vertex begin, and the number of all.

@@ -2,7 +2,8 @@
 //!
 //! Entries that fit in the cache are sorted by the digits of the target, the lowest first, and then placed by
 //! source. Each is a counting sort, which is stable. If the list of a vertex is larger, it is divided in place by
-//! its highest digit until its pieces are small enough.
+//! its highest digit until its pieces are small enough. Entries with weights are sorted by comparing, and equal ones by
+//! weight.
 
 use super::changed;
 use crate::base::{Buffer, Result, Run, reserved};
@@ -33,14 +34,18 @@ pub struct Sorter {
     bits: u32,
     keys: Buffer<u64>,
     other: Buffer<u64>,
+    /// Keys with weights below, instead of the others.
+    weighted: Buffer<u128>,
     counts: Buffer<Counts>,
     next: Vec<u32>,
 }
 
 impl Sorter {
     /// A sorter of ids below `n`, of buckets of up to `room` entries, or of one vertex, and of up to `vertices` vertices.
-    pub fn new(n: usize, room: usize, vertices: usize) -> Result<Self> {
+    pub fn new(n: usize, room: usize, vertices: usize, weighted: bool) -> Result<Self> {
+        let (room, weighted) = if weighted { (0, room) } else { (room, 0) };
         Ok(Self {
+            weighted: Buffer::zeroed(weighted, "sorting the adjacency")?,
             bits: usize::BITS - n.saturating_sub(1).leading_zeros(),
             keys: Buffer::zeroed(room, "sorting the adjacency")?,
             other: Buffer::zeroed(room, "sorting the adjacency")?,
@@ -49,16 +54,64 @@ impl Sorter {
         })
     }
 
-    /// Sorts a bucket, the lists of which begin at `offsets` minus the first of them.
-    pub fn sort(&mut self, targets: &mut [u32], sources: &[u16], offsets: &[u64], run: &Run) -> Result<()> {
-        if targets.len() > self.keys.len() {
-            return self.sort_long(targets, self.bits, run);
+    /// Sorts a bucket, the lists of which begin at `offsets` minus the first of them. `weights` is as long as `targets`, or
+    /// empty.
+    pub fn sort(
+        &mut self,
+        targets: &mut [u32],
+        sources: &[u16],
+        weights: &mut [u32],
+        offsets: &[u64],
+        run: &Run,
+    ) -> Result<()> {
+        if targets.len() > self.room() {
+            return self.sort_long(targets, weights, self.bits, run);
+        }
+        if !weights.is_empty() {
+            self.sort_weighted(targets, weights, sources.iter().copied());
+            return self.check(targets.len(), offsets);
         }
         for ((key, &target), &source) in self.keys.iter_mut().zip(&*targets).zip(sources) {
             *key = u64::from(source) << 32 | u64::from(target);
         }
         self.sort_keys(targets.len());
         self.place(targets, offsets)
+    }
+
+    /// Entries that are sorted at a time.
+    fn room(&self) -> usize {
+        self.keys.len().max(self.weighted.len())
+    }
+
+    /// Sorts entries by source, target and weight.
+    fn sort_weighted(
+        &mut self,
+        targets: &mut [u32],
+        weights: &mut [u32],
+        sources: impl Iterator<Item = u16>,
+    ) {
+        let keys = &mut self.weighted[..targets.len()];
+        for (((key, source), &target), &weight) in keys.iter_mut().zip(sources).zip(&*targets).zip(&*weights)
+        {
+            *key = u128::from(source) << 64 | u128::from(target) << 32 | u128::from(weight);
+        }
+        keys.sort_unstable();
+        for ((key, target), weight) in keys.iter().zip(targets).zip(weights) {
+            (*target, *weight) = ((key >> 32) as u32, *key as u32);
+        }
+    }
+
+    /// Refuses a bucket of so many sorted entries whose lists are not as long as `offsets` say.
+    fn check(&self, len: usize, offsets: &[u64]) -> Result<()> {
+        let keys = &self.weighted[..len];
+        let mut lists = (0..).zip(offsets.windows(2));
+        let fits = lists.all(|(source, ends): (u128, &[u64])| {
+            let list = keys.get((ends[0] - offsets[0]) as usize..(ends[1] - offsets[0]) as usize);
+            list.is_some_and(|list| {
+                [list.first(), list.last()].into_iter().flatten().all(|key| key >> 64 == source)
+            })
+        });
+        if fits { Ok(()) } else { Err(changed()) }
     }
 
     /// Writes the targets of the sorted keys to the lists of their sources.
@@ -106,30 +159,48 @@ impl Sorter {
         }
     }
 
-    /// Sorts a list of ids that differ in their lowest `bits` only.
-    fn sort_long(&mut self, list: &mut [u32], bits: u32, run: &Run) -> Result<()> {
+    /// Sorts a list of ids that differ in their lowest `bits` only, with their weights if there are any.
+    fn sort_long(&mut self, list: &mut [u32], weights: &mut [u32], bits: u32, run: &Run) -> Result<()> {
         if bits == 0 {
+            weights.sort_unstable();
             return Ok(());
         }
-        if list.len() <= self.keys.len() {
+        if list.len() <= self.room() {
+            if !weights.is_empty() {
+                self.sort_weighted(list, weights, std::iter::repeat(0));
+                return run.check();
+            }
             self.keys.iter_mut().zip(&*list).for_each(|(key, &target)| *key = u64::from(target));
             self.sort_keys(list.len());
             list.iter_mut().zip(&*self.keys).for_each(|(target, &key)| *target = key as u32);
             return run.check();
         }
         let shift = bits.saturating_sub(CUT);
-        let mut rest = list;
-        for count in cut(rest, shift, run)? {
+        let weighted = !weights.is_empty();
+        let (mut rest, mut rest_of_weights) = (list, weights);
+        let counts = if weighted {
+            cut::<true>(rest, rest_of_weights, shift, run)?
+        } else {
+            cut::<false>(rest, rest_of_weights, shift, run)?
+        };
+        for count in counts {
             let (part, after) = rest.split_at_mut(count);
-            self.sort_long(part, shift, run)?;
-            rest = after;
+            let (weights, weights_after) = rest_of_weights.split_at_mut(if weighted { count } else { 0 });
+            self.sort_long(part, weights, shift, run)?;
+            (rest, rest_of_weights) = (after, weights_after);
         }
         Ok(())
     }
 }
 
-/// Orders a list by the digit at `shift`, in place, and returns how often each digit occurs.
-fn cut(list: &mut [u32], shift: u32, run: &Run) -> Result<[usize; 1 << CUT]> {
+/// Orders a list by the digit at `shift`, in place, with its weights if `W` says so, and returns how often each digit
+/// occurs.
+fn cut<const W: bool>(
+    list: &mut [u32],
+    weights: &mut [u32],
+    shift: u32,
+    run: &Run,
+) -> Result<[usize; 1 << CUT]> {
     let digit = |id: u32| (id >> shift) as usize % (1 << CUT);
     let mut counts = [0; 1 << CUT];
     for ids in list.chunks(MOVES as usize) {
@@ -148,9 +219,13 @@ fn cut(list: &mut [u32], shift: u32, run: &Run) -> Result<[usize; 1 << CUT]> {
         while next[place] < ends[place] {
             // Around the circle of ids that are in each other's place.
             let mut id = list[next[place]];
+            let mut weight = if W { weights[next[place]] } else { 1 };
             while digit(id) != place {
                 let there = &mut next[digit(id)];
                 std::mem::swap(&mut id, &mut list[*there]);
+                if W {
+                    std::mem::swap(&mut weight, &mut weights[*there]);
+                }
                 *there += 1;
                 moves += 1;
                 if moves % MOVES == 0 {
@@ -159,6 +234,9 @@ fn cut(list: &mut [u32], shift: u32, run: &Run) -> Result<[usize; 1 << CUT]> {
                 }
             }
             list[next[place]] = id;
+            if W {
+                weights[next[place]] = weight;
+            }
             next[place] += 1;
         }
     }

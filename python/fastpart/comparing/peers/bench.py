@@ -45,8 +45,9 @@ class Bench:
     ) -> tuple[npt.NDArray[np.int64], float, int]:
         """Return the part of each vertex, the seconds, and the peak of memory in bytes.
 
-        The graph is simple: parallel records are one edge whose weight is their number, and loops are dropped. Seconds
-        and memory begin when this graph is in files. They include loading it if the package has to.
+        The graph is simple: parallel records are one edge whose weight is their number, or the sum of their weights.
+        Loops are dropped. Seconds and memory begin when this graph is in files. They include loading it if the package
+        has to.
         """
         if not peer.installed():
             raise PeerError(f"{peer.module} is not installed: pip install 'fastpart[peers]'")
@@ -86,9 +87,12 @@ class Bench:
             )
         )
         _write_records(graph, folder / "records.u32", self.options.progress)
+        if graph.weights is not None:
+            np.save(folder / "weights.npy", graph.weights)
         task = {"task": "graph", "n": graph.num_vertices, "folder": str(folder)}
         self._child(Peer("graph", "numpy").command, "the graph for peers", task)
         (folder / "records.u32").unlink()
+        (folder / "weights.npy").unlink(missing_ok=True)
         return folder
 
 

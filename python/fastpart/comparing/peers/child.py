@@ -21,10 +21,27 @@ Graph = tuple[Ids, Ids, Ids]
 """CSR: indptr, indices, and the weight of each entry."""
 
 
-def simple_graph(records: npt.NDArray[np.uint32], n: int) -> Graph:
-    """Return the simple graph in both directions. The weight of an edge is its number of records. Loops are dropped."""
-    ends = np.sort(records[records[:, 0] != records[:, 1]].astype(np.uint64), axis=1)
-    pairs, weights = np.unique(ends[:, 0] * np.uint64(n) + ends[:, 1], return_counts=True)
+_MOST_WEIGHT = 2**30
+"""What all edges may weigh together: peers add in 32 bits, and see each edge twice."""
+
+
+def simple_graph(
+    records: npt.NDArray[np.uint32], n: int, weights_of_records: npt.NDArray[np.uint32] | None = None
+) -> Graph:
+    """Return the simple graph in both directions. Loops are dropped.
+
+    The weight of an edge is its number of records, or the sum of their weights, which is then halved (and rounded up)
+    until all fit, and at least 1.
+    """
+    proper = records[:, 0] != records[:, 1]
+    ends = np.sort(records[proper].astype(np.uint64), axis=1)
+    keys = ends[:, 0] * np.uint64(n) + ends[:, 1]
+    pairs, weights = np.unique(keys, return_counts=True)
+    if weights_of_records is not None:
+        sums = np.zeros(len(pairs), np.uint64)
+        np.add.at(sums, np.searchsorted(pairs, keys), weights_of_records[proper].astype(np.uint64))
+        shift = max(int(sums.sum()).bit_length() - _MOST_WEIGHT.bit_length() + 1, 0)
+        weights = np.maximum(-(-sums.astype(np.int64) >> shift), 1)
     low, high = np.divmod(pairs, np.uint64(max(n, 1)))
     sources, targets = np.concatenate([low, high]), np.concatenate([high, low]).astype(np.int64)
     order = np.lexsort((targets, sources))
@@ -139,7 +156,9 @@ def main() -> None:
     try:
         if task["task"] == "graph":
             records = np.fromfile(folder / "records.u32", np.uint32).reshape(-1, 2)
-            np.savez(folder / "graph.npz", *simple_graph(records, task["n"]))
+            file = folder / "weights.npy"
+            weights = np.load(file, allow_pickle=False) if file.exists() else None
+            np.savez(folder / "graph.npz", *simple_graph(records, task["n"], weights))
         else:
             _partition(task, folder)
     except Exception as error:

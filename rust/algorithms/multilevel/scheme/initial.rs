@@ -8,6 +8,8 @@
 
 use std::collections::BinaryHeap;
 
+use rayon::prelude::*;
+
 use super::{Scheme, loosened};
 use crate::algorithms::multilevel::assignment::{Assignment, Quality};
 use crate::algorithms::multilevel::fm::{Patience, refine};
@@ -41,7 +43,8 @@ pub fn partition<const D: usize>(
     split(&Scheme { iterations, ..scheme.clone() }, graph, caps, seed, run)
 }
 
-/// The parts of two halves, each by itself.
+/// The parts of groups of them, each by itself. There are two groups. Of many parts there are about as many groups as
+/// parts in each: that takes two partitions of all edges instead of one for each doubling of the parts.
 fn split<const D: usize>(
     scheme: &Scheme,
     graph: &Graph<D>,
@@ -52,18 +55,22 @@ fn split<const D: usize>(
     if caps.len() < 2 {
         return Buffer::zeroed(graph.len(), "parts");
     }
-    let (left, right) = caps.split_at(caps.len().div_ceil(2));
-    let sides = shares(graph.total(), &[left, right]);
+    let groups = if caps.len() > MANY { caps.len().isqrt() } else { 2 };
+    let groups: Vec<&[Load<D>]> = caps.chunks(caps.len().div_ceil(groups)).collect();
+    let sides = shares(graph.total(), &groups);
     let (mut part_of, _) = scheme.cycle(graph, &sides, scheme.first()?, seed, run)?;
-    let half = |side: u32, caps: &[Load<D>]| {
-        let (half, ids) = graph.induced(&part_of, side, run)?;
-        let seed = splitmix64(seed ^ (u64::from(side) + 1));
-        let half_of = split(scheme, &half, caps, seed, run)?;
-        Ok((half_of, ids))
+    let part_of_group = |(group, caps): (usize, &&[Load<D>])| {
+        let (induced, ids) = graph.induced(&part_of, group as u32, run)?;
+        let seed = splitmix64(seed ^ (group as u64 + 1));
+        split(scheme, &induced, caps, seed, run).map(|part_of| (part_of, ids))
     };
-    let halves = run.install(|| rayon::join(|| half(0, left), || half(1, right)));
-    for ((half_of, ids), first) in [(halves.0?, 0), (halves.1?, left.len() as u32)] {
-        run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first + half_of[i as usize])?;
+    let parts: Vec<_> = run.install(|| {
+        groups.par_iter().enumerate().with_max_len(1).map(part_of_group).collect::<Result<_>>()
+    })?;
+    let mut first = 0;
+    for ((part_of_group, ids), caps) in parts.into_iter().zip(groups) {
+        run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first + part_of_group[i as usize])?;
+        first += caps.len() as u32;
     }
     Ok(part_of)
 }

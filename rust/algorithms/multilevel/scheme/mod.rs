@@ -47,8 +47,8 @@ const CLUSTERS_PER_PART: [u64; 3] = [6, 8, 24];
 const CLUSTERS_OF_MANY: u64 = 60;
 /// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
 const SKEWED: f64 = 25.0;
-/// A level that keeps more of the vertices is the coarsest.
-const STALLED: f64 = 0.95;
+/// A level that keeps more of the vertices is the coarsest: on the way to the attempts, and on that of each.
+const STALLED: [f64; 2] = [0.8, 0.95];
 /// Where so many of the entries are left, small clusters do not pay: they are rated by weight from then on.
 const DENSE: f64 = 0.7;
 /// Gains in the table of a small graph. On a large one the table may have one for every so many entries of that.
@@ -302,7 +302,8 @@ impl Scheme {
             let rounds = ROUNDS[usize::from(how.entries == 0 || D > 1 || self.effort == Effort::Quick)];
             let clusterer = Clusterer { rating, cap, rounds, seed };
             let clustering = clusterer.cluster(finest, cells.as_deref(), run)?;
-            if clustering.count as f64 > STALLED * finest.len() as f64 {
+            let stalled = STALLED[usize::from(how.entries == 0)];
+            if clustering.count as f64 > stalled * finest.len() as f64 {
                 break;
             }
             let coarse = contract(finest, &clustering, run)?;

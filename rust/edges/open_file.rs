@@ -1,0 +1,140 @@
+//! Files that are open for reading: mapped or read, and watched for changes.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+use super::npy;
+use crate::base::{Error, Result, shown};
+
+/// How the bytes reach the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Io {
+    /// Through a read-only map: the fastest.
+    #[default]
+    Map,
+    /// By reads: for disks where others may truncate the file.
+    Read,
+}
+
+/// A file that must not change while it is open.
+#[derive(Debug)]
+pub struct OpenFile {
+    path: PathBuf,
+    file: File,
+    map: Option<Mmap>,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl OpenFile {
+    /// Opens `path`, whose first bytes and length say its shape.
+    pub fn open<S>(path: &Path, io: Io, shape: impl FnOnce(&[u8], u64) -> Result<S>) -> Result<(Self, S)> {
+        let (file, metadata) = open_regular(path)?;
+        let size = metadata.len();
+        let mut head = Vec::new();
+        (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
+        let shape = shape(&head, size)?;
+        let map = if io == Io::Map && size > 0 { Some(map(path, &file, size)?) } else { None };
+        let modified = (metadata.mtime(), metadata.mtime_nsec());
+        Ok((Self { path: path.to_path_buf(), file, map, size, modified }, shape))
+    }
+
+    /// Path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where its bytes lie, if it is mapped.
+    pub fn start(&self) -> Option<*const u8> {
+        self.map.as_ref().map(|map| map.as_ptr())
+    }
+
+    /// Reads bytes from `offset` on.
+    pub fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        self.file.read_exact_at(bytes, offset).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.changed("it became shorter"),
+            _ => Error::io(&self.path, error),
+        })
+    }
+
+    /// An error when the file changed since it was opened.
+    pub fn check_unchanged(&self) -> Result<()> {
+        let now = self.file.metadata().map_err(|error| Error::io(&self.path, error))?;
+        if now.len() != self.size {
+            return Err(self.changed("its size changed"));
+        }
+        if (now.mtime(), now.mtime_nsec()) != self.modified {
+            return Err(self.changed("its modification time changed"));
+        }
+        Ok(())
+    }
+
+    fn changed(&self, what: &'static str) -> Error {
+        Error::FileChanged { path: self.path.clone(), what }
+    }
+}
+
+/// Opens a regular file for reading and refuses everything else, without ever blocking on a FIFO.
+pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
+    let file =
+        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(
+            |error| match error.raw_os_error() {
+                // What open(2) answers for a socket.
+                Some(libc::ENXIO) => Error::NotARegularFile { path: path.into(), kind: "a socket or device" },
+                _ => Error::io(path, error),
+            },
+        )?;
+    let metadata = file.metadata().map_err(|error| Error::io(path, error))?;
+    let kind = metadata.file_type();
+    let kind = match () {
+        () if kind.is_file() => return Ok((file, metadata)),
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a FIFO",
+        () if kind.is_char_device() || kind.is_block_device() => "a device",
+        () => "a special file",
+    };
+    Err(Error::NotARegularFile { path: path.into(), kind })
+}
+
+/// Maps the file, which must still have the `size` that its shape was read from.
+fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
+    // SAFETY: the map is only ever read through raw pointers, byte copies into private memory, in `decode`. No
+    // reference lies over it, so bytes that change cannot break Rust's rules.
+    let map = unsafe { Mmap::map(file) }.map_err(|error| match error.raw_os_error() {
+        Some(libc::ENOMEM) => Error::MemoryBudget {
+            what: format!("{}: mapping the file (io=\"read\" needs no map)", shown(path)),
+            needed: size,
+            budget: crate::base::budget::available(),
+        },
+        _ => Error::io(path, error),
+    })?;
+    if map.len() as u64 != size {
+        return Err(Error::FileChanged { path: path.into(), what: "its size changed" });
+    }
+    // A hint: passes run from front to back.
+    let _ = map.advise(memmap2::Advice::Sequential);
+    Ok(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_cut_before_it_is_mapped_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.bin");
+        std::fs::write(&path, [0; 80]).unwrap();
+        let (file, metadata) = open_regular(&path).unwrap();
+        assert_eq!(map(&path, &file, metadata.len()).unwrap().len(), 80);
+        for len in [72, 0, 88] {
+            File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
+            let error = map(&path, &file, metadata.len()).unwrap_err();
+            assert!(matches!(error, Error::FileChanged { .. }), "{len}: {error}");
+        }
+    }
+}
