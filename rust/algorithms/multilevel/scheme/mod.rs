@@ -18,6 +18,8 @@
 pub mod effort;
 pub mod initial;
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::assignment::{Assignment, Quality};
@@ -27,6 +29,7 @@ use super::fm::{self, Patience};
 use super::gain_table::GainTable;
 use super::graph::Graph;
 use super::jet::{self, Jet};
+use super::prices::Prices;
 use super::rebalancing::rebalance;
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
@@ -76,6 +79,8 @@ pub struct Scheme {
     pub iterations: u32,
     /// Gains that a table may have.
     pub table: u64,
+    /// What cut edges cost where parts are improved; 1 if there are none.
+    pub prices: Option<Arc<Prices>>,
 }
 
 /// Clusters of the level above, and the graph that they make.
@@ -119,7 +124,7 @@ impl Scheme {
             _ => (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20),
         };
         let iterations = ITERATIONS[usize::from(effort == Effort::Quick)];
-        Self { ratings, coarsest, seed, units: 0, effort, iterations, table: TABLE[0] }
+        Self { ratings, coarsest, seed, units: 0, effort, iterations, table: TABLE[0], prices: None }
     }
 
     /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
@@ -130,12 +135,19 @@ impl Scheme {
         caps: &[Load<D>],
         run: &Run,
     ) -> Result<(Solution, u64)> {
+        let (mut solutions, rounds) = self.suited(graph, run)?.in_rounds(graph, &[caps], run)?;
+        let missing = || Error::Internal("multilevel: no partition".into());
+        Ok((solutions.pop().ok_or_else(missing)?, rounds))
+    }
+
+    /// The scheme as it suits `graph`.
+    pub fn suited<const D: usize>(&self, graph: &Graph<D>, run: &Run) -> Result<Self> {
         let table = (graph.num_entries() / TABLE[1]).max(TABLE[0]);
         let mut scheme = Self { table, ..self.clone() };
         if D == 1 && self.ratings.first() == Some(&Rating::Density) && skewed(graph, run)? {
             scheme.ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
         }
-        scheme.in_rounds(graph, caps, run)
+        Ok(scheme)
     }
 
     fn multilevel<const D: usize>(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Solution> {
@@ -199,12 +211,12 @@ impl Scheme {
     }
 
     /// The first of two partitions, searched for improvements among clusters that lie within one part of both.
-    fn cross<const D: usize>(
+    pub fn cross<const D: usize>(
         &self,
         graph: &Graph<D>,
         caps: &[Load<D>],
         rating: Rating,
-        [one, other]: [&Buffer<u32>; 2],
+        [one, other]: [&[u32]; 2],
         seed: u64,
         run: &Run,
     ) -> Result<Solution> {
@@ -223,7 +235,7 @@ impl Scheme {
         graph: &Graph<D>,
         caps: &[Load<D>],
         descent: Descent,
-        part_of: &Buffer<u32>,
+        part_of: &[u32],
         run: &Run,
     ) -> Result<Solution> {
         let levels = self.coarsen(graph, caps, descent, run)?;
@@ -313,7 +325,9 @@ impl Scheme {
             let here = levels.last().map_or(graph, |level| &level.1);
             if !std::mem::take(&mut refined) {
                 let is_last = levels.is_empty();
-                let caps = if is_last { caps.to_vec() } else { loosened(here, caps) };
+                // Under prices, parts that keep the caps go on keeping them, and so never get worse.
+                let is_tight = is_last || self.prices.is_some();
+                let caps = if is_tight { caps.to_vec() } else { loosened(here, caps) };
                 let quality;
                 (part_of, quality) = self.refine(here, part_of, &caps, levels.len(), run)?;
                 let now = share(units, here, graph);
@@ -353,6 +367,7 @@ impl Scheme {
         let jet =
             &Jet { iterations: self.iterations, slack: SLACK, lenience, seed: self.seed ^ level as u64 };
         let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
+        assignment.prices = self.prices.clone();
         rebalance(graph, &mut assignment, caps, jet.seed, run)?;
         let mut quality = jet::refine(graph, &mut assignment, caps, jet, run)?;
         if graph.len() as u64 * caps.len() as u64 <= self.table {
