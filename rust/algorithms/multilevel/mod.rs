@@ -194,7 +194,7 @@ describe! {
     /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
     objective: choice(&["cut", "halo"]);
     /// How many parts each machine has, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second. The sum is k.
-    /// Few edges between machines then come first, and few between the parts of a machine second. That takes about four
+    /// Few edges between machines then come first, and few between the parts of a machine second. That takes four to five
     /// times as long, but with ``effort="quick"`` hardly longer.
     machines: integers();
     /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of

@@ -22,7 +22,7 @@
 //! **Figures.** On 17 real graphs (balance 1.03, medians of 3 seeds), with two machines of 4 parts, the cut between
 //! machines is 0.96 of that of the plain partition in the geometric mean, and 1.005 at worst. The whole cut is 1.00 of
 //! that of the flat partition, and 1.05 at worst. With four machines of 8 parts it is 0.99 and 1.00, at worst 1.01 and
-//! 1.02. It takes about four times as long as the flat partition.
+//! 1.02. It takes four to five times as long as the flat partition.
 //!
 //! **Memory.** [`memory`]: the graph of a machine, which may have nearly all entries, and the parts of the four.
 //!
