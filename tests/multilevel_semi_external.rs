@@ -20,7 +20,6 @@ use fastpart::base::buffer::Buffer;
 use fastpart::base::error::Error;
 use fastpart::base::random::Random;
 use fastpart::base::run::Run;
-use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::generate::{self, Generator, Rmat, records};
 use fastpart::graph::csr::Csr;
@@ -270,7 +269,7 @@ fn memory_of_a_child() {
     let mut edges = EdgeFile::open(&dir_of_child().join("g.bin"), None, None, Io::Map).unwrap();
     edges.set_num_vertices(1 << 15);
     let with = |limit| Run::new(Some(2), Some(limit)).unwrap().with_tmp_dir(Some(dir_of_child()));
-    let csr = Csr::build(&edges, false, &with(Csr::memory(&edges, false, &with(0)))).unwrap();
+    let csr = Csr::build(&edges, false, &with(Csr::memory(&edges, false, false, &with(0)))).unwrap();
     let (n, entries) = (csr.num_vertices() as u64, csr.num_entries());
     for bounds in [vec![], vec![Bound::Volume(1.1)]] {
         let multilevel = Multilevel { bounds, ..Multilevel::new(8) };

@@ -88,7 +88,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         Ok(Self {
             offsets: Items::Owned(offsets),
             targets: Items::Owned(targets),
-            edge_weights: Some(edge_weights),
+            edge_weights: Some(Items::Owned(edge_weights)),
             weights: Weights::Stored(weights),
             total,
             heaviest,

@@ -18,6 +18,8 @@
 pub mod effort;
 pub mod initial;
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::assignment::{Assignment, Quality};
@@ -27,6 +29,7 @@ use super::fm::{self, Patience};
 use super::gain_table::GainTable;
 use super::graph::Graph;
 use super::jet::{self, Jet};
+use super::prices::Prices;
 use super::rebalancing::rebalance;
 use super::semi_external::Plan;
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
@@ -81,6 +84,8 @@ pub struct Scheme {
     pub plan: Plan,
     /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the other.
     pub entries: u64,
+    /// What cut edges cost where parts are improved; 1 if there are none.
+    pub prices: Option<Arc<Prices>>,
 }
 
 /// Clusters of the level above, and the graph that they make.
@@ -135,6 +140,7 @@ impl Scheme {
             table: TABLE[0],
             plan: Plan::default(),
             entries: 0,
+            prices: None,
         }
     }
 
@@ -146,12 +152,19 @@ impl Scheme {
         caps: &[Load<D>],
         run: &Run,
     ) -> Result<(Solution, u64)> {
+        let (mut solutions, rounds) = self.suited(graph, run)?.in_rounds(graph, &[caps], run)?;
+        let missing = || Error::Internal("multilevel: no partition".into());
+        Ok((solutions.pop().ok_or_else(missing)?, rounds))
+    }
+
+    /// The scheme as it suits `graph`.
+    pub fn suited<const D: usize>(&self, graph: &Graph<D>, run: &Run) -> Result<Self> {
         let table = (graph.num_entries() / TABLE[1]).max(TABLE[0]);
         let mut scheme = Self { table, ..self.clone() };
         if D == 1 && self.ratings.first() == Some(&Rating::Density) && skewed(graph, run)? {
             scheme.ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
         }
-        scheme.in_rounds(graph, caps, run)
+        Ok(scheme)
     }
 
     fn multilevel<const D: usize>(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Solution> {
@@ -221,12 +234,12 @@ impl Scheme {
     }
 
     /// The first of two partitions, searched for improvements among clusters that lie within one part of both.
-    fn cross<const D: usize>(
+    pub fn cross<const D: usize>(
         &self,
         graph: &Graph<D>,
         caps: &[Load<D>],
         rating: Rating,
-        [one, other]: [&Buffer<u32>; 2],
+        [one, other]: [&[u32]; 2],
         seed: u64,
         run: &Run,
     ) -> Result<Solution> {
@@ -245,7 +258,7 @@ impl Scheme {
         graph: &Graph<D>,
         caps: &[Load<D>],
         descent: Descent,
-        part_of: &Buffer<u32>,
+        part_of: &[u32],
         run: &Run,
     ) -> Result<Solution> {
         let levels = self.coarsen(graph, caps, descent, run)?;
@@ -336,7 +349,9 @@ impl Scheme {
             let here = levels.last().map_or(graph, |level| &level.1);
             if !std::mem::take(&mut refined) {
                 let is_last = levels.is_empty();
-                let caps = if is_last { caps.to_vec() } else { loosened(here, caps) };
+                // Under prices, parts that keep the caps go on keeping them, and so never get worse.
+                let is_tight = is_last || self.prices.is_some();
+                let caps = if is_tight { caps.to_vec() } else { loosened(here, caps) };
                 let quality;
                 (part_of, quality) = self.refine(here, part_of, &caps, levels.len(), run)?;
                 let now = share(units, here, graph);
@@ -376,6 +391,7 @@ impl Scheme {
         let jet =
             &Jet { iterations: self.iterations, slack: SLACK, lenience, seed: self.seed ^ level as u64 };
         let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
+        assignment.prices = self.prices.clone();
         rebalance(graph, &mut assignment, caps, jet.seed, run)?;
         let mut quality = jet::refine(graph, &mut assignment, caps, jet, run)?;
         if graph.len() as u64 * caps.len() as u64 <= self.table {
