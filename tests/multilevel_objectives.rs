@@ -5,12 +5,18 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use common::{Graph, graphs, run};
+use fastpart::algorithms::multilevel::assignment::{Assignment, Connections};
+use fastpart::algorithms::multilevel::gain_table::GainTable;
+use fastpart::algorithms::multilevel::jet::{self, Jet};
+use fastpart::algorithms::multilevel::prices::Prices;
 use fastpart::algorithms::multilevel::spread::{Gains, Spread};
-use fastpart::algorithms::multilevel::{Bound, Multilevel, Objective, graph};
-use fastpart::base::{Error, Random, Run};
-use fastpart::generate::{Generator, Rmat, records};
+use fastpart::algorithms::multilevel::{Bound, Effort, Multilevel, Objective, graph};
+use fastpart::base::{Buffer, Error, Random, Run};
+use fastpart::generate::{Generator, Planted, Rmat, records};
 use fastpart::graph::Csr;
 use proptest::prelude::*;
 
@@ -129,6 +135,114 @@ proptest! {
         prop_assert!(made.loads.iter().all(|&load| load <= made.cap.unwrap()));
         prop_assert_eq!(parts(&wanted, &csr, 1), parts(&wanted, &csr, 3));
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn prices_count_in_every_gain(
+        graph in graphs(30, 100),
+        machines in proptest::collection::vec(1_u32..4, 1..4),
+        price in 1_u32..9,
+        seed in 0_u64..1000,
+    ) {
+        let csr = Csr::build(&graph, false, &run(1)).unwrap();
+        let weighted = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+        let k = machines.iter().sum::<u32>() as usize;
+        let machine_of: Vec<usize> =
+            machines.iter().enumerate().flat_map(|(machine, &parts)| vec![machine; parts as usize]).collect();
+        let cost = |part_of: &[u32]| -> i64 {
+            let costs = |[u, v]: [u32; 2]| match [u, v].map(|v| part_of[v as usize] as usize) {
+                [a, b] if machine_of[a] != machine_of[b] => i64::from(price),
+                [a, b] => i64::from(a != b),
+            };
+            graph.records.iter().map(|&record| costs(record)).sum()
+        };
+        let start = Buffer::zeroed(graph.n as usize, "parts").unwrap();
+        let mut assignment = Assignment::new(&weighted, start, k, &run(1)).unwrap();
+        assignment.prices = Some(Arc::new(Prices::new(&machines, price)));
+        let caps = vec![[graph.n / 2 + 1]; k];
+        let mut table = GainTable::new(&weighted, &mut assignment, &caps, &run(1)).unwrap();
+        let mut random = Random::new(seed, 0);
+        for _ in 0..if graph.n > 0 { 50 } else { 0 } {
+            table.shift(random.below(graph.n) as u32, random.below(k as u64) as usize);
+        }
+        prop_assert_eq!(table.cut as i64, cost(&table.assignment.part_of));
+        prop_assert_eq!(table.quality(), table.assignment.quality(&weighted, &caps, &run(1)).unwrap());
+        let mut connections = Connections::new(k);
+        for v in 0..graph.n as u32 {
+            connections.count(&weighted, table.assignment, v);
+            for to in 0..k {
+                prop_assert_eq!(table.connections(v)[to], connections.to(to as u32));
+                let mut moved = table.assignment.part_of.to_vec();
+                moved[v as usize] = to as u32;
+                let gain = i64::from(connections.to(to as u32)) - i64::from(connections.to(table.part(v) as u32));
+                prop_assert_eq!(cost(&moved), table.cut as i64 - gain);
+            }
+        }
+        let before = table.quality();
+        let jet = Jet { iterations: 4, slack: 0.2, lenience: 0.5, seed };
+        let after = jet::refine(&weighted, &mut assignment, &caps, &jet, &run(2)).unwrap();
+        prop_assert_eq!(after.cut as i64, cost(&assignment.part_of));
+        prop_assert!(!before.beats(after));
+    }
+}
+
+/// The edges between machines of so many parts each, and those between parts.
+fn cuts(csr: &Csr, part_of: &[u32], parts: u32) -> [u64; 2] {
+    let mut cuts = [0; 2];
+    for v in 0..csr.num_vertices() as u32 {
+        for &u in csr.neighbours(v) {
+            let [a, b] = [u, v].map(|v| part_of[v as usize]);
+            cuts[0] += u64::from(a / parts != b / parts);
+            cuts[1] += u64::from(a != b);
+        }
+    }
+    cuts.map(|ends| ends / 2)
+}
+
+#[test]
+fn machines_lie_between_the_plain_and_the_flat_partition() {
+    let planted = Planted::new(3000, 20_000, 12, 0, 5).unwrap();
+    let blocks = Graph::new(planted.num_vertices(), records(&planted, 0..20_000, &run(1)).unwrap());
+    for (graph, parts, second) in [
+        (&blocks, 4, None),
+        (&blocks, 8, None),
+        (&rmat(2000, 20_000), 4, None),
+        (&blocks, 4, Some(Bound::Volume(1.1))),
+    ] {
+        let csr = Csr::build(graph, false, &run(1)).unwrap();
+        let [_, cut] = both(4 * parts, second);
+        let wanted = Multilevel { machines: Some(vec![parts; 4]), ..cut.clone() };
+        let [between, total] = cuts(&csr, &self::parts(&wanted, &csr, 1), parts);
+        let [plain, _] = cuts(&csr, &self::parts(&Multilevel { k: 4, ..cut.clone() }, &csr, 1), 1);
+        let [_, flat] = cuts(&csr, &self::parts(&cut, &csr, 1), parts);
+        assert!(100 * between <= 102 * plain, "{between} between machines, {plain} of a plain partition");
+        assert!(100 * total <= 105 * flat, "{total} in all, {flat} of a flat partition");
+    }
+}
+
+#[test]
+fn rounds_of_machines_stand_for_the_result() {
+    let graph = rmat(2000, 20_000);
+    let csr = Csr::build(&graph, false, &run(1)).unwrap();
+    let wanted = Multilevel { machines: Some(vec![2, 2, 2]), ..Multilevel::new(6) };
+    let of = |effort, threads| {
+        let wanted = Multilevel { effort, ..wanted.clone() };
+        let (made, rounds) = wanted.partition_in_rounds(&csr, &run(threads)).unwrap();
+        (made.assignment.to_vec(), rounds)
+    };
+    let best = |rounds, time_limit, threads| of(Effort::Best { rounds, time_limit }, threads);
+    assert_eq!(best(4, Some(Duration::ZERO), 2), of(Effort::Default, 1));
+    let (made, rounds) = best(3, None, 1);
+    assert!((1..=3).contains(&rounds));
+    for threads in [2, 3, 8] {
+        assert!(best(rounds, None, threads) == (made.clone(), rounds), "{threads} threads change the result");
+    }
+    let limited = best(16, Some(Duration::from_millis(50)), 1);
+    assert!(limited.1 == 0 || best(limited.1, None, 2) == limited);
+    assert!(of(Effort::Quick, 1) == of(Effort::Quick, 3));
 }
 
 #[test]

@@ -103,3 +103,69 @@ def test_weights_are_balanced():
     made = fp.multilevel(edges, k=8, balance_on=mask)
     assert max(made.weight_loads) <= made.weight_cap
     assert fp.evaluate(edges, made).summary["cut_ratio"][0] <= 0.13
+
+
+def leanest(file, k):
+    """Return the least memory limit that the partitioner accepts, to 10 %."""
+    limit = 1 << 20
+    while True:
+        try:
+            fp.multilevel(file, k, memory_limit=limit)
+        except fp.MemoryBudgetError:
+            limit = limit * 11 // 10
+        else:
+            return limit
+
+
+def cut_of(edges, made):
+    return fp.evaluate(edges, made).summary["cut_ratio"][0]
+
+
+@pytest.mark.parametrize("name", ["amazon-computers", "email-enron"])
+@pytest.mark.parametrize("volume_balance", [None, 1.1])
+def test_levels_in_files_cut_as_few_edges(name, volume_balance):
+    edges = fp.open_graph(edges_of(name))
+    for k in (4, 32):
+        in_memory = fp.multilevel(edges, k, volume_balance=volume_balance)
+        for path, sample in [("one_level", 0.5), ("two_levels", 0.1)]:
+            made = fp.multilevel(edges, k, volume_balance=volume_balance, path=path, sample=sample)
+            assert made.loads.max() <= made.cap
+            if volume_balance is not None:
+                assert max(made.volume_loads) <= made.volume_cap
+            assert cut_of(edges, made) <= 1.08 * cut_of(edges, in_memory), (k, path)
+
+
+def test_a_memory_limit_picks_the_path_and_the_result_names_it(tmp_path):
+    file = tmp_path / "g.bin"
+    edges = fp.generate.rmat(file, n=1 << 15, m=400_000)
+    roomy = fp.multilevel(file, 8, memory_limit="1G")
+    assert (roomy.parameters["path"], roomy.parameters["sample"]) == ("memory", None)
+    assert roomy == fp.multilevel(edges, 8, path="memory")
+    limit = leanest(file, 8)
+    for factor in (1.0, 1.2):
+        tight = [fp.multilevel(file, 8, memory_limit=int(factor * limit), threads=t) for t in (1, 2, 3)]
+        assert {made.parameters["path"] for made in tight} <= {"one_level", "two_levels"}
+        for made in tight:
+            # The adjacency lies in memory here, and in a file there.
+            again = fp.multilevel(edges, **made.parameters)
+            assert (made.assignment == again.assignment).all()
+            assert made.parameters == again.parameters
+            assert made.loads.max() <= made.cap
+            assert cut_of(edges, made) <= 1.05 * cut_of(edges, roomy)
+    with pytest.raises(fp.MemoryBudgetError, match="multilevel on"):
+        fp.multilevel(edges, 8, path="memory", memory_limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"path": "disk"}, "path"),
+        ({"sample": 0.5}, "sample"),
+        ({"path": "memory", "sample": 0.5}, "sample"),
+        ({"path": "two_levels", "sample": 0}, "sample"),
+        ({"path": "one_level", "machines": [1, 1]}, "path"),
+    ],
+)
+def test_paths_and_samples_that_do_not_go_together(wrong, name):
+    with pytest.raises(fp.ParameterError, match=name):
+        fp.multilevel(np.array([[0, 1], [1, 2]], dtype=np.uint32), 2, **wrong)

@@ -36,6 +36,17 @@ def test_machines(edges):
     assert fp.multilevel(edges, 3, machines=(3,)) == fp.multilevel(edges, 3)
 
 
+def test_machines_under_a_time_limit(edges):
+    limited = fp.multilevel(edges, 8, machines=[4, 4], effort="best", time_limit=0.2)
+    rounds = limited.parameters.get("rounds")
+    again = (
+        fp.multilevel(edges, 8, machines=[4, 4])
+        if rounds is None
+        else fp.multilevel(edges, 8, machines=[4, 4], effort="best", rounds=rounds, threads=2)
+    )
+    assert np.array_equal(limited.assignment, again.assignment)
+
+
 @pytest.mark.parametrize("machines", [[4, 3], [8, 8], []])
 def test_machines_that_are_not_k_parts(edges, machines):
     with pytest.raises(fp.ParameterError, match=r"machines: .*k is 8"):
@@ -57,8 +68,6 @@ def test_machines_of_other_types(edges, machines):
 def test_refusals(edges):
     with pytest.raises(fp.ParameterError, match="objective"):
         fp.multilevel(edges, 8, objective="edges")
-    with pytest.raises(fp.ParameterError, match="time_limit"):
-        fp.multilevel(edges, 8, machines=[4, 4], effort="best", time_limit=1.0)
 
 
 def test_command_line(tmp_path, capsys):

@@ -64,10 +64,16 @@ impl<T: Pod> Buffer<T> {
     /// `len` zeros in a temporary file in `dir`, mapped: they take no anonymous memory, and the system writes them
     /// out when memory is short.
     pub fn in_file(len: usize, dir: &Path) -> Result<Self> {
+        Self::of_file(TempFile::create(dir)?, len)
+    }
+
+    /// The first `len` values of a temporary file, mapped. What it lacks of them are zeros.
+    pub fn of_file(TempFile { path, file }: TempFile, len: usize) -> Result<Self> {
         if len == 0 {
             return Self::zeroed(len, "nothing");
         }
-        let TempFile { path, file } = TempFile::create(dir)?;
+        let bytes = size::<T>(0, len, &shown(&path))?;
+        file.set_len(bytes as u64).map_err(|error| Error::io(&path, error))?;
         // SAFETY: the file has no name, so that nobody else can change or cut it.
         unsafe { Self::mapped(&file, &path, 0, len) }
     }

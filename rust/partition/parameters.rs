@@ -128,6 +128,11 @@ pub fn choice(words: &'static [&'static str]) -> Spec {
     (Kind::Choice(words), Value::Text(Cow::Borrowed(words[0])), None)
 }
 
+/// One of `words`, or none.
+pub fn optional_choice(words: &'static [&'static str]) -> Spec {
+    (Kind::Choice(words), Value::None, None)
+}
+
 /// A seed.
 pub fn seed() -> Spec {
     (Kind::Seed, Value::Integer(0), None)

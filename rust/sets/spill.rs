@@ -12,6 +12,7 @@
 //! **Disk.** 16 bytes per entry. The file loses its name as soon as it is open, so that nothing is left of it,
 //! however the process ends.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -218,12 +219,17 @@ impl SpillReader {
     /// Hands the entries of the bucket to `each`, in stream order.
     pub fn read(&self, bucket: usize, run: &Run, mut each: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
         let mut buf = Vec::new();
-        for piece in self.first[bucket]..self.first[bucket + 1] {
+        for piece in self.pieces(bucket) {
             self.read_piece(piece, &mut buf)?;
             each(&buf)?;
             run.advance(buf.len() as u64)?;
         }
         Ok(())
+    }
+
+    /// The pieces of the bucket, in stream order.
+    pub fn pieces(&self, bucket: usize) -> Range<usize> {
+        self.first[bucket]..self.first[bucket + 1]
     }
 
     /// Number of pieces of all buckets: of those of each in stream order, bucket by bucket.

@@ -114,6 +114,8 @@ def multilevel(
     effort: Literal["default", "quick", "best"] = "default",
     time_limit: float | None = None,
     rounds: int | None = None,
+    path: Literal["memory", "one_level", "two_levels"] | None = None,
+    sample: float | None = None,
     seed: int | None = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],

@@ -25,8 +25,10 @@ def partition(
 ) -> VertexPartition:
     """Partition the vertices into parts of equal size with few cut edges.
 
-    This calls :func:`fastpart.multilevel`, which has the lowest cut of all algorithms here and needs the graph in
-    memory. The choice never depends on the free memory. Weights of records multiply the cut.
+    This calls :func:`fastpart.multilevel`, which has the lowest cut of all algorithms here. Where the graph does not
+    fit in memory, its largest levels lie in temporary files. ``path`` and ``sample`` in ``parameters`` of the result
+    say which, and :func:`fastpart.multilevel` with these gives the same partition on any machine. Weights of
+    records multiply the cut.
 
     Parameters
     ----------

@@ -31,11 +31,9 @@ _TYPES = {
 
 
 def _annotation(field: _core.Field) -> str:
-    if field.kind == "choice":
-        return _words(field.words)
     if field.kind == "number_or":
         return f"float | {_words(field.words[:1])}"
-    text = _TYPES[field.kind][0]
+    text = _words(field.words) if field.kind == "choice" else _TYPES[field.kind][0]
     return f"{text} | None" if field.default is None and "None" not in text else text
 
 
@@ -44,11 +42,10 @@ def _words(words: list[str]) -> str:
 
 
 def _documented(field: _core.Field) -> str:
-    if field.kind == "choice":
-        return "{" + ", ".join(f'"{word}"' for word in field.words) + "}"
     if field.kind == "number_or":
         return f'float or "{field.words[0]}"'
-    text = _TYPES[field.kind][1]
+    words = "{" + ", ".join(f'"{word}"' for word in field.words) + "}"
+    text = words if field.kind == "choice" else _TYPES[field.kind][1]
     return f"{text}, optional" if field.default is None and "optional" not in text else text
 
 

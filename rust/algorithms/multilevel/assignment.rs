@@ -1,6 +1,9 @@
 //! Parts of the vertices, what they weigh, and how good that is.
 
+use std::sync::Arc;
+
 use super::graph::Graph;
+use super::prices::Prices;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
 use crate::exec::{propose, scratches};
@@ -11,6 +14,8 @@ pub struct Assignment<const D: usize> {
     pub part_of: Buffer<u32>,
     /// Load of each part.
     pub loads: Vec<Load<D>>,
+    /// What cut edges cost; 1 if there are none.
+    pub prices: Option<Arc<Prices>>,
 }
 
 /// How good a partition is: first how much its loads exceed the caps, then its cut.
@@ -37,7 +42,7 @@ impl<const D: usize> Assignment<D> {
             let load = &mut loads[part_of[v as usize] as usize];
             *load = plus(*load, graph.weight(v));
         })?;
-        Ok(Self { part_of, loads })
+        Ok(Self { part_of, loads, prices: None })
     }
 
     /// Part of `v`.
@@ -84,9 +89,20 @@ impl<const D: usize> Assignment<D> {
         let mut nothing: Vec<()> = vec![(); graph.len()];
         propose(&mut ends, graph.ranges(0..graph.len() as u32), &mut nothing, run, |ends, v, ()| {
             let own = self.part(v);
-            graph.each(v, |u, w| *ends += u64::from(w) * u64::from(self.part(u) != own));
+            graph.each(v, |u, w| *ends += u64::from(w) * u64::from(self.price(self.part(u), own)));
         })?;
         Ok(ends.into_iter().sum::<u64>() / 2)
+    }
+
+    /// What an edge between two parts costs.
+    #[inline(always)]
+    pub fn price(&self, one: u32, other: u32) -> u32 {
+        self.prices.as_ref().map_or(u32::from(one != other), |prices| prices.between(one, other))
+    }
+
+    /// What an edge between parts costs at most.
+    pub fn highest_price(&self) -> u32 {
+        self.prices.as_ref().map_or(1, |prices| prices.most())
     }
 
     /// How good it is under `caps`.
@@ -106,6 +122,8 @@ pub struct Connections {
     /// The parts with a connection are the first `count`.
     parts: Vec<u32>,
     count: usize,
+    /// What goes to each machine.
+    machines: Vec<u32>,
 }
 
 impl Connections {
@@ -113,15 +131,16 @@ impl Connections {
     pub fn new(k: usize) -> Self {
         // Those of several threads, made one after the other, should not lie in the same cache line.
         let len = (k + 1).max(64);
-        Self { sums: vec![0; len], parts: vec![0; len], count: 0 }
+        Self { sums: vec![0; len], parts: vec![0; len], count: 0, machines: Vec::new() }
     }
 
     /// Those of `v`.
     #[inline(always)]
-    pub fn count<const D: usize>(&mut self, graph: &Graph<D>, part_of: &[u32], v: u32) {
-        let Self { sums, parts, count } = self;
+    pub fn count<const D: usize>(&mut self, graph: &Graph<D>, assignment: &Assignment<D>, v: u32) {
+        let Self { sums, parts, count, machines } = self;
         parts[..*count].iter().for_each(|&part| sums[part as usize] = 0);
         *count = 0;
+        let part_of = &assignment.part_of[..];
         graph.each(v, |u, w| {
             let part = part_of[u as usize];
             let sum = &mut sums[part as usize];
@@ -130,6 +149,9 @@ impl Connections {
             *count += usize::from(*sum == 0);
             *sum += w;
         });
+        if let Some(prices) = &assignment.prices {
+            prices.apply(sums, parts, count, machines);
+        }
     }
 
     /// The connection to `part`.

@@ -137,14 +137,17 @@ fn under<const D: usize>(
     };
     let graph = Graph::finest(csr, &weigh, run)?;
     let n = graph.len() as u64;
-    let asked: Load<D> = std::array::from_fn(|index| match bound(index) {
-        Some(bound) => bound.cap(csr, *k),
-        None if index == 0 => cap(multilevel.balance, n, *k),
-        None => 0,
-    });
-    let limits = Limits { graph: &graph, csr, bounds, k: *k, seed: scheme.seed, run };
-    let caps = limits.attainable(asked);
-    let (part_of, rounds) = multilevel.solution(scheme, &graph, caps, run)?;
+    let asked_of = |k: u32| -> Load<D> {
+        std::array::from_fn(|index| match bound(index) {
+            Some(bound) => bound.cap(csr, k),
+            None if index == 0 => cap(multilevel.balance, n, k),
+            None => 0,
+        })
+    };
+    let limits_of = |k: u32| Limits { graph: &graph, csr, bounds, k, seed: scheme.seed, run };
+    let cap_of = |k: u32| limits_of(k).attainable(asked_of(k));
+    let (asked, caps, limits) = (asked_of(*k), cap_of(*k), limits_of(*k));
+    let (part_of, rounds) = multilevel.solution(scheme, &graph, cap_of, run)?;
     let mut assignment = Assignment::new(&graph, part_of, *k as usize, run)?;
     let (caps, dealt) = limits.keep(&mut assignment, caps)?;
     fill(&graph, &mut assignment, least(multilevel.min_balance, n, *k)?, caps, run)?;
@@ -238,7 +241,7 @@ impl<const D: usize> Limits<'_, D> {
     }
 
     fn recount(&self, assignment: &mut Assignment<D>) -> Result<()> {
-        let Assignment { part_of, loads } = assignment;
+        let Assignment { part_of, loads, .. } = assignment;
         loads.fill([0; D]);
         self.run.each(part_of.len(), |v| {
             let load = &mut loads[part_of[v as usize] as usize];
@@ -272,7 +275,7 @@ impl<const D: usize> Limits<'_, D> {
         }
         let mut part_of: Buffer<u32> = Buffer::zeroed(self.graph.len(), "parts")?;
         part_of.copy_from_slice(&assignment.part_of);
-        let before = Assignment { part_of, loads: assignment.loads.clone() };
+        let before = Assignment { part_of, loads: assignment.loads.clone(), prices: None };
         rebalance(self.graph, assignment, &vec![caps; self.k as usize], self.seed, self.run)?;
         let mut aim = caps;
         aim[index] = aim[index].max(reached(&before, caps)[index].saturating_sub(1));

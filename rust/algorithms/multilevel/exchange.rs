@@ -41,13 +41,13 @@ pub fn exchange<const D: usize>(
         let light: Vec<(u32, i64)> = light
             .into_iter()
             .map(|u| {
-                connections.count(graph, &assignment.part_of, u);
+                connections.count(graph, assignment, u);
                 (u, gain_of(&connections, assignment.part(u), part))
             })
             .collect();
         let mut best: Option<(i64, u32, u32)> = None;
         for &v in &heavy {
-            connections.count(graph, &assignment.part_of, v);
+            connections.count(graph, assignment, v);
             let mut between: FxHashMap<u32, i64> = light.iter().map(|&(u, _)| (u, 0)).collect();
             graph.each(v, |u, w| {
                 if let Some(joined) = between.get_mut(&u) {
@@ -61,7 +61,8 @@ pub fn exchange<const D: usize>(
                 if excess(here, cap) >= excess(load, cap) || !fits(there, caps[other as usize]) {
                     continue;
                 }
-                let gain = gain_of(&connections, part, other) + gain_of_other - 2 * between[&u];
+                let gain = gain_of(&connections, part, other) + gain_of_other
+                    - 2 * i64::from(assignment.price(part, other)) * between[&u];
                 if best.is_none_or(|(most, ..)| gain > most) {
                     best = Some((gain, v, u));
                 }

@@ -90,7 +90,7 @@ impl<const D: usize> Filling<'_, D> {
         {
             *takers = rest;
         }
-        connections.count(graph, &assignment.part_of, v);
+        connections.count(graph, assignment, v);
         let weight = graph.weight(v);
         let cost = |part: u32| {
             let before = loads[part as usize];

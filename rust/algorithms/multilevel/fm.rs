@@ -145,6 +145,7 @@ impl Search {
 
     /// Queues the neighbours whose gain rose when `v` went from `from` to `to`.
     fn tell_neighbours<const D: usize>(&mut self, table: &GainTable<D>, v: u32, from: usize, to: usize) {
+        let price = table.assignment.price(from as u32, to as u32);
         table.graph.each(v, |u, w| {
             let own = table.part(u);
             if own == to || self.moved[u as usize] {
@@ -152,9 +153,9 @@ impl Search {
             }
             let (connections, old) = (table.connections(u), self.keys[u as usize]);
             let mut gain = i64::from(connections[to]) - i64::from(connections[own]);
-            if own == from && old != ABSENT {
-                // It can leave for any part more easily.
-                gain = gain.max(bound(old) + i64::from(w));
+            if (own == from || price > 1) && old != ABSENT {
+                // It can leave for any part more easily, or for any on that machine.
+                gain = gain.max(bound(old) + i64::from(w) * i64::from(price));
             }
             if old == ABSENT || gain > bound(old) {
                 self.push(u, gain);

@@ -48,9 +48,12 @@ impl<'a, const D: usize> GainTable<'a, D> {
             let volume = &mut volumes[v as usize];
             graph.each(v, |u, w| {
                 let part = assignment.part(u);
-                row[part as usize] += w;
-                *volume += w;
-                ends += u64::from(w) * u64::from(part != own);
+                match &assignment.prices {
+                    None => row[part as usize] += w,
+                    Some(prices) => prices.connect(row, part, w),
+                }
+                *volume += w * assignment.highest_price();
+                ends += u64::from(w) * u64::from(assignment.price(part, own));
             });
         })?;
         let both = || assignment.loads.iter().zip(caps);
@@ -130,11 +133,17 @@ impl<'a, const D: usize> GainTable<'a, D> {
         for part in [from, to] {
             self.relative[part] = relative(self.assignment.loads[part], self.caps[part]);
         }
-        let Self { graph, connections, k, .. } = self;
-        graph.each(v, |u, w| {
-            let row = &mut connections[u as usize * *k..][..*k];
-            row[from] -= w;
-            row[to] += w;
-        });
+        let Self { graph, connections, k, assignment, .. } = self;
+        let start = |u: u32| u as usize * *k;
+        match &assignment.prices {
+            None => graph.each(v, |u, w| {
+                let row = &mut connections[start(u)..][..*k];
+                row[from] -= w;
+                row[to] += w;
+            }),
+            Some(prices) => graph.each(v, |u, w| {
+                prices.shift(&mut connections[start(u)..][..*k], [from as u32, to as u32], w);
+            }),
+        }
     }
 }

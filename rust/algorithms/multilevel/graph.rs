@@ -72,6 +72,29 @@ impl<'a, const D: usize> Graph<'a, D> {
         })
     }
 
+    /// The graph of these lists, which are those of the vertices one after the other, each where `offsets` says.
+    pub fn of(
+        offsets: Buffer<u64>,
+        targets: Buffer<u32>,
+        edge_weights: Buffer<u32>,
+        weights: Buffer<Load<D>>,
+        run: &Run,
+    ) -> Result<Self> {
+        let (mut total, mut heaviest) = ([0; D], [0; D]);
+        run.each(weights.len(), |v| {
+            total = plus(total, weights[v as usize]);
+            heaviest = largest(heaviest, weights[v as usize]);
+        })?;
+        Ok(Self {
+            offsets: Items::Owned(offsets),
+            targets: Items::Owned(targets),
+            edge_weights: Some(Items::Owned(edge_weights)),
+            weights: Weights::Stored(weights),
+            total,
+            heaviest,
+        })
+    }
+
     /// Number of vertices.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
@@ -159,6 +182,11 @@ impl<'a, const D: usize> Graph<'a, D> {
             None => self.num_entries(),
             Some(weights) => weights[..self.num_entries() as usize].iter().map(|&w| u64::from(w)).sum(),
         }
+    }
+
+    /// Number of entries of the vertices in `range`.
+    pub fn entries_of(&self, range: Range<u32>) -> u64 {
+        self.offsets[range.end as usize] - self.offsets[range.start as usize]
     }
 
     /// Ranges of the vertices `within`, each of about as much work as any other.

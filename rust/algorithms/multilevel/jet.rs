@@ -75,8 +75,8 @@ type Mover = (Reverse<i32>, u32, u32);
 /// What a thread needs to propose.
 struct Scratch {
     connections: Connections,
-    /// Twice the weight of the edges between parts that it met.
-    ends: u64,
+    /// Connections of vertices to their own parts.
+    homes: u64,
 }
 
 /// Improves the assignment; returns how good it is then.
@@ -96,6 +96,7 @@ pub fn refine<const D: usize>(
         wishes: Buffer::zeroed(n, "wishes of vertices")?,
         locked: Bits::new(n as u64, "vertices that moved")?,
         moved: 0,
+        volume: graph.edge_weight(),
     };
     let mut best_parts: Buffer<u32> = Buffer::zeroed(n, "best parts")?;
     let mut best: Option<(Quality, Vec<Load<D>>)> = None;
@@ -137,6 +138,8 @@ struct Search<'a, const D: usize> {
     /// Vertices that moved in the last iteration.
     locked: Bits,
     moved: usize,
+    /// The weight of all entries.
+    volume: u64,
 }
 
 impl<const D: usize> Search<'_, D> {
@@ -145,16 +148,15 @@ impl<const D: usize> Search<'_, D> {
         let Search { graph, slack, locked, wishes, .. } = self;
         let k = self.caps.len();
         let fullness = assignment.fullness(self.caps);
-        let scratch = || Ok(Scratch { connections: Connections::new(k), ends: 0 });
+        let scratch = || Ok(Scratch { connections: Connections::new(k), homes: 0 });
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
         let wish = |scratch: &mut Scratch, v: u32, wish: &mut Wish| {
-            let Scratch { connections, ends } = scratch;
-            connections.count(graph, &assignment.part_of, v);
+            let Scratch { connections, homes } = scratch;
+            connections.count(graph, assignment, v);
             let own = assignment.part(v);
-            let (mut best, mut most, mut sum) = (NONE, 0, 0_u64);
+            let (mut best, mut most) = (NONE, 0);
             let weight = graph.weight(v);
             for (part, w) in connections.iter() {
-                sum += u64::from(w);
                 let emptier = || best == NONE || fullness[part as usize] < fullness[best as usize];
                 if part != own
                     && (w > most || w == most && emptier())
@@ -164,7 +166,7 @@ impl<const D: usize> Search<'_, D> {
                 }
             }
             let home = connections.to(own);
-            *ends += sum - u64::from(home);
+            *homes += u64::from(home);
             *wish = STAYS;
             if best != NONE && !locked.contains(v) {
                 let gain = i64::from(most) - i64::from(home);
@@ -174,7 +176,8 @@ impl<const D: usize> Search<'_, D> {
             }
         };
         propose(&mut scratches, graph.ranges(0..graph.len() as u32), wishes, run, wish)?;
-        Ok(scratches.iter().map(|scratch| scratch.ends).sum::<u64>() / 2)
+        let homes: u64 = scratches.iter().map(|scratch| scratch.homes).sum();
+        Ok((self.volume * u64::from(assignment.highest_price()) - homes) / 2)
     }
 
     /// Moves those that still gain when what moves before them has moved.
@@ -189,11 +192,19 @@ impl<const D: usize> Search<'_, D> {
                 return;
             }
             let (own, mut gain) = (assignment.part(v), 0_i64);
-            graph.each(v, |u, w| {
+            let part_of = |u: u32| {
                 let (its, before) = (wishes[u as usize], assignment.part(u));
-                let part = if its.precedes(u, wish, v) { its.to } else { before };
-                gain += i64::from(w) * (i64::from(part == wish.to) - i64::from(part == own));
-            });
+                if its.precedes(u, wish, v) { its.to } else { before }
+            };
+            match &assignment.prices {
+                None => graph.each(v, |u, w| {
+                    let part = part_of(u);
+                    gain += i64::from(w) * (i64::from(part == wish.to) - i64::from(part == own));
+                }),
+                Some(prices) => {
+                    graph.each(v, |u, w| gain += i64::from(w) * prices.gain(part_of(u), [own, wish.to]))
+                }
+            }
             if gain >= 0 {
                 movers.push((Reverse(wish.gain), splitmix64(self.how.seed ^ u64::from(v)) as u32, v));
             }

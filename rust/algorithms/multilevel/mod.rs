@@ -1,4 +1,4 @@
-//! A multilevel partitioner for graphs that fit into memory, under one bound on the parts or several.
+//! A multilevel partitioner under one bound on the parts or several.
 //!
 //! **Requirements.** The neighbours of every vertex, in memory or mapped. A symmetric stream must list both directions
 //! of every edge.
@@ -6,7 +6,8 @@
 //! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 12 bytes per entry, or 24 for more than 64 parts, and 80
 //! per vertex and 24 more per vertex and bound. The finest graph is the adjacency itself. Coarser graphs take 8 bytes
 //! per entry, and a level that has nearly the entries of the one above it is not kept. Connections to parts are summed
-//! on the fly. Only small graphs have a table of them.
+//! on the fly. Only small graphs have a table of them. Where that is too much, the largest graphs lie in files
+//! ([`semi_external`]).
 //!
 //! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and again,
 //! until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back
@@ -16,7 +17,7 @@
 //! part gets its least number of vertices.
 //!
 //! Where copies of vertices count instead of cut edges, the partition found is refined for that ([`halo`]). Where the cut
-//! between machines comes first, their groups of parts are made first ([`topology`]).
+//! between machines comes first, an edge between them costs more than others ([`topology`], [`prices`]).
 //!
 //! Weights of records multiply cut and gains. Volumes stay sums of degrees.
 //!
@@ -42,8 +43,10 @@ pub mod graph;
 pub mod halo;
 pub mod jet;
 mod objective;
+pub mod prices;
 pub mod rebalancing;
 pub mod scheme;
+pub mod semi_external;
 pub mod spread;
 mod topology;
 
@@ -58,6 +61,8 @@ pub use clustering::Rating;
 pub use objective::Objective;
 use scheme::effort::ROUNDS;
 pub use scheme::{Effort, Scheme};
+use semi_external::path::PATHS;
+pub use semi_external::{Path, Plan};
 
 /// Parts up to which the coarsest graph is small beside the given one.
 const FEW_PARTS: u32 = 64;
@@ -79,6 +84,10 @@ pub struct Multilevel {
     pub machines: Option<Vec<u32>>,
     /// How much work to do.
     pub effort: Effort,
+    /// Where the levels lie. By default what fits into memory decides.
+    pub path: Option<Path>,
+    /// Share of the entries that the last of the levels out of memory may have.
+    pub sample: Option<f64>,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -91,18 +100,19 @@ impl Multilevel {
         if let Some(machines) = &self.machines {
             topology::validate(machines, self.k)?;
         }
+        self.validate_plan()?;
         bounds::validate(&self.bounds, n)?;
         bounds::least(self.min_balance, n, self.k).map(|_| ())
     }
 
-    /// Bytes that it takes beside the adjacency, for `n` vertices and `entries` of it.
+    /// Number of bounds, padded.
+    fn num_bounds(&self) -> u64 {
+        bounds::padded(self.bounds.len()) as u64
+    }
+
+    /// Bytes that it takes with all in memory, beside the adjacency, for `n` vertices and `entries` of it.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
-        let per_entry = if self.k > FEW_PARTS { 24 } else { 12 };
-        let bounds = bounds::padded(self.bounds.len()) as u64;
-        entries
-            .saturating_mul(per_entry)
-            .saturating_add(n * (80 + 24 * bounds))
-            .saturating_add(128 * u64::from(self.k))
+        working_memory(n, entries, self.k.into(), self.num_bounds())
             .max(self.objective.memory(n, entries, self.k.into()))
             .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
     }
@@ -116,14 +126,23 @@ impl Multilevel {
     pub fn partition_in_rounds(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         let n = csr.graph().n;
         self.validate(n)?;
-        let needed = self.needed(n, csr.num_entries());
-        run.require(needed, format!("multilevel on {n} vertices, {} entries", csr.num_entries()))?;
+        self.partition_by(self.plan(n, csr.num_entries(), run)?, csr, run)
+    }
+
+    /// The same by a plan.
+    fn partition_by(&self, plan: Plan, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         check_symmetry(csr, run)?;
         let scheme = Scheme::new(1 + self.bounds.len(), self.effort, self.seed);
-        let scheme = Scheme { units: n + csr.num_entries(), ..scheme };
+        let scheme = Scheme { units: csr.graph().n + csr.num_entries(), plan, ..scheme };
         run.begin("partition", scheme.units);
         bounds::partition(self, &scheme, csr, run)
     }
+}
+
+/// Bytes that a graph of `n` vertices and so many entries takes beside its lists, under so many bounds, padded.
+fn working_memory(n: u64, entries: u64, k: u64, bounds: u64) -> u64 {
+    let per_entry = if k > FEW_PARTS.into() { 24 } else { 12 };
+    entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
 }
 
 /// Refuses a stream that was opened as symmetric and is not, or whose weights are not: gains would go wrong.
@@ -162,12 +181,14 @@ fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
 }
 
 describe! {
-    /// Partition the vertices with a multilevel scheme: few cut edges, for graphs that fit into memory.
+    /// Partition the vertices with a multilevel scheme: few cut edges, for graphs of any size.
     ///
     /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
     /// Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64 parts) and 104 per vertex
-    /// (128 with a second bound). Weighted records add 8 bytes per edge. For larger graphs there are :func:`grem`, :func:`spring` and the other streaming
-    /// partitioners.
+    /// (128 with a second bound). Weighted records add 8 bytes per edge. Where a memory limit has no room for that, the
+    /// adjacency and the largest of the contracted graphs lie in temporary files (see ``path``). About 80 bytes per vertex
+    /// are then enough, or 2 to 15 per edge if those are more, and the cut grows by about 1 %. The files take up to 48
+    /// bytes per edge beside the adjacency.
     ///
     /// Notes
     /// -----
@@ -203,8 +224,8 @@ describe! {
     /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
     objective: choice(&["cut", "halo"]);
     /// How many parts each machine has, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second. The sum is k.
-    /// Few edges between machines then come first, and few between the parts of a machine second. Not together with
-    /// ``time_limit``.
+    /// Few edges between machines then come first, and few between the parts of a machine second. That takes four to five
+    /// times as long, but with ``effort="quick"`` hardly longer.
     machines: integers();
     /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
     /// improvement as long as they gain, in each of which another partition is made or the best is coarsened again.
@@ -214,6 +235,14 @@ describe! {
     time_limit: optional_number();
     /// Most rounds of improvement. Only with ``effort="best"``, which makes at most 16 by default.
     rounds: optional_integer(1, 1 << 20);
+    /// Where the graphs on the way lie. "memory": all in memory. "one_level", "two_levels": the largest one or two of them
+    /// in temporary files, and the rest in memory. By default the first of these that the memory limit has room for. It
+    /// stands in ``parameters`` of the result. With that as ``path``, and with ``sample``, the result is the same anywhere.
+    path: optional_choice(&["memory", "one_level", "two_levels"]);
+    /// A share above 0 and at most 1. Only with ``path="one_level"`` or ``path="two_levels"``: of the edges of the last
+    /// graph in files a sample is kept if they are more than this share of those of the given graph, but at least 10 per
+    /// vertex. By default the largest of a few shares that the memory limit has room for. It stands in ``parameters``.
+    sample: optional_number();
     /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
     seed: seed();
 }
@@ -222,19 +251,16 @@ impl Partitioner for Multilevel {
     fn new(values: &mut Values) -> Result<Self> {
         let volume = values.ratio("volume_balance").map(Bound::Volume);
         let weights = values.take_several_balance_on()?.into_iter().map(Bound::Weights);
-        let machines = values.take_integers("machines");
-        if machines.is_some() && values.ratio("time_limit").is_some() {
-            let what = "not together with machines, whose partitions take several runs. Use rounds";
-            return Err(Error::parameter("time_limit", what));
-        }
         Ok(Multilevel {
             k: values.k,
             balance: values.number("balance"),
             min_balance: values.ratio("min_balance"),
             bounds: volume.into_iter().chain(weights).collect(),
             objective: Objective::of(values),
-            machines,
+            machines: values.take_integers("machines"),
             effort: effort(values)?,
+            path: PATHS.iter().find(|(name, _)| values.is("path", name)).map(|&(_, path)| path),
+            sample: values.ratio("sample"),
             seed: values.seed(),
         })
     }
@@ -245,12 +271,17 @@ impl Partitioner for Multilevel {
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
         self.validate(input.shape().n)?;
-        let (partition, rounds) = self.partition_in_rounds(&*input.adjacency(run)?, run)?;
-        let chosen = match self.effort {
-            // With none it is what "default" makes.
-            Effort::Best { .. } if rounds > 0 => vec![("rounds", Value::Integer(rounds))],
-            _ => Vec::new(),
-        };
+        let csr = input.adjacency(run)?;
+        let plan = self.plan(csr.graph().n, csr.num_entries(), run)?;
+        let (partition, rounds) = self.partition_by(plan, &csr, run)?;
+        let mut chosen = vec![("path", Value::Text(plan.path.name().into()))];
+        if plan.path != Path::Memory {
+            chosen.push(("sample", Value::Number(plan.sample)));
+        }
+        // With none it is what "default" makes.
+        if matches!(self.effort, Effort::Best { .. }) && rounds > 0 {
+            chosen.push(("rounds", Value::Integer(rounds)));
+        }
         Ok(Outcome { chosen, ..partition.into() })
     }
 }

@@ -2,7 +2,9 @@
 
 use super::assignment::Assignment;
 use super::graph::Graph;
-use super::{Multilevel, Scheme, halo, topology};
+use super::semi_external::{self, Path};
+use super::topology::Topology;
+use super::{Multilevel, Scheme, halo};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::Load;
 use crate::partition::Values;
@@ -29,38 +31,43 @@ impl Objective {
 }
 
 impl Multilevel {
-    /// Parts of the vertices of `graph`, and the number of rounds that they took.
+    /// Parts of the vertices of `graph`, and the number of rounds that they took. `cap` says what each of so many parts
+    /// may weigh.
     pub(super) fn solution<const D: usize>(
         &self,
         scheme: &Scheme,
         graph: &Graph<D>,
-        cap: Load<D>,
+        cap: impl Fn(u32) -> Load<D>,
         run: &Run,
     ) -> Result<(Buffer<u32>, u64)> {
-        let caps = vec![cap; self.k as usize];
-        let solve = |scheme: &Scheme, graph: &Graph<D>, caps: &[Load<D>]| self.flat(scheme, graph, caps, run);
-        match &self.machines {
-            Some(machines) if machines.len() > 1 => {
-                topology::partition(scheme, graph, &caps, machines, run, solve)
-            }
-            _ => solve(scheme, graph, &caps),
-        }
-    }
-
-    /// The same without machines.
-    fn flat<const D: usize>(
-        &self,
-        scheme: &Scheme,
-        graph: &Graph<D>,
-        caps: &[Load<D>],
-        run: &Run,
-    ) -> Result<(Buffer<u32>, u64)> {
-        let ((part_of, _), rounds) = scheme.partition(graph, caps, run)?;
+        let caps = &vec![cap(self.k); self.k as usize][..];
+        let fewer_copies = |graph: &Graph<D>, part_of: Buffer<u32>, caps: &[Load<D>]| {
+            let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
+            halo::refine(graph, &mut assignment, caps, scheme.seed, run)?;
+            Ok(assignment.part_of)
+        };
+        let Some(machines) = self.machines.as_ref().filter(|machines| machines.len() > 1) else {
+            let ((part_of, _), rounds) = match scheme.plan.path {
+                Path::Memory => scheme.partition(graph, caps, run)?,
+                _ => semi_external::partition(scheme, graph, caps, run)?,
+            };
+            return Ok(match self.objective {
+                Objective::Cut => (part_of, rounds),
+                Objective::Halo => (fewer_copies(graph, part_of, caps)?, rounds),
+            });
+        };
+        let topology = Topology { graph, caps, machines, plain: cap(machines.len() as u32) };
+        let (part_of, rounds) = topology.partition(scheme, run)?;
         if self.objective == Objective::Cut {
             return Ok((part_of, rounds));
         }
-        let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
-        halo::refine(graph, &mut assignment, caps, scheme.seed, run)?;
-        Ok((assignment.part_of, rounds))
+        // Copies on the same machine: vertices stay on theirs.
+        let part_of =
+            topology.each_machine(&topology.machine_of(&part_of, run)?, run, |first, group, ids, caps| {
+                let mut parts: Buffer<u32> = Buffer::zeroed(ids.len(), "parts")?;
+                run.each(ids.len(), |i| parts[i as usize] = part_of[ids[i as usize] as usize] - first)?;
+                fewer_copies(group, parts, caps)
+            })?;
+        Ok((part_of, rounds))
     }
 }

@@ -175,7 +175,7 @@ impl<const D: usize> Relief<'_, D> {
         if leave <= 1e-12 {
             return None;
         }
-        connections.count(self.graph, &assignment.part_of, v);
+        connections.count(self.graph, assignment, v);
         let mut best: Option<(f64, u32)> = None;
         let emptiest = by_room.iter().take(EMPTIEST).map(|&part| (part, connections.to(part)));
         for (part, w) in connections.iter().chain(emptiest).filter(|&(part, _)| part != own) {

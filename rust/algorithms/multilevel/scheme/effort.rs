@@ -44,6 +44,11 @@ impl Effort {
         if let Effort::Best { rounds, .. } = self { rounds } else { 0 }
     }
 
+    /// The same work without rounds.
+    pub fn without_rounds(self) -> Self {
+        if let Effort::Best { .. } = self { Effort::Default } else { self }
+    }
+
     fn ends(self) -> Option<Instant> {
         match self {
             Effort::Best { time_limit: Some(limit), .. } => Instant::now().checked_add(limit),
@@ -52,35 +57,65 @@ impl Effort {
     }
 }
 
+/// The best partition so far, and how many rounds in a row have gained nothing worth it.
+struct Progress<'a, const D: usize> {
+    caps: &'a [Load<D>],
+    best: Solution,
+    rounds: u64,
+    idle: u64,
+}
+
+impl<const D: usize> Progress<'_, D> {
+    fn goes_on(&self) -> bool {
+        self.idle < PATIENCE
+    }
+}
+
 impl Scheme {
-    /// A partition, improved in rounds; returns their number, too.
-    pub(super) fn in_rounds<const D: usize>(
+    /// A partition for each of these caps, improved in rounds. A round improves all that still gain. Returns the
+    /// number of rounds, too.
+    pub fn in_rounds<const D: usize>(
         &self,
         graph: &Graph<D>,
-        caps: &[Load<D>],
+        all_caps: &[&[Load<D>]],
         run: &Run,
-    ) -> Result<(Solution, u64)> {
+    ) -> Result<(Vec<Solution>, u64)> {
         let ends = self.effort.ends();
-        let units = self.units / (self.effort.rounds() + 1);
+        let units = self.units / (all_caps.len() as u64 * (self.effort.rounds() + 1));
         let scheme = Self { units, ..self.clone() };
-        let mut best = scheme.multilevel(graph, caps, run)?;
-        let (mut rounds, mut idle) = (0, 0);
+        let mut all = Vec::new();
+        for caps in all_caps {
+            let best = scheme.multilevel(graph, caps, run)?;
+            all.push(Progress { caps, best, rounds: 0, idle: 0 });
+        }
+        let mut rounds = 0;
         while rounds < self.effort.rounds()
-            && idle < PATIENCE
+            && all.iter().any(Progress::goes_on)
             && ends.is_none_or(|ends| Instant::now() < ends)
         {
-            let before = best.1;
-            let next = scheme.round(graph, caps, &best, rounds, run)?;
-            if next.1.beats(best.1) {
-                best = next;
+            for one in all.iter_mut().filter(|one| one.goes_on()) {
+                scheme.improve(graph, one, run)?;
             }
             rounds += 1;
-            let gain = before.cut.saturating_sub(best.1.cut) as f64;
-            let gains = best.1.excess < before.excess || gain > before.cut as f64 * LEAST_GAIN;
-            idle = if gains { 0 } else { idle + 1 };
         }
-        run.advance(self.units - units * (rounds + 1))?;
-        Ok((best, rounds))
+        let done: u64 = all.iter().map(|one| one.rounds + 1).sum();
+        run.advance(self.units - units * done)?;
+        Ok((all.into_iter().map(|one| one.best).collect(), rounds))
+    }
+
+    /// Improves a partition in one more round.
+    fn improve<const D: usize>(&self, graph: &Graph<D>, one: &mut Progress<D>, run: &Run) -> Result<()> {
+        let before = one.best.1;
+        let next = self.round(graph, one.caps, &one.best, one.rounds, run)?;
+        if next.1.beats(before) {
+            one.best = next;
+        }
+        let now = one.best.1;
+        let gain = before.cut.saturating_sub(now.cut) as f64;
+        let gains = now.excess < before.excess || gain > before.cut as f64 * LEAST_GAIN;
+        one.idle = if gains { 0 } else { one.idle + 1 };
+        one.rounds += 1;
+        Ok(())
     }
 
     /// One round of improvement.

@@ -18,6 +18,8 @@
 pub mod effort;
 pub mod initial;
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::assignment::{Assignment, Quality};
@@ -27,7 +29,9 @@ use super::fm::{self, Patience};
 use super::gain_table::GainTable;
 use super::graph::Graph;
 use super::jet::{self, Jet};
+use super::prices::Prices;
 use super::rebalancing::rebalance;
+use super::semi_external::Plan;
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
 pub use effort::Effort;
@@ -76,10 +80,16 @@ pub struct Scheme {
     pub iterations: u32,
     /// Gains that a table may have.
     pub table: u64,
+    /// Where the levels lie.
+    pub plan: Plan,
+    /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the other.
+    pub entries: u64,
+    /// What cut edges cost where parts are improved; 1 if there are none.
+    pub prices: Option<Arc<Prices>>,
 }
 
 /// Clusters of the level above, and the graph that they make.
-type Level<const D: usize> = (Clustering, Graph<'static, D>);
+pub(super) type Level<const D: usize> = (Clustering, Graph<'static, D>);
 
 /// Parts of all vertices, and how good they are.
 pub type Solution = (Buffer<u32>, Quality);
@@ -97,14 +107,15 @@ struct Descent {
 }
 
 /// How to come back.
-struct Ascent<const D: usize> {
-    levels: Vec<Level<D>>,
+pub(super) struct Ascent<const D: usize> {
+    /// Levels below the graph.
+    pub levels: Vec<Level<D>>,
     /// Parts of the vertices of the last level.
-    part_of: Buffer<u32>,
+    pub part_of: Buffer<u32>,
     /// Whether these are refined already.
-    refined: bool,
+    pub refined: bool,
     /// What the way is worth.
-    units: u64,
+    pub units: u64,
 }
 
 impl Scheme {
@@ -119,7 +130,18 @@ impl Scheme {
             _ => (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20),
         };
         let iterations = ITERATIONS[usize::from(effort == Effort::Quick)];
-        Self { ratings, coarsest, seed, units: 0, effort, iterations, table: TABLE[0] }
+        Self {
+            ratings,
+            coarsest,
+            seed,
+            units: 0,
+            effort,
+            iterations,
+            table: TABLE[0],
+            plan: Plan::default(),
+            entries: 0,
+            prices: None,
+        }
     }
 
     /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
@@ -130,24 +152,32 @@ impl Scheme {
         caps: &[Load<D>],
         run: &Run,
     ) -> Result<(Solution, u64)> {
+        let (mut solutions, rounds) = self.suited(graph, run)?.in_rounds(graph, &[caps], run)?;
+        let missing = || Error::Internal("multilevel: no partition".into());
+        Ok((solutions.pop().ok_or_else(missing)?, rounds))
+    }
+
+    /// The scheme as it suits `graph`.
+    pub fn suited<const D: usize>(&self, graph: &Graph<D>, run: &Run) -> Result<Self> {
         let table = (graph.num_entries() / TABLE[1]).max(TABLE[0]);
         let mut scheme = Self { table, ..self.clone() };
         if D == 1 && self.ratings.first() == Some(&Rating::Density) && skewed(graph, run)? {
             scheme.ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
         }
-        scheme.in_rounds(graph, caps, run)
+        Ok(scheme)
     }
 
     fn multilevel<const D: usize>(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Solution> {
         let rating = self.first()?;
-        let entries = graph.num_entries() / FEW;
+        let given = self.entries.max(graph.num_entries());
+        let entries = given / FEW;
         let (third, last) = (self.units / 3, self.units - self.units / 3 * 2);
         let descent = Descent { rating, entries, seed: self.seed, units: third, cells: None };
         let levels = self.coarsen(graph, caps, descent, run)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
         // A graph that did not get small is not worth as many attempts.
-        let least = if graph.num_entries() < LARGE { LEAST_ATTEMPTS } else { 1 };
-        let affordable = (graph.num_entries() / middle.num_entries().max(1)).max(least);
+        let least = if given < LARGE { LEAST_ATTEMPTS } else { 1 };
+        let affordable = (given / middle.num_entries().max(1)).max(least);
         let best = self.best(middle, caps, affordable as usize, third, run)?;
         if !levels.is_empty() {
             let ascent = Ascent { levels, part_of: best.0, refined: true, units: last };
@@ -179,8 +209,13 @@ impl Scheme {
             let solution = self.cycle(graph, caps, rating, seed(index), run)?;
             run.advance(each).map(|()| solution)
         };
-        let mut attempts: Vec<Solution> = run
-            .install(|| ratings.par_iter().enumerate().with_max_len(1).map(attempt).collect::<Result<_>>())?;
+        let mut attempts: Vec<Solution> = if self.entries > graph.num_entries() {
+            ratings.iter().enumerate().map(attempt).collect::<Result<_>>()?
+        } else {
+            run.install(|| {
+                ratings.par_iter().enumerate().with_max_len(1).map(attempt).collect::<Result<_>>()
+            })?
+        };
         attempts.sort_by(|a, b| a.1.excess.total_cmp(&b.1.excess).then(a.1.cut.cmp(&b.1.cut)));
         let mut attempts = attempts.into_iter();
         let Some(mut best) = attempts.next() else {
@@ -199,12 +234,12 @@ impl Scheme {
     }
 
     /// The first of two partitions, searched for improvements among clusters that lie within one part of both.
-    fn cross<const D: usize>(
+    pub fn cross<const D: usize>(
         &self,
         graph: &Graph<D>,
         caps: &[Load<D>],
         rating: Rating,
-        [one, other]: [&Buffer<u32>; 2],
+        [one, other]: [&[u32]; 2],
         seed: u64,
         run: &Run,
     ) -> Result<Solution> {
@@ -223,7 +258,7 @@ impl Scheme {
         graph: &Graph<D>,
         caps: &[Load<D>],
         descent: Descent,
-        part_of: &Buffer<u32>,
+        part_of: &[u32],
         run: &Run,
     ) -> Result<Solution> {
         let levels = self.coarsen(graph, caps, descent, run)?;
@@ -301,7 +336,7 @@ impl Scheme {
     }
 
     /// The way back to `graph`.
-    fn uncoarsen<const D: usize>(
+    pub(super) fn uncoarsen<const D: usize>(
         &self,
         graph: &Graph<D>,
         ascent: Ascent<D>,
@@ -314,7 +349,9 @@ impl Scheme {
             let here = levels.last().map_or(graph, |level| &level.1);
             if !std::mem::take(&mut refined) {
                 let is_last = levels.is_empty();
-                let caps = if is_last { caps.to_vec() } else { loosened(here, caps) };
+                // Under prices, parts that keep the caps go on keeping them, and so never get worse.
+                let is_tight = is_last || self.prices.is_some();
+                let caps = if is_tight { caps.to_vec() } else { loosened(here, caps) };
                 let quality;
                 (part_of, quality) = self.refine(here, part_of, &caps, levels.len(), run)?;
                 let now = share(units, here, graph);
@@ -354,6 +391,7 @@ impl Scheme {
         let jet =
             &Jet { iterations: self.iterations, slack: SLACK, lenience, seed: self.seed ^ level as u64 };
         let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
+        assignment.prices = self.prices.clone();
         rebalance(graph, &mut assignment, caps, jet.seed, run)?;
         let mut quality = jet::refine(graph, &mut assignment, caps, jet, run)?;
         if graph.len() as u64 * caps.len() as u64 <= self.table {
@@ -375,7 +413,7 @@ fn share<const D: usize>(units: u64, level: &Graph<D>, graph: &Graph<D>) -> u64 
 
 /// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around hubs, and
 /// the more members one has the better it is.
-fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
+pub(super) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     run.each(graph.len(), |v| {
         let degree = graph.degree(v) as f64;

@@ -1,0 +1,352 @@
+//! Contraction of a graph whose lists are read once, in order, into a graph whose lists lie in files.
+//!
+//! [`contract`](super::super::contraction::contract) gathers the members of a cluster from anywhere in the graph. Here
+//! the vertices come in the order of their ids, and so do their lists. The edges of each vertex are summed by cluster.
+//! The sums go to *buckets*, which are ranges of clusters, in a temporary file. Then the buckets are summed one
+//! by one, and what they give is appended to two files, one of targets and one of weights. In the end these are mapped.
+//! The system writes them out when memory is short, and they do not count as memory of the process.
+//!
+//! The lists are those of the other contraction, in the same order.
+//!
+//! **Memory.** 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the buffers of
+//! all buckets, and one bucket.
+//!
+//! **Disk.** 16 bytes per sum of a vertex, at most one per entry, while it works. 8 per coarse entry afterwards.
+//!
+//! **Parallelism.** The pass by ranges of vertices, the sums by buckets.
+
+use std::ops::Range;
+use std::path::Path;
+
+use super::sampling::{Histogram, Sample};
+use crate::algorithms::multilevel::clustering::Clustering;
+use crate::algorithms::multilevel::graph::Graph;
+use crate::base::{Buffer, Result, Run, TempFile, prefetch, reserved, zeros};
+use crate::capacity::{Load, plus};
+use crate::exec::{map, scan};
+use crate::sets::RatingMap;
+use crate::sets::spill::{self, Entry, Pieces, Spill, SpillReader};
+
+/// Entries of a bucket, unless there would be too many buckets or one cluster has more.
+const BUCKET: u64 = 1 << 17;
+/// Buckets from which on these grow instead.
+const MOST_BUCKETS: u64 = 2048;
+/// Units that the pass is cut into, and entries of a unit, at least.
+const UNITS: u64 = 1024;
+const UNIT: u64 = 1 << 18;
+/// Bits of the weight of all edges, at most.
+const BITS: u32 = 31;
+
+/// How many vertices ahead clusters are prefetched, and of how many neighbours.
+const AHEAD: u32 = 2;
+const MOST_AHEAD: usize = 64;
+
+/// Entries that a bucket is to have.
+fn bucket(entries: u64) -> u64 {
+    BUCKET.max(entries / MOST_BUCKETS)
+}
+
+/// Entries that a unit is to have.
+fn unit(entries: u64) -> u64 {
+    UNIT.max(entries / UNITS)
+}
+
+/// Bytes that it takes for so many entries, beside what grows with the vertices, for a single thread.
+pub fn memory(entries: u64) -> u64 {
+    let (directory, each) = memory_of(entries);
+    directory + each
+}
+
+/// Bytes of the directory, and of each worker.
+fn memory_of(entries: u64) -> (u64, u64) {
+    // A bucket ends early where the next cluster would be too much for it: so two make a whole one, at least.
+    let buckets = 2 * (entries / bucket(entries)) + 1;
+    let (directory, buffers) = spill::memory(entries, buckets, entries / unit(entries) + 1);
+    // A bucket as it comes, grouped, and summed.
+    let held = size_of::<Entry>() + 2 * size_of::<[u32; 2]>();
+    (directory, buffers.max(held as u64 * bucket(entries).min(entries)))
+}
+
+/// The graph whose vertices are the clusters of `graph`, or a `sample` of its edges. Its lists lie in files in the
+/// directory `into`. The caller holds `held` bytes meanwhile.
+pub fn contract<const D: usize>(
+    graph: &Graph<D>,
+    clustering: &Clustering,
+    sample: Sample,
+    into: &Path,
+    held: u64,
+    run: &Run,
+) -> Result<Graph<'static, D>> {
+    let (directory, each) = memory_of(graph.num_entries());
+    let workers = run.workers(usize::MAX, held + directory, each, "contraction out of core")?;
+    let buckets = Buckets::of(graph, clustering, run)?;
+    let spilled = buckets.spill(graph, clustering, into, workers, run)?;
+    let Buckets { starts, bucket_of } = buckets;
+    drop(bucket_of);
+    // Weights are halved until those of a vertex fit into 32 bits, which matters from 2^30 edges on.
+    let shift = (u64::BITS - graph.edge_weight().leading_zeros()).saturating_sub(BITS);
+    let mut lists = Lists::create(clustering.count, into)?;
+    let count = starts.len() - 1;
+    for first in (0..count).step_by(workers) {
+        let sum = |map: &mut RatingMap, index: usize| {
+            let bucket = first + index;
+            sums_of(&spilled, bucket, starts[bucket]..starts[bucket + 1], map, run)
+        };
+        for sums in map(run, workers, workers.min(count - first), || Ok(RatingMap::default()), sum)? {
+            lists.append(sums, shift)?;
+            run.check()?;
+        }
+    }
+    drop(spilled);
+    lists.sample(sample, run)?;
+    let mut weights: Buffer<Load<D>> = Buffer::zeroed(clustering.count, "graph: weights")?;
+    run.each(graph.len(), |v| {
+        let weight = &mut weights[clustering.cluster_of[v as usize] as usize];
+        *weight = plus(*weight, graph.weight(v));
+    })?;
+    lists.finish(weights, run)
+}
+
+/// Ranges of clusters, each of about as many entries as any other.
+struct Buckets {
+    /// First cluster of each, and the number of all clusters.
+    starts: Vec<u32>,
+    bucket_of: Buffer<u32>,
+}
+
+impl Buckets {
+    fn of<const D: usize>(graph: &Graph<D>, clustering: &Clustering, run: &Run) -> Result<Buckets> {
+        let Clustering { cluster_of, count } = clustering;
+        // The entries of each cluster first.
+        let mut bucket_of: Buffer<u32> = Buffer::zeroed(*count, "entries of clusters")?;
+        run.each(graph.len(), |v| {
+            let entries = &mut bucket_of[cluster_of[v as usize] as usize];
+            *entries = entries.saturating_add(graph.degree(v).try_into().unwrap_or(u32::MAX));
+        })?;
+        let (most, mut sum, mut starts) = (bucket(graph.num_entries()), 0, vec![0]);
+        run.each(*count, |cluster| {
+            let entries = &mut bucket_of[cluster as usize];
+            if sum > 0 && sum + u64::from(*entries) > most {
+                starts.push(cluster);
+                sum = 0;
+            }
+            sum += u64::from(std::mem::replace(entries, starts.len() as u32 - 1));
+        })?;
+        starts.push(*count as u32);
+        Ok(Buckets { starts, bucket_of })
+    }
+
+    /// Sends the edges between clusters, summed for each vertex, to the buckets of the clusters of their sources.
+    fn spill<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        clustering: &Clustering,
+        into: &Path,
+        workers: usize,
+        run: &Run,
+    ) -> Result<SpillReader> {
+        let Clustering { cluster_of, count } = clustering;
+        let spill = Spill::create(into, self.starts.len() - 1)?;
+        let units = units(graph).into_iter().zip(0..);
+        let init = || Ok((spill.writer()?, RatingMap::default()));
+        let pass = scan(run, workers, units, init, |(writer, map), (vertices, unit)| {
+            writer.begin(unit)?;
+            for range in graph.ranges(vertices) {
+                for v in range {
+                    graph
+                        .neighbours_up_to(v.saturating_add(AHEAD), MOST_AHEAD)
+                        .iter()
+                        .for_each(|&u| prefetch(cluster_of, u as usize));
+                    let own = cluster_of[v as usize];
+                    map.begin(graph.degree(v), *count);
+                    graph.each(v, |u, w| {
+                        let other = cluster_of[u as usize];
+                        if other != own {
+                            map.add(other, w);
+                        }
+                    });
+                    let bucket = self.bucket_of[own as usize] as usize;
+                    for [other, w] in map.sums() {
+                        writer.push(bucket, Entry::new(own, other, w.into(), 0, false))?;
+                    }
+                }
+                run.check()?;
+            }
+            Ok(())
+        })?;
+        let pieces = Pieces::of(pass.into_iter().map(|(writer, _)| writer).collect())?;
+        spill.seal(pieces)
+    }
+}
+
+/// Ranges of the vertices of `graph`, each large enough to fill the buffers of all buckets.
+fn units<const D: usize>(graph: &Graph<D>) -> Vec<Range<u32>> {
+    let enough = unit(graph.num_entries());
+    let (mut units, mut start, mut entries) = (Vec::new(), 0, 0);
+    for range in graph.ranges(0..graph.len() as u32) {
+        entries += graph.entries_of(range.clone());
+        if entries >= enough || range.end as usize == graph.len() {
+            units.push(std::mem::replace(&mut start, range.end)..range.end);
+            entries = 0;
+        }
+    }
+    units
+}
+
+/// The lists of the clusters of a bucket.
+#[derive(Default)]
+struct Sums {
+    targets: Vec<u32>,
+    weights: Vec<u32>,
+    /// Where the list of each cluster ends.
+    ends: Vec<usize>,
+}
+
+impl Sums {
+    fn end(&mut self, map: &RatingMap) {
+        for [target, weight] in map.sums() {
+            self.targets.push(target);
+            self.weights.push(weight);
+        }
+        self.ends.push(self.targets.len());
+    }
+}
+
+/// Sums the entries of a bucket, which is that of these clusters.
+fn sums_of(
+    spilled: &SpillReader,
+    bucket: usize,
+    clusters: Range<u32>,
+    map: &mut RatingMap,
+    run: &Run,
+) -> Result<Sums> {
+    let (mut sums, mut buf) = (Sums::default(), Vec::new());
+    if clusters.len() == 1 {
+        // Perhaps a very large one: its entries are summed as they come.
+        map.begin_growing(spilled.count(bucket) as usize);
+        for piece in spilled.pieces(bucket) {
+            spilled.read_piece(piece, &mut buf)?;
+            for entry in &buf {
+                map.add(entry.target, entry.id() as u32);
+            }
+            run.check()?;
+        }
+        sums.end(map);
+        return Ok(sums);
+    }
+    let place = |entry: &Entry| (entry.source - clusters.start) as usize;
+    let mut ends: Vec<u32> = zeros(clusters.len() + 1, "clusters of a bucket")?;
+    let mut entries: Vec<Entry> = reserved(spilled.count(bucket) as usize, "bucket")?;
+    for piece in spilled.pieces(bucket) {
+        spilled.read_piece(piece, &mut buf)?;
+        buf.iter().for_each(|entry| ends[place(entry) + 1] += 1);
+        entries.extend_from_slice(&buf);
+        run.check()?;
+    }
+    (1..ends.len()).for_each(|index| ends[index] += ends[index - 1]);
+    // Placing the entries of a cluster moves its start to its end.
+    let mut grouped: Vec<[u32; 2]> = zeros(entries.len(), "bucket")?;
+    for entry in &entries {
+        let at = &mut ends[place(entry)];
+        grouped[*at as usize] = [entry.target, entry.id() as u32];
+        *at += 1;
+    }
+    drop(entries);
+    let mut start = 0;
+    for &end in &ends[..clusters.len()] {
+        let list = &grouped[start as usize..end as usize];
+        map.begin_growing(list.len());
+        for &[target, weight] in list {
+            map.add(target, weight);
+        }
+        sums.end(map);
+        start = end;
+    }
+    run.check()?;
+    Ok(sums)
+}
+
+/// The lists of a graph, in files.
+struct Lists {
+    targets: TempFile,
+    weights: TempFile,
+    offsets: Buffer<u64>,
+    /// Vertices whose lists are there.
+    vertices: usize,
+    histogram: Histogram,
+}
+
+/// Entries that are read at a time.
+const CHUNK: usize = 1 << 14;
+
+impl Lists {
+    fn create(n: usize, into: &Path) -> Result<Self> {
+        Ok(Self {
+            targets: TempFile::create(into)?,
+            weights: TempFile::create(into)?,
+            offsets: Buffer::zeroed(n + 1, "graph: offsets")?,
+            vertices: 0,
+            histogram: Histogram::default(),
+        })
+    }
+
+    fn len(&self) -> u64 {
+        self.offsets[self.vertices]
+    }
+
+    /// Appends the lists of the next vertices.
+    fn append(&mut self, mut sums: Sums, shift: u32) -> Result<()> {
+        for weight in &mut sums.weights {
+            *weight = (*weight >> shift).max(1);
+            self.histogram.add(*weight);
+        }
+        let first = self.len();
+        self.targets.write(first, &sums.targets)?;
+        self.weights.write(first, &sums.weights)?;
+        for end in sums.ends {
+            self.vertices += 1;
+            self.offsets[self.vertices] = first + end as u64;
+        }
+        Ok(())
+    }
+
+    /// Keeps a sample of the entries, in place.
+    fn sample(&mut self, sample: Sample, run: &Run) -> Result<()> {
+        let Some(kept) = sample.of(&self.histogram, self.vertices as u64) else { return Ok(()) };
+        let (mut targets, mut weights) = (vec![0; CHUNK], vec![0; CHUNK]);
+        let (end, mut to, mut v) = (self.len(), 0, 0);
+        let mut next = self.offsets[1];
+        for first in (0..end).step_by(CHUNK) {
+            let count = CHUNK.min((end - first) as usize);
+            self.targets.read(first, &mut targets[..count])?;
+            self.weights.read(first, &mut weights[..count])?;
+            let mut left = 0;
+            for index in 0..count {
+                while next <= first + index as u64 {
+                    v += 1;
+                    self.offsets[v] = to + left as u64;
+                    next = self.offsets[v + 1];
+                }
+                let (target, weight) = (targets[index], weights[index]);
+                if let Some(weight) = kept.weight(v as u32, target, weight) {
+                    (targets[left], weights[left]) = (target, weight);
+                    left += 1;
+                }
+            }
+            self.targets.write(to, &targets[..left])?;
+            self.weights.write(to, &weights[..left])?;
+            to += left as u64;
+            run.check()?;
+        }
+        self.offsets[v + 1..].fill(to);
+        Ok(())
+    }
+
+    /// The graph of all lists.
+    fn finish<const D: usize>(self, weights: Buffer<Load<D>>, run: &Run) -> Result<Graph<'static, D>> {
+        let entries = self.len();
+        let [targets, edge_weights] =
+            [self.targets, self.weights].map(|file| Buffer::of_file(file, entries as usize));
+        Graph::of(self.offsets, targets?, edge_weights?, weights, run)
+    }
+}

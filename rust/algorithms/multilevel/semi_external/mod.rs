@@ -1,0 +1,136 @@
+//! The multilevel partitioner for graphs whose lists do not fit into memory.
+//!
+//! The given graph is clustered and contracted where it lies. Once or twice, as the [`Path`] says, this gives a level
+//! whose lists lie in files, too ([`mod@contraction`]). Of the edges of the last one, the *top*, a sample is enough
+//! ([`sampling`]). The top is partitioned as any graph ([`Scheme`]). On the way back every level is refined by
+//! bounded Jet, the given graph included. What is in memory grows with the vertices, and with the top.
+//!
+//! **Clusters** of the given graph are small and dense, and make up for the loss of choice in those of the next level,
+//! which are larger, and rated by weight. Their caps are a share of a part.
+//!
+//! **Source.** Akhremtsev, Sanders and Schulz, "(Semi-)External Algorithms for Graph Partitioning and Clustering",
+//! ALENEX 2015; sampling of edges: Sanders, Schulz, Seemaier et al., "TeraPart: Memory-Efficient Multilevel Graph
+//! Partitioning", 2025.
+
+pub mod contraction;
+pub mod path;
+pub mod sampling;
+
+pub use path::{Path, Plan};
+
+use super::clustering::{Clusterer, Rating};
+use super::graph::Graph;
+use super::scheme::{Ascent, Level, Scheme, Solution, skewed};
+use super::working_memory;
+use crate::base::{Result, Run, splitmix64};
+use crate::capacity::Load;
+use contraction::contract;
+use sampling::Sample;
+
+/// Clusters that a part has room for on each level, at least.
+const CLUSTERS_PER_PART: [u64; 2] = [200, 24];
+/// Vertices of a cluster of the first level, at most.
+const LARGEST: u64 = 1000;
+/// Rounds of label propagation.
+const ROUNDS: u32 = 3;
+/// Iterations of Jet.
+const ITERATIONS: u32 = 8;
+/// A level that keeps more of the vertices is not worth it.
+const STALLED: f64 = 0.95;
+
+/// Parts of the vertices of `graph`, one for each of `caps`, and the number of rounds of improvement.
+pub fn partition<const D: usize>(
+    scheme: &Scheme,
+    graph: &Graph<D>,
+    caps: &[Load<D>],
+    run: &Run,
+) -> Result<(Solution, u64)> {
+    let (third, last) = (scheme.units / 3, scheme.units - scheme.units / 3 * 2);
+    let scheme = Scheme {
+        units: third,
+        iterations: scheme.iterations.min(ITERATIONS),
+        entries: graph.num_entries(),
+        ..scheme.clone()
+    };
+    let descent = Descent { scheme: &scheme, k: caps.len() as u64, run };
+    let levels = descent.levels(graph)?;
+    let Some((_, top)) = levels.last() else {
+        run.advance(last)?;
+        return scheme.partition(graph, caps, run);
+    };
+    require(graph, top, caps.len(), run)?;
+    let ((part_of, _), rounds) = scheme.partition(top, caps, run)?;
+    let ascent = Ascent { levels, part_of, refined: true, units: last };
+    scheme.uncoarsen(graph, ascent, caps, run).map(|solution| (solution, rounds))
+}
+
+/// Refuses a top that takes more memory than there is, since clusters did not get large enough.
+fn require<const D: usize>(graph: &Graph<D>, top: &Graph<D>, k: usize, run: &Run) -> Result<()> {
+    let (n, entries, bounds) = (top.len() as u64, top.num_entries(), D as u64);
+    let needed = path::levels(graph.len() as u64, bounds) + working_memory(n, entries, k as u64, bounds);
+    run.require(needed, format!("multilevel on a coarse graph of {n} vertices, {entries} entries"))
+}
+
+/// The way down.
+struct Descent<'a> {
+    scheme: &'a Scheme,
+    k: u64,
+    run: &'a Run,
+}
+
+impl Descent<'_> {
+    /// The levels below `graph`, the top last.
+    fn levels<const D: usize>(&self, graph: &Graph<D>) -> Result<Vec<Level<D>>> {
+        let Descent { scheme: Scheme { plan, .. }, run, .. } = self;
+        let mut levels: Vec<Level<D>> = Vec::new();
+        let n = graph.len() as u64;
+        let most = plan.path.vertices(n, self.k);
+        for step in 0.. {
+            let finer = levels.last().map_or(graph, |level| &level.1);
+            let (is_last, is_more) = (step + 1 >= plan.path.levels(), step >= plan.path.levels());
+            if is_more && finer.len() as u64 <= most {
+                break;
+            }
+            let clusterer = self.clusterer(graph, finer, step)?;
+            let clustering = clusterer.cluster(finer, None, run)?;
+            if clustering.count as f64 > STALLED * finer.len() as f64 {
+                match is_more {
+                    true => break,
+                    // Caps may be too small for clusters of the first level.
+                    false => continue,
+                }
+            }
+            let entries = if is_last { plan.entries(graph.num_entries()) } else { u64::MAX };
+            let sample = Sample { entries, seed: splitmix64(clusterer.seed) };
+            let held = path::held(n, D as u64);
+            let coarse = contract(finer, &clustering, sample, run.tmp_dir(), held, run)?;
+            // A level beyond those that were asked for replaces the last of them.
+            match levels.pop_if(|_| is_more) {
+                Some((finer, _)) => levels.push((finer.coarsened(&clustering, run)?, coarse)),
+                None => levels.push((clustering, coarse)),
+            }
+        }
+        run.advance(self.scheme.units)?;
+        Ok(levels)
+    }
+
+    fn clusterer<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        finer: &Graph<D>,
+        level: usize,
+    ) -> Result<Clusterer<D>> {
+        let clusters = self.k * CLUSTERS_PER_PART[level.min(1)];
+        let n = graph.len() as u64;
+        let cap = graph.total().map(|total| match level {
+            0 => (total / clusters).min(LARGEST * total / n.max(1)),
+            _ => total / clusters,
+        });
+        let rating = match level {
+            0 if !(D == 1 && skewed(finer, self.run)?) => Rating::Density,
+            _ => Rating::Weight,
+        };
+        let seed = splitmix64(self.scheme.seed ^ splitmix64(level as u64 + 1));
+        Ok(Clusterer { rating, cap, rounds: ROUNDS, seed })
+    }
+}

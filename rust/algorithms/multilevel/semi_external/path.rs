@@ -1,0 +1,171 @@
+//! The ways that lead to a partition, what memory each takes, and which one is taken.
+//!
+//! The list of them depends on the size of the graph, the parts and the bounds only. The memory that there is picks the
+//! first that fits. So a plan stands for its result, on every machine.
+
+use super::contraction;
+use super::sampling::LEAST_DEGREE;
+use crate::algorithms::multilevel::{Multilevel, working_memory};
+use crate::base::{Error, Result, Run};
+
+/// Where the levels of a partition lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// All of them in memory.
+    Memory,
+    /// One of them in files, beside the given graph.
+    OneLevel,
+    /// Two of them.
+    TwoLevels,
+}
+
+/// The names of the paths.
+pub const PATHS: [(&str, Path); 3] =
+    [("memory", Path::Memory), ("one_level", Path::OneLevel), ("two_levels", Path::TwoLevels)];
+
+impl Path {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        PATHS[self as usize].0
+    }
+
+    /// Levels whose lists lie in files.
+    pub fn levels(self) -> usize {
+        self as usize
+    }
+
+    /// Vertices that the last of these is to have at most.
+    pub fn vertices(self, n: u64, k: u64) -> u64 {
+        (n >> (1 + self.levels())).max(CLUSTERS * k).min(n)
+    }
+}
+
+/// Clusters per part that there are room for, on any path.
+const CLUSTERS: u64 = 64;
+/// Paths and samples that a memory limit picks from, those with the lowest cuts first.
+const PLANS: [Plan; 6] = [
+    Plan { path: Path::Memory, sample: 1.0 },
+    Plan { path: Path::OneLevel, sample: 0.5 },
+    Plan { path: Path::TwoLevels, sample: 0.25 },
+    Plan { path: Path::TwoLevels, sample: 0.1 },
+    Plan { path: Path::TwoLevels, sample: 0.04 },
+    Plan { path: Path::TwoLevels, sample: 0.016 },
+];
+
+/// A path, and the share of the entries of the graph that its last level may have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    /// The path.
+    pub path: Path,
+    /// The share, above 0 and at most 1.
+    pub sample: f64,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        PLANS[0]
+    }
+}
+
+impl Plan {
+    /// Entries that the last level may have of so many.
+    pub fn entries(self, entries: u64) -> u64 {
+        (entries as f64 * self.sample) as u64
+    }
+
+    /// Bytes of memory that it takes beside the adjacency, for `n` vertices and so many entries.
+    pub fn memory(self, multilevel: &Multilevel, n: u64, entries: u64) -> u64 {
+        if self.path == Path::Memory {
+            return multilevel.needed(n, entries);
+        }
+        let vertices = self.path.vertices(n, multilevel.k.into());
+        let top = self.entries(entries).max(LEAST_DEGREE * vertices).min(entries);
+        let bounds = multilevel.num_bounds();
+        // Clusters of the graph, then its refinement: parts, the best of them, wishes, and moves.
+        let graph = n * (64 + 8 * bounds);
+        let contraction = held(n, bounds).saturating_add(contraction::memory(entries));
+        // A sample has the size that is asked for in expectation.
+        let top = working_memory(vertices, top + top / 32, multilevel.k.into(), bounds);
+        let top = levels(n, bounds).saturating_add(top);
+        graph.max(contraction).max(top).max(multilevel.objective.memory(n, entries, multilevel.k.into()))
+    }
+
+    /// Bytes of its temporary files.
+    fn files(self, entries: u64) -> u64 {
+        if self.path == Path::Memory { 0 } else { entries.saturating_mul(24) }
+    }
+}
+
+/// Bytes that the levels below a graph of `n` vertices take while the last of them is partitioned: clusters of the
+/// graph, and of a level of half as many vertices.
+pub fn levels(n: u64, bounds: u64) -> u64 {
+    n * (10 + 4 * bounds)
+}
+
+/// Bytes that are in use while a graph of `n` vertices is contracted, beside those of [`contraction::memory`].
+pub fn held(n: u64, bounds: u64) -> u64 {
+    n * (20 + 8 * bounds)
+}
+
+impl Multilevel {
+    /// What it may choose from, and the bytes of memory that each takes, in the order of preference. Each takes less than
+    /// the one before.
+    pub fn plans(&self, n: u64, entries: u64) -> Vec<(Plan, u64)> {
+        let asked = |plan: &Plan| self.path.is_none_or(|path| plan.path == path);
+        let mut plans: Vec<(Plan, u64)> = Vec::new();
+        let all: Vec<Plan> = match (self.path, self.sample) {
+            (Some(path), Some(sample)) => vec![Plan { path, sample }],
+            _ if self.machines.is_some() => vec![PLANS[0]],
+            _ => PLANS.into_iter().filter(asked).collect(),
+        };
+        for plan in all {
+            let memory = plan.memory(self, n, entries);
+            if plans.last().is_none_or(|&(_, least)| memory < least) {
+                plans.push((plan, memory));
+            }
+        }
+        plans
+    }
+
+    /// The first plan that fits into the budget. An error if none does.
+    pub fn plan(&self, n: u64, entries: u64, run: &Run) -> Result<Plan> {
+        let plans = self.plans(n, entries);
+        let needed = |plan: Plan, memory: u64| {
+            let (path, sample) = (plan.path.name(), plan.sample);
+            let how = match plan.path {
+                Path::Memory => String::new(),
+                _ => format!(", with path=\"{path}\" and sample={sample}"),
+            };
+            let what = format!("multilevel on {n} vertices, {entries} entries{how}");
+            let (files, what) = run.temporary(run.tmp_dir(), plan.files(entries), what);
+            (memory.saturating_add(files), what)
+        };
+        if let Some(&(plan, _)) = plans.iter().find(|&&(plan, memory)| needed(plan, memory).0 <= run.budget())
+        {
+            return Ok(plan);
+        }
+        let least = plans.iter().map(|&(plan, memory)| needed(plan, memory)).min_by_key(|least| least.0);
+        let (memory, what) = least.ok_or_else(|| Error::Internal("multilevel: no plan".into()))?;
+        run.require(memory, what)?;
+        Err(Error::Internal("multilevel: a plan fits, and none was found".into()))
+    }
+
+    /// Refuses a path and a sample that do not go together.
+    pub(in crate::algorithms::multilevel) fn validate_plan(&self) -> Result<()> {
+        let is_out_of_memory = self.path.is_some_and(|path| path != Path::Memory);
+        if self.machines.is_some() && is_out_of_memory {
+            let what =
+                "the graph of each machine must fit into memory. Use \"memory\", or leave machines out";
+            return Err(Error::parameter("path", what));
+        }
+        let Some(sample) = self.sample else { return Ok(()) };
+        if !is_out_of_memory {
+            let what = "it needs path=\"one_level\" or path=\"two_levels\"";
+            return Err(Error::parameter("sample", what));
+        }
+        if sample > 0.0 && sample <= 1.0 {
+            return Ok(());
+        }
+        Err(Error::parameter("sample", format!("{sample} is not a share above 0 and at most 1")))
+    }
+}
