@@ -13,9 +13,9 @@ import fastpart as fp
 CHUNKS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3)
 
 
-def measured(edges: fp.Graph, chunk: float, refine: bool, seeds: int) -> float:
+def measured(edges: fp.Graph, chunk: float, revise: bool, seeds: int) -> float:
     """Return the mean cut of several seeds."""
-    made = [fp.grem(edges, 2, chunk=chunk, refine=refine, seed=seed) for seed in range(seeds)]
+    made = [fp.grem(edges, 2, chunk=chunk, revise=revise, seed=seed) for seed in range(seeds)]
     return sum(float(fp.evaluate(edges, part).summary["cut_ratio"][0]) for part in made) / seeds
 
 
@@ -32,10 +32,10 @@ def main() -> None:
     edges = fp.open_graph(given.graph)
     best = fp.grem(edges, 2, chunk=1.0)
     curves: dict[str, list[float]] = {}
-    for refine in (True, False):
-        word = "refined" if refine else "greedy"
-        curves[f"{word}, expected"] = [fp.expected_cut(edges, best, chunk, refine=refine) for chunk in CHUNKS]
-        curves[f"{word}, measured"] = [measured(edges, chunk, refine, given.seeds) for chunk in CHUNKS]
+    for revise in (True, False):
+        word = "refined" if revise else "greedy"
+        curves[f"{word}, expected"] = [fp.expected_cut(edges, best, chunk, revise=revise) for chunk in CHUNKS]
+        curves[f"{word}, measured"] = [measured(edges, chunk, revise, given.seeds) for chunk in CHUNKS]
     whole = float(fp.evaluate(edges, best).summary["cut_ratio"][0])
     print(f"whole graph in memory: {whole:.4f}")
     print("chunk", *curves, sep="\t")

@@ -23,7 +23,7 @@ fn steps(criterion: &mut Criterion) {
         for (name, grem) in [
             ("one bisection", Grem::new(2)),
             ("8 parts", Grem::new(8)),
-            ("8 parts, first decisions", Grem { refine: false, ..Grem::new(8) }),
+            ("8 parts, first decisions", Grem { revise: false, ..Grem::new(8) }),
         ] {
             group.bench_function(format!("{name}, {threads} threads"), |bencher| {
                 bencher.iter(|| grem.partition(&edges, &run).expect("parts"));

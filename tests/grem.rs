@@ -18,12 +18,12 @@ proptest! {
         k in 1_u32..20,
         records in 1_u64..30,
         passes in 1_u32..3,
-        refine: bool,
+        revise: bool,
         shuffle: bool,
         balance in prop::sample::select(vec![1.0, 1.1, 2.0]),
     ) {
         let chunk = Chunk::Records(records);
-        let grem = Grem { chunk, passes, refine, balance, shuffle, ..Grem::new(k) };
+        let grem = Grem { chunk, passes, revise, balance, shuffle, ..Grem::new(k) };
         let made = grem.partition(&graph, &run(1)).unwrap();
         let most = cap(balance, graph.n, k);
         prop_assert_eq!(made.cap, Some(most));

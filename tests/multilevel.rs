@@ -177,7 +177,7 @@ proptest! {
         (0..).zip(start.iter_mut()).for_each(|(v, part)| *part = part_of(v));
         let mut assignment = Assignment::new(&finest, start, k as usize, &run(1)).unwrap();
         let before = assignment.quality(&finest, &caps, &run(1)).unwrap();
-        let how = Jet { iterations: 3, slack: 0.5, lenience: 2.0, seed };
+        let how = Jet { iterations: 3, slack: 0.5, lenience: 2.0, patience: 1, seed };
         let after = jet::refine(&finest, &mut assignment, &caps, &how, &run(1)).unwrap();
         prop_assert!(after.excess == 0.0 && after.cut <= before.cut);
         prop_assert_eq!(after, assignment.quality(&finest, &caps, &run(1)).unwrap());

@@ -182,7 +182,7 @@ proptest! {
             }
         }
         let before = table.quality();
-        let jet = Jet { iterations: 4, slack: 0.2, lenience: 0.5, seed };
+        let jet = Jet { iterations: 4, slack: 0.2, lenience: 0.5, patience: 1, seed };
         let after = jet::refine(&weighted, &mut assignment, &caps, &jet, &run(2)).unwrap();
         prop_assert_eq!(after.cut as i64, cost(&assignment.part_of));
         prop_assert!(!before.beats(after));

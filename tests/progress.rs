@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::Graph;
-use fastpart::algorithms::PARTITIONERS;
+use fastpart::algorithms::{PARTITIONERS, REFINEMENT};
 use fastpart::base::error::Result;
 use fastpart::base::run::{Run, Step};
 use fastpart::edges::EdgeStream;
@@ -23,7 +23,7 @@ use fastpart::graph::csr::Csr;
 use fastpart::graph::degrees;
 use fastpart::partition::Of;
 use fastpart::partition::contract::{Entry, Input};
-use fastpart::partition::parameters::Values;
+use fastpart::partition::parameters::{Value, Values};
 
 struct Call(Graph);
 
@@ -47,7 +47,9 @@ impl Input for Call {
 
 fn steps(entry: &Entry, of: Of, call: &Call) -> Vec<Step> {
     let run = common::run(1).watched();
-    (entry.solve)(Values::new(8, of, &(entry.fields)()), call, &run).unwrap();
+    let mut values = Values::new(8, of, &(entry.fields)());
+    values.set("partition", Value::PerVertex((0..call.0.n as u32).map(|v| v % 8).collect()));
+    (entry.solve)(values, call, &run).unwrap();
     run.advance(0).unwrap();
     run.steps()
 }
@@ -61,7 +63,8 @@ fn steps_keep_to_their_length_and_look_at_the_cancel_flag() {
     degrees::scan(&call.0, &alone).unwrap();
     let limit = Duration::from_millis(250).max(10 * alone.steps()[0].longest);
     // Restreaming is streaming again.
-    for entry in PARTITIONERS.iter().filter(|entry| !entry.name.starts_with("re")) {
+    let again = ["reldg", "refennel"];
+    for entry in PARTITIONERS.iter().chain([&REFINEMENT]).filter(|entry| !again.contains(&entry.name)) {
         for &of in entry.of {
             let mut long = None;
             for _ in 0..3 {

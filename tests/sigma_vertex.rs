@@ -85,6 +85,7 @@ fn parameters() -> impl Strategy<Value = SigmaVertex> {
             gamma,
             batch,
             repair,
+            refine: false,
         })
 }
 

@@ -33,7 +33,7 @@ OPTIONS = {
     "random, of=edges": {"of": "edges"},
     "hash": {},
     "grem": {},
-    "grem, refine=False": {"refine": False},
+    "grem, revise=False": {"revise": False},
     "grem, faithful=True": {"faithful": True},
     "sigma": {},
     "sigma, objective=cut": {"objective": "cut"},

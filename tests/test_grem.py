@@ -37,7 +37,7 @@ pytestmark = [
 )
 def test_as_defined_but_for_what_is_done_in_memory(graph, k, chunk, passes, rule, balance, seed):
     n, edges = graph
-    options = {"refine": rule != "frozen", "faithful": rule == "faithful", "order": "file"}
+    options = {"revise": rule != "frozen", "faithful": rule == "faithful", "order": "file"}
     opened = fp.open_graph(edges, num_vertices=n)
     made = fp.grem(opened, k, chunk=chunk, passes=passes, balance=balance, seed=seed, **options)
     assert made.assignment.tolist() == oracle(n, edges, k, chunk, passes, rule, balance, seed)
@@ -53,10 +53,10 @@ def test_as_defined_but_for_what_is_done_in_memory(graph, k, chunk, passes, rule
     st.sampled_from(["random", "file"]),
     st.integers(0, 3),
 )
-def test_caps_hold_and_threads_change_nothing(graph, k, chunk, balance, refine, order, seed):
+def test_caps_hold_and_threads_change_nothing(graph, k, chunk, balance, revise, order, seed):
     n, edges = graph
     opened = fp.open_graph(edges, num_vertices=n)
-    options = {"chunk": chunk, "balance": balance, "refine": refine, "order": order, "seed": seed}
+    options = {"chunk": chunk, "balance": balance, "revise": revise, "order": order, "seed": seed}
     made = fp.grem(opened, k, threads=1, **options)
     assert made.cap == math.ceil(min(balance, k) * n / k)
     assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
@@ -129,7 +129,7 @@ def test_near_metis_on_real_graphs(shared_data, name, k, most):
     edges = _graph(shared_data, name)
     made = fp.grem(edges, k)
     assert _cut(edges, made) <= most
-    assert _cut(edges, fp.grem(edges, k, refine=False)) > 1.02 * _cut(edges, made)
+    assert _cut(edges, fp.grem(edges, k, revise=False)) > 1.02 * _cut(edges, made)
 
 
 def test_caps_on_every_real_graph(shared_data):
@@ -207,7 +207,7 @@ def test_little_memory_is_refused_before_anything_happens(rmat):
         ({"passes": 0}, fp.ParameterError, "passes: 0"),
         ({"balance": 0.9}, fp.ParameterError, "balance: 0.9"),
         ({"order": "sorted"}, fp.ParameterError, "order: unknown value 'sorted'"),
-        ({"faithful": True, "refine": False}, fp.ParameterError, "faithful"),
+        ({"faithful": True, "revise": False}, fp.ParameterError, "faithful"),
         ({"tmp_dir": "no/such/folder"}, fp.ParameterError, "tmp_dir"),
     ],
 )
@@ -226,18 +226,18 @@ def _wrong(k, k0, draws):
 
 
 @given(edge_lists(max_n=10), st.sampled_from([0.05, 0.3, 0.5, 1.0]), st.booleans(), st.data())
-def test_expected_cut_is_equation_1(graph, chunk, refine, data):
+def test_expected_cut_is_equation_1(graph, chunk, revise, data):
     n, edges = graph
     side = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
     plain, expected = [edge for edge in edges.tolist() if edge[0] != edge[1]], 0.0
     for v in range(n):
         sides = [side[a + b - v] for a, b in plain if v in (a, b)]
         k, k0 = len(sides), max(sides.count(0), sides.count(1))
-        draws = min(1.0, chunk * (2 if refine else 1)) * k
+        draws = min(1.0, chunk * (2 if revise else 1)) * k
         low, part = int(draws), draws - int(draws)
         wrong = (1 - part) * _wrong(k, k0, low) + (part * _wrong(k, k0, low + 1) if part else 0)
         expected += (k - k0) * (1 - wrong) + k0 * wrong
-    found = fp.expected_cut(fp.open_graph(edges, num_vertices=n), side, chunk, refine=refine)
+    found = fp.expected_cut(fp.open_graph(edges, num_vertices=n), side, chunk, revise=revise)
     assert found == pytest.approx(expected / max(1, 2 * len(plain)))
 
 

@@ -175,6 +175,7 @@ class Converted:
     notes: list[str]
 
 def algorithms() -> list[Algorithm]: ...
+def refinement() -> Algorithm: ...
 def partition(
     name: str,
     edges: EdgeSource,

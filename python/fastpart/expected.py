@@ -22,13 +22,13 @@ def expected_cut(
     partition: VertexPartition | npt.ArrayLike,
     chunk: float,
     *,
-    refine: bool = True,
+    revise: bool = True,
     **options: Unpack[Options],
 ) -> float:
     """Return the expected cut ratio of :func:`grem` with k = 2 for a chunk size.
 
     The model: every vertex chooses its side by its neighbours in the chunk. All other vertices are placed as in
-    ``partition``. With refinement a vertex sees two chunks.
+    ``partition``. With ``revise`` a vertex sees two chunks.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def expected_cut(
         A good partition into two parts, such as ``grem(graph, 2, chunk=1.0)``. Its parts are 0 and 1.
     chunk : float
         The share of the records in a chunk, above 0 and at most 1.
-    refine : bool
-        Refine decisions.
+    revise : bool
+        Revise decisions.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -58,7 +58,7 @@ def expected_cut(
     Source: Armada (Waleffe et al.), section 4.2, equation 1: ``E[C] = sum (k - k0) (1 - p) + k0 p`` over the vertices.
     k is the degree of a vertex, k0 its neighbours on the side that has more of them. ``p = Pr(X < x k / 2)``, where X
     is hypergeometric with x k draws. A fractional number of draws is interpolated between the two whole numbers around
-    it. The sum counts a cut record at both ends, so it is halved. With ``refine``, x is twice the chunk, at most 1. As
+    it. The sum counts a cut record at both ends, so it is halved. With ``revise``, x is twice the chunk, at most 1. As
     in the paper, a tie counts as a right decision, even without any draw. So the cut of small chunks is underestimated.
 
     Examples
@@ -86,7 +86,7 @@ def expected_cut(
         np.add.at(ones, v, side[u])
     pairs, counts = np.unique(np.stack([degree, np.maximum(ones, degree - ones)]), axis=1, return_counts=True)
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, pairs.max(initial=0) + 1)))])
-    drawn = min(1.0, 2 * share if refine else share)
+    drawn = min(1.0, 2 * share if revise else share)
     expected = 0.0
     for (k, k0), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
         wrong = _minority(k, k0, drawn * k, logs)

@@ -97,13 +97,7 @@ def evaluate(
     run = run_options(**options)
     opened = open_graph(graph, **options)
     if not isinstance(partition, Partition):
-        array = np.asarray(partition)
-        k = int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 1
-        if k > _core.MAX_PARTS:
-            raise ParameterError(
-                f"k: the largest part or cluster is {k - 1}, but at most {_core.MAX_PARTS} can be measured"
-            )
-        partition = VertexPartition(array, k)
+        partition = vertex_partition_of(partition)
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
     if isinstance(partition, EdgePartition):
         if labels is not None or splits is not None:

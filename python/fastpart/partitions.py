@@ -356,6 +356,18 @@ class VertexPartition(Partition):
         return self._measures.cut_ratio
 
 
+def vertex_partition_of(array: npt.ArrayLike, k: int | None = None) -> VertexPartition:
+    """Wrap an array of parts. Without k there are as many parts as the largest one needs."""
+    parts = np.asarray(array)
+    if k is None:
+        k = max(1, int(parts.max()) + 1) if parts.size and parts.dtype.kind in "iu" else 1
+        if k > _core.MAX_PARTS:
+            raise ParameterError(
+                f"k: the largest part or cluster is {k - 1}, but there may be at most {_core.MAX_PARTS} parts"
+            )
+    return VertexPartition(parts, k)
+
+
 class EdgePartition(Partition):
     """One part per edge record, in stream order.
 

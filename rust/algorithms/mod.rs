@@ -36,6 +36,9 @@ defaults!(
     hep::Hep,
 );
 
+/// What improves partitions of any partitioner.
+pub const REFINEMENT: Entry = Entry::of::<multilevel::refining::Refinement>();
+
 /// Every partitioner, in the order in which users see them.
 pub const PARTITIONERS: &[Entry] = &[
     Entry::of::<spring::Spring>(),

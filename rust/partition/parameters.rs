@@ -54,6 +54,8 @@ pub enum Kind {
     SeveralWeights,
     /// The degree of each vertex.
     Degrees,
+    /// A partition of the vertices, to begin with.
+    Partition,
     /// A share above 0 and at most 1, or a whole number of records.
     Chunk,
     /// A number above 0, or this word.
@@ -151,6 +153,11 @@ pub fn several_weights() -> Spec {
 /// Degrees of the vertices, or none.
 pub fn degrees() -> Spec {
     (Kind::Degrees, Value::None, None)
+}
+
+/// A partition of the vertices.
+pub fn partition() -> Spec {
+    (Kind::Partition, Value::None, None)
 }
 
 /// A share of the records, or a number of them.

@@ -11,7 +11,7 @@ use super::errors::raise;
 use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
-use crate::algorithms::PARTITIONERS;
+use crate::algorithms::{PARTITIONERS, REFINEMENT};
 use crate::base::{Error, Result, Run};
 use crate::edges::EdgeStream;
 use crate::graph::Csr;
@@ -48,18 +48,25 @@ pub struct Algorithm {
 /// All partitioners, in the order of the registry.
 #[pyfunction]
 pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Algorithm>> {
-    let algorithm = |entry: &Entry| {
-        let fields = (entry.fields)().into_iter().map(|known| Py::new(py, field(py, known)?));
-        Ok(Algorithm {
-            name: entry.name,
-            of: entry.of.iter().map(|of| of.name()).collect(),
-            doc: entry.doc,
-            reads_weights: entry.reads_weights,
-            variants: entry.variants.to_vec(),
-            fields: fields.collect::<PyResult<_>>()?,
-        })
-    };
-    PARTITIONERS.iter().map(algorithm).collect()
+    PARTITIONERS.iter().map(|entry| algorithm(py, entry)).collect()
+}
+
+/// The refinement of partitions.
+#[pyfunction]
+pub fn refinement(py: Python<'_>) -> PyResult<Algorithm> {
+    algorithm(py, &REFINEMENT)
+}
+
+fn algorithm(py: Python<'_>, entry: &Entry) -> PyResult<Algorithm> {
+    let fields = (entry.fields)().into_iter().map(|known| Py::new(py, field(py, known)?));
+    Ok(Algorithm {
+        name: entry.name,
+        of: entry.of.iter().map(|of| of.name()).collect(),
+        doc: entry.doc,
+        reads_weights: entry.reads_weights,
+        variants: entry.variants.to_vec(),
+        fields: fields.collect::<PyResult<_>>()?,
+    })
 }
 
 fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
@@ -75,6 +82,7 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
         Kind::Weights => ("weights", vec![], None),
         Kind::SeveralWeights => ("several_weights", vec![], None),
         Kind::Degrees => ("degrees", vec![], None),
+        Kind::Partition => ("partition", vec![], None),
         Kind::Chunk => ("chunk", vec![], None),
         Kind::NumberOr(word) => ("number_or", vec![word], None),
     };
@@ -123,7 +131,7 @@ pub fn partition<'py>(
     out: Option<PathBuf>,
     options: Options,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Some(entry) = PARTITIONERS.iter().find(|entry| entry.name == name) else {
+    let Some(entry) = PARTITIONERS.iter().chain([&REFINEMENT]).find(|entry| entry.name == name) else {
         return Err(raise(py, Error::parameter("algorithm", format!("unknown {name:?}"))));
     };
     let fields = (entry.fields)();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from ..metrics import evaluate as measure
 from ..notes import log
 from ..parameters import memory_size, shown
 from ..partitioners import PARTITIONERS, items_of
+from ..partitioners import refine as refine_partition
+from ..partitions import Partition
 from .call import Call
 from .verbs import DEFAULT_ALGORITHM
 
@@ -54,6 +57,31 @@ def info(call: Call) -> None:
 def partition(call: Call) -> None:
     """``fastpart partition``."""
     algorithm = call["algorithm"] or DEFAULT_ALGORITHM
+
+    def make(graph: Graph, given: dict[str, Any]) -> Partition:
+        try:
+            return PARTITIONERS[algorithm](graph, **given)
+        except MemoryBudgetError as error:
+            if call["algorithm"]:
+                raise
+            raise MemoryBudgetError(
+                f"{error}. Or choose --algorithm grem or --algorithm spring"
+            ) from None
+
+    _make(call, algorithm, make)
+
+
+def refine(call: Call) -> None:
+    """``fastpart refine``."""
+
+    def make(graph: Graph, given: dict[str, Any]) -> Partition:
+        return refine_partition(graph=graph, **given)
+
+    _make(call, "refine", make)
+
+
+def _make(call: Call, algorithm: str, make: Callable[[Graph, dict[str, Any]], Partition]) -> None:
+    """Make a partition with the options of an algorithm, print its measures, and save it."""
     target, form = store.output(call["out"]) if call["out"] else (None, "")
     of = items_of(algorithm, call.values)
     extras = _extras(call, form)
@@ -72,16 +100,11 @@ def partition(call: Call) -> None:
     if in_place:  # the parts never need to be in memory
         given["out"] = target
     start = time.perf_counter()
-    try:
-        result = PARTITIONERS[algorithm](graph, **given)
-    except MemoryBudgetError as error:
-        if call["algorithm"]:
-            raise
-        raise MemoryBudgetError(f"{error}. Or choose --algorithm grem or --algorithm spring") from None
+    result = make(graph, given)
     seconds = time.perf_counter() - start
     # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
     unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
-    evaluation = measure(graph, result, **call.of("evaluate", *unmeasured))
+    evaluation = measure(graph, result, **call.of("evaluate", "partition", *unmeasured))
     if target is not None and not in_place:
         with call.run() as run:
             store.write(result, target, form, run, evaluation, graph, contents)

@@ -37,6 +37,9 @@ _COMMON = (
 _FILE = {"file": "Edges: raw u32 or u64 pairs, or .npy."}
 
 
+_PARTITION_FILE = {"partition": "A .npy, .txt or .parquet file, or a partition directory."}
+
+
 @dataclass(frozen=True)
 class Verb:
     """A verb. The parameters of its functions are its options."""
@@ -168,10 +171,18 @@ _VERBS: dict[str, Verb | Family] = {
     ),
     "info": Verb("commands:info", ("info", "open_graph"), _FILE, "info g.bin\ninfo edges.npy --json"),
     "partition": _PARTITION,
+    "refine": Verb(
+        "commands:refine",
+        ("refine", "open_graph", "evaluate", "save"),
+        _FILE | _PARTITION_FILE,
+        "refine g.bin parts/ -o refined/\nrefine g.bin part.npy -k 8 --balance 1.05 -o refined.npy",
+        (replace(read("save")["out"], default=None),),
+        says="Refine a partition of the vertices, print the measures, and save the result with -o.",
+    ),
     "evaluate": Verb(
         "commands:evaluate",
         ("evaluate", "open_partition", "open_graph"),
-        _FILE | {"partition": "A .npy, .txt or .parquet file, or a partition directory."},
+        _FILE | _PARTITION_FILE,
         "evaluate g.bin parts/\nevaluate g.bin part.npy -k 8 --labels y.npy --splits split.npz",
     ),
     "cluster": Verb(

@@ -16,6 +16,10 @@ from ..options import NAMES, run_options, with_options
 from ..partitions import Partition
 from .common import edge_partition, vertex_partition
 from .documents import document, signature
+from .refining import begin
+
+REFINEMENT = _core.refinement()
+"""The refinement of partitions, described as a partitioner is."""
 
 ALGORITHMS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.algorithms()}
 """The registry's entry of each partitioner."""
@@ -47,6 +51,8 @@ def _checked(field: _core.Field, value: Any) -> Any:
             return parameters.several_weights(field.name, value)
         case "degrees":
             return parameters.degrees(field.name, value)
+        case "partition":
+            return value
         case "chunk":
             return parameters.chunk(field.name, value)
     return parameters.number_or(field.name, value, field.words[0])
@@ -54,22 +60,26 @@ def _checked(field: _core.Field, value: Any) -> Any:
 
 def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     """Check the arguments of a call, run the core, and wrap its result."""
+    options = {name: arguments[name] for name in NAMES}
+    given_graph, both = arguments["graph"], {}
+    if algorithm is REFINEMENT:
+        arguments, both["origin"] = begin(arguments, options)
     k = parameters.parts(arguments["k"])
     of = parameters.choice("of", arguments.get("of", algorithm.of[0]), tuple(algorithm.of))
     values = {field.name: _checked(field, arguments[field.name]) for field in algorithm.fields}
     infeasible = parameters.choice("on_infeasible", arguments.get("on_infeasible", "warn"), ("warn", "error"))
     out = arguments.get("out")
-    options = {name: arguments[name] for name in NAMES}
     opened = open_graph(arguments["graph"], **options)
     if of == "vertices" and out is not None:
         raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
     if not algorithm.reads_weights:
         opened.warn_of_unread_weights(algorithm.name)
-    both = {"of": of} if len(algorithm.of) > 1 else {}
+    if len(algorithm.of) > 1:
+        both["of"] = of
     recorded = {
         field.name: values[field.name]
         for field in algorithm.fields
-        if field.kind != "degrees" and field.only in (None, of)
+        if field.kind not in ("degrees", "partition") and field.only in (None, of)
     }
     given = {"k": k, **both, **recorded}
 
@@ -90,7 +100,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
             return edge_partition(algorithm.name, given, opened, out, call)
         return vertex_partition(algorithm.name, given, call(), opened, infeasible)
     finally:
-        if opened is not arguments["graph"]:  # the partition keeps the graph, but not its adjacency
+        if opened is not given_graph:  # the partition keeps the graph, but not its adjacency
             opened._source.forget_csr()
 
 
@@ -116,5 +126,6 @@ PARTITIONERS: dict[str, Callable[..., Partition]] = {
 }
 """Every partitioner of the core by its name."""
 
+refine = _function(REFINEMENT)
 globals().update(PARTITIONERS)
-__all__ = list(PARTITIONERS)
+__all__ = ["refine", *PARTITIONERS]

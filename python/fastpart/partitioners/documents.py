@@ -26,6 +26,7 @@ _TYPES = {
     ),
     "degrees": ("npt.NDArray[np.uint32] | None", "numpy.ndarray, optional"),
     "chunk": ("float | int", "float or int"),
+    "partition": ("Partition | npt.ArrayLike | StrPath", "VertexPartition, path or array, shape (n,)"),
 }
 """Annotation and documented type by kind."""
 
@@ -49,12 +50,20 @@ def _documented(field: _core.Field) -> str:
     return f"{text}, optional" if field.default is None and "optional" not in text else text
 
 
+def _start(algorithm: _core.Algorithm) -> _core.Field | None:
+    """Return the parameter that holds the partition to begin with, if it takes one."""
+    return next((field for field in algorithm.fields if field.kind == "partition"), None)
+
+
 def signature(algorithm: _core.Algorithm) -> Signature:
     """Return the signature of its function. Annotations are text."""
-    named: list[tuple[str, str, Any]] = []
+    start = _start(algorithm)
+    named: list[tuple[str, str, Any]] = [("k", "int | None", None)] if start else []
     if len(algorithm.of) > 1:
         named.append(("of", _words(algorithm.of), algorithm.of[0]))
-    named += [(field.name, _annotation(field), field.default) for field in algorithm.fields]
+    named += [
+        (field.name, _annotation(field), field.default) for field in algorithm.fields if field is not start
+    ]
     if "vertices" in algorithm.of:
         named.append(("on_infeasible", _words(["warn", "error"]), "warn"))
     if "edges" in algorithm.of:
@@ -63,6 +72,9 @@ def signature(algorithm: _core.Algorithm) -> Signature:
         Parameter("graph", Parameter.POSITIONAL_OR_KEYWORD, annotation="Any"),
         Parameter("k", Parameter.POSITIONAL_OR_KEYWORD, annotation="int"),
     ]
+    if start:
+        partition = Parameter(start.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_TYPES[start.kind][0])
+        first = [partition, first[0].replace(default=None)]
     rest = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, annotation, default in named
@@ -89,18 +101,28 @@ def document(algorithm: _core.Algorithm) -> str:
         else "Weights of records are not read: each record counts once, and a :class:`GraphWarning` says so."
     )
     lines = [head.rstrip(), "", weights, "", "Parameters", "----------"]
-    lines += _entry("graph", "path, array or Graph", "What :func:`open_graph` accepts.")
-    lines += _entry(
-        "k",
-        "int",
-        "Number of parts, 1 to 2**20. More parts than there are items leave parts empty, with a warning.",
-    )
+    start = _start(algorithm)
+    if start:
+        lines += _documented_entry(start)
+        lines += _entry(
+            "graph",
+            "path, array or Graph, optional",
+            "What :func:`open_graph` accepts. Default: the graph that the partition was made from.",
+        )
+        lines += _entry("k", "int, optional", "Number of parts. Default: that of the partition.")
+    else:
+        lines += _entry("graph", "path, array or Graph", "What :func:`open_graph` accepts.")
+        lines += _entry(
+            "k",
+            "int",
+            "Number of parts, 1 to 2**20. More parts than there are items leave parts empty, with a warning.",
+        )
     if both:
         lines += _entry("of", '{"vertices", "edges"}', "Partition the vertices or the edge records.")
     for field in algorithm.fields:
-        only = f'\nOnly with ``of="{field.only}"``.' if both and field.only else ""
-        doc = "\n".join(line.strip() for line in field.doc.strip().splitlines())
-        lines += _entry(field.name, _documented(field), doc + only)
+        if field is not start:
+            only = f'\nOnly with ``of="{field.only}"``.' if both and field.only else ""
+            lines += _documented_entry(field, only)
     if "vertices" in algorithm.of:
         lines += _entry(
             "on_infeasible",
@@ -158,12 +180,18 @@ _RAISES = [
 ]
 
 
+def _documented_entry(field: _core.Field, more: str = "") -> list[str]:
+    doc = "\n".join(line.strip() for line in field.doc.strip().splitlines())
+    return _entry(field.name, _documented(field), doc + more)
+
+
 def _entry(name: str, kind: str, doc: str) -> list[str]:
     return [f"{name} : {kind}", *(f"    {line}" for line in doc.splitlines())]
 
 
 def stubs(algorithms: list[_core.Algorithm]) -> str:
     """Return the text of ``builtin.pyi``."""
+    algorithms = [*algorithms, _core.refinement()]
     lines = [
         "# Written by `make stubs` from the registry of the core. Do not edit.",
         "from collections.abc import Callable, Sequence",
@@ -183,6 +211,7 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
         "",
         "ALGORITHMS: dict[str, _core.Algorithm]",
         "PARTITIONERS: dict[str, Callable[..., Partition]]",
+        "REFINEMENT: _core.Algorithm",
         "",
     ]
     for algorithm in algorithms:

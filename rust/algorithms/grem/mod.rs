@@ -45,6 +45,7 @@ mod sides;
 
 use std::sync::Mutex;
 
+use crate::algorithms::multilevel::{Multilevel, refining};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{cap, validate_balance, validate_parts};
 use crate::edges::{EdgeStream, TempRecords};
@@ -101,11 +102,13 @@ pub struct Grem {
     /// Rounds over the records of each bisection.
     pub passes: u32,
     /// Whether decisions are made again when a vertex comes again.
-    pub refine: bool,
+    pub revise: bool,
     /// Algorithm 2 of the paper to the letter. The cap may be exceeded.
     pub faithful: bool,
     /// No part exceeds `balance` times its share of the vertices.
     pub balance: f64,
+    /// Whether the partition is refined.
+    pub refine: bool,
     /// Whether the records are put in random order, or are in that order already.
     pub shuffle: bool,
     /// Seed of the order and of the seed partitioner.
@@ -119,8 +122,8 @@ impl Grem {
         if self.passes == 0 {
             return Err(Error::parameter("passes", "0 passes decide nothing. Use 1 or more"));
         }
-        if self.faithful && !self.refine {
-            return Err(Error::parameter("faithful", "the paper's rule refines. Leave out refine=False"));
+        if self.faithful && !self.revise {
+            return Err(Error::parameter("faithful", "the paper's rule revises. Leave out revise=False"));
         }
         let valid = match self.chunk {
             Chunk::Share(share) => share > 0.0 && share <= 1.0,
@@ -134,8 +137,13 @@ impl Grem {
         Ok(())
     }
 
+    /// What the partition is refined for, if it is.
+    fn goal(&self) -> Option<Multilevel> {
+        self.refine.then(|| refining::goal(self.k, self.balance, Vec::new(), self.seed))
+    }
+
     fn rule(&self) -> Rule {
-        match (self.refine, self.faithful) {
+        match (self.revise, self.faithful) {
             (false, _) => Rule::Frozen,
             (true, true) => Rule::Faithful,
             (true, false) => Rule::Refined,
@@ -359,7 +367,7 @@ describe! {
     /// Source: Armada (Waleffe et al.), section 4. k parts are bisected into ``ceil(k / 2)`` and ``floor(k / 2)``. A
     /// sub-problem for s parts takes s times the cap of a part, so that the imbalance does not compound. On equal
     /// counts a vertex stays where it is, and a new one goes to the side with the larger free share of its capacity (of
-    /// equal ones, the first). Vertices without a record in a sub-problem are placed at its end. With ``refine=False``
+    /// equal ones, the first). Vertices without a record in a sub-problem are placed at its end. With ``revise=False``
     /// the first decision is the last, and no vertex may enter a full side.
     ///
     /// Only vertices are bounded. On graphs with a dense core (R-MAT, k = 32) the smallest cut puts the core into few
@@ -381,7 +389,7 @@ describe! {
     passes: integer(1, 1, 1 << 31);
     /// Decide again when a vertex comes again. False freezes the first decision. This is streaming greedy partitioning,
     /// for comparison.
-    refine: flag(true);
+    revise: flag(true);
     /// Follow the paper's Algorithm 2 to the letter. Old counts are halved. No vertex may enter a full side. A vertex
     /// still counts on its side when the room there is checked. Equal counts send it to the emptier side. A chunk is a
     /// share of the records of its sub-problem, and no sub-problem is partitioned whole. The cap may be exceeded, so
@@ -389,6 +397,9 @@ describe! {
     faithful: flag(false);
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     balance: ratio(1.0);
+    /// Refine the partition at the end, as :func:`refine` does. That needs the adjacency (8 bytes per edge, in a temporary
+    /// file where memory is short) and 72 bytes per vertex, and keeps ``balance``.
+    refine: flag(false);
     /// "random" puts the records in random order first, as the paper does. "file" takes them in their order.
     order: choice(&["random", "file"]);
     /// Seed of the order and of the partitioner in memory. None is 0.
@@ -402,6 +413,7 @@ impl Partitioner for Grem {
             k: values.k,
             chunk: chunk.unwrap_or_else(|| Chunk::Share(values.number("chunk"))),
             passes: values.small("passes"),
+            revise: values.flag("revise"),
             refine: values.flag("refine"),
             faithful: values.flag("faithful"),
             balance: values.number("balance"),
@@ -412,11 +424,12 @@ impl Partitioner for Grem {
 
     fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
         let (of_vertices, of_chunk) = self.memory(shape.n, shape.m);
-        of_vertices + of_chunk
+        self.goal().map_or(0, |goal| refining::memory(&goal, shape)).max(of_vertices + of_chunk)
     }
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        let partition = self.partition(input.edges(), run)?;
+        let make = || self.partition(input.edges(), run);
+        let partition = refining::refined(self.goal(), input, run, make)?;
         let warning = self.warning_of_thin_chunks(&partition.graph);
         Ok(Outcome { warnings: warning.into_iter().collect(), ..partition.into() })
     }

@@ -17,7 +17,7 @@ use super::assignment::Assignment;
 use super::filling::fill;
 use super::graph::Graph;
 use super::rebalancing::rebalance;
-use super::{Multilevel, Scheme};
+use super::{Multilevel, Scheme, refining};
 use crate::base::{Buffer, Error, Result, Run, reserved};
 use crate::capacity::{BalanceOn, Load, Repaired, cap, plus, repair, share, validate_balance};
 use crate::graph::Csr;
@@ -105,18 +105,20 @@ pub(super) fn padded(bounds: usize) -> usize {
     (1 + bounds).next_power_of_two()
 }
 
-/// Partitions the graph of `csr` under all bounds; also the number of rounds that it took.
+/// Partitions the graph of `csr` under all bounds, or refines the parts to `start` with; also the number of rounds that
+/// it took.
 pub(super) fn partition(
     multilevel: &Multilevel,
     scheme: &Scheme,
+    start: Option<&[u32]>,
     csr: &Csr,
     run: &Run,
 ) -> Result<(VertexPartition, u64)> {
     match padded(multilevel.bounds.len()) {
-        1 => under::<1>(multilevel, scheme, csr, run),
-        2 => under::<2>(multilevel, scheme, csr, run),
-        4 => under::<4>(multilevel, scheme, csr, run),
-        _ => under::<MOST_BOUNDS>(multilevel, scheme, csr, run),
+        1 => under::<1>(multilevel, scheme, start, csr, run),
+        2 => under::<2>(multilevel, scheme, start, csr, run),
+        4 => under::<4>(multilevel, scheme, start, csr, run),
+        _ => under::<MOST_BOUNDS>(multilevel, scheme, start, csr, run),
     }
 }
 
@@ -124,6 +126,7 @@ pub(super) fn partition(
 fn under<const D: usize>(
     multilevel: &Multilevel,
     scheme: &Scheme,
+    start: Option<&[u32]>,
     csr: &Csr,
     run: &Run,
 ) -> Result<(VertexPartition, u64)> {
@@ -147,10 +150,14 @@ fn under<const D: usize>(
     let limits_of = |k: u32| Limits { graph: &graph, csr, bounds, k, seed: scheme.seed, run };
     let cap_of = |k: u32| limits_of(k).attainable(asked_of(k));
     let (asked, caps, limits) = (asked_of(*k), cap_of(*k), limits_of(*k));
-    let (part_of, rounds) = multilevel.solution(scheme, &graph, cap_of, run)?;
+    let least = least(multilevel.min_balance, n, *k)?;
+    let (part_of, rounds) = match start {
+        None => multilevel.solution(scheme, &graph, cap_of, run)?,
+        Some(start) => refining::solution(multilevel, &graph, start, (caps, least), run)?,
+    };
     let mut assignment = Assignment::new(&graph, part_of, *k as usize, run)?;
     let (caps, dealt) = limits.keep(&mut assignment, caps)?;
-    fill(&graph, &mut assignment, least(multilevel.min_balance, n, *k)?, caps, run)?;
+    fill(&graph, &mut assignment, least, caps, run)?;
     let loads = |index: usize| assignment.loads.iter().map(|load| load[index]).collect();
     let (vertices, kept) = (loads(0), reached(&assignment, asked));
     let capacities: Vec<Capacity> = (1..=bounds.len())

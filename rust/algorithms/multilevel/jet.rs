@@ -31,8 +31,6 @@ use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
 use crate::sets::Bits;
 
-/// How many iterations in a row may gain less than [`LEAST_GAIN`].
-const PATIENCE: u32 = 1;
 /// The share of the cut that is worth going on.
 const LEAST_GAIN: f64 = 0.001;
 
@@ -45,6 +43,8 @@ pub struct Jet {
     pub slack: f64,
     /// The share of its connection to its own part that a vertex may lose, in the first iteration; none in the last.
     pub lenience: f64,
+    /// How many iterations in a row may gain less than [`LEAST_GAIN`].
+    pub patience: u32,
     /// Seed of ties.
     pub seed: u64,
 }
@@ -113,7 +113,7 @@ pub fn refine<const D: usize>(
         let most = best.as_ref().map_or(0, |(best, _)| best.cut) as f64;
         impatience = if most < last * (1.0 - LEAST_GAIN) { 0 } else { impatience + 1 };
         last = last.min(most);
-        if iteration == how.iterations || impatience > PATIENCE {
+        if iteration == how.iterations || impatience > how.patience {
             break;
         }
         search.approve(assignment, run)?;

@@ -45,6 +45,7 @@ pub mod jet;
 mod objective;
 pub mod prices;
 pub mod rebalancing;
+pub mod refining;
 pub mod scheme;
 pub mod semi_external;
 pub mod spread;
@@ -93,6 +94,24 @@ pub struct Multilevel {
 }
 
 impl Multilevel {
+    /// That of these values.
+    fn of(values: &mut Values, effort: Effort) -> Result<Self> {
+        let volume = values.ratio("volume_balance").map(Bound::Volume);
+        let weights = values.take_several_balance_on()?.into_iter().map(Bound::Weights);
+        Ok(Multilevel {
+            k: values.k,
+            balance: values.number("balance"),
+            min_balance: values.ratio("min_balance"),
+            bounds: volume.into_iter().chain(weights).collect(),
+            objective: Objective::of(values),
+            machines: values.take_integers("machines"),
+            effort,
+            path: PATHS.iter().find(|(name, _)| values.is("path", name)).map(|&(_, path)| path),
+            sample: values.ratio("sample"),
+            seed: values.seed(),
+        })
+    }
+
     /// Refuses parameters that cannot be, for a graph of `n` vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
         validate_parts(self.k)?;
@@ -135,7 +154,7 @@ impl Multilevel {
         let scheme = Scheme::new(1 + self.bounds.len(), self.effort, self.seed);
         let scheme = Scheme { units: csr.graph().n + csr.num_entries(), plan, ..scheme };
         run.begin("partition", scheme.units);
-        bounds::partition(self, &scheme, csr, run)
+        bounds::partition(self, &scheme, None, csr, run)
     }
 }
 
@@ -249,20 +268,8 @@ describe! {
 
 impl Partitioner for Multilevel {
     fn new(values: &mut Values) -> Result<Self> {
-        let volume = values.ratio("volume_balance").map(Bound::Volume);
-        let weights = values.take_several_balance_on()?.into_iter().map(Bound::Weights);
-        Ok(Multilevel {
-            k: values.k,
-            balance: values.number("balance"),
-            min_balance: values.ratio("min_balance"),
-            bounds: volume.into_iter().chain(weights).collect(),
-            objective: Objective::of(values),
-            machines: values.take_integers("machines"),
-            effort: effort(values)?,
-            path: PATHS.iter().find(|(name, _)| values.is("path", name)).map(|&(_, path)| path),
-            sample: values.ratio("sample"),
-            seed: values.seed(),
-        })
+        let effort = effort(values)?;
+        Self::of(values, effort)
     }
 
     fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
@@ -290,11 +297,7 @@ impl Partitioner for Multilevel {
 fn effort(values: &Values) -> Result<Effort> {
     let (limit, rounds) = (values.ratio("time_limit"), values.integer("rounds"));
     if values.is("effort", "best") {
-        let time_limit = limit.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
-            let given = limit.unwrap_or_default();
-            Error::parameter("time_limit", format!("{given} seconds. Use a number of seconds of at least 0"))
-        })?;
-        return Ok(Effort::Best { rounds: rounds.unwrap_or(ROUNDS), time_limit });
+        return in_rounds(values);
     }
     for (name, given) in [("time_limit", limit.is_some()), ("rounds", rounds.is_some())] {
         if given {
@@ -302,4 +305,14 @@ fn effort(values: &Values) -> Result<Effort> {
         }
     }
     Ok(if values.is("effort", "quick") { Effort::Quick } else { Effort::Default })
+}
+
+/// As many rounds as the values ask for.
+fn in_rounds(values: &Values) -> Result<Effort> {
+    let limit = values.ratio("time_limit");
+    let time_limit = limit.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
+        let given = limit.unwrap_or_default();
+        Error::parameter("time_limit", format!("{given} seconds. Use a number of seconds of at least 0"))
+    })?;
+    Ok(Effort::Best { rounds: values.integer("rounds").unwrap_or(ROUNDS), time_limit })
 }

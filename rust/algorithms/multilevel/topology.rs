@@ -63,6 +63,13 @@ pub fn memory(n: u64, entries: u64) -> u64 {
     entries.saturating_mul(8).saturating_add(48 * n)
 }
 
+/// The machines, where an edge of the graph between them costs so much.
+pub fn prices<const D: usize>(graph: &Graph<D>, machines: &[u32], price: u32) -> Arc<Prices> {
+    // All edges together cost less than 2^32.
+    let most = u64::from(u32::MAX) / graph.edge_weight().max(1);
+    Arc::new(Prices::new(machines, price.min(most.max(1).min(u32::MAX.into()) as u32)))
+}
+
 /// A graph whose parts are on machines.
 pub struct Topology<'a, const D: usize> {
     /// The graph.
@@ -95,7 +102,7 @@ impl<const D: usize> Topology<'_, D> {
         // Small clusters: they move between parts that are nearly full.
         let cross = |pair: [&Solution; 2], price: u32| {
             let seed = splitmix64(scheme.seed ^ splitmix64(price.into()));
-            let priced = Scheme { prices: Some(self.prices(price)), ..whole.clone() };
+            let priced = Scheme { prices: Some(prices(self.graph, self.machines, price)), ..whole.clone() };
             let pair = pair.map(|solution| &solution.0[..]);
             let (part_of, _) = priced.cross(self.graph, self.caps, Rating::Density, pair, seed, run)?;
             self.judged(part_of, goal, run)
@@ -184,13 +191,6 @@ impl<const D: usize> Topology<'_, D> {
         let mut part_of = clustering.cluster_of;
         run.each(part_of.len(), |v| part_of[v as usize] = names[part_of[v as usize] as usize])?;
         Ok(part_of)
-    }
-
-    /// The machines, where an edge between them costs so much.
-    fn prices(&self, price: u32) -> Arc<Prices> {
-        // All edges together cost less than 2^32.
-        let most = u64::from(u32::MAX) / self.graph.edge_weight().max(1);
-        Arc::new(Prices::new(self.machines, price.min(most.max(1) as u32)))
     }
 
     /// How good parts are: their excess, and what the cut edges cost.

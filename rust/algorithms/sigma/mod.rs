@@ -6,6 +6,7 @@ pub mod vertex;
 
 use self::edge::SigmaEdge;
 use self::vertex::SigmaVertex;
+use crate::algorithms::multilevel::refining;
 use crate::base::{Result, Run};
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, describe};
 
@@ -83,6 +84,9 @@ describe! {
     bands: only(Of::Edges, integer(8, 1, 64));
     /// Repair parts that the stream leaves above a cap. False is the paper's rule, which can exceed both caps.
     strict: only(Of::Vertices, flag(true));
+    /// Refine the partition at the end, as :func:`refine` does, within both bounds. That needs 80 bytes per vertex beside
+    /// the adjacency.
+    refine: only(Of::Vertices, flag(false));
     /// Number of vertices that are decided against the same state. 1 is the paper's sequential rule. Default: 1 below
     /// 2**16 vertices or 2**18 records, else n / 1,024, at most 1,024. The number of threads never changes the result.
     batch: only(Of::Vertices, batch());
@@ -102,7 +106,10 @@ impl Partitioner for Sigma {
 
     fn memory(&self, shape: &Shape, threads: usize) -> u64 {
         match self {
-            Sigma::Vertices(sigma) => sigma.needed(shape.n, threads),
+            Sigma::Vertices(sigma) => sigma
+                .goal()
+                .map_or(0, |goal| refining::memory(&goal, shape))
+                .max(sigma.needed(shape.n, threads)),
             Sigma::Edges(sigma) => sigma.needed(shape.n, shape.m, None),
         }
     }
@@ -111,7 +118,8 @@ impl Partitioner for Sigma {
         let (outcome, balance): (Outcome, f64) = match self {
             Sigma::Vertices(sigma) => {
                 sigma.validate()?;
-                (sigma.partition(&*input.adjacency(run)?, run)?.into(), sigma.balance)
+                let make = || sigma.partition(&*input.adjacency(run)?, run);
+                (refining::refined(sigma.goal(), input, run, make)?.into(), sigma.balance)
             }
             Sigma::Edges(sigma) => {
                 sigma.validate()?;

@@ -49,7 +49,13 @@ impl Effort {
         if let Effort::Best { .. } = self { Effort::Default } else { self }
     }
 
-    fn ends(self) -> Option<Instant> {
+    /// Whether a round may follow so many.
+    pub fn goes_on(self, rounds: u64, ends: Option<Instant>) -> bool {
+        rounds < self.rounds() && ends.is_none_or(|ends| Instant::now() < ends)
+    }
+
+    /// The moment after which no further round begins.
+    pub fn ends(self) -> Option<Instant> {
         match self {
             Effort::Best { time_limit: Some(limit), .. } => Instant::now().checked_add(limit),
             _ => None,
@@ -58,16 +64,37 @@ impl Effort {
 }
 
 /// The best partition so far, and how many rounds in a row have gained nothing worth it.
-struct Progress<'a, const D: usize> {
+pub struct Progress<'a, const D: usize> {
     caps: &'a [Load<D>],
-    best: Solution,
-    rounds: u64,
+    /// The best so far.
+    pub best: Solution,
+    /// Rounds so far.
+    pub rounds: u64,
     idle: u64,
 }
 
-impl<const D: usize> Progress<'_, D> {
-    fn goes_on(&self) -> bool {
+impl<'a, const D: usize> Progress<'a, D> {
+    /// That of the first partition.
+    pub fn new(caps: &'a [Load<D>], best: Solution) -> Self {
+        Self { caps, best, rounds: 0, idle: 0 }
+    }
+
+    /// Whether the last rounds paid.
+    pub fn goes_on(&self) -> bool {
         self.idle < PATIENCE
+    }
+
+    /// Counts a round, and keeps what it found if that is better.
+    pub fn take(&mut self, next: Solution) {
+        let before = self.best.1;
+        if next.1.beats(before) {
+            self.best = next;
+        }
+        let now = self.best.1;
+        let gain = before.cut.saturating_sub(now.cut) as f64;
+        let gains = now.excess < before.excess || gain > before.cut as f64 * LEAST_GAIN;
+        self.idle = if gains { 0 } else { self.idle + 1 };
+        self.rounds += 1;
     }
 }
 
@@ -85,37 +112,19 @@ impl Scheme {
         let scheme = Self { units, ..self.clone() };
         let mut all = Vec::new();
         for caps in all_caps {
-            let best = scheme.multilevel(graph, caps, run)?;
-            all.push(Progress { caps, best, rounds: 0, idle: 0 });
+            all.push(Progress::new(caps, scheme.multilevel(graph, caps, run)?));
         }
         let mut rounds = 0;
-        while rounds < self.effort.rounds()
-            && all.iter().any(Progress::goes_on)
-            && ends.is_none_or(|ends| Instant::now() < ends)
-        {
+        while self.effort.goes_on(rounds, ends) && all.iter().any(Progress::goes_on) {
             for one in all.iter_mut().filter(|one| one.goes_on()) {
-                scheme.improve(graph, one, run)?;
+                let next = scheme.round(graph, one.caps, &one.best, one.rounds, run)?;
+                one.take(next);
             }
             rounds += 1;
         }
         let done: u64 = all.iter().map(|one| one.rounds + 1).sum();
         run.advance(self.units - units * done)?;
         Ok((all.into_iter().map(|one| one.best).collect(), rounds))
-    }
-
-    /// Improves a partition in one more round.
-    fn improve<const D: usize>(&self, graph: &Graph<D>, one: &mut Progress<D>, run: &Run) -> Result<()> {
-        let before = one.best.1;
-        let next = self.round(graph, one.caps, &one.best, one.rounds, run)?;
-        if next.1.beats(before) {
-            one.best = next;
-        }
-        let now = one.best.1;
-        let gain = before.cut.saturating_sub(now.cut) as f64;
-        let gains = now.excess < before.excess || gain > before.cut as f64 * LEAST_GAIN;
-        one.idle = if gains { 0 } else { one.idle + 1 };
-        one.rounds += 1;
-        Ok(())
     }
 
     /// One round of improvement.

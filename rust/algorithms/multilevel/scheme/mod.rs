@@ -60,6 +60,8 @@ const TABLE: [u64; 2] = [1 << 20, 8];
 const ITERATIONS: [u32; 2] = [12, 1];
 /// See [`Jet::slack`].
 const SLACK: f64 = 0.1;
+/// See [`Jet::patience`].
+const PATIENCE: u32 = 1;
 /// See [`Jet::lenience`]: on the given graph, and on coarser ones.
 const LENIENCE: [f64; 2] = [0.25, 0.75];
 
@@ -388,8 +390,8 @@ impl Scheme {
         run: &Run,
     ) -> Result<Solution> {
         let lenience = LENIENCE[usize::from(level > 0)];
-        let jet =
-            &Jet { iterations: self.iterations, slack: SLACK, lenience, seed: self.seed ^ level as u64 };
+        let (iterations, seed) = (self.iterations, self.seed ^ level as u64);
+        let jet = &Jet { iterations, slack: SLACK, lenience, patience: PATIENCE, seed };
         let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
         assignment.prices = self.prices.clone();
         rebalance(graph, &mut assignment, caps, jet.seed, run)?;

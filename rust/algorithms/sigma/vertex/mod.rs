@@ -41,6 +41,8 @@ mod streaming;
 use super::Sigma;
 use super::preference;
 use super::preference::{Weight, preferred_parts};
+use crate::algorithms::multilevel::refining;
+use crate::algorithms::multilevel::{Bound, Multilevel};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::{
     LeastLoaded, Load, Loads, cap, fits, place_last, plus, repair, validate_balance, validate_parts,
@@ -90,6 +92,8 @@ pub struct SigmaVertex {
     pub batch: Option<u64>,
     /// Whether the caps are kept. `false` is the paper's rule, which may exceed them.
     pub repair: bool,
+    /// Whether the partition is refined.
+    pub refine: bool,
 }
 
 impl SigmaVertex {
@@ -109,6 +113,7 @@ impl SigmaVertex {
             gamma: values.number("gamma"),
             batch: values.integer("batch"),
             repair: values.flag("strict"),
+            refine: values.flag("refine"),
         }
     }
 
@@ -136,6 +141,12 @@ impl SigmaVertex {
     pub fn caps(&self, csr: &Csr) -> Load {
         let (n, entries) = (csr.num_vertices() as u64, csr.num_entries());
         [cap(self.balance, n, self.k), cap(self.volume_balance, n + entries, self.k)]
+    }
+
+    /// What the partition is refined for, if it is.
+    pub(super) fn goal(&self) -> Option<Multilevel> {
+        let bounds = vec![Bound::Volume(self.volume_balance)];
+        self.refine.then(|| refining::goal(self.k, self.balance, bounds, 0))
     }
 
     fn batch(&self, csr: &Csr) -> usize {

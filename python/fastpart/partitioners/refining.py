@@ -1,0 +1,72 @@
+"""What :func:`fastpart.refine` begins with: a partition, its graph, and the bounds that it was made with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import parameters
+from ..errors import ParameterError
+from ..graph import Graph, open_graph
+from ..options import run_options
+from ..partitions import Partition, VertexPartition, vertex_partition_of
+from ..results import upward
+
+_INHERITED = ("balance", "min_balance", "volume_balance", "balance_on_ratio", "objective", "machines")
+"""Parameters whose default is that of the partition."""
+
+
+def begin(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of a call with graph, k, start and bounds filled in, and what made the start."""
+    start = _start(arguments["partition"], arguments["k"])
+    graph = _graph(start, arguments["graph"], options)
+    if start.weight_loads is not None and arguments["balance_on"] is None:
+        raise ParameterError(
+            "balance_on: the partition balances weights, which it does not keep. Pass them again, or refine "
+            "VertexPartition(p, p.k), which balances vertices only"
+        )
+    filled = {"graph": graph, "k": start.k, "partition": np.asarray(start.assignment).view(np.uint32)}
+    origin = {"algorithm": start.algorithm, "parameters": start.parameters}
+    return {**arguments, **_bounds(start, arguments), **filled}, origin
+
+
+def _start(partition: Any, k: Any) -> VertexPartition:
+    k = None if k is None else parameters.parts(k)
+    if isinstance(partition, str | bytes | os.PathLike):
+        partition = upward["open_partition"](partition, k=k, of="vertices")
+    elif not isinstance(partition, Partition):
+        partition = vertex_partition_of(partition, k)
+    if not isinstance(partition, VertexPartition):
+        raise ParameterError("partition: it has parts of edges. Only partitions of vertices can be refined")
+    if k not in (None, partition.k):
+        raise ParameterError(f"k: {k}, but the partition has {partition.k} parts")
+    return partition
+
+
+def _graph(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Graph:
+    if graph is None and start.graph is None:
+        raise ParameterError("graph: the partition does not know its graph. Pass the graph, too")
+    opened = open_graph(start.graph if graph is None else graph, **options)
+    if opened is not start.graph:
+        checksum = opened.identify(run_options(**options))[1] if start.checksum is not None else None
+        start.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
+    return opened
+
+
+def _bounds(start: VertexPartition, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given bounds and objective, and those of the partition where none are given."""
+    known = dict(start.parameters)
+    known["objective"] = "halo" if known.get("objective") == "halo" else "cut"
+    for name, cap in (("balance", start.cap), ("volume_balance", start.volume_cap)):
+        if cap is None:
+            known[name] = None
+    defaults = {"balance": 1.03, "balance_on_ratio": 1.05}
+    return {
+        name: next(
+            (value for value in (arguments[name], known.get(name)) if value is not None), defaults.get(name)
+        )
+        for name in _INHERITED
+    }
