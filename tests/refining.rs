@@ -122,7 +122,7 @@ fn rmat(n: u64, m: u64) -> Graph {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn never_worse_and_within_the_bounds(
@@ -186,7 +186,7 @@ fn threads_never_matter_on_larger_graphs() {
                 let start: Vec<u32> = (0..graph.n as u32).map(|v| v % 8).collect();
                 let csr = Csr::build(&graph, false, &run(1)).unwrap();
                 let (made, _) = refine(&graph, &goal, &start, &[1, 2, 3, 8]);
-                assert!(10 * cut(&csr, &made) < 9 * cut(&csr, &start));
+                assert!(objective(&goal, &csr, &made) < objective(&goal, &csr, &start));
             }
         }
     }

@@ -34,6 +34,7 @@ COMMANDS = {
         f"partition --algorithm {name}": (function, GRAPH, fp.evaluate, fp.VertexPartition.save)
         for name, function in PARTITIONERS.items()
     },
+    "refine": (fp.refine, GRAPH, fp.evaluate, fp.VertexPartition.save),
     "evaluate": (fp.evaluate, *MEASURED),
     "cluster": (fp.cluster, GRAPH),
     "compare": (fp.compare, GRAPH),
@@ -94,7 +95,7 @@ def expected(functions, arguments):
 def test_help_lists_what_the_functions_take(text_of, command):
     arguments = {"out"} if command.split()[0] in ("generate", "convert", "export") else set()
     options = expected(COMMANDS[command], arguments)
-    if command in ("cluster", "compare", "report"):
+    if command in ("cluster", "compare", "refine", "report"):
         options["--out"] = None
     if command.startswith("partition"):
         options |= {"--algorithm": "multilevel", "--out": None}
@@ -137,6 +138,7 @@ def test_help_lists_the_commands(text_of, words):
             "convert",
             "info",
             "partition",
+            "refine",
             "evaluate",
             "cluster",
             "compare",

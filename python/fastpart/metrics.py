@@ -17,7 +17,7 @@ from .frames import pl
 from .graph import Graph, open_graph
 from .inputs import labels_of, splits_of
 from .options import Options, RunOptions, run_options, with_options
-from .partitions import EdgePartition, Partition, VertexPartition
+from .partitions import EdgePartition, Partition, vertex_partition_of
 from .results import Evaluation, without_nan
 
 DENSE_PARTS = 4096

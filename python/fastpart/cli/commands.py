@@ -64,9 +64,7 @@ def partition(call: Call) -> None:
         except MemoryBudgetError as error:
             if call["algorithm"]:
                 raise
-            raise MemoryBudgetError(
-                f"{error}. Or choose --algorithm grem or --algorithm spring"
-            ) from None
+            raise MemoryBudgetError(f"{error}. Or choose --algorithm grem or --algorithm spring") from None
 
     _make(call, algorithm, make)
 

@@ -22,6 +22,7 @@ __all__ = [
     "multilevel",
     "random",
     "refennel",
+    "refine",
     "reldg",
     "sigma",
     "spring",
@@ -30,6 +31,7 @@ __all__ = [
 
 ALGORITHMS: dict[str, _core.Algorithm]
 PARTITIONERS: dict[str, Callable[..., Partition]]
+REFINEMENT: _core.Algorithm
 
 def spring(
     graph: Any,
@@ -60,6 +62,7 @@ def sigma(
     balance_weight: float = 1.0,
     bands: int = 8,
     strict: bool = True,
+    refine: bool = False,
     batch: int | None = None,
     seed: int | None = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
@@ -80,6 +83,7 @@ def sigma(
     balance_weight: float = 1.0,
     bands: int = 8,
     strict: bool = True,
+    refine: bool = False,
     batch: int | None = None,
     seed: int | None = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
@@ -92,9 +96,10 @@ def grem(
     *,
     chunk: float | int = 0.1,
     passes: int = 1,
-    refine: bool = True,
+    revise: bool = True,
     faithful: bool = False,
     balance: float = 1.0,
+    refine: bool = False,
     order: Literal["random", "file"] = "random",
     seed: int | None = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
@@ -252,3 +257,21 @@ def hep(
     out: StrPath | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
+def refine(
+    partition: Partition | npt.ArrayLike | StrPath,
+    graph: Any = None,
+    *,
+    k: int | None = None,
+    balance: float | None = None,
+    min_balance: float | None = None,
+    volume_balance: float | None = None,
+    balance_on: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
+    balance_on_ratio: float | None = None,
+    objective: Literal["cut", "halo"] | None = None,
+    machines: Sequence[int] | None = None,
+    time_limit: float | None = None,
+    rounds: int | None = None,
+    seed: int | None = 0,
+    on_infeasible: Literal["warn", "error"] = "warn",
+    **options: Unpack[Options],
+) -> VertexPartition: ...

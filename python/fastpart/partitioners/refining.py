@@ -60,9 +60,12 @@ def _bounds(start: VertexPartition, arguments: Mapping[str, Any]) -> dict[str, A
     """Return the given bounds and objective, and those of the partition where none are given."""
     known = dict(start.parameters)
     known["objective"] = "halo" if known.get("objective") == "halo" else "cut"
-    for name, cap in (("balance", start.cap), ("volume_balance", start.volume_cap)):
-        if cap is None:
-            known[name] = None
+    if start.volume_cap is None:
+        known["volume_balance"] = None
+    if start.cap is None:
+        known["balance"] = None
+    elif "balance" not in known:  # the ratio whose cap this is
+        known["balance"] = max(1.0, (start.cap - 0.5) * start.k / max(1, len(start)))
     defaults = {"balance": 1.03, "balance_on_ratio": 1.05}
     return {
         name: next(

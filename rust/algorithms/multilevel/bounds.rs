@@ -17,7 +17,7 @@ use super::assignment::Assignment;
 use super::filling::fill;
 use super::graph::Graph;
 use super::rebalancing::rebalance;
-use super::{Multilevel, Scheme, refining};
+use super::{Multilevel, Scheme};
 use crate::base::{Buffer, Error, Result, Run, reserved};
 use crate::capacity::{BalanceOn, Load, Repaired, cap, plus, repair, share, validate_balance};
 use crate::graph::Csr;
@@ -153,7 +153,7 @@ fn under<const D: usize>(
     let least = least(multilevel.min_balance, n, *k)?;
     let (part_of, rounds) = match start {
         None => multilevel.solution(scheme, &graph, cap_of, run)?,
-        Some(start) => refining::solution(multilevel, &graph, start, (caps, least), run)?,
+        Some(start) => multilevel.refinement(&graph, start, (caps, least), run)?,
     };
     let mut assignment = Assignment::new(&graph, part_of, *k as usize, run)?;
     let (caps, dealt) = limits.keep(&mut assignment, caps)?;

@@ -144,32 +144,34 @@ impl Refinement {
     }
 }
 
-/// Parts of the vertices of `graph`, made of those to `start` with, and the number of rounds that they took. Every part
-/// gets at least so many vertices.
-pub(super) fn solution<const D: usize>(
-    goal: &Multilevel,
-    graph: &Graph<D>,
-    start: &[u32],
-    (cap, least): (Load<D>, u64),
-    run: &Run,
-) -> Result<(Buffer<u32>, u64)> {
-    let prices = goal.machines.as_ref().filter(|machines| machines.len() > 1);
-    let search = Search {
-        graph,
-        caps: &vec![cap; goal.k as usize],
-        least,
-        objective: goal.objective,
-        prices: prices.map(|machines| topology::prices(graph, machines, PRICE)),
-        seed: goal.seed,
-        run,
-    };
-    let ends = goal.effort.ends();
-    let mut progress = Progress::new(search.caps, search.begin(start)?);
-    while goal.effort.goes_on(progress.rounds, ends) && progress.goes_on() {
-        let next = search.round(&progress.best.0, progress.rounds)?;
-        progress.take(next);
+impl Multilevel {
+    /// Parts of the vertices of `graph`, made of those to `start` with, and the number of rounds that they took. Every
+    /// part gets at least so many vertices.
+    pub(super) fn refinement<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        start: &[u32],
+        (cap, least): (Load<D>, u64),
+        run: &Run,
+    ) -> Result<(Buffer<u32>, u64)> {
+        let prices = self.machines.as_ref().filter(|machines| machines.len() > 1);
+        let search = Search {
+            graph,
+            caps: &vec![cap; self.k as usize],
+            least,
+            objective: self.objective,
+            prices: prices.map(|machines| topology::prices(graph, machines, PRICE)),
+            seed: self.seed,
+            run,
+        };
+        let ends = self.effort.ends();
+        let mut progress = Progress::new(search.caps, search.begin(start)?);
+        while self.effort.goes_on(progress.rounds, ends) && progress.goes_on() {
+            let next = search.round(&progress.best.0, progress.rounds)?;
+            progress.take(next);
+        }
+        Ok((progress.best.0, progress.rounds))
     }
-    Ok((progress.best.0, progress.rounds))
 }
 
 /// The gain of a vertex, its id, and the part it goes to; the largest gain first.
@@ -212,7 +214,9 @@ impl<const D: usize> Search<'_, D> {
         run.begin("refine", each);
         let mut assignment = self.assignment(best)?;
         if self.objective == Objective::Cut || odd == 1 {
-            let (slack, lenience) = (SLACK[odd], LENIENCE[odd]);
+            // Room for one vertex more, however small the parts.
+            let one = 1.5 / caps[0][0].max(1) as f64;
+            let (slack, lenience) = (SLACK[odd].max(one), LENIENCE[odd]);
             let how = Jet { iterations: ITERATIONS, slack, lenience, patience: PATIENCE, seed };
             jet::refine(graph, &mut assignment, caps, &how, run)?;
             self.descend(&mut assignment)?;
