@@ -177,9 +177,9 @@ fn threads_never_matter_on_larger_graphs() {
         let second = vec![Bound::Volume(1.1)];
         let many = vec![Bound::Volume(1.5), Bound::Weights(on)];
         for bounds in [vec![], second, many] {
-            for objective in [Objective::Cut, Objective::Halo] {
+            for for_what in [Objective::Cut, Objective::Halo] {
                 let goal = Multilevel {
-                    objective,
+                    objective: for_what,
                     effort: Effort::Best { rounds: 2, time_limit: None },
                     ..goal(8, 1.05, bounds.clone(), 3)
                 };
