@@ -5,14 +5,14 @@ use std::path::Path;
 use super::pass::pass;
 use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::sets::spill::{self, Pieces, Spill, SpillReader, Writer};
+use crate::sets::spill::{self, Entry, Pieces, Spill, SpillReader, Writer};
 
 /// Units that the stream is cut into: enough to keep all workers busy, and the directory small.
 const UNITS: u64 = 1024;
 
 /// Bytes of the directory of so many entries in so many buckets, and of the buffers of each worker.
 pub fn memory(entries: u64, buckets: u64) -> (u64, u64) {
-    spill::memory(entries, buckets, UNITS.min(entries / BLOCK + 1))
+    spill::memory::<Entry>(entries, buckets, UNITS.min(entries / BLOCK + 1))
 }
 
 /// Spills the entries that `emit` makes of each block of records (with the number of its first), in one pass.

@@ -9,9 +9,10 @@
 //! **Memory.** At most 8 MB per worker (beyond 2,000 buckets 4 KiB for each), and 24 bytes per piece: 0.1 % of what
 //! is written, up to 0.6 % for thousands of buckets.
 //!
-//! **Disk.** 16 bytes per entry. The file loses its name as soon as it is open, so that nothing is left of it,
+//! **Disk.** 16 bytes per entry that is an edge ([`Entry`]), and otherwise what the entry takes. The file loses its name as soon as it is open, so that nothing is left of it,
 //! however the process ends.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -72,17 +73,17 @@ impl Entry {
 }
 
 /// Entries that a worker collects for a bucket, one of `buckets`.
-fn room(buckets: usize) -> usize {
-    (BUFFER / size_of::<Entry>() / buckets.max(1)).clamp(SMALLEST_PIECE, PIECE)
+fn room<T>(buckets: usize) -> usize {
+    (BUFFER / size_of::<T>() / buckets.max(1)).clamp(SMALLEST_PIECE, PIECE)
 }
 
 /// Bytes of the directory of so many entries in so many buckets, written in so many units, and of the buffers of each
 /// worker.
-pub fn memory(entries: u64, buckets: u64, units: u64) -> (u64, u64) {
-    let room = room(buckets as usize) as u64;
+pub fn memory<T>(entries: u64, buckets: u64, units: u64) -> (u64, u64) {
+    let room = room::<T>(buckets as usize) as u64;
     let partial = entries.min(buckets * units);
     // Twice, as a directory doubles when it is full.
-    (2 * size_of::<Piece>() as u64 * (entries / room + partial), buckets * room * size_of::<Entry>() as u64)
+    (2 * size_of::<Piece>() as u64 * (entries / room + partial), buckets * room * size_of::<T>() as u64)
 }
 
 /// Where some entries of a bucket lie.
@@ -95,28 +96,30 @@ struct Piece {
 }
 
 /// A file that entries are being written to.
-pub struct Spill {
+pub struct Spill<T = Entry> {
     file: TempFile,
     end: AtomicU64,
     buckets: usize,
+    entries: PhantomData<T>,
 }
 
-impl Spill {
+impl<T: Pod> Spill<T> {
     /// Creates the file in the directory `into`.
-    pub fn create(into: &Path, buckets: usize) -> Result<Spill> {
-        Ok(Spill { file: TempFile::create(into)?, end: AtomicU64::new(0), buckets })
+    pub fn create(into: &Path, buckets: usize) -> Result<Self> {
+        let file = TempFile::create(into)?;
+        Ok(Spill { file, end: AtomicU64::new(0), buckets, entries: PhantomData })
     }
 
     /// A writer for one worker.
-    pub fn writer(&self) -> Result<Writer<'_>> {
-        let room = room(self.buckets);
+    pub fn writer(&self) -> Result<Writer<'_, T>> {
+        let room = room::<T>(self.buckets);
         let fill = zeros(self.buckets, "spill buffers")?;
         let entries = Buffer::zeroed(self.buckets * room, "spill buffers")?;
         Ok(Writer { spill: self, unit: 0, room, entries, fill, pieces: Vec::new() })
     }
 
     /// Ends the writing.
-    pub fn seal(self, pieces: Pieces) -> Result<SpillReader> {
+    pub fn seal(self, pieces: Pieces) -> Result<SpillReader<T>> {
         let mut pieces = pieces.0;
         pieces.sort_unstable();
         let mut first = reserved(self.buckets + 1, "spill directory")?;
@@ -125,7 +128,7 @@ impl Spill {
             at += pieces[at..].iter().take_while(|piece| (piece.bucket as usize) < bucket).count();
             first.push(at);
         }
-        Ok(SpillReader { file: self.file, pieces, first })
+        Ok(SpillReader { file: self.file, pieces, first, entries: PhantomData })
     }
 }
 
@@ -134,7 +137,7 @@ pub struct Pieces(Vec<Piece>);
 
 impl Pieces {
     /// Flushes the writers and takes their directories.
-    pub fn of(writers: Vec<Writer<'_>>) -> Result<Pieces> {
+    pub fn of<T: Pod>(writers: Vec<Writer<'_, T>>) -> Result<Pieces> {
         let mut all = Vec::new();
         for mut writer in writers {
             writer.flush_all()?;
@@ -151,16 +154,16 @@ fn make_room(pieces: &mut Vec<Piece>, more: usize) -> Result<()> {
 }
 
 /// One worker's buffers.
-pub struct Writer<'a> {
-    spill: &'a Spill,
+pub struct Writer<'a, T = Entry> {
+    spill: &'a Spill<T>,
     unit: u32,
     room: usize,
-    entries: Buffer<Entry>,
+    entries: Buffer<T>,
     fill: Vec<u32>,
     pieces: Vec<Piece>,
 }
 
-impl Writer<'_> {
+impl<T: Pod> Writer<'_, T> {
     /// Begins the unit, if another was at work. A worker takes each unit at most once and as a whole.
     pub fn begin(&mut self, unit: u64) -> Result<()> {
         if u64::from(self.unit) == unit {
@@ -173,7 +176,7 @@ impl Writer<'_> {
 
     /// Appends `entry` to the bucket.
     #[inline(always)]
-    pub fn push(&mut self, bucket: usize, entry: Entry) -> Result<()> {
+    pub fn push(&mut self, bucket: usize, entry: T) -> Result<()> {
         let fill = &mut self.fill[bucket];
         self.entries[bucket * self.room + *fill as usize] = entry;
         *fill += 1;
@@ -203,13 +206,14 @@ impl Writer<'_> {
 }
 
 /// Entries by bucket, to be read.
-pub struct SpillReader {
+pub struct SpillReader<T = Entry> {
     file: TempFile,
     pieces: Vec<Piece>,
     first: Vec<usize>,
+    entries: PhantomData<T>,
 }
 
-impl SpillReader {
+impl<T: Pod> SpillReader<T> {
     /// Number of entries in the bucket.
     pub fn count(&self, bucket: usize) -> u64 {
         let pieces = &self.pieces[self.first[bucket]..self.first[bucket + 1]];
@@ -217,7 +221,7 @@ impl SpillReader {
     }
 
     /// Hands the entries of the bucket to `each`, in stream order.
-    pub fn read(&self, bucket: usize, run: &Run, mut each: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
+    pub fn read(&self, bucket: usize, run: &Run, mut each: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
         let mut buf = Vec::new();
         for piece in self.pieces(bucket) {
             self.read_piece(piece, &mut buf)?;
@@ -238,9 +242,9 @@ impl SpillReader {
     }
 
     /// Reads the entries of one piece, at most [`PIECE`], into `buf`, whose old content is lost.
-    pub fn read_piece(&self, piece: usize, buf: &mut Vec<Entry>) -> Result<()> {
+    pub fn read_piece(&self, piece: usize, buf: &mut Vec<T>) -> Result<()> {
         let Piece { first, count, .. } = self.pieces[piece];
-        buf.resize(count as usize, Entry::default());
+        buf.resize(count as usize, T::zeroed());
         self.file.read(first, buf)
     }
 }

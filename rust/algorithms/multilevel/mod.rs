@@ -206,7 +206,7 @@ describe! {
     /// Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64 parts) and 104 per vertex
     /// (128 with a second bound). Weighted records add 8 bytes per edge. Where a memory limit has no room for that, the
     /// adjacency and the largest of the contracted graphs lie in temporary files (see ``path``). About 80 bytes per vertex
-    /// are then enough, or 2 to 15 per edge if those are more, and the cut grows by about 1 %. The files take up to 48
+    /// are then enough, or 2 to 15 per edge if those are more, and the cut grows by about 1 %. The files take up to 40
     /// bytes per edge beside the adjacency.
     ///
     /// Notes

@@ -11,12 +11,14 @@
 //! **Memory.** 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the buffers of
 //! all buckets, and one bucket.
 //!
-//! **Disk.** 16 bytes per sum of a vertex, at most one per entry, while it works. 8 per coarse entry afterwards.
+//! **Disk.** 12 bytes per sum of a vertex, at most one per entry, while it works. 8 per coarse entry afterwards.
 //!
 //! **Parallelism.** The pass by ranges of vertices, the sums by buckets.
 
 use std::ops::Range;
 use std::path::Path;
+
+use bytemuck::{Pod, Zeroable};
 
 use super::sampling::{Histogram, Sample};
 use crate::algorithms::multilevel::clustering::Clustering;
@@ -25,7 +27,7 @@ use crate::base::{Buffer, Result, Run, TempFile, prefetch, reserved, zeros};
 use crate::capacity::{Load, plus};
 use crate::exec::{map, scan};
 use crate::sets::RatingMap;
-use crate::sets::spill::{self, Entry, Pieces, Spill, SpillReader};
+use crate::sets::spill::{self, Pieces, Spill, SpillReader};
 
 /// Entries of a bucket, unless there would be too many buckets or one cluster has more.
 const BUCKET: u64 = 1 << 17;
@@ -40,6 +42,15 @@ const BITS: u32 = 31;
 /// How many vertices ahead clusters are prefetched, and of how many neighbours.
 const AHEAD: u32 = 2;
 const MOST_AHEAD: usize = 64;
+
+/// The weight of the edges from a vertex of a cluster to another cluster.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Sum {
+    from: u32,
+    to: u32,
+    weight: u32,
+}
 
 /// Entries that a bucket is to have.
 fn bucket(entries: u64) -> u64 {
@@ -61,9 +72,9 @@ pub fn memory(entries: u64) -> u64 {
 fn memory_of(entries: u64) -> (u64, u64) {
     // A bucket ends early where the next cluster would be too much for it: so two make a whole one, at least.
     let buckets = 2 * (entries / bucket(entries)) + 1;
-    let (directory, buffers) = spill::memory(entries, buckets, entries / unit(entries) + 1);
+    let (directory, buffers) = spill::memory::<Sum>(entries, buckets, entries / unit(entries) + 1);
     // A bucket as it comes, grouped, and summed.
-    let held = size_of::<Entry>() + 2 * size_of::<[u32; 2]>();
+    let held = size_of::<Sum>() + 2 * size_of::<[u32; 2]>();
     (directory, buffers.max(held as u64 * bucket(entries).min(entries)))
 }
 
@@ -144,7 +155,7 @@ impl Buckets {
         into: &Path,
         workers: usize,
         run: &Run,
-    ) -> Result<SpillReader> {
+    ) -> Result<SpillReader<Sum>> {
         let Clustering { cluster_of, count } = clustering;
         let spill = Spill::create(into, self.starts.len() - 1)?;
         let units = units(graph).into_iter().zip(0..);
@@ -166,8 +177,8 @@ impl Buckets {
                         }
                     });
                     let bucket = self.bucket_of[own as usize] as usize;
-                    for [other, w] in map.sums() {
-                        writer.push(bucket, Entry::new(own, other, w.into(), 0, false))?;
+                    for [to, weight] in map.sums() {
+                        writer.push(bucket, Sum { from: own, to, weight })?;
                     }
                 }
                 run.check()?;
@@ -214,7 +225,7 @@ impl Sums {
 
 /// Sums the entries of a bucket, which is that of these clusters.
 fn sums_of(
-    spilled: &SpillReader,
+    spilled: &SpillReader<Sum>,
     bucket: usize,
     clusters: Range<u32>,
     map: &mut RatingMap,
@@ -227,16 +238,16 @@ fn sums_of(
         for piece in spilled.pieces(bucket) {
             spilled.read_piece(piece, &mut buf)?;
             for entry in &buf {
-                map.add(entry.target, entry.id() as u32);
+                map.add(entry.to, entry.weight);
             }
             run.check()?;
         }
         sums.end(map);
         return Ok(sums);
     }
-    let place = |entry: &Entry| (entry.source - clusters.start) as usize;
+    let place = |entry: &Sum| (entry.from - clusters.start) as usize;
     let mut ends: Vec<u32> = zeros(clusters.len() + 1, "clusters of a bucket")?;
-    let mut entries: Vec<Entry> = reserved(spilled.count(bucket) as usize, "bucket")?;
+    let mut entries: Vec<Sum> = reserved(spilled.count(bucket) as usize, "bucket")?;
     for piece in spilled.pieces(bucket) {
         spilled.read_piece(piece, &mut buf)?;
         buf.iter().for_each(|entry| ends[place(entry) + 1] += 1);
@@ -248,7 +259,7 @@ fn sums_of(
     let mut grouped: Vec<[u32; 2]> = zeros(entries.len(), "bucket")?;
     for entry in &entries {
         let at = &mut ends[place(entry)];
-        grouped[*at as usize] = [entry.target, entry.id() as u32];
+        grouped[*at as usize] = [entry.to, entry.weight];
         *at += 1;
     }
     drop(entries);

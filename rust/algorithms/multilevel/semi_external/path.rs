@@ -90,9 +90,9 @@ impl Plan {
         graph.max(contraction).max(top).max(multilevel.objective.memory(n, entries, multilevel.k.into()))
     }
 
-    /// Bytes of its temporary files.
+    /// Bytes of its temporary files: sums, and the lists that are made of them.
     fn files(self, entries: u64) -> u64 {
-        if self.path == Path::Memory { 0 } else { entries.saturating_mul(24) }
+        if self.path == Path::Memory { 0 } else { entries.saturating_mul(20) }
     }
 }
 

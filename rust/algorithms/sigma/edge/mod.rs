@@ -102,7 +102,7 @@ impl SigmaEdge {
 
     fn memory_of_stream(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
         let (directory, buffers) =
-            if self.reorders() { spill::memory(m, self.bands.into(), 1) } else { (0, 0) };
+            if self.reorders() { spill::memory::<Entry>(m, self.bands.into(), 1) } else { (0, 0) };
         EdgeStreamer::memory(n, m, self.k) + 4 * n + EdgeParts::memory(m, self.k, out) + directory + buffers
     }
 
