@@ -27,7 +27,7 @@
 //!
 //! **Figures.** On 17 real graphs and 4, 8 and 32 parts, the cut is 0.33, 0.41 and 0.60 of SPRING's in the geometric mean,
 //! 0.71, 0.74 and 0.83 of GREM's, 0.66, 0.73 and 0.81 of SIGMA's under both its bounds, and 0.93, 0.93 and 0.96 of METIS's
-//! (16 graphs). Where all rounds have the same slack and lenience, 3 to 5 % of these gains are lost. It took at most 47
+//! (16 graphs). Where all rounds have the same slack and lenience, the cut is 2 to 6 % larger. It took at most 47
 //! bytes per vertex beside the parts to start with (n = 2^21, 8 parts, all vertices in one of them at first).
 //!
 //! **Source.** That of [`jet`].
