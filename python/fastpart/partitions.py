@@ -363,7 +363,7 @@ def vertex_partition_of(array: npt.ArrayLike, k: int | None = None) -> VertexPar
         k = max(1, int(parts.max()) + 1) if parts.size and parts.dtype.kind in "iu" else 1
         if k > _core.MAX_PARTS:
             raise ParameterError(
-                f"k: the largest part or cluster is {k - 1}, but there may be at most {_core.MAX_PARTS} parts"
+                f"k: the largest part or cluster is {k - 1}, but at most {_core.MAX_PARTS} can be used"
             )
     return VertexPartition(parts, k)
 
