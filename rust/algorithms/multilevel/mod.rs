@@ -60,7 +60,6 @@ use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, Ve
 pub use bounds::Bound;
 pub use clustering::Rating;
 pub use objective::Objective;
-use scheme::effort::ROUNDS;
 pub use scheme::{Effort, Scheme};
 use semi_external::path::PATHS;
 pub use semi_external::{Path, Plan};
@@ -247,7 +246,8 @@ describe! {
     /// times as long, but with ``effort="quick"`` hardly longer.
     machines: integers();
     /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
-    /// improvement as long as they gain, in each of which another partition is made or the best is coarsened again.
+    /// improvement, in each of which another partition is made or the best is coarsened again. They end with the first that
+    /// gains less than 1.5 %, or with ``rounds`` or ``time_limit`` when two in a row gain less than 0.5 %.
     effort: choice(&["default", "quick", "best"]);
     /// Seconds after which no further round begins. Only with ``effort="best"``. By default time does not matter. The
     /// number of rounds stands in ``parameters`` of the result. With that as ``rounds`` the result is the same anywhere.
@@ -314,5 +314,5 @@ fn in_rounds(values: &Values) -> Result<Effort> {
         let given = limit.unwrap_or_default();
         Error::parameter("time_limit", format!("{given} seconds. Use a number of seconds of at least 0"))
     })?;
-    Ok(Effort::Best { rounds: values.integer("rounds").unwrap_or(ROUNDS), time_limit })
+    Ok(Effort::Best { rounds: values.integer("rounds"), time_limit })
 }

@@ -44,7 +44,7 @@ use super::jet::{self, Jet};
 use super::prices::Prices;
 use super::rebalancing::rebalance;
 use super::scheme::Solution;
-use super::scheme::effort::{Progress, ROUNDS};
+use super::scheme::effort::{Patience, Progress};
 use super::spread::Spread;
 use super::{
     Bound, Effort, Multilevel, Objective, Scheme, bounds, check_symmetry, halo, in_rounds, topology,
@@ -82,7 +82,7 @@ fn require(goal: &Multilevel, shape: &Shape, run: &Run) -> Result<()> {
 
 /// What the partition of another partitioner is refined for: its own bounds.
 pub fn goal(k: u32, balance: f64, bounds: Vec<Bound>, seed: u64) -> Multilevel {
-    let effort = Effort::Best { rounds: ROUNDS, time_limit: None };
+    let effort = Effort::Best { rounds: None, time_limit: None };
     Multilevel { balance, bounds, effort, seed, ..Multilevel::new(k) }
 }
 
@@ -166,7 +166,7 @@ impl Multilevel {
             run,
         };
         let ends = self.effort.ends();
-        let mut progress = Progress::new(search.caps, search.begin(start)?);
+        let mut progress = Progress::new(search.caps, search.begin(start)?, Patience::LONG);
         while self.effort.goes_on(progress.rounds, ends) && progress.goes_on() {
             let next = search.round(&progress.best.0, progress.rounds)?;
             progress.take(next);
