@@ -49,6 +49,8 @@ def _checked(field: _core.Field, value: Any) -> Any:
             return parameters.degrees(field.name, value)
         case "chunk":
             return parameters.chunk(field.name, value)
+        case "folder":
+            return str(parameters.path(field.name, value))
     return parameters.number_or(field.name, value, field.words[0])
 
 
@@ -69,7 +71,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     recorded = {
         field.name: values[field.name]
         for field in algorithm.fields
-        if field.kind != "degrees" and field.only in (None, of)
+        if field.kind not in ("degrees", "folder") and field.only in (None, of)
     }
     given = {"k": k, **both, **recorded}
 

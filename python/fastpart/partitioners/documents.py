@@ -26,6 +26,7 @@ _TYPES = {
     ),
     "degrees": ("npt.NDArray[np.uint32] | None", "numpy.ndarray, optional"),
     "chunk": ("float | int", "float or int"),
+    "folder": ("StrPath", "path"),
 }
 """Annotation and documented type by kind."""
 

@@ -54,6 +54,18 @@ pub struct Graph<'a, const D: usize> {
     heaviest: Load<D>,
 }
 
+/// The arrays of a graph that owns them.
+pub struct Arrays<'a, const D: usize> {
+    /// Where the list of each vertex begins, and the number of all entries.
+    pub offsets: &'a [u64],
+    /// All lists.
+    pub targets: &'a [u32],
+    /// Weight of each entry.
+    pub edge_weights: &'a [u32],
+    /// What the vertices weigh.
+    pub weights: &'a [Load<D>],
+}
+
 impl<'a, const D: usize> Graph<'a, D> {
     /// The graph of `csr`.
     pub fn finest(csr: &'a Csr, weight: &'a Weigh<'a, D>, run: &Run) -> Result<Self> {
@@ -93,6 +105,16 @@ impl<'a, const D: usize> Graph<'a, D> {
             total,
             heaviest,
         })
+    }
+
+    /// What [`Graph::of`] takes, if it is not borrowed.
+    pub fn arrays(&self) -> Option<Arrays<'_, D>> {
+        match (&self.edge_weights, &self.weights) {
+            (Some(edge_weights), Weights::Stored(weights)) => {
+                Some(Arrays { offsets: &self.offsets, targets: &self.targets, edge_weights, weights })
+            }
+            _ => None,
+        }
     }
 
     /// Number of vertices.

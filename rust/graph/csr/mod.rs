@@ -126,6 +126,14 @@ impl Csr {
         entries.saturating_add(working_memory(edges, weighted, symmetric, run))
     }
 
+    /// The least budgets with which it is built: with its lists in files, and with all in memory.
+    pub fn least_budgets(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> [u64; 2] {
+        let lists = building(edges, weighted, symmetric);
+        let rest = working_memory(edges, weighted, symmetric, run);
+        let in_files = run.temporary(run.tmp_dir(), lists, "").0;
+        [in_files.saturating_add(rest), lists.saturating_add(rest).saturating_mul(2)]
+    }
+
     /// Bytes of memory that it takes, without what lies in a file on a disk.
     pub fn bytes(&self) -> u64 {
         let each = if self.weights.is_some() { 8 } else { 4 };

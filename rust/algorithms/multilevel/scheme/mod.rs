@@ -31,7 +31,7 @@ use super::graph::Graph;
 use super::jet::{self, Jet};
 use super::prices::Prices;
 use super::rebalancing::rebalance;
-use super::semi_external::Plan;
+use super::semi_external::{Checkpoints, Plan, checkpoints};
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
 pub use effort::Effort;
@@ -82,6 +82,8 @@ pub struct Scheme {
     pub table: u64,
     /// Where the levels lie.
     pub plan: Plan,
+    /// Where steps of the way down and back are kept.
+    pub checkpoints: Option<Arc<Checkpoints>>,
     /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the other.
     pub entries: u64,
     /// What cut edges cost where parts are improved; 1 if there are none.
@@ -139,6 +141,7 @@ impl Scheme {
             iterations,
             table: TABLE[0],
             plan: Plan::default(),
+            checkpoints: None,
             entries: 0,
             prices: None,
         }
@@ -352,8 +355,11 @@ impl Scheme {
                 // Under prices, parts that keep the caps go on keeping them, and so never get worse.
                 let is_tight = is_last || self.prices.is_some();
                 let caps = if is_tight { caps.to_vec() } else { loosened(here, caps) };
+                let (level, size) = (levels.len(), (here.len(), caps.len()));
+                let refine = || self.refine(here, part_of, &caps, level, run).map(|solution| (solution, 0));
                 let quality;
-                (part_of, quality) = self.refine(here, part_of, &caps, levels.len(), run)?;
+                ((part_of, quality), _) =
+                    checkpoints::parts(self.checkpoints.as_deref(), level, size, run, refine)?;
                 let now = share(units, here, graph);
                 run.advance(now - std::mem::replace(&mut reached, now))?;
                 if is_last {

@@ -12,10 +12,14 @@
 //! ALENEX 2015; sampling of edges: Sanders, Schulz, Seemaier et al., "TeraPart: Memory-Efficient Multilevel Graph
 //! Partitioning", 2025.
 
+pub mod checkpoints;
 pub mod contraction;
+pub mod costs;
 pub mod path;
 pub mod sampling;
 
+pub use checkpoints::Checkpoints;
+pub use costs::Costs;
 pub use path::{Path, Plan};
 
 use super::clustering::{Clusterer, Rating};
@@ -54,12 +58,19 @@ pub fn partition<const D: usize>(
     };
     let descent = Descent { scheme: &scheme, k: caps.len() as u64, run };
     let levels = descent.levels(graph)?;
+    let within = Scheme { checkpoints: None, ..scheme.clone() };
     let Some((_, top)) = levels.last() else {
         run.advance(last)?;
-        return scheme.partition(graph, caps, run);
+        return within.partition(graph, caps, run);
     };
     require(graph, top, caps.len(), run)?;
-    let ((part_of, _), rounds) = scheme.partition(top, caps, run)?;
+    let (done, mut made) = (scheme.checkpoints.as_deref(), false);
+    let ((part_of, _), rounds) =
+        checkpoints::parts(done, levels.len(), (top.len(), caps.len()), run, || {
+            made = true;
+            within.partition(top, caps, run)
+        })?;
+    run.advance(if made { 0 } else { third })?;
     let ascent = Ascent { levels, part_of, refined: true, units: last };
     scheme.uncoarsen(graph, ascent, caps, run).map(|solution| (solution, rounds))
 }
@@ -91,8 +102,10 @@ impl Descent<'_> {
             if is_more && finer.len() as u64 <= most {
                 break;
             }
+            let done = self.scheme.checkpoints.as_deref();
             let clusterer = self.clusterer(graph, finer, step)?;
-            let clustering = clusterer.cluster(finer, None, run)?;
+            let clustering =
+                checkpoints::clusters(done, step, finer.len(), run, || clusterer.cluster(finer, None, run))?;
             if clustering.count as f64 > STALLED * finer.len() as f64 {
                 match is_more {
                     true => break,
@@ -103,7 +116,9 @@ impl Descent<'_> {
             let entries = if is_last { plan.entries(graph.num_entries()) } else { u64::MAX };
             let sample = Sample { entries, seed: splitmix64(clusterer.seed) };
             let held = path::held(n, D as u64);
-            let coarse = contract(finer, &clustering, sample, run.tmp_dir(), held, run)?;
+            let coarse = checkpoints::lists(done, step, clustering.count, run, || {
+                contract(finer, &clustering, sample, run.tmp_dir(), held, run)
+            })?;
             // A level beyond those that were asked for replaces the last of them.
             match levels.pop_if(|_| is_more) {
                 Some((finer, _)) => levels.push((finer.coarsened(&clustering, run)?, coarse)),
