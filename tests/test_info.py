@@ -67,7 +67,7 @@ def test_memory_is_what_the_partitioner_asks_for():
 
 
 def test_plans_say_what_each_memory_limit_leads_to(tmp_path, caplog):
-    graph = fp.generate.rmat(tmp_path / "g.bin", n=1 << 14, m=200_000)
+    graph = fp.generate.rmat(tmp_path / "g.bin", n=1 << 16, m=1_000_000)
     plans = fp.info(graph, k=8)["plans"]
     assert [plan["memory"] for plan in plans] == sorted({plan["memory"] for plan in plans})
     assert {"one_level", "two_levels", "memory"} == {plan["path"] for plan in plans}

@@ -4,6 +4,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -91,6 +93,15 @@ impl TempFile {
         let written = self.file.write_all_at(cast_slice(items), first * size_of::<T>() as u64);
         self.taken.grow((first + items.len() as u64) * size_of::<T>() as u64);
         written.map_err(|error| Error::io(&self.path, error))
+    }
+
+    /// Tells the system that reads go to any place: what follows them is not to be read, too.
+    pub fn expect_random(&self) {
+        #[cfg(target_os = "linux")]
+        // SAFETY: advice on an open file, which changes nothing. Refused, more is read.
+        unsafe {
+            libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM);
+        }
     }
 
     /// Reads items from number `first` on.

@@ -117,6 +117,7 @@ impl Spill {
 
     /// Ends the writing.
     pub fn seal(self, pieces: Pieces) -> Result<SpillReader> {
+        self.file.expect_random();
         let mut pieces = pieces.0;
         pieces.sort_unstable();
         let mut first = reserved(self.buckets + 1, "spill directory")?;

@@ -145,6 +145,11 @@ impl Csr {
         &self.graph
     }
 
+    /// Whether its lists lie in memory instead of in files.
+    pub fn is_in_memory(&self) -> bool {
+        self.in_memory
+    }
+
     /// Whether it has one entry per record instead of two.
     pub fn is_symmetric(&self) -> bool {
         self.symmetric
