@@ -106,6 +106,16 @@ impl<T: Pod> Buffer<T> {
         Ok(Self::within(map, start, len))
     }
 
+    /// Tells the system whether the next accesses go to any place. Then what lies beside a page of a temporary file is not
+    /// read with it.
+    pub fn expect_random(&self, random: bool) {
+        if let (Some(map), Some(_)) = (&self.map, &self.taken) {
+            use memmap2::Advice::{Normal, Random};
+            // A hint only.
+            let _ = map.advise(if random { Random } else { Normal });
+        }
+    }
+
     /// The same bytes as values of another type of the same size.
     pub fn reinterpret<U: Pod>(self) -> Buffer<U> {
         const { assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>()) }

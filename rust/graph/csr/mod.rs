@@ -239,8 +239,16 @@ fn lists(
         None => Buffer::zeroed(0, "weights of the adjacency")?,
     };
     let mut sources = home.zeroed(entries, "sources of the adjacency")?;
+    // In files, each bucket grows at its own place. Were the pages around read with each new one, they would drive out
+    // those of the other buckets.
+    let expect = |random, lists: [&Buffer<u32>; 2], sources: &Buffer<u16>| {
+        lists.into_iter().for_each(|lists| lists.expect_random(random));
+        sources.expect_random(random);
+    };
+    expect(true, [&neighbours, &weights], &sources);
     let columns = Columns { targets: &mut neighbours, sources: &mut sources, weights: &mut weights };
     buckets.fill(edges, scaled, symmetric, columns, run)?;
+    expect(false, [&neighbours, &weights], &sources);
     buckets.sort(&mut neighbours, &sources, &mut weights, run)?;
     Ok(Lists { offsets, neighbours, weights })
 }
