@@ -13,6 +13,8 @@
 //! **Least number of vertices.** In the end parts with too few vertices take some from parts that can spare them
 //! ([`fill`]). Each part has at least `floor(min_balance * n / k)`, and one where this is 0 but the ratio is not.
 
+use xxhash_rust::xxh3::Xxh3;
+
 use super::assignment::Assignment;
 use super::filling::fill;
 use super::graph::Graph;
@@ -36,6 +38,18 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// What tells it from others on a graph of `n` vertices.
+    pub(super) fn identity(&self, n: u64, k: u32) -> String {
+        match self {
+            Bound::Volume(ratio) => format!("volume_balance={ratio}"),
+            Bound::Weights(on) => {
+                let mut hash = Xxh3::new();
+                (0..n as u32).for_each(|v| hash.update(&on.weight(v).to_le_bytes()));
+                format!("balance_on={:032x} at most {}", hash.digest128(), on.cap(k))
+            }
+        }
+    }
+
     /// What `v` weighs.
     fn weight(&self, csr: &Csr, v: u32) -> u64 {
         match self {

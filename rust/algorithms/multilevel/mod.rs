@@ -111,6 +111,11 @@ impl Multilevel {
         bounds::least(self.min_balance, n, self.k).map(|_| ())
     }
 
+    /// Whether copies of vertices count instead of cut edges.
+    fn wants_few_copies(&self) -> bool {
+        self.objective == Objective::Halo
+    }
+
     /// Number of bounds, padded.
     fn num_bounds(&self) -> u64 {
         bounds::padded(self.bounds.len()) as u64

@@ -26,11 +26,10 @@ use bytemuck::{Pod, bytes_of_mut, cast_slice, cast_slice_mut};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::path::{PATHS, Plan};
+use crate::algorithms::multilevel::Multilevel;
 use crate::algorithms::multilevel::assignment::Quality;
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::graph::{Arrays, Graph};
-use crate::algorithms::multilevel::scheme::Solution;
-use crate::algorithms::multilevel::{Bound, Multilevel};
 use crate::base::{AtomicFile, Buffer, Error, Result, Run, TempFile, output, shown, zeros};
 use crate::capacity::Load;
 use crate::graph::Csr;
@@ -73,14 +72,7 @@ impl Multilevel {
             format!("bounds={}", self.bounds.len()),
         ];
         for bound in &self.bounds {
-            lines.push(match bound {
-                Bound::Volume(ratio) => format!("volume_balance={ratio}"),
-                Bound::Weights(on) => {
-                    let mut hash = Xxh3::new();
-                    (0..graph.n as u32).for_each(|v| hash.update(&on.weight(v).to_le_bytes()));
-                    format!("balance_on={:032x} at most {}", hash.digest128(), on.cap(self.k))
-                }
-            });
+            lines.push(bound.identity(graph.n, self.k));
         }
         lines.join("\n") + "\n"
     }
@@ -199,6 +191,9 @@ impl From<Error> for Fault {
 }
 
 type Read<T> = Result<T, Fault>;
+
+/// Parts of all vertices, how good they are, and the number of rounds of improvement.
+type Found = ((Buffer<u32>, Quality), u64);
 
 impl Checkpoints {
     /// Removes all of them.
@@ -328,14 +323,14 @@ pub(in crate::algorithms::multilevel) fn parts(
     level: usize,
     (n, k): (usize, usize),
     run: &Run,
-    make: impl FnOnce() -> Result<(Solution, u64)>,
-) -> Result<(Solution, u64)> {
+    make: impl FnOnce() -> Result<Found>,
+) -> Result<Found> {
     let load = |from: &mut Reader| {
         let [excess, cut, rounds] = [from.number()?, from.number()?, from.number::<u64>()?];
         let quality = Quality { excess: f64::from_bits(excess), cut };
         Ok(((from.ids(n, k as u64, "parts")?, quality), rounds))
     };
-    let save = |((part_of, quality), rounds): &(Solution, u64), to: &mut Writer| {
+    let save = |((part_of, quality), rounds): &Found, to: &mut Writer| {
         for number in [quality.excess.to_bits(), quality.cut, *rounds] {
             to.bytes(&number.to_le_bytes())?;
         }

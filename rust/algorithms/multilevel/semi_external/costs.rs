@@ -15,7 +15,7 @@
 
 use super::path::{Path, Plan};
 use super::sampling::LEAST_DEGREE;
-use crate::algorithms::multilevel::{Effort, Multilevel, Objective};
+use crate::algorithms::multilevel::{Effort, Multilevel};
 use crate::base::{Run, bytes};
 use crate::graph::Csr;
 use crate::partition::Input;
@@ -177,7 +177,7 @@ impl Multilevel {
         let building = if outside { entries.saturating_mul(2 + each) } else { 0 };
         let lists = if outside { entries.saturating_mul(each) } else { 0 };
         let times = if self.machines.is_some() { MACHINES } else { 1.0 }
-            * if self.objective == Objective::Halo { COPIES } else { 1.0 };
+            * if self.wants_few_copies() { COPIES } else { 1.0 };
         let build = BUILD * entries as f64;
         let nanoseconds = build + times * sum.nanoseconds;
         // The records are read twice.
