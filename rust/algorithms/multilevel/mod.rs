@@ -116,6 +116,11 @@ impl Multilevel {
         self.objective == Objective::Halo
     }
 
+    /// Whether a single attempt is enough.
+    fn is_quick(&self) -> bool {
+        self.effort == Effort::Quick
+    }
+
     /// Number of bounds, padded.
     fn num_bounds(&self) -> u64 {
         bounds::padded(self.bounds.len()) as u64

@@ -15,7 +15,7 @@
 
 use super::path::{Path, Plan};
 use super::sampling::LEAST_DEGREE;
-use crate::algorithms::multilevel::{Effort, Multilevel};
+use crate::algorithms::multilevel::Multilevel;
 use crate::base::{Run, bytes};
 use crate::graph::Csr;
 use crate::partition::Input;
@@ -198,7 +198,7 @@ impl Multilevel {
     fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size) -> Sum {
         let bounds = if self.bounds.is_empty() { 1.0 } else { BOUNDS };
         let [passes, all, one] = PASSES;
-        let refining = if self.effort == Effort::Quick { one } else { all };
+        let refining = if self.is_quick() { one } else { all };
         let attempts = 1.0 + self.effort.rounds() as f64;
         let mut sum = Sum::default();
         let (mut here, mut lists) = (entries as f64, if outside { each as f64 } else { 0.0 });
