@@ -31,7 +31,8 @@ use super::graph::Graph;
 use super::jet::{self, Jet};
 use super::prices::Prices;
 use super::rebalancing::rebalance;
-use super::semi_external::{Checkpoints, Plan, checkpoints};
+use super::semi_external::Plan;
+use super::semi_external::checkpoints::{Checkpoints, parts as kept_parts};
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
 pub use effort::Effort;
@@ -358,8 +359,7 @@ impl Scheme {
                 let (level, size) = (levels.len(), (here.len(), caps.len()));
                 let refine = || self.refine(here, part_of, &caps, level, run).map(|solution| (solution, 0));
                 let quality;
-                ((part_of, quality), _) =
-                    checkpoints::parts(self.checkpoints.as_deref(), level, size, run, refine)?;
+                ((part_of, quality), _) = kept_parts(self.checkpoints.as_deref(), level, size, run, refine)?;
                 let now = share(units, here, graph);
                 run.advance(now - std::mem::replace(&mut reached, now))?;
                 if is_last {
