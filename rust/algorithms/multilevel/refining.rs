@@ -38,6 +38,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::assignment::{Assignment, Connections, Quality};
+use super::bounds::{self, Way};
 use super::filling::fill;
 use super::graph::Graph;
 use super::jet::{self, Jet};
@@ -46,9 +47,7 @@ use super::rebalancing::rebalance;
 use super::scheme::Solution;
 use super::scheme::effort::{Patience, Progress};
 use super::spread::Spread;
-use super::{
-    Bound, Effort, Multilevel, Objective, Scheme, bounds, check_symmetry, halo, in_rounds, topology,
-};
+use super::{Bound, Effort, Multilevel, Objective, check_symmetry, halo, in_rounds, topology};
 use crate::base::{Buffer, Error, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
@@ -139,9 +138,7 @@ impl Refinement {
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         self.validate(csr.graph().n)?;
         check_symmetry(csr, run)?;
-        let Multilevel { bounds, effort, seed, .. } = &self.goal;
-        let scheme = Scheme::new(1 + bounds.len(), *effort, *seed);
-        bounds::partition(&self.goal, &scheme, Some(&self.start), csr, run)
+        bounds::partition(&self.goal, Way::From(&self.start), csr, run)
     }
 }
 
