@@ -48,7 +48,7 @@ def test_defaults_stand_in_the_parameters_of_the_result(name):
         assert part.of == items_of(name, variant)
         assert part.parameters["k"] == 2
         for field in ALGORITHMS[name].fields:
-            belongs = field.only in (None, part.of) and field.kind != "degrees"
+            belongs = field.only in (None, part.of) and field.kind not in ("degrees", "folder")
             assert (field.name in part.parameters) == belongs
             if belongs and field.default is not None and field.name not in variant:
                 assert part.parameters[field.name] == field.default
