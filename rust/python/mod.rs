@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use super::homes::home_parts;
     #[pymodule_export]
-    use super::partitioners::{Algorithm, Field, algorithms, memory_estimates, partition, refinement};
+    use super::partitioners::{Algorithm, Field, algorithms, memory_estimates, partition, successors};
     #[pymodule_export]
     use super::partitions::{EdgeResult, Identity, VertexResult};
     #[pymodule_export]
