@@ -34,8 +34,8 @@ use super::search::best_common;
 use super::{AHEAD, BYTES_PER_RECORD, Slice, choose};
 use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass;
 use crate::exec::pipeline::{self, SLICE, slices};
+use crate::exec::{blocks, pass};
 use crate::partition::{EdgePartition, EdgeParts};
 use crate::sets::Incidence;
 
@@ -73,11 +73,11 @@ impl Refining {
         }
         let EdgePartition { parts, loads, cap, .. } = partition;
         let [mut present, mut held] = [Incidence::new(n as usize, k)?, Incidence::new(n as usize, k)?];
-        hold(edges, parts, &mut present, run, |_| true)?;
+        hold(edges, parts, None, &mut present, run)?;
         let mut replicas = count(&present, n, k, run)?.iter().sum::<u64>();
         for pass in 0..self.passes {
             held.clear();
-            hold(edges, parts, &mut held, run, |record| !has_choice(&present, record))?;
+            hold(edges, parts, Some(&present), &mut held, run)?;
             let balance = Balance::RecordsAndReplicas(self.lambda);
             let mut state = Loads::new(k, balance, 0)?;
             state.resume(loads, &count(&held, n, k, run)?);
@@ -101,13 +101,14 @@ fn has_choice(present: &Incidence, [u, v]: Record) -> bool {
     rows.map(|(u, v)| (u & v).count_ones()).sum::<u32>() > 1
 }
 
-/// Puts the ends of the `chosen` records into the parts of these.
+/// Holds the ends of each record in its part, or only of those without a choice among the parts that their ends are
+/// `present` in.
 fn hold(
     edges: &dyn EdgeStream,
     parts: &EdgeParts,
+    present: Option<&Incidence>,
     held: &mut Incidence,
     run: &Run,
-    chosen: impl Fn(Record) -> bool + Sync,
 ) -> Result<()> {
     run.begin("replicas", edges.num_edges());
     let held = held.shared();
@@ -115,9 +116,10 @@ fn hold(
         let known = parts.read(first..first + records.len() as u64, known);
         for (index, (&record, &part)) in records.iter().zip(known).enumerate() {
             if let Some(&later) = records.get(index + AHEAD) {
+                present.iter().for_each(|present| later.iter().for_each(|&id| present.prefetch(id)));
                 later.iter().for_each(|&id| held.prefetch(id));
             }
-            if chosen(record) {
+            if present.is_none_or(|present| !has_choice(present, record)) {
                 record.iter().for_each(|&id| held.insert(id, part));
             }
         }
@@ -129,11 +131,11 @@ fn hold(
 /// The number of vertices in each part.
 fn count(held: &Incidence, n: u64, k: u32, run: &Run) -> Result<Vec<u64>> {
     let mut counts = vec![0; k as usize];
-    for v in 0..n as u32 {
-        held.parts(v).for_each(|part| counts[part as usize] += 1);
-        if v as usize % BLOCK as usize == 0 {
-            run.check()?;
+    for block in blocks(0..n) {
+        for v in block {
+            held.parts(v as u32).for_each(|part| counts[part as usize] += 1);
         }
+        run.check()?;
     }
     Ok(counts)
 }
@@ -169,7 +171,7 @@ fn stream(
             if let Some(&later) = chosen.get(place + AHEAD) {
                 records[later as usize].iter().for_each(|&id| held.prefetch(id));
             }
-            if place % STRIDE == 0 {
+            if place.is_multiple_of(STRIDE) {
                 run.check()?;
             }
             let (record, part) = (records[index as usize], &mut parts[index as usize]);
