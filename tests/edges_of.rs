@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use common::{Graph, graphs, run};
 use fastpart::algorithms::edge_streams::refining::Refining;
@@ -48,7 +48,7 @@ fn edges_of(graph: &Graph, start: &[u32], k: u32, passes: u32, threads: usize) -
     of.partition(graph, None, &run(threads)).unwrap()
 }
 
-/// Records of a group of vertices more often, so that parts by number have few replicas, with some loops.
+/// A graph with communities, and a loop now and then.
 fn planted(n: u64, m: u64) -> Graph {
     let planted = Planted::new(n, m, 16, 4, 1).unwrap();
     let mut records = records(&planted, 0..m, &run(1)).unwrap();
@@ -56,7 +56,78 @@ fn planted(n: u64, m: u64) -> Graph {
     Graph::new(n, records)
 }
 
+/// One pass, with sets and lists: the parts after it.
+fn refined(graph: &Graph, parts: &[u32], k: u32, cap: u64, backwards: bool) -> Vec<u32> {
+    let all: Vec<usize> = (0..parts.len()).collect();
+    let sets = |chosen: &[usize]| {
+        let mut sets = vec![BTreeSet::new(); graph.n as usize];
+        for &index in chosen {
+            graph.records[index].iter().for_each(|&end| _ = sets[end as usize].insert(parts[index]));
+        }
+        sets
+    };
+    let present = sets(&all);
+    let common = |index: usize| {
+        let [u, v] = graph.records[index].map(|end| &present[end as usize]);
+        u.intersection(v).copied().collect::<Vec<_>>()
+    };
+    let (mut free, fixed): (Vec<usize>, Vec<_>) = all.into_iter().partition(|&index| common(index).len() > 1);
+    if backwards {
+        free.reverse();
+    }
+    let (mut held, mut parts, k) = (sets(&fixed), parts.to_vec(), k as usize);
+    let mut loads = [vec![0.0; k], vec![0.0; k]];
+    parts.iter().for_each(|&part| loads[0][part as usize] += 1.0);
+    held.iter().flatten().for_each(|&part| loads[1][part as usize] += 1.0);
+    let mut most = [0.0; 2];
+    for index in free {
+        for (most, loads) in most.iter_mut().zip(&loads) {
+            *most = loads.iter().copied().fold(*most, f64::max);
+        }
+        loads[0][parts[index] as usize] -= 1.0;
+        let term = |part: usize, i: usize| {
+            (most[i] - loads[i][part]) * if most[i] > 0.0 { 0.5 / most[i] } else { 0.0 }
+        };
+        let score = |part: u32| {
+            let ends = graph.records[index].map(|end| u32::from(held[end as usize].contains(&part)));
+            f64::from(ends[0] + ends[1]) + (term(part as usize, 0) + term(part as usize, 1))
+        };
+        let open = |&part: &u32| loads[0][part as usize] < cap as f64;
+        let best =
+            common(index).into_iter().filter(open).rev().max_by(|&a, &b| score(a).total_cmp(&score(b)));
+        parts[index] = best.unwrap();
+        loads[0][parts[index] as usize] += 1.0;
+        for end in graph.records[index] {
+            if held[end as usize].insert(parts[index]) {
+                loads[1][parts[index] as usize] += 1.0;
+            }
+        }
+    }
+    parts
+}
+
 proptest! {
+    #[test]
+    fn a_pass_takes_the_part_of_the_largest_score(
+        graph in graphs(20, 100), k in prop_oneof![2..9_u32, Just(65), Just(520)], balance in prop_oneof![Just(1.0), Just(1.2), Just(9.0)],
+        seed: u64, threads in 1..4_usize,
+    ) {
+        let mut of = EdgesOf::new(random_parts(graph.n, k, seed), k);
+        of.stream.balance = balance;
+        of.stream.passes = 0;
+        let mut made = of.partition(&graph, None, &run(1)).unwrap();
+        let before = assignment(&made);
+        let once = refined(&graph, &before, k, made.cap.unwrap(), false);
+        Refining { passes: 1, ..Refining::DEFAULT }.refine(&graph, &mut made, &run(threads)).unwrap();
+        prop_assert_eq!(assignment(&made), once.clone());
+        let mut again = of.partition(&graph, None, &run(1)).unwrap();
+        Refining { passes: 2, ..Refining::DEFAULT }.refine(&graph, &mut again, &run(threads)).unwrap();
+        // There is a second pass if the first one found anything.
+        if replicas(&graph, &made).len() < replicas(&graph, &of.partition(&graph, None, &run(1)).unwrap()).len() {
+            prop_assert_eq!(assignment(&again), refined(&graph, &once, k, made.cap.unwrap(), true));
+        }
+    }
+
     #[test]
     fn refinement_never_makes_a_replica(
         graph in graphs(30, 80), k in prop_oneof![1..9_u32, Just(64), Just(65), Just(300), Just(700)],
@@ -119,7 +190,6 @@ fn threads_and_files_change_nothing() {
     }
 }
 
-/// A path of three triangles, each a part but for one record, which alone keeps two vertices in another part.
 #[test]
 fn groups_of_records_move_together() {
     let graph = Graph::new(4, vec![[0, 1], [0, 1], [0, 2], [1, 2], [0, 1], [0, 1], [0, 3]]);
