@@ -277,7 +277,7 @@ fn effort_and_rounds() {
     let graph = large();
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
     let of = |effort| Multilevel { effort, ..Multilevel::new(8) }.partition_in_rounds(&csr, &run(2)).unwrap();
-    let best = |rounds, limit| of(Effort::Best { rounds, time_limit: limit });
+    let best = |rounds, limit| of(Effort::Best { rounds: Some(rounds), time_limit: limit });
     let cut = |assignment: &[i32]| cut(&graph, assignment);
     let [quick, default] = [Effort::Quick, Effort::Default].map(|effort| of(effort).0.assignment);
     assert!(cut(&quick) <= 2 * cut(&default));
@@ -289,6 +289,10 @@ fn effort_and_rounds() {
     // The number of rounds stands for the result.
     let (same, again) = best(rounds, None);
     assert!(again == rounds && same.assignment[..] == all.assignment[..]);
+    // Also that of a run that ends by itself, which is sooner.
+    let (open, rounds) = of(Effort::Best { rounds: None, time_limit: None });
+    let (same, again) = best(rounds.max(1), None);
+    assert!((1..=16).contains(&rounds) && again == rounds && same.assignment[..] == open.assignment[..]);
 }
 
 #[test]

@@ -233,7 +233,7 @@ fn rounds_of_machines_stand_for_the_result() {
         let (made, rounds) = wanted.partition_in_rounds(&csr, &run(threads)).unwrap();
         (made.assignment.to_vec(), rounds)
     };
-    let best = |rounds, time_limit, threads| of(Effort::Best { rounds, time_limit }, threads);
+    let best = |rounds, time_limit, threads| of(Effort::Best { rounds: Some(rounds), time_limit }, threads);
     assert_eq!(best(4, Some(Duration::ZERO), 2), of(Effort::Default, 1));
     let (made, rounds) = best(3, None, 1);
     assert!((1..=3).contains(&rounds));

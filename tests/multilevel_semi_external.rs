@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path as Folder, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 mod common;
@@ -17,13 +19,15 @@ use fastpart::algorithms::multilevel::graph::Graph as Weighted;
 use fastpart::algorithms::multilevel::semi_external::sampling::{LEAST_DEGREE, Sample};
 use fastpart::algorithms::multilevel::{Bound, Multilevel, Path, Plan, contraction, semi_external};
 use fastpart::base::buffer::Buffer;
-use fastpart::base::error::Error;
+use fastpart::base::error::{Error, Result};
 use fastpart::base::random::Random;
 use fastpart::base::run::Run;
+use fastpart::base::usage::Meter;
+use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::generate::{self, Generator, Rmat, records};
 use fastpart::graph::csr::Csr;
-use fastpart::partition::VertexPartition;
+use fastpart::partition::{Input, Partitioner, Value, VertexPartition};
 use proptest::prelude::*;
 
 const ALL: Sample = Sample { entries: u64::MAX, seed: 0 };
@@ -183,6 +187,64 @@ fn a_limit_picks_the_first_plan_that_fits() {
     assert!(multilevel.plan(n, entries, &with(2 * entries + 16 * n)).is_ok());
 }
 
+/// A graph whose adjacency is built anew by each call.
+struct Call<'a>(&'a dyn EdgeStream);
+
+impl Input for Call<'_> {
+    fn edges(&self) -> &dyn EdgeStream {
+        self.0
+    }
+
+    fn is_symmetric(&self) -> bool {
+        false
+    }
+
+    fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
+        let csr = Csr::build(self.0, false, run)?;
+        run.hold(csr.bytes());
+        Ok(csr)
+    }
+
+    fn out(&self) -> Option<&Folder> {
+        None
+    }
+}
+
+/// The path of the result, and what was told on the way.
+fn solve(multilevel: &Multilevel, call: &Call, run: &Run) -> (String, Vec<String>) {
+    let outcome = multilevel.solve(call, run).unwrap();
+    let (_, path) = outcome.chosen.iter().find(|(name, _)| *name == "path").unwrap().clone();
+    let Value::Text(path) = path else { panic!("{path:?}") };
+    (path.into(), run.take_notes())
+}
+
+#[test]
+fn costs_say_which_limit_leads_where() {
+    let graph = rmat(13, 100_000);
+    let call = Call(&graph);
+    for multilevel in [Multilevel::new(8), Multilevel::new(100), by(Path::TwoLevels, 0.25, 8)] {
+        let costs = multilevel.costs(&call, &run(2));
+        assert!(costs.is_sorted_by(|a, b| a.memory < b.memory) && !costs.is_empty());
+        for (index, costs) in costs.iter().enumerate() {
+            let has_files = costs.outside || costs.plan.path != Path::Memory;
+            assert!(costs.files > 0 && costs.written > 0 || !has_files, "{costs:?}");
+            assert!(costs.seconds > 0.0 && costs.seconds_at(1e30) - costs.seconds < 1e-9);
+            assert!(costs.seconds_at(2e9) < costs.seconds_at(0.5e9));
+            let io = costs.seconds_at(1e6) - costs.seconds;
+            assert!((io - (costs.read + costs.written) as f64 / 1e6).abs() < 1e-6);
+            let limited = Run::new(Some(2), Some(costs.memory)).unwrap();
+            let (path, notes) = solve(&multilevel, &call, &limited);
+            assert_eq!(path, costs.plan.path.name(), "{index}");
+            assert!(notes.len() == usize::from(has_files) && notes.iter().all(|note| note.contains(&path)));
+        }
+        let least = Run::new(Some(2), Some(costs[0].memory / 2)).unwrap();
+        assert!(multilevel.solve(&call, &least).is_err());
+    }
+    // More threads take less time, and no more bytes.
+    let [one, four] = [1, 4].map(|threads| Multilevel::new(8).costs(&call, &run(threads)).pop().unwrap());
+    assert!(four.seconds < one.seconds && four.read == one.read);
+}
+
 #[test]
 fn refusals() {
     let graph = Graph::new(4, vec![[0, 1], [1, 2]]);
@@ -255,6 +317,9 @@ fn in_small_files() {
     }
 }
 
+/// Bytes for stacks, for what the allocator keeps, and for a huge page that is used in part.
+const BESIDE: u64 = 3 << 20;
+
 #[test]
 fn memory_is_bounded_by_the_estimate() {
     let folder = tempfile::tempdir().unwrap();
@@ -276,9 +341,20 @@ fn memory_of_a_child() {
         for (plan, memory) in multilevel.plans(n, entries).into_iter().skip(1) {
             let run = with(memory);
             assert_eq!(multilevel.plan(n, entries, &run).unwrap(), plan);
+            let meter = Meter::start();
+            let files = meter.usage().files;
             let taken = most_taken(|| drop(multilevel.partition(&csr, &run).unwrap()));
-            // 1 MB for stacks, and for what the allocator keeps.
-            assert!(taken < memory + (1 << 20), "{plan:?}: {taken} of {memory}");
+            assert!(taken < memory + BESIDE, "{plan:?}: {taken} of {memory}");
+            let written = meter.usage().files - files;
+            assert!(written > 0 && written <= plan.files(n, entries), "{plan:?}: {written}");
+        }
+        for costs in multilevel.costs(&Call(&edges), &with(0)) {
+            let run = with(costs.memory);
+            let meter = Meter::start();
+            let taken = most_taken(|| drop(solve(&multilevel, &Call(&edges), &run)));
+            assert!(taken < costs.memory + BESIDE, "{costs:?}: {taken}");
+            let written = meter.usage().files - 4 * csr.num_entries();
+            assert!(written <= costs.files, "{costs:?}: {written}");
         }
     }
 }
@@ -305,4 +381,151 @@ fn most_taken(work: impl FnOnce()) -> u64 {
         watch.join().unwrap()
     });
     most.saturating_sub(before)
+}
+
+/// The steps of a partition with levels in files, in their order.
+const STEPS: [[&str; 5]; 2] = [
+    ["clusters-0", "lists-0", "parts-1", "parts-0", ""],
+    ["clusters-0", "lists-0", "clusters-1", "lists-1", "parts-2"],
+];
+
+fn step(dir: &Folder, name: &str) -> PathBuf {
+    dir.join(format!("checkpoint-{name}.bin"))
+}
+
+fn kept(path: Path, dir: &Folder) -> Multilevel {
+    Multilevel { checkpoints: Some(dir.into()), ..by(path, 0.2, 8) }
+}
+
+/// The graph that checkpoints are tested with: a step takes a tenth of a second at least.
+fn graph_of_steps() -> Graph {
+    rmat(14, 300_000)
+}
+
+/// Kills a child as soon as it has made a step.
+fn kill_after(name: &str, path: Path, dir: &Folder) {
+    let program = std::env::current_exe().unwrap();
+    let mut child = Command::new(program);
+    child.args(["--exact", "killed_after_a_step", "--ignored", "--nocapture"]);
+    let output = child.env("DIR", dir).env("STEP", name).env("LEVELS", path.name()).output().unwrap();
+    assert_eq!(output.status.signal(), Some(libc::SIGKILL), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+#[ignore = "kills its process; run by a_killed_run_goes_on"]
+fn killed_after_a_step() {
+    let file = step(&dir_of_child(), &std::env::var("STEP").unwrap());
+    let path = std::env::var("LEVELS").unwrap();
+    let path = if path == "one_level" { Path::OneLevel } else { Path::TwoLevels };
+    let csr = Csr::build(&graph_of_steps(), false, &run(1)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !file.exists() {
+                std::thread::sleep(std::time::Duration::from_micros(20));
+            }
+            // SAFETY: a signal to this process.
+            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        });
+        kept(path, &dir_of_child()).partition(&csr, &run(2)).unwrap();
+        unreachable!("not killed");
+    });
+}
+
+#[test]
+fn a_killed_run_goes_on() {
+    let csr = Csr::build(&graph_of_steps(), false, &run(1)).unwrap();
+    for (path, steps) in [Path::OneLevel, Path::TwoLevels].into_iter().zip(STEPS) {
+        let whole = by(path, 0.2, 8).partition(&csr, &run(1)).unwrap();
+        let together = tempfile::tempdir().unwrap();
+        for name in steps.into_iter().filter(|name| !name.is_empty()) {
+            let alone = tempfile::tempdir().unwrap();
+            // Each step once from the start, and once after the one before.
+            for dir in [alone.path(), together.path()] {
+                kill_after(name, path, dir);
+            }
+            let watched = run(2).watched();
+            let made = kept(path, alone.path()).partition(&csr, &watched).unwrap();
+            assert!(made.assignment[..] == whole.assignment[..], "{name}");
+            assert_eq!(fs::read_dir(alone.path()).unwrap().count(), 0);
+            assert!(watched.take_notes()[0].contains("goes on"));
+            for step in watched.steps() {
+                assert_eq!(step.progress.done, step.progress.total, "{name}: {:?}", step.progress);
+            }
+        }
+        let made = kept(path, together.path()).partition(&csr, &run(1)).unwrap();
+        assert!(made.assignment[..] == whole.assignment[..]);
+    }
+}
+
+#[test]
+fn damaged_checkpoints_are_made_again_and_foreign_ones_refused() {
+    let csr = Csr::build(&graph_of_steps(), false, &run(1)).unwrap();
+    let path = Path::TwoLevels;
+    let whole = by(path, 0.2, 8).partition(&csr, &run(1)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    kill_after("parts-2", path, folder.path());
+    let refused = |other: &Multilevel, what: &str| {
+        let error = other.partition(&csr, &run(1)).unwrap_err();
+        assert!(matches!(error, Error::Parameter { name: "checkpoints", .. }), "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+    };
+    let same = kept(path, folder.path());
+    refused(&Multilevel { k: 9, ..same.clone() }, "k=8 there, k=9 here");
+    refused(&Multilevel { seed: 1, ..same.clone() }, "seed=0 there, seed=1 here");
+    refused(&Multilevel { bounds: vec![Bound::Volume(1.1)], ..same.clone() }, "bounds=0 there");
+    refused(&Multilevel { sample: Some(0.3), ..same.clone() }, "sample=0.2 there");
+    let other = Csr::build(&rmat(14, 299_999), false, &run(1)).unwrap();
+    let error = same.partition(&other, &run(1)).unwrap_err();
+    assert!(error.to_string().contains("m=300000 there, m=299999 here"), "{error}");
+    // Another run at work.
+    let lock = fs::File::options().write(true).open(folder.path().join("checkpoint.lock")).unwrap();
+    lock.try_lock().unwrap();
+    refused(&same, "another run is at work");
+    drop(lock);
+    // Every step cut, changed, or emptied; those that are whole are read.
+    for (name, damage) in
+        [("clusters-0", 0), ("lists-0", 1), ("clusters-1", 2), ("lists-1", 3), ("parts-2", 1)]
+    {
+        let file = step(folder.path(), name);
+        let mut bytes = fs::read(&file).unwrap();
+        let len = bytes.len();
+        match damage {
+            0 => bytes.truncate(len - 1),
+            1 => bytes[len / 2] ^= 1,
+            2 => bytes.clear(),
+            // A number of entries that no file has.
+            _ => bytes[24..1000].fill(0xff),
+        }
+        fs::write(&file, bytes).unwrap();
+    }
+    // Plan and parts that were not asked for are those of the checkpoints.
+    let run = run(2);
+    let open = Multilevel { path: None, sample: None, ..same };
+    let made = open.partition(&csr, &run).unwrap();
+    assert!(made.assignment[..] == whole.assignment[..]);
+    assert_eq!(run.take_notes().iter().filter(|note| note.contains("is damaged")).count(), 5);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn checkpoints_on_a_full_disk_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    in_child("checkpoints_in_small_files", folder.path(), "trap '' XFSZ && ulimit -f 512");
+}
+
+#[test]
+#[ignore = "needs a limit on files of 256 KiB; run by checkpoints_on_a_full_disk_are_an_error"]
+fn checkpoints_in_small_files() {
+    let dir = dir_of_child();
+    // Clusters take more than there is room for.
+    let csr = Csr::build(&Graph::new(1 << 17, vec![[0, 1], [1, 2]]), false, &run(1)).unwrap();
+    let error = kept(Path::OneLevel, &dir).partition(&csr, &run(1)).unwrap_err();
+    let Error::Io { path, source } = error else { panic!("{error}") };
+    assert!(
+        path == step(&dir, "clusters-0") && source.kind() == std::io::ErrorKind::FileTooLarge,
+        "{source}"
+    );
+    assert!(!path.exists() && fs::read_dir(&dir).unwrap().count() == 2);
+    let absent = kept(Path::OneLevel, &dir.join("absent/folder")).partition(&csr, &run(1)).unwrap_err();
+    assert!(matches!(absent, Error::Io { .. }), "{absent}");
 }

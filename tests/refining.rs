@@ -137,7 +137,7 @@ proptest! {
         let goal = Multilevel {
             min_balance: least.filter(|_| graph.n >= k.into()),
             objective: if by_halo { Objective::Halo } else { Objective::Cut },
-            effort: Effort::Best { rounds, time_limit: None },
+            effort: Effort::Best { rounds: Some(rounds), time_limit: None },
             ..goal(k, balance, bounds, seed)
         };
         let start = random_parts(graph.n, k, seed);
@@ -180,7 +180,7 @@ fn threads_never_matter_on_larger_graphs() {
             for for_what in [Objective::Cut, Objective::Halo] {
                 let goal = Multilevel {
                     objective: for_what,
-                    effort: Effort::Best { rounds: 2, time_limit: None },
+                    effort: Effort::Best { rounds: Some(2), time_limit: None },
                     ..goal(8, 1.05, bounds.clone(), 3)
                 };
                 let start: Vec<u32> = (0..graph.n as u32).map(|v| v % 8).collect();
@@ -196,13 +196,15 @@ fn threads_never_matter_on_larger_graphs() {
 fn rounds_stand_for_the_result() {
     let graph = planted(5_000, 40_000);
     let start: Vec<u32> = (0..5_000).map(|v| v % 8).collect();
-    let with =
-        |rounds| Multilevel { effort: Effort::Best { rounds, time_limit: None }, ..goal(8, 1.03, vec![], 1) };
+    let with = |rounds| Multilevel {
+        effort: Effort::Best { rounds: Some(rounds), time_limit: None },
+        ..goal(8, 1.03, vec![], 1)
+    };
     let (made, rounds) = refine(&graph, &with(16), &start, &[1]);
     assert!(rounds > 1);
     assert_eq!(refine(&graph, &with(rounds), &start, &[2]), (made, rounds));
     assert_eq!(refine(&graph, &with(0), &start, &[1]), (start.clone(), 0));
-    let effort = Effort::Best { rounds: 16, time_limit: Some(Duration::ZERO) };
+    let effort = Effort::Best { rounds: Some(16), time_limit: Some(Duration::ZERO) };
     assert_eq!(refine(&graph, &Multilevel { effort, ..with(0) }, &start, &[1]), (start, 0));
 }
 

@@ -136,7 +136,10 @@ def test_info(run):
     assert json.loads(out) == fp.info("g.bin")
     code, out, _ = run("info", "g.bin")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == list(fp.info("g.bin"))
+    facts, _, plans = out.partition("\n\n")
+    assert [line.split()[0] for line in facts.splitlines()] == list(fp.info("g.bin"))[:-1]
+    assert len(plans.splitlines()) == 2 + len(fp.info("g.bin")["plans"])
+    assert json.loads(run("info", "g.bin", "-k", 8, "--json")[1]) == fp.info("g.bin", 8)
     assert re.search(r"^memory +adjacency [\d,]+.* spring 8,\d{3},\d{3}\b", out, re.MULTILINE)
 
 

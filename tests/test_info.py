@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 
@@ -30,6 +31,7 @@ def test_facts_equal_the_definitions(graph):
         "degrees",
         "checksum",
         "memory",
+        "plans",
     ]
     assert (facts["n"], facts["m"], facts["directedness"]) == (n, len(edges), "directed")
     assert facts["loops"] == (edges[:, 0] == edges[:, 1]).sum()
@@ -62,6 +64,31 @@ def test_memory_is_what_the_partitioner_asks_for():
     with pytest.raises(fp.MemoryBudgetError, match=r"needs 40\.4 MB"):
         fp.spring(edges, k=64, memory_limit=needed - 1)
     assert len(fp.spring(edges, k=64, memory_limit=needed)) == 10**6
+
+
+def test_plans_say_what_each_memory_limit_leads_to(tmp_path, caplog):
+    graph = fp.generate.rmat(tmp_path / "g.bin", n=1 << 16, m=1_000_000)
+    plans = fp.info(graph, k=8)["plans"]
+    assert [plan["memory"] for plan in plans] == sorted({plan["memory"] for plan in plans})
+    assert {"one_level", "two_levels", "memory"} == {plan["path"] for plan in plans}
+    assert plans[-1]["path"] == plans[-1]["adjacency"] == "memory"
+    assert pl.DataFrame(plans)["files"][-1] == 0
+    for plan in plans:
+        seconds = list(plan["seconds"].values())
+        assert list(plan["seconds"]) == ["cached", "2 GB/s", "0.5 GB/s", "0.2 GB/s"]
+        assert seconds == sorted(seconds)
+        assert seconds[3] - seconds[0] == pytest.approx((plan["read"] + plan["written"]) / 0.2e9, abs=2e-3)
+        caplog.clear()
+        with caplog.at_level("INFO", "fastpart"):
+            made = fp.multilevel(fp.open_graph(tmp_path / "g.bin"), 8, memory_limit=plan["memory"])
+        assert (made.parameters["path"], made.parameters["sample"]) == (plan["path"], plan["sample"])
+        assert f'path="{plan["path"]}"' in caplog.text or not plan["files"]
+        assert made.costs["files"] <= plan["files"]
+        assert made.costs["seconds"] > 0
+        assert made.costs["read"] is None or made.costs["read"] >= 0
+    assert fp.info(graph, k=512)["memory"]["spring"] > fp.info(graph, k=8)["memory"]["spring"]
+    with pytest.raises(fp.ParameterError, match="k"):
+        fp.info(graph, k=0)
 
 
 def test_quantiles_are_degrees_that_occur():

@@ -156,6 +156,27 @@ def test_a_memory_limit_picks_the_path_and_the_result_names_it(tmp_path):
         fp.multilevel(edges, 8, path="memory", memory_limit=limit)
 
 
+def test_checkpoints_of_an_interrupted_run_are_used(tmp_path):
+    edges = fp.generate.rmat(tmp_path / "g.bin", n=1 << 14, m=300_000)
+    how = {"path": "two_levels", "sample": 0.2}
+    folder = tmp_path / "steps"
+
+    def stop(*_progress):
+        if (folder / "checkpoint-lists-0.bin").exists():
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        fp.multilevel(edges, 8, **how, checkpoints=folder, progress=stop)
+    assert (folder / "checkpoint.txt").read_text().endswith("path=two_levels, sample=0.2\n")
+    with pytest.raises(fp.ParameterError, match=r"checkpoints: .*k=8 there, k=9 here"):
+        fp.multilevel(edges, 9, **how, checkpoints=folder)
+    made = fp.multilevel(edges, 8, checkpoints=folder)
+    assert (made.parameters["path"], made.parameters["sample"]) == ("two_levels", 0.2)
+    assert "checkpoints" not in made.parameters
+    assert made == fp.multilevel(edges, 8, **how)
+    assert list(folder.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [

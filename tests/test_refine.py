@@ -187,6 +187,18 @@ def test_partitioners_refine_their_results(graph, name):
         getattr(fp, name)(graph, 8, refine=True, memory_limit=70 * 3000)
 
 
+def test_the_adjacency_may_lie_in_a_file(tmp_path):
+    """72 bytes per vertex are enough where the adjacency takes 400."""
+    fp.generate.planted(tmp_path / "g.bin", n=4000, m=200_000, classes=8, features=1, seed=1)
+    start = np.arange(4000) % 8
+    expected = fp.refine(start, tmp_path / "g.bin", rounds=2)
+    assert (
+        fp.refine(start, tmp_path / "g.bin", rounds=2, memory_limit=1_450_000, tmp_dir=tmp_path) == expected
+    )
+    with pytest.raises(fp.MemoryBudgetError, match="refine on 4000 vertices, 8 parts"):
+        fp.refine(start, tmp_path / "g.bin", memory_limit=72 * 4000)
+
+
 edge = st.tuples(st.integers(0, 19), st.integers(0, 19))
 
 

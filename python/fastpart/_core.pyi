@@ -121,6 +121,17 @@ class Identity:
     checksum: str
 
 @final
+class PlanCosts:
+    memory: int
+    path: str
+    sample: float
+    outside: bool
+    files: int
+    read: int
+    written: int
+    seconds: float
+
+@final
 class VertexResult:
     assignment: npt.NDArray[np.int32]
     loads: list[int]
@@ -135,6 +146,7 @@ class VertexResult:
     graph: Identity
     chosen: dict[str, Any]
     warnings: list[str]
+    costs: dict[str, Any]
 
 @final
 class EdgeResult:
@@ -144,6 +156,7 @@ class EdgeResult:
     graph: Identity
     chosen: dict[str, Any]
     warnings: list[str]
+    costs: dict[str, Any]
 
 @final
 class ClusterResult:
@@ -241,7 +254,8 @@ def write_edge_parts(
 ) -> list[dict[str, Any]]:
     """Write the folders of the parts below ``into``; per part what ``part.json`` holds."""
 
-def memory_estimates(edges: EdgeSource, symmetric: bool, options: RunOptions) -> dict[str, int]: ...
+def memory_estimates(edges: EdgeSource, k: int, symmetric: bool, options: RunOptions) -> dict[str, int]: ...
+def multilevel_plans(edges: EdgeSource, k: int, symmetric: bool, options: RunOptions) -> list[PlanCosts]: ...
 def generate_rmat(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
 def generate_ba(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
 def generate_grid(target: _Path, *, rows: int, columns: int, options: RunOptions) -> tuple[int, str]: ...

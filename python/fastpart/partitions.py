@@ -47,6 +47,9 @@ class Partition(Assignment):
         Name of the partitioner, or "user" for your own array.
     parameters : dict
         Parameters of the partitioner, defaults included.
+    costs : dict or None
+        What the call took: ``seconds``, bytes ``read`` from storage and ``written`` to it (of the whole process; None
+        where the system does not count them), and most bytes of temporary ``files`` at one time. None where unknown.
     num_vertices, num_edges, loops, checksum
         These identify the graph. None where unknown.
     folder, manifest
@@ -68,6 +71,7 @@ class Partition(Assignment):
     folder: Path | None = None
     manifest: dict[str, Any] | None = None
     graph: Graph | None = None
+    costs: dict[str, Any] | None = None
     _column = "part"
     _forgotten = ("graph", "_measures")
 
@@ -103,6 +107,7 @@ class Partition(Assignment):
         partition.cap = result.cap
         partition.algorithm = algorithm
         partition.parameters = dict(given)
+        partition.costs = result.costs
         partition.num_vertices, partition.num_edges = result.graph.n, result.graph.m
         partition.loops, partition.checksum = result.graph.loops, result.graph.checksum
         if isinstance(result, _core.VertexResult):
@@ -363,7 +368,7 @@ def vertex_partition_of(array: npt.ArrayLike, k: int | None = None) -> VertexPar
         k = max(1, int(parts.max()) + 1) if parts.size and parts.dtype.kind in "iu" else 1
         if k > _core.MAX_PARTS:
             raise ParameterError(
-                f"k: the largest part or cluster is {k - 1}, but there may be at most {_core.MAX_PARTS} parts"
+                f"k: the largest part or cluster is {k - 1}, but at most {_core.MAX_PARTS} can be used"
             )
     return VertexPartition(parts, k)
 

@@ -18,7 +18,7 @@ use bytemuck::{Pod, Zeroable};
 use memmap2::MmapMut;
 
 use super::error::{Error, Result, shown};
-use super::temporary::TempFile;
+use super::temporary::{Taken, TempFile};
 
 /// Bytes from which on an array is a map of its own.
 const LARGE: usize = 1 << 20;
@@ -30,6 +30,8 @@ pub struct Buffer<T> {
     len: usize,
     /// The map that holds them. `None`: they lie on the heap.
     map: Option<MmapMut>,
+    /// The bytes of the temporary file that is mapped.
+    taken: Option<Taken>,
 }
 
 // SAFETY: it owns its values, as a `Vec` does.
@@ -50,13 +52,18 @@ impl<T: Zeroable> Buffer<T> {
         }
         let mut items = reserved(len, what)?;
         items.resize_with(len, T::zeroed);
-        Ok(Self { items: NonNull::from(Box::leak(items.into_boxed_slice())).cast(), len, map: None })
+        Ok(Self {
+            items: NonNull::from(Box::leak(items.into_boxed_slice())).cast(),
+            len,
+            map: None,
+            taken: None,
+        })
     }
 
     /// The `len` values behind the first `start` bytes of `map`, which is long enough.
     fn within(mut map: MmapMut, start: usize, len: usize) -> Self {
         let items = map[start..].as_mut_ptr().cast();
-        Self { items: NonNull::new(items).unwrap_or(NonNull::dangling()), len, map: Some(map) }
+        Self { items: NonNull::new(items).unwrap_or(NonNull::dangling()), len, map: Some(map), taken: None }
     }
 }
 
@@ -68,14 +75,17 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// The first `len` values of a temporary file, mapped. What it lacks of them are zeros.
-    pub fn of_file(TempFile { path, file }: TempFile, len: usize) -> Result<Self> {
+    pub fn of_file(TempFile { path, file, mut taken }: TempFile, len: usize) -> Result<Self> {
         if len == 0 {
             return Self::zeroed(len, "nothing");
         }
         let bytes = size::<T>(0, len, &shown(&path))?;
         file.set_len(bytes as u64).map_err(|error| Error::io(&path, error))?;
+        taken.set(bytes as u64);
         // SAFETY: the file has no name, so that nobody else can change or cut it.
-        unsafe { Self::mapped(&file, &path, 0, len) }
+        let mut mapped = unsafe { Self::mapped(&file, &path, 0, len) }?;
+        mapped.taken = Some(taken);
+        Ok(mapped)
     }
 
     /// `len` zeros behind the first `start` bytes of `file`, which holds no more than these.
@@ -96,11 +106,21 @@ impl<T: Pod> Buffer<T> {
         Ok(Self::within(map, start, len))
     }
 
+    /// Tells the system whether the next accesses go to any place. Then what lies beside a page of a temporary file is not
+    /// read with it.
+    pub fn expect_random(&self, random: bool) {
+        if let (Some(map), Some(_)) = (&self.map, &self.taken) {
+            use memmap2::Advice::{Normal, Random};
+            // A hint only.
+            let _ = map.advise(if random { Random } else { Normal });
+        }
+    }
+
     /// The same bytes as values of another type of the same size.
     pub fn reinterpret<U: Pod>(self) -> Buffer<U> {
         const { assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>()) }
         let mut whole = ManuallyDrop::new(self);
-        Buffer { items: whole.items.cast(), len: whole.len, map: whole.map.take() }
+        Buffer { items: whole.items.cast(), len: whole.len, map: whole.map.take(), taken: whole.taken.take() }
     }
 }
 

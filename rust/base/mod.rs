@@ -9,14 +9,16 @@ pub mod prefetch;
 pub mod random;
 pub mod run;
 pub mod temporary;
+pub mod usage;
 
 pub use buffer::{Buffer, reserved, shared, zeros};
 pub use error::{Error, Result, bytes, named, shown};
 pub use output::{AtomicDir, AtomicFile};
-pub use prefetch::{prefetch, prefetch_ends};
+pub use prefetch::{prefetch, prefetch_ends, read_ahead};
 pub use random::{Permutation, Random, splitmix64};
 pub use run::Run;
 pub use temporary::TempFile;
+pub use usage::{Meter, Usage};
 
 /// No part, no cluster, no vertex: above every id.
 pub const NONE: u32 = u32::MAX;

@@ -21,3 +21,14 @@ pub fn prefetch_ends<T>(items: &[T], records: &[[u32; 2]], index: usize) {
         prefetch(items, v as usize);
     }
 }
+
+/// Asks the system to read soon what lies behind `items`, part of a mapped file. Nothing happens to what is in memory.
+pub fn read_ahead<T>(items: &[T]) {
+    // SAFETY: a question to the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
+    let before = items.as_ptr().addr() % page;
+    let start = items.as_ptr().cast::<u8>().wrapping_sub(before);
+    // SAFETY: the pages of a slice that is borrowed. The advice changes nothing in them. If it is refused, pages are read
+    // when they are touched.
+    unsafe { libc::madvise(start.cast_mut().cast(), before + size_of_val(items), libc::MADV_WILLNEED) };
+}

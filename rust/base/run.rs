@@ -28,6 +28,7 @@ pub struct Run {
     phase: Mutex<&'static str>,
     done: AtomicU64,
     total: AtomicU64,
+    notes: Mutex<Vec<String>>,
     watch: Option<Mutex<Watch>>,
 }
 
@@ -90,6 +91,7 @@ impl Run {
             phase: Mutex::new("start"),
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
+            notes: Mutex::default(),
             watch: None,
         })
     }
@@ -184,6 +186,16 @@ impl Run {
         }
     }
 
+    /// Tells the caller something while the run goes on.
+    pub fn note(&self, text: impl Into<String>) {
+        locked(&self.notes).push(text.into());
+    }
+
+    /// What the run has told since the last call.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut locked(&self.notes))
+    }
+
     /// Counts `units` as done. An error once the run is cancelled. Call it at least every millisecond of work.
     pub fn advance(&self, units: u64) -> Result<()> {
         self.done.fetch_add(units, Relaxed);
@@ -193,7 +205,7 @@ impl Run {
     /// An error once the run is cancelled: a look at a flag, which costs next to nothing.
     pub fn check(&self) -> Result<()> {
         if let Some(watch) = &self.watch {
-            self.note(watch);
+            self.look(watch);
         }
         if self.cancelled.load(Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
     }
@@ -209,7 +221,7 @@ impl Run {
     }
 
     #[cold]
-    fn note(&self, watch: &Mutex<Watch>) {
+    fn look(&self, watch: &Mutex<Watch>) {
         let mut watch = locked(watch);
         let (now, progress) = (processor_time(), self.progress());
         let stretch = now - std::mem::replace(&mut watch.last, now);

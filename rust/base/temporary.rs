@@ -1,7 +1,11 @@
 //! Unnamed files: nothing is left of them, however the process ends.
+//!
+//! The process keeps account of the bytes of all of them, and of the most at one time.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,6 +21,48 @@ pub struct TempFile {
     pub path: PathBuf,
     /// The open file.
     pub file: File,
+    /// The bytes that it takes.
+    pub taken: Taken,
+}
+
+/// Bytes of the temporary files of the process, and the most since [`forget_most`].
+static USED: AtomicU64 = AtomicU64::new(0);
+static MOST: AtomicU64 = AtomicU64::new(0);
+
+/// Most bytes that the temporary files of the process took at one time since [`forget_most`].
+pub fn most_used() -> u64 {
+    MOST.load(Relaxed)
+}
+
+/// Begins anew with the bytes that they take now.
+pub fn forget_most() {
+    MOST.store(USED.load(Relaxed), Relaxed);
+}
+
+/// Bytes of a temporary file. They count as long as this lives.
+#[derive(Debug, Default)]
+pub struct Taken(AtomicU64);
+
+impl Taken {
+    /// The file has this length at least.
+    pub fn grow(&self, len: u64) {
+        let more = len.saturating_sub(self.0.fetch_max(len, Relaxed));
+        MOST.fetch_max(USED.fetch_add(more, Relaxed) + more, Relaxed);
+    }
+
+    /// The file was cut to this length, or made as long.
+    pub fn set(&mut self, len: u64) {
+        USED.fetch_sub(self.0.get_mut().saturating_sub(len), Relaxed);
+        let before = *self.0.get_mut();
+        *self.0.get_mut() = before.min(len);
+        self.grow(len);
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        USED.fetch_sub(*self.0.get_mut(), Relaxed);
+    }
 }
 
 impl TempFile {
@@ -25,7 +71,7 @@ impl TempFile {
     pub fn create(into: &Path) -> Result<Self> {
         #[cfg(target_os = "linux")]
         if let Ok(file) = fresh().custom_flags(libc::O_TMPFILE).open(into) {
-            return Ok(Self { path: into.into(), file });
+            return Ok(Self { path: into.into(), file, taken: Taken::default() });
         }
         static COUNT: AtomicU64 = AtomicU64::new(0);
         loop {
@@ -36,7 +82,7 @@ impl TempFile {
                 Err(error) => return Err(Error::io(&path, error)),
                 Ok(file) => {
                     std::fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;
-                    return Ok(Self { path, file });
+                    return Ok(Self { path, file, taken: Taken::default() });
                 }
             }
         }
@@ -45,7 +91,17 @@ impl TempFile {
     /// Writes `items` from item number `first` on, of items of this type.
     pub fn write<T: Pod>(&self, first: u64, items: &[T]) -> Result<()> {
         let written = self.file.write_all_at(cast_slice(items), first * size_of::<T>() as u64);
+        self.taken.grow((first + items.len() as u64) * size_of::<T>() as u64);
         written.map_err(|error| Error::io(&self.path, error))
+    }
+
+    /// Tells the system that reads go to any place: what follows them is not to be read, too.
+    pub fn expect_random(&self) {
+        #[cfg(target_os = "linux")]
+        // SAFETY: advice on an open file, which changes nothing. Refused, more is read.
+        unsafe {
+            libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM);
+        }
     }
 
     /// Reads items from number `first` on.

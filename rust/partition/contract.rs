@@ -33,6 +33,10 @@ pub trait Input: Sync {
     fn edges(&self) -> &dyn EdgeStream;
     /// Whether they list both directions of every edge.
     fn is_symmetric(&self) -> bool;
+    /// Whether the adjacency has the weights of the records.
+    fn is_weighted(&self) -> bool {
+        false
+    }
     /// The adjacency, built on first use, with the weights of the records if the partitioner reads them.
     fn adjacency(&self, run: &Run) -> Result<Arc<Csr>>;
     /// The `.npy` file for the parts of records.

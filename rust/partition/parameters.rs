@@ -60,6 +60,8 @@ pub enum Kind {
     Chunk,
     /// A number above 0, or this word.
     NumberOr(&'static str),
+    /// The path of a folder. It does not change the result.
+    Folder,
 }
 
 /// A parameter of a partitioner.
@@ -170,6 +172,11 @@ pub fn number_or(default: f64, word: &'static str) -> Spec {
     (Kind::NumberOr(word), Value::Number(default), None)
 }
 
+/// A folder, or none.
+pub fn folder() -> Spec {
+    (Kind::Folder, Value::None, None)
+}
+
 /// The same for one value of `of` only.
 pub fn only(of: Of, (kind, default, _): Spec) -> Spec {
     (kind, default, Some(of))
@@ -238,6 +245,11 @@ impl Values {
     /// Whether `name` is `word`.
     pub fn is(&self, name: &str, word: &str) -> bool {
         matches!(self.get(name), Value::Text(text) if text == word)
+    }
+
+    /// The text called `name`, if there is one.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        if let Value::Text(text) = self.get(name) { Some(text) } else { None }
     }
 
     /// Takes the numbers per vertex called `name`.

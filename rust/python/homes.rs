@@ -7,6 +7,7 @@ use super::edges::EdgeSource;
 use super::partitions::result;
 use super::results::with_parts;
 use super::run::{Options, detached};
+use crate::base::Meter;
 use crate::measure::homes;
 
 /// See `fastpart.home_parts`.
@@ -18,9 +19,9 @@ pub fn home_parts<'py>(
     k: u32,
     options: Options,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let stream = edges.stream();
+    let (stream, meter) = (edges.stream(), Meter::start());
     let home = with_parts!(assignment, parts => {
         detached(py, &options, |run| homes::home_parts(stream, parts, k, run))?
     });
-    result(py, home.into())
+    result(py, home.into(), meter.usage())
 }

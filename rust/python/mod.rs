@@ -40,7 +40,9 @@ mod _core {
     #[pymodule_export]
     use super::homes::home_parts;
     #[pymodule_export]
-    use super::partitioners::{Algorithm, Field, algorithms, memory_estimates, partition, successors};
+    use super::partitioners::{
+        Algorithm, Field, PlanCosts, algorithms, memory_estimates, multilevel_plans, partition, successors,
+    };
     #[pymodule_export]
     use super::partitions::{EdgeResult, Identity, VertexResult};
     #[pymodule_export]

@@ -11,8 +11,9 @@ use super::errors::raise;
 use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
+use crate::algorithms::multilevel::{Costs, Multilevel};
 use crate::algorithms::{PARTITIONERS, SUCCESSORS};
-use crate::base::{Error, Result, Run};
+use crate::base::{Error, Meter, Result, Run};
 use crate::edges::EdgeStream;
 use crate::graph::Csr;
 use crate::partition::parameters::{self, Kind, Values};
@@ -85,6 +86,7 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
         Kind::Partition => ("partition", vec![], None),
         Kind::Chunk => ("chunk", vec![], None),
         Kind::NumberOr(word) => ("number_or", vec![word], None),
+        Kind::Folder => ("folder", vec![], None),
     };
     let default = to_python(py, default)?;
     Ok(Field { name, doc, kind, default, words, range, only: only.map(Of::name) })
@@ -105,6 +107,10 @@ impl Input for Call<'_> {
 
     fn is_symmetric(&self) -> bool {
         self.symmetric
+    }
+
+    fn is_weighted(&self) -> bool {
+        self.weighted && self.source.weights().is_some()
     }
 
     fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
@@ -142,17 +148,17 @@ pub fn partition<'py>(
     }
     given.refuse_other_of(of, &fields).map_err(|error| raise(py, error))?;
     let call = Call { source: edges, weighted: entry.reads_weights, symmetric, out };
-    result(py, detached(py, &options, |run| (entry.solve)(given, &call, run))?)
+    let meter = Meter::start();
+    let outcome = detached(py, &options, |run| (entry.solve)(given, &call, run))?;
+    result(py, outcome, meter.usage())
 }
 
-/// Number of parts that estimates assume.
-const PARTS: u32 = 64;
-
-/// Bytes that each partitioner would take beside the adjacency, by name, and those of the adjacency.
+/// Bytes that each partitioner would take beside the adjacency for `k` parts, by name, and those of the adjacency.
 #[pyfunction]
 pub fn memory_estimates<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
+    k: u32,
     symmetric: bool,
     options: Options,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -163,9 +169,49 @@ pub fn memory_estimates<'py>(
         detached(py, &options, |run| Ok((Csr::memory(stream, weighted, symmetric, run), run.threads())))?;
     estimates.set_item("adjacency", adjacency)?;
     for entry in PARTITIONERS {
-        let values = Values::new(PARTS, entry.of[0], &(entry.fields)());
+        let values = Values::new(k, entry.of[0], &(entry.fields)());
         let bytes = (entry.memory)(values, &shape, threads).map_err(|error| raise(py, error))?;
         estimates.set_item(entry.name, bytes)?;
     }
     Ok(estimates)
+}
+
+/// What a multilevel partition costs with each memory limit.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+pub struct PlanCosts {
+    /// The least limit.
+    memory: u64,
+    path: &'static str,
+    sample: f64,
+    /// Whether the adjacency lies in files.
+    outside: bool,
+    files: u64,
+    read: u64,
+    written: u64,
+    /// With all in the page cache.
+    seconds: f64,
+}
+
+/// The plans of the multilevel partitioner for `k` parts, by memory limit, the lowest first.
+#[pyfunction]
+pub fn multilevel_plans(
+    py: Python<'_>,
+    edges: &EdgeSource,
+    k: u32,
+    symmetric: bool,
+    options: Options,
+) -> PyResult<Vec<PlanCosts>> {
+    let call = Call { source: edges, weighted: true, symmetric, out: None };
+    let costs = detached(py, &options, |run| Ok(Multilevel::new(k).costs(&call, run)))?;
+    let row = |costs: Costs| PlanCosts {
+        memory: costs.memory,
+        path: costs.plan.path.name(),
+        sample: costs.plan.sample,
+        outside: costs.outside,
+        files: costs.files,
+        read: costs.read,
+        written: costs.written,
+        seconds: costs.seconds,
+    };
+    Ok(costs.into_iter().map(row).collect())
 }

@@ -6,6 +6,7 @@ use pyo3::types::PyDict;
 
 use super::results::array;
 use super::values::to_python;
+use crate::base::Usage;
 use crate::graph::Graph;
 use crate::partition::edge_parts::Words;
 use crate::partition::{Capacity, EdgePartition, Outcome, Partition};
@@ -45,6 +46,8 @@ pub struct VertexResult {
     graph: Identity,
     chosen: Py<PyDict>,
     warnings: Vec<String>,
+    /// What the call took.
+    costs: Py<PyDict>,
 }
 
 /// An edge partition of the core. Its assignment is `None` if the parts went to a file.
@@ -56,10 +59,18 @@ pub struct EdgeResult {
     graph: Identity,
     chosen: Py<PyDict>,
     warnings: Vec<String>,
+    /// What the call took.
+    costs: Py<PyDict>,
 }
 
-/// The result of a partitioner.
-pub fn result(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
+/// The result of a partitioner, and what it took.
+pub fn result(py: Python<'_>, outcome: Outcome, usage: Usage) -> PyResult<Bound<'_, PyAny>> {
+    let costs = PyDict::new(py);
+    costs.set_item("seconds", usage.seconds)?;
+    costs.set_item("read", usage.io.map(|[read, _]| read))?;
+    costs.set_item("written", usage.io.map(|[_, written]| written))?;
+    costs.set_item("files", usage.files)?;
+    let costs = costs.unbind();
     let Outcome { partition, chosen, warnings } = outcome;
     let values = PyDict::new(py);
     for (name, value) in chosen {
@@ -87,6 +98,7 @@ pub fn result(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
                 graph: partition.graph.into(),
                 chosen,
                 warnings,
+                costs,
             };
             Bound::new(py, result)?.into_any()
         }
@@ -97,7 +109,7 @@ pub fn result(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
                 Some(Words::I32(parts)) => Some(array(py, parts)?.into_any().unbind()),
                 None => None,
             };
-            let result = EdgeResult { assignment, loads, cap, graph: graph.into(), chosen, warnings };
+            let result = EdgeResult { assignment, loads, cap, graph: graph.into(), chosen, warnings, costs };
             Bound::new(py, result)?.into_any()
         }
     })

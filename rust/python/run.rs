@@ -37,6 +37,7 @@ pub fn detached<R: Send>(
     if let Some(interruption) = interruption {
         return Err(interruption);
     }
+    tell(py, &run)?;
     let result = outcome.map_err(|error| raise(py, error))?;
     if let Some(callback) = &options.progress {
         report(py, callback, &run)?;
@@ -68,6 +69,7 @@ fn watched<R: Send>(
             }
             let look = |py: Python<'_>| {
                 py.check_signals()?;
+                tell(py, run)?;
                 progress.map_or(Ok(()), |callback| report(py, callback, run))
             };
             if let Err(error) = Python::attach(look) {
@@ -86,6 +88,14 @@ fn watched<R: Send>(
 fn report(py: Python<'_>, callback: &Py<PyAny>, run: &Run) -> PyResult<()> {
     let progress = run.progress();
     callback.call1(py, (progress.phase, progress.done.min(progress.total), progress.total)).map(drop)
+}
+
+/// Passes on what the run tells.
+fn tell(py: Python<'_>, run: &Run) -> PyResult<()> {
+    for note in run.take_notes() {
+        py.import("fastpart.notes")?.getattr("log")?.call_method1("info", ("%s", note))?;
+    }
+    Ok(())
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

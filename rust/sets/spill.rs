@@ -120,6 +120,7 @@ impl<T: Pod> Spill<T> {
 
     /// Ends the writing.
     pub fn seal(self, pieces: Pieces) -> Result<SpillReader<T>> {
+        self.file.expect_random();
         let mut pieces = pieces.0;
         pieces.sort_unstable();
         let mut first = reserved(self.buckets + 1, "spill directory")?;

@@ -15,6 +15,7 @@ from ..clustering import cluster as find_clusters
 from ..converting import convert as convert_file
 from ..errors import MemoryBudgetError, ParameterError
 from ..graph import Graph, Sidecar, open_graph
+from ..graph_info import RATES
 from ..graph_info import info as graph_info
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
@@ -46,11 +47,29 @@ def info(call: Call) -> None:
     if call["json"]:
         print(json.dumps(facts))
         return
+    plans = facts.pop("plans")
     for name, value in facts.items():
         text = (
             ", ".join(f"{key} {item:,}" for key, item in value.items()) if isinstance(value, dict) else value
         )
         print(f"{name:16} {text:,}" if isinstance(text, int) else f"{name:16} {text}")
+    _print_plans(plans)
+
+
+def _print_plans(plans: list[dict[str, Any]]) -> None:
+    """Print what ``multilevel`` costs with each memory limit."""
+    disks = " / ".join(list(RATES)[1:])
+    print(f"\nmultilevel by memory limit; seconds with all files in the page cache / with a disk of {disks}")
+    row = "{:>12} {:11} {:>7} {:>15} {:>10}  {}".format
+    print(row("memory from", "path", "sample", "files (at most)", "read", "seconds"))
+    for plan in plans:
+        memory, files, read = (_gigabytes(plan[name]) for name in ("memory", "files", "read"))
+        seconds = " / ".join(f"{value:.3g}" for value in plan["seconds"].values())
+        print(row(memory, plan["path"], plan["sample"] or "", files, read, seconds))
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.3g} GB" if count >= 1e9 else f"{count / 1e6:.3g} MB"
 
 
 def partition(call: Call) -> None:
@@ -109,7 +128,9 @@ def _make(call: Call, algorithm: str, make: Callable[[Graph, dict[str, Any]], Pa
     print(evaluation.to_json() if call["json"] else evaluation)
     if not (call["json"] or call["quiet"]):
         pace = f", {graph.num_edges / seconds / 1e6:.1f} M edges/s" if graph.num_edges else ""
-        print(f"\n{algorithm}: {seconds:.2f} s{pace}")
+        files = (result.costs or {}).get("files", 0)
+        taken = f", {_gigabytes(files)} of temporary files" if files else ""
+        print(f"\n{algorithm}: {seconds:.2f} s{pace}{taken}")
         if target is not None:
             print(f"saved to {shown(target)}")
 

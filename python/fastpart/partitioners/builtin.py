@@ -55,6 +55,8 @@ def _checked(field: _core.Field, value: Any) -> Any:
             return value
         case "chunk":
             return parameters.chunk(field.name, value)
+        case "folder":
+            return str(parameters.path(field.name, value))
     return parameters.number_or(field.name, value, field.words[0])
 
 
@@ -79,7 +81,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     recorded = {
         field.name: values[field.name]
         for field in algorithm.fields
-        if field.kind not in ("degrees", "partition") and field.only in (None, of)
+        if field.kind not in ("degrees", "partition", "folder") and field.only in (None, of)
     }
     given = {"k": k, **both, **recorded}
 

@@ -122,6 +122,7 @@ def multilevel(
     rounds: int | None = None,
     path: Literal["memory", "one_level", "two_levels"] | None = None,
     sample: float | None = None,
+    checkpoints: StrPath | None = None,
     seed: int | None = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],

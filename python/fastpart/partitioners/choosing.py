@@ -7,6 +7,7 @@ from typing import Any, Literal, Unpack
 
 from ..errors import MemoryBudgetError
 from ..options import Options, with_options
+from ..parameters import StrPath
 from ..partitions import VertexPartition
 from .builtin import multilevel
 
@@ -20,6 +21,7 @@ def partition(
     machines: Sequence[int] | None = None,
     effort: Literal["default", "quick", "best"] = "default",
     time_limit: float | None = None,
+    checkpoints: StrPath | None = None,
     seed: int | None = 0,
     **options: Unpack[Options],
 ) -> VertexPartition:
@@ -45,6 +47,9 @@ def partition(
         "quick" takes the least time. "best" improves the partition in rounds as long as they gain.
     time_limit : float, optional
         Seconds after which no further round begins. Only with ``effort="best"``.
+    checkpoints : path, optional
+        A folder for what has been found so far, if levels lie in temporary files. A run that was killed goes on from
+        there when it is called again, and gives the same partition. See :func:`fastpart.multilevel`.
     seed : int, optional
         Seed, 0 to 2**64 - 1. None is 0. The same seed gives the same partition for any number of threads.
     threads, tmp_dir, progress, memory_limit
@@ -86,6 +91,7 @@ def partition(
             machines=machines,
             effort=effort,
             time_limit=time_limit,
+            checkpoints=checkpoints,
             seed=seed,
             **options,
         )

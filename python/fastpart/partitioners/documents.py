@@ -27,6 +27,7 @@ _TYPES = {
     "degrees": ("npt.NDArray[np.uint32] | None", "numpy.ndarray, optional"),
     "chunk": ("float | int", "float or int"),
     "partition": ("Partition | npt.ArrayLike | StrPath", "VertexPartition, path or array, shape (n,)"),
+    "folder": ("StrPath", "path"),
 }
 """Annotation and documented type by kind."""
 

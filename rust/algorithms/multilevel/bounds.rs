@@ -13,10 +13,13 @@
 //! **Least number of vertices.** In the end parts with too few vertices take some from parts that can spare them
 //! ([`fill`]). Each part has at least `floor(min_balance * n / k)`, and one where this is 0 but the ratio is not.
 
+use xxhash_rust::xxh3::Xxh3;
+
 use super::assignment::Assignment;
 use super::filling::fill;
 use super::graph::Graph;
 use super::rebalancing::rebalance;
+use super::semi_external::Place;
 use super::{Multilevel, Scheme};
 use crate::base::{Buffer, Error, Result, Run, reserved};
 use crate::capacity::{BalanceOn, Load, Repaired, cap, plus, repair, share, validate_balance};
@@ -36,6 +39,18 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// What tells it from others on a graph of `n` vertices.
+    pub(super) fn identity(&self, n: u64, k: u32) -> String {
+        match self {
+            Bound::Volume(ratio) => format!("volume_balance={ratio}"),
+            Bound::Weights(on) => {
+                let mut hash = Xxh3::new();
+                (0..n as u32).for_each(|v| hash.update(&on.weight(v).to_le_bytes()));
+                format!("balance_on={:032x} at most {}", hash.digest128(), on.cap(k))
+            }
+        }
+    }
+
     /// What `v` weighs.
     fn weight(&self, csr: &Csr, v: u32) -> u64 {
         match self {
@@ -105,28 +120,34 @@ pub(super) fn padded(bounds: usize) -> usize {
     (1 + bounds).next_power_of_two()
 }
 
-/// Partitions the graph of `csr` under all bounds, or refines the parts to `start` with; also the number of rounds that
-/// it took.
+/// How parts are found.
+#[derive(Clone, Copy)]
+pub(super) enum Way<'a> {
+    /// By coarsening.
+    Anew(&'a Scheme, &'a Place),
+    /// From the parts that somebody found.
+    From(&'a [u32]),
+}
+
+/// Partitions the graph of `csr` under all bounds; also the number of rounds that it took.
 pub(super) fn partition(
     multilevel: &Multilevel,
-    scheme: &Scheme,
-    start: Option<&[u32]>,
+    way: Way,
     csr: &Csr,
     run: &Run,
 ) -> Result<(VertexPartition, u64)> {
     match padded(multilevel.bounds.len()) {
-        1 => under::<1>(multilevel, scheme, start, csr, run),
-        2 => under::<2>(multilevel, scheme, start, csr, run),
-        4 => under::<4>(multilevel, scheme, start, csr, run),
-        _ => under::<MOST_BOUNDS>(multilevel, scheme, start, csr, run),
+        1 => under::<1>(multilevel, way, csr, run),
+        2 => under::<2>(multilevel, way, csr, run),
+        4 => under::<4>(multilevel, way, csr, run),
+        _ => under::<MOST_BOUNDS>(multilevel, way, csr, run),
     }
 }
 
 /// The same under D bounds, padded.
 fn under<const D: usize>(
     multilevel: &Multilevel,
-    scheme: &Scheme,
-    start: Option<&[u32]>,
+    way: Way,
     csr: &Csr,
     run: &Run,
 ) -> Result<(VertexPartition, u64)> {
@@ -147,13 +168,13 @@ fn under<const D: usize>(
             None => 0,
         })
     };
-    let limits_of = |k: u32| Limits { graph: &graph, csr, bounds, k, seed: scheme.seed, run };
+    let limits_of = |k: u32| Limits { graph: &graph, csr, bounds, k, seed: multilevel.seed, run };
     let cap_of = |k: u32| limits_of(k).attainable(asked_of(k));
     let (asked, caps, limits) = (asked_of(*k), cap_of(*k), limits_of(*k));
     let least = least(multilevel.min_balance, n, *k)?;
-    let (part_of, rounds) = match start {
-        None => multilevel.solution(scheme, &graph, cap_of, run)?,
-        Some(start) => multilevel.refinement(&graph, start, (caps, least), run)?,
+    let (part_of, rounds) = match way {
+        Way::Anew(scheme, place) => multilevel.solution(scheme, place, &graph, cap_of, run)?,
+        Way::From(start) => multilevel.refinement(&graph, start, (caps, least), run)?,
     };
     let mut assignment = Assignment::new(&graph, part_of, *k as usize, run)?;
     let (caps, dealt) = limits.keep(&mut assignment, caps)?;

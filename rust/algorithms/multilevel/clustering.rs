@@ -120,8 +120,8 @@ impl<const D: usize> Clusterer<D> {
         for round in 0..self.rounds {
             let mut moved = 0;
             for group in groups(n as u32, self.seed ^ u64::from(round)) {
-                let ranges = || group.iter().flat_map(|block| graph.ranges(block.clone()));
-                propose(&mut maps, ranges(), &mut wishes, run, |map, v, wish| *wish = state.wish(map, v))?;
+                let ranges = graph.ranges_of(group.iter().cloned());
+                propose(&mut maps, ranges, &mut wishes, run, |map, v, wish| *wish = state.wish(map, v))?;
                 for v in group.iter().flat_map(|block| block.clone()) {
                     moved += usize::from(state.approve(v, wishes[v as usize]));
                 }

@@ -4,10 +4,14 @@
 //! edges weigh 1, which is stored nowhere. Parallel records stay parallel entries: whoever sums over the entries of a
 //! vertex gets what merged ones would give. A coarser graph owns its lists, with 4 bytes for a neighbour and 4 for
 //! the weight of the edge. Weights are above 0. Those of the adjacency add up to 2^32 at most, so that sums fit.
+//!
+//! Lists in files are read ahead of each pass over [`Graph::ranges`], in the order in which the pass takes them. Otherwise
+//! the system would have to guess. Where a pass skips most vertices, as a group of clustering does, it would read many
+//! times as much as is needed.
 
 use std::ops::{Deref, Range};
 
-use crate::base::{Buffer, NONE, Result, Run};
+use crate::base::{Buffer, NONE, Result, Run, read_ahead};
 use crate::capacity::{Load, plus};
 use crate::exec::share;
 use crate::graph::Csr;
@@ -16,6 +20,11 @@ use crate::graph::Csr;
 const ENTRIES_AT_A_TIME: u64 = 1 << 15;
 /// Most vertices that a thread takes at a time.
 const VERTICES_AT_A_TIME: u32 = 1 << 13;
+/// Entries in files that are read ahead of a pass, and how many with one call. Linux reads no more than 128 KiB then, at
+/// the least. The entries after those of a block are prefetched while its last vertices are at work.
+const AHEAD: u64 = 1 << 20;
+const AHEAD_AT_A_TIME: u64 = 1 << 15;
+const AFTER_A_BLOCK: u64 = 1 << 10;
 
 /// What the vertices of the given graph weigh under each bound.
 pub type Weigh<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
@@ -52,6 +61,20 @@ pub struct Graph<'a, const D: usize> {
     weights: Weights<'a, D>,
     total: Load<D>,
     heaviest: Load<D>,
+    /// Whether its lists lie in files.
+    outside: bool,
+}
+
+/// The arrays of a graph that owns them.
+pub struct Arrays<'a, const D: usize> {
+    /// Where the list of each vertex begins, and the number of all entries.
+    pub offsets: &'a [u64],
+    /// All lists.
+    pub targets: &'a [u32],
+    /// Weight of each entry.
+    pub edge_weights: &'a [u32],
+    /// What the vertices weigh.
+    pub weights: &'a [Load<D>],
 }
 
 impl<'a, const D: usize> Graph<'a, D> {
@@ -69,10 +92,11 @@ impl<'a, const D: usize> Graph<'a, D> {
             weights: Weights::Given(weight),
             total,
             heaviest,
+            outside: !csr.is_in_memory(),
         })
     }
 
-    /// The graph of these lists, which are those of the vertices one after the other, each where `offsets` says.
+    /// The graph of these lists in files, which are those of the vertices one after the other, each where `offsets` says.
     pub fn of(
         offsets: Buffer<u64>,
         targets: Buffer<u32>,
@@ -92,7 +116,18 @@ impl<'a, const D: usize> Graph<'a, D> {
             weights: Weights::Stored(weights),
             total,
             heaviest,
+            outside: true,
         })
+    }
+
+    /// What [`Graph::of`] takes, if it is not borrowed.
+    pub fn arrays(&self) -> Option<Arrays<'_, D>> {
+        match (&self.edge_weights, &self.weights) {
+            (Some(edge_weights), Weights::Stored(weights)) => {
+                Some(Arrays { offsets: &self.offsets, targets: &self.targets, edge_weights, weights })
+            }
+            _ => None,
+        }
     }
 
     /// Number of vertices.
@@ -189,8 +224,26 @@ impl<'a, const D: usize> Graph<'a, D> {
         self.offsets[range.end as usize] - self.offsets[range.start as usize]
     }
 
-    /// Ranges of the vertices `within`, each of about as much work as any other.
+    /// Ranges of the vertices `within`, each of about as much work as any other. Their lists are read ahead.
     pub fn ranges(&self, within: Range<u32>) -> impl Iterator<Item = Range<u32>> {
+        self.ranges_of(std::iter::once(within))
+    }
+
+    /// Those of all `blocks`, which ascend.
+    pub fn ranges_of(
+        &self,
+        blocks: impl Iterator<Item = Range<u32>> + Clone,
+    ) -> impl Iterator<Item = Range<u32>> {
+        let mut ahead = self.outside.then(|| Ahead::new(self, blocks.clone()));
+        blocks.flat_map(|block| self.split(block)).inspect(move |range| {
+            if let Some(ahead) = &mut ahead {
+                ahead.take(range.clone());
+            }
+        })
+    }
+
+    /// The ranges without reading ahead.
+    pub fn split(&self, within: Range<u32>) -> impl Iterator<Item = Range<u32>> {
         let mut start = within.start;
         std::iter::from_fn(move || {
             if start >= within.end {
@@ -229,6 +282,45 @@ impl<'a, const D: usize> Graph<'a, D> {
             }
         }
         Ok((builder.finish(), ids))
+    }
+}
+
+/// Reads the lists of blocks of vertices ahead of a pass.
+struct Ahead<'a, const D: usize, B> {
+    graph: &'a Graph<'a, D>,
+    blocks: B,
+    /// Entries of the current block that are not asked for yet.
+    left: Range<u64>,
+    /// How many entries were asked for that the pass has not reached.
+    given: u64,
+}
+
+impl<'a, const D: usize, B: Iterator<Item = Range<u32>>> Ahead<'a, D, B> {
+    fn new(graph: &'a Graph<'a, D>, blocks: B) -> Self {
+        Self { graph, blocks, left: 0..0, given: 0 }
+    }
+
+    /// The pass takes this range.
+    fn take(&mut self, range: Range<u32>) {
+        let Graph { offsets, targets, edge_weights, .. } = self.graph;
+        let taken = self.graph.entries_of(range);
+        while self.given < taken + AHEAD {
+            if self.left.is_empty() {
+                let Some(block) = self.blocks.next() else { break };
+                self.left = offsets[block.start as usize]..offsets[block.end as usize];
+                continue;
+            }
+            let end = self.left.end.min(self.left.start + AHEAD_AT_A_TIME);
+            let after = if end == self.left.end { AFTER_A_BLOCK } else { 0 };
+            let some = self.left.start as usize..((end + after) as usize).min(targets.len());
+            self.given += end - self.left.start;
+            self.left.start = end;
+            read_ahead(&targets[some.clone()]);
+            if let Some(weights) = edge_weights {
+                read_ahead(&weights[some]);
+            }
+        }
+        self.given = self.given.saturating_sub(taken);
     }
 }
 
@@ -332,6 +424,7 @@ impl<const D: usize> Builder<D> {
             weights: Weights::Stored(self.weights),
             total: self.total,
             heaviest: self.heaviest,
+            outside: false,
         }
     }
 }

@@ -51,6 +51,7 @@ pub mod semi_external;
 pub mod spread;
 mod topology;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::base::{Buffer, Error, Result, Run};
@@ -60,13 +61,15 @@ use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, Ve
 pub use bounds::Bound;
 pub use clustering::Rating;
 pub use objective::Objective;
-use scheme::effort::ROUNDS;
 pub use scheme::{Effort, Scheme};
 use semi_external::path::PATHS;
-pub use semi_external::{Path, Plan};
+pub use semi_external::{Costs, Path, Plan};
 
 /// Parts up to which the coarsest graph is small beside the given one.
 const FEW_PARTS: u32 = 64;
+
+/// Seconds that are worth a word before they pass.
+const LONG: f64 = 10.0;
 
 /// Parameters of the multilevel partitioner.
 #[derive(Debug, Clone)]
@@ -89,6 +92,8 @@ pub struct Multilevel {
     pub path: Option<Path>,
     /// Share of the entries that the last of the levels out of memory may have.
     pub sample: Option<f64>,
+    /// Where to keep what a partition with levels in files has found so far.
+    pub checkpoints: Option<PathBuf>,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -108,6 +113,7 @@ impl Multilevel {
             effort,
             path: PATHS.iter().find(|(name, _)| values.is("path", name)).map(|&(_, path)| path),
             sample: values.ratio("sample"),
+            checkpoints: values.text("checkpoints").map(PathBuf::from),
             seed: values.seed(),
         })
     }
@@ -124,6 +130,16 @@ impl Multilevel {
         bounds::least(self.min_balance, n, self.k).map(|_| ())
     }
 
+    /// Whether copies of vertices count instead of cut edges.
+    fn wants_few_copies(&self) -> bool {
+        self.objective == Objective::Halo
+    }
+
+    /// Whether a single attempt is enough.
+    fn is_quick(&self) -> bool {
+        self.effort == Effort::Quick
+    }
+
     /// Number of bounds, padded.
     fn num_bounds(&self) -> u64 {
         bounds::padded(self.bounds.len()) as u64
@@ -136,6 +152,15 @@ impl Multilevel {
             .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
     }
 
+    /// Says what a partition that takes long, or files, should cost. If the adjacency is there already, more memory is
+    /// left, and perhaps another path is taken.
+    fn announce(&self, input: &dyn Input, run: &Run) {
+        let costs = self.costs(input, run).into_iter().rfind(|costs| costs.memory <= run.budget());
+        if let Some(costs) = costs.filter(|costs| costs.files > 0 || costs.seconds >= LONG) {
+            run.note(costs.note());
+        }
+    }
+
     /// Partitions the graph of `csr`.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         self.partition_in_rounds(csr, run).map(|(partition, _)| partition)
@@ -145,16 +170,20 @@ impl Multilevel {
     pub fn partition_in_rounds(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         let n = csr.graph().n;
         self.validate(n)?;
-        self.partition_by(self.plan(n, csr.num_entries(), run)?, csr, run)
+        self.partition_planned(csr, run).map(|(partition, rounds, _)| (partition, rounds))
     }
 
-    /// The same by a plan.
-    fn partition_by(&self, plan: Plan, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
+    /// The same, and the plan that was taken.
+    fn partition_planned(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64, Plan)> {
         check_symmetry(csr, run)?;
+        let place = self.place(csr, run)?;
         let scheme = Scheme::new(1 + self.bounds.len(), self.effort, self.seed);
-        let scheme = Scheme { units: csr.graph().n + csr.num_entries(), plan, ..scheme };
+        let units = csr.graph().n + csr.num_entries();
+        let scheme = Scheme { units, ..scheme };
         run.begin("partition", scheme.units);
-        bounds::partition(self, &scheme, None, csr, run)
+        let (partition, rounds) = bounds::partition(self, bounds::Way::Anew(&scheme, &place), csr, run)?;
+        place.checkpoints.map_or(Ok(()), |checkpoints| checkpoints.remove())?;
+        Ok((partition, rounds, place.plan))
     }
 }
 
@@ -206,8 +235,9 @@ describe! {
     /// Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64 parts) and 104 per vertex
     /// (128 with a second bound). Weighted records add 8 bytes per edge. Where a memory limit has no room for that, the
     /// adjacency and the largest of the contracted graphs lie in temporary files (see ``path``). About 80 bytes per vertex
-    /// are then enough, or 2 to 15 per edge if those are more, and the cut grows by about 1 %. The files take up to 40
-    /// bytes per edge beside the adjacency.
+    /// are then enough, or 2 to 15 per edge if those are more, and the cut grows by about 1 %. The files take about 40
+    /// bytes per edge beside the adjacency, at most 72. :func:`fastpart.info` says which path each memory limit leads to
+    /// and how long it should take. ``checkpoints`` lets a killed run go on.
     ///
     /// Notes
     /// -----
@@ -247,7 +277,8 @@ describe! {
     /// times as long, but with ``effort="quick"`` hardly longer.
     machines: integers();
     /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
-    /// improvement as long as they gain, in each of which another partition is made or the best is coarsened again.
+    /// improvement, in each of which another partition is made or the best is coarsened again. They end with the first that
+    /// gains less than 1.5 %, or with ``rounds`` or ``time_limit`` when two in a row gain less than 0.5 %.
     effort: choice(&["default", "quick", "best"]);
     /// Seconds after which no further round begins. Only with ``effort="best"``. By default time does not matter. The
     /// number of rounds stands in ``parameters`` of the result. With that as ``rounds`` the result is the same anywhere.
@@ -262,6 +293,11 @@ describe! {
     /// graph in files a sample is kept if they are more than this share of those of the given graph, but at least 10 per
     /// vertex. By default the largest of a few shares that the memory limit has room for. It stands in ``parameters``.
     sample: optional_number();
+    /// A folder for what has been found so far, if levels lie in temporary files. It is made if it is missing. A run that
+    /// was killed goes on from there when it is called with the same graph and parameters, and gives the same partition.
+    /// Other parameters are refused (``ParameterError``). The files are removed when the partition is done. They take as
+    /// much as the temporary files.
+    checkpoints: folder();
     /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
     seed: seed();
 }
@@ -278,9 +314,9 @@ impl Partitioner for Multilevel {
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
         self.validate(input.shape().n)?;
+        self.announce(input, run);
         let csr = input.adjacency(run)?;
-        let plan = self.plan(csr.graph().n, csr.num_entries(), run)?;
-        let (partition, rounds) = self.partition_by(plan, &csr, run)?;
+        let (partition, rounds, plan) = self.partition_planned(&csr, run)?;
         let mut chosen = vec![("path", Value::Text(plan.path.name().into()))];
         if plan.path != Path::Memory {
             chosen.push(("sample", Value::Number(plan.sample)));
@@ -314,5 +350,5 @@ fn in_rounds(values: &Values) -> Result<Effort> {
         let given = limit.unwrap_or_default();
         Error::parameter("time_limit", format!("{given} seconds. Use a number of seconds of at least 0"))
     })?;
-    Ok(Effort::Best { rounds: values.integer("rounds").unwrap_or(ROUNDS), time_limit })
+    Ok(Effort::Best { rounds: values.integer("rounds"), time_limit })
 }

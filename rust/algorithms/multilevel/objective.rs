@@ -2,7 +2,7 @@
 
 use super::assignment::Assignment;
 use super::graph::Graph;
-use super::semi_external::{self, Path};
+use super::semi_external::{self, Path, Place};
 use super::topology::Topology;
 use super::{Multilevel, Scheme, halo};
 use crate::base::{Buffer, Result, Run};
@@ -36,6 +36,7 @@ impl Multilevel {
     pub(super) fn solution<const D: usize>(
         &self,
         scheme: &Scheme,
+        place: &Place,
         graph: &Graph<D>,
         cap: impl Fn(u32) -> Load<D>,
         run: &Run,
@@ -47,9 +48,9 @@ impl Multilevel {
             Ok(assignment.part_of)
         };
         let Some(machines) = self.machines.as_ref().filter(|machines| machines.len() > 1) else {
-            let ((part_of, _), rounds) = match scheme.plan.path {
+            let ((part_of, _), rounds) = match place.plan.path {
                 Path::Memory => scheme.partition(graph, caps, run)?,
-                _ => semi_external::partition(scheme, graph, caps, run)?,
+                _ => semi_external::partition(scheme, place, graph, caps, run)?,
             };
             return Ok(match self.objective {
                 Objective::Cut => (part_of, rounds),

@@ -126,6 +126,14 @@ impl Csr {
         entries.saturating_add(working_memory(edges, weighted, symmetric, run))
     }
 
+    /// The least budgets with which it is built: with its lists in files, and with all in memory.
+    pub fn least_budgets(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> [u64; 2] {
+        let lists = building(edges, weighted, symmetric);
+        let rest = working_memory(edges, weighted, symmetric, run);
+        let in_files = run.temporary(run.tmp_dir(), lists, "").0;
+        [in_files.saturating_add(rest), lists.saturating_add(rest).saturating_mul(2)]
+    }
+
     /// Bytes of memory that it takes, without what lies in a file on a disk.
     pub fn bytes(&self) -> u64 {
         let each = if self.weights.is_some() { 8 } else { 4 };
@@ -135,6 +143,11 @@ impl Csr {
     /// The graph: `n`, `m` and `loops` count records.
     pub fn graph(&self) -> &Graph {
         &self.graph
+    }
+
+    /// Whether its lists lie in memory instead of in files.
+    pub fn is_in_memory(&self) -> bool {
+        self.in_memory
     }
 
     /// Whether it has one entry per record instead of two.
@@ -226,8 +239,16 @@ fn lists(
         None => Buffer::zeroed(0, "weights of the adjacency")?,
     };
     let mut sources = home.zeroed(entries, "sources of the adjacency")?;
+    // In files, each bucket grows at its own place. Were the pages around read with each new one, they would drive out
+    // those of the other buckets.
+    let expect = |random, lists: [&Buffer<u32>; 2], sources: &Buffer<u16>| {
+        lists.into_iter().for_each(|lists| lists.expect_random(random));
+        sources.expect_random(random);
+    };
+    expect(true, [&neighbours, &weights], &sources);
     let columns = Columns { targets: &mut neighbours, sources: &mut sources, weights: &mut weights };
     buckets.fill(edges, scaled, symmetric, columns, run)?;
+    expect(false, [&neighbours, &weights], &sources);
     buckets.sort(&mut neighbours, &sources, &mut weights, run)?;
     Ok(Lists { offsets, neighbours, weights })
 }

@@ -1,8 +1,9 @@
 //! How much work a partition is worth, and rounds of improvement that go on as long as they pay.
 //!
 //! A round makes a further partition with another seed and crosses it with the best, or takes the best down and up
-//! again (a *V-cycle*), in turns. It ends when [`PATIENCE`] rounds in a row have gained nothing worth it. A limit on
-//! the time only ends it earlier, between two rounds: so the number of rounds stands for the result.
+//! again (a *V-cycle*), in turns. It ends when rounds in a row have gained nothing worth it: one round, or two where
+//! the caller names a number of rounds or a time ([`Patience`]). A limit on the time only ends it earlier, between two
+//! rounds. So the number of rounds stands for the result: who names it is at least as patient.
 //!
 //! **Source.** Walshaw, "Multilevel Refinement for Combinatorial Optimisation Problems", 2004 (V-cycles); Sanders and
 //! Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012 (crossing).
@@ -14,12 +15,22 @@ use crate::algorithms::multilevel::graph::Graph;
 use crate::base::{Buffer, Result, Run, splitmix64};
 use crate::capacity::Load;
 
-/// Rounds in a row that may gain less than [`LEAST_GAIN`].
-const PATIENCE: u64 = 2;
-/// The share of the cut that is worth a round.
-const LEAST_GAIN: f64 = 0.005;
 /// Rounds without any other limit.
-pub const ROUNDS: u64 = 16;
+const ROUNDS: u64 = 16;
+
+/// How many rounds in a row gain less than a share of the cut before they end.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    rounds: u64,
+    gain: f64,
+}
+
+impl Patience {
+    /// That of somebody who waits for the best: a third of the time that the best partitioners elsewhere take.
+    const SHORT: Self = Self { rounds: 1, gain: 0.015 };
+    /// That of somebody who says how long to wait.
+    pub const LONG: Self = Self { rounds: 2, gain: 0.005 };
+}
 
 /// How much work to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,7 +43,7 @@ pub enum Effort {
     /// The same, then rounds of improvement.
     Best {
         /// Rounds at most.
-        rounds: u64,
+        rounds: Option<u64>,
         /// No further round begins later.
         time_limit: Option<Duration>,
     },
@@ -41,12 +52,17 @@ pub enum Effort {
 impl Effort {
     /// Rounds at most.
     pub fn rounds(self) -> u64 {
-        if let Effort::Best { rounds, .. } = self { rounds } else { 0 }
+        if let Effort::Best { rounds, .. } = self { rounds.unwrap_or(ROUNDS) } else { 0 }
     }
 
     /// The same work without rounds.
     pub fn without_rounds(self) -> Self {
         if let Effort::Best { .. } = self { Effort::Default } else { self }
+    }
+
+    fn patience(self) -> Patience {
+        let is_open = matches!(self, Effort::Best { rounds: None, time_limit: None });
+        if is_open { Patience::SHORT } else { Patience::LONG }
     }
 
     /// Whether a round may follow so many.
@@ -71,17 +87,18 @@ pub struct Progress<'a, const D: usize> {
     /// Rounds so far.
     pub rounds: u64,
     idle: u64,
+    patience: Patience,
 }
 
 impl<'a, const D: usize> Progress<'a, D> {
     /// That of the first partition.
-    pub fn new(caps: &'a [Load<D>], best: Solution) -> Self {
-        Self { caps, best, rounds: 0, idle: 0 }
+    pub fn new(caps: &'a [Load<D>], best: Solution, patience: Patience) -> Self {
+        Self { caps, best, rounds: 0, idle: 0, patience }
     }
 
     /// Whether the last rounds paid.
     pub fn goes_on(&self) -> bool {
-        self.idle < PATIENCE
+        self.idle < self.patience.rounds
     }
 
     /// Counts a round, and keeps what it found if that is better.
@@ -92,7 +109,7 @@ impl<'a, const D: usize> Progress<'a, D> {
         }
         let now = self.best.1;
         let gain = before.cut.saturating_sub(now.cut) as f64;
-        let gains = now.excess < before.excess || gain > before.cut as f64 * LEAST_GAIN;
+        let gains = now.excess < before.excess || gain > before.cut as f64 * self.patience.gain;
         self.idle = if gains { 0 } else { self.idle + 1 };
         self.rounds += 1;
     }
@@ -112,7 +129,7 @@ impl Scheme {
         let scheme = Self { units, ..self.clone() };
         let mut all = Vec::new();
         for caps in all_caps {
-            all.push(Progress::new(caps, scheme.multilevel(graph, caps, run)?));
+            all.push(Progress::new(caps, scheme.multilevel(graph, caps, run)?, self.effort.patience()));
         }
         let mut rounds = 0;
         while self.effort.goes_on(rounds, ends) && all.iter().any(Progress::goes_on) {

@@ -31,7 +31,6 @@ use super::graph::Graph;
 use super::jet::{self, Jet};
 use super::prices::Prices;
 use super::rebalancing::rebalance;
-use super::semi_external::Plan;
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
 pub use effort::Effort;
@@ -82,8 +81,6 @@ pub struct Scheme {
     pub iterations: u32,
     /// Gains that a table may have.
     pub table: u64,
-    /// Where the levels lie.
-    pub plan: Plan,
     /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the other.
     pub entries: u64,
     /// What cut edges cost where parts are improved; 1 if there are none.
@@ -108,8 +105,18 @@ struct Descent {
     cells: Option<Buffer<u32>>,
 }
 
+/// Keeps the refined parts of levels, so that they need not be made again.
+pub trait Keeper {
+    /// Parts `0..k` of the `n` vertices of a level, counted from the finest: those that are kept, or else what `make`
+    /// makes.
+    fn refined(&self, level: usize, n_and_k: (usize, usize), run: &Run, make: Make<'_>) -> Result<Solution>;
+}
+
+/// What makes a solution.
+pub type Make<'a> = Box<dyn FnOnce() -> Result<Solution> + 'a>;
+
 /// How to come back.
-pub(super) struct Ascent<const D: usize> {
+pub(super) struct Ascent<'a, const D: usize> {
     /// Levels below the graph.
     pub levels: Vec<Level<D>>,
     /// Parts of the vertices of the last level.
@@ -118,6 +125,8 @@ pub(super) struct Ascent<const D: usize> {
     pub refined: bool,
     /// What the way is worth.
     pub units: u64,
+    /// Who keeps the parts of each level.
+    pub keeper: Option<&'a dyn Keeper>,
 }
 
 impl Scheme {
@@ -140,7 +149,6 @@ impl Scheme {
             effort,
             iterations,
             table: TABLE[0],
-            plan: Plan::default(),
             entries: 0,
             prices: None,
         }
@@ -182,7 +190,7 @@ impl Scheme {
         let affordable = (given / middle.num_entries().max(1)).max(least);
         let best = self.best(middle, caps, affordable as usize, third, run)?;
         if !levels.is_empty() {
-            let ascent = Ascent { levels, part_of: best.0, refined: true, units: last };
+            let ascent = Ascent { levels, part_of: best.0, refined: true, units: last, keeper: None };
             return self.uncoarsen(graph, ascent, caps, run);
         }
         run.advance(last)?;
@@ -269,7 +277,12 @@ impl Scheme {
         for (clustering, _) in &levels {
             parts = clustering.labels(&parts, run)?;
         }
-        self.uncoarsen(graph, Ascent { levels, part_of: parts, refined: false, units: 0 }, caps, run)
+        self.uncoarsen(
+            graph,
+            Ascent { levels, part_of: parts, refined: false, units: 0, keeper: None },
+            caps,
+            run,
+        )
     }
 
     /// Down to the coarsest graph and back.
@@ -285,7 +298,7 @@ impl Scheme {
         let levels = self.coarsen(graph, caps, descent, run)?;
         let coarsest = levels.last().map_or(graph, |level| &level.1);
         let part_of = initial::partition(self, coarsest, caps, seed, run)?;
-        self.uncoarsen(graph, Ascent { levels, part_of, refined: false, units: 0 }, caps, run)
+        self.uncoarsen(graph, Ascent { levels, part_of, refined: false, units: 0, keeper: None }, caps, run)
     }
 
     /// Levels down to the last.
@@ -345,7 +358,7 @@ impl Scheme {
         caps: &[Load<D>],
         run: &Run,
     ) -> Result<Solution> {
-        let Ascent { mut levels, mut part_of, mut refined, units } = ascent;
+        let Ascent { mut levels, mut part_of, mut refined, units, keeper } = ascent;
         let mut reached = 0;
         loop {
             let here = levels.last().map_or(graph, |level| &level.1);
@@ -354,8 +367,13 @@ impl Scheme {
                 // Under prices, parts that keep the caps go on keeping them, and so never get worse.
                 let is_tight = is_last || self.prices.is_some();
                 let caps = if is_tight { caps.to_vec() } else { loosened(here, caps) };
+                let level = levels.len();
+                let refine = || self.refine(here, part_of, &caps, level, run);
                 let quality;
-                (part_of, quality) = self.refine(here, part_of, &caps, levels.len(), run)?;
+                (part_of, quality) = match keeper {
+                    None => refine()?,
+                    Some(keeper) => keeper.refined(level, (here.len(), caps.len()), run, Box::new(refine))?,
+                };
                 let now = share(units, here, graph);
                 run.advance(now - std::mem::replace(&mut reached, now))?;
                 if is_last {

@@ -194,7 +194,7 @@ impl Buckets {
 fn units<const D: usize>(graph: &Graph<D>) -> Vec<Range<u32>> {
     let enough = unit(graph.num_entries());
     let (mut units, mut start, mut entries) = (Vec::new(), 0, 0);
-    for range in graph.ranges(0..graph.len() as u32) {
+    for range in graph.split(0..graph.len() as u32) {
         entries += graph.entries_of(range.clone());
         if entries >= enough || range.end as usize == graph.len() {
             units.push(std::mem::replace(&mut start, range.end)..range.end);

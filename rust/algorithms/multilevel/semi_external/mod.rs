@@ -12,18 +12,23 @@
 //! ALENEX 2015; sampling of edges: Sanders, Schulz, Seemaier et al., "TeraPart: Memory-Efficient Multilevel Graph
 //! Partitioning", 2025.
 
+pub mod checkpoints;
 pub mod contraction;
+pub mod costs;
 pub mod path;
 pub mod sampling;
 
+pub use checkpoints::Checkpoints;
+pub use costs::Costs;
 pub use path::{Path, Plan};
 
 use super::clustering::{Clusterer, Rating};
 use super::graph::Graph;
-use super::scheme::{Ascent, Level, Scheme, Solution, skewed};
-use super::working_memory;
+use super::scheme::{Ascent, Keeper, Level, Scheme, Solution, skewed};
+use super::{Multilevel, working_memory};
 use crate::base::{Result, Run, splitmix64};
 use crate::capacity::Load;
+use crate::graph::Csr;
 use contraction::contract;
 use sampling::Sample;
 
@@ -38,9 +43,27 @@ const ITERATIONS: u32 = 8;
 /// A level that keeps more of the vertices is not worth it.
 const STALLED: f64 = 0.95;
 
+/// Where the levels of a partition lie, and where what is found on the way is kept.
+#[derive(Debug, Default)]
+pub struct Place {
+    /// Where the levels lie.
+    pub plan: Plan,
+    /// Where steps of the way down and back are kept.
+    pub checkpoints: Option<Checkpoints>,
+}
+
+impl Multilevel {
+    /// The place for the graph of `csr`: the first plan that fits, or that of the checkpoints that are there.
+    pub(super) fn place(&self, csr: &Csr, run: &Run) -> Result<Place> {
+        let (plan, checkpoints) = self.plan_with_checkpoints(csr, run)?;
+        Ok(Place { plan, checkpoints })
+    }
+}
+
 /// Parts of the vertices of `graph`, one for each of `caps`, and the number of rounds of improvement.
 pub fn partition<const D: usize>(
     scheme: &Scheme,
+    place: &Place,
     graph: &Graph<D>,
     caps: &[Load<D>],
     run: &Run,
@@ -52,15 +75,22 @@ pub fn partition<const D: usize>(
         entries: graph.num_entries(),
         ..scheme.clone()
     };
-    let descent = Descent { scheme: &scheme, k: caps.len() as u64, run };
+    let descent = Descent { scheme: &scheme, place, k: caps.len() as u64, run };
     let levels = descent.levels(graph)?;
     let Some((_, top)) = levels.last() else {
         run.advance(last)?;
         return scheme.partition(graph, caps, run);
     };
     require(graph, top, caps.len(), run)?;
-    let ((part_of, _), rounds) = scheme.partition(top, caps, run)?;
-    let ascent = Ascent { levels, part_of, refined: true, units: last };
+    let (done, mut made) = (place.checkpoints.as_ref(), false);
+    let ((part_of, _), rounds) =
+        checkpoints::parts(done, levels.len(), (top.len(), caps.len()), run, || {
+            made = true;
+            scheme.partition(top, caps, run)
+        })?;
+    run.advance(if made { 0 } else { third })?;
+    let keeper = done.map(|checkpoints| checkpoints as &dyn Keeper);
+    let ascent = Ascent { levels, part_of, refined: true, units: last, keeper };
     scheme.uncoarsen(graph, ascent, caps, run).map(|solution| (solution, rounds))
 }
 
@@ -74,6 +104,7 @@ fn require<const D: usize>(graph: &Graph<D>, top: &Graph<D>, k: usize, run: &Run
 /// The way down.
 struct Descent<'a> {
     scheme: &'a Scheme,
+    place: &'a Place,
     k: u64,
     run: &'a Run,
 }
@@ -81,7 +112,7 @@ struct Descent<'a> {
 impl Descent<'_> {
     /// The levels below `graph`, the top last.
     fn levels<const D: usize>(&self, graph: &Graph<D>) -> Result<Vec<Level<D>>> {
-        let Descent { scheme: Scheme { plan, .. }, run, .. } = self;
+        let Descent { place: Place { plan, checkpoints: done }, run, .. } = self;
         let mut levels: Vec<Level<D>> = Vec::new();
         let n = graph.len() as u64;
         let most = plan.path.vertices(n, self.k);
@@ -92,7 +123,9 @@ impl Descent<'_> {
                 break;
             }
             let clusterer = self.clusterer(graph, finer, step)?;
-            let clustering = clusterer.cluster(finer, None, run)?;
+            let clustering = checkpoints::clusters(done.as_ref(), step, finer.len(), run, || {
+                clusterer.cluster(finer, None, run)
+            })?;
             if clustering.count as f64 > STALLED * finer.len() as f64 {
                 match is_more {
                     true => break,
@@ -103,7 +136,9 @@ impl Descent<'_> {
             let entries = if is_last { plan.entries(graph.num_entries()) } else { u64::MAX };
             let sample = Sample { entries, seed: splitmix64(clusterer.seed) };
             let held = path::held(n, D as u64);
-            let coarse = contract(finer, &clustering, sample, run.tmp_dir(), held, run)?;
+            let coarse = checkpoints::lists(done.as_ref(), step, clustering.count, run, || {
+                contract(finer, &clustering, sample, run.tmp_dir(), held, run)
+            })?;
             // A level beyond those that were asked for replaces the last of them.
             match levels.pop_if(|_| is_more) {
                 Some((finer, _)) => levels.push((finer.coarsened(&clustering, run)?, coarse)),

@@ -89,11 +89,6 @@ impl Plan {
         let top = levels(n, bounds).saturating_add(top);
         graph.max(contraction).max(top).max(multilevel.objective.memory(n, entries, multilevel.k.into()))
     }
-
-    /// Bytes of its temporary files: sums, and the lists that are made of them.
-    fn files(self, entries: u64) -> u64 {
-        if self.path == Path::Memory { 0 } else { entries.saturating_mul(20) }
-    }
 }
 
 /// Bytes that the levels below a graph of `n` vertices take while the last of them is partitioned: clusters of the
@@ -137,7 +132,7 @@ impl Multilevel {
                 _ => format!(", with path=\"{path}\" and sample={sample}"),
             };
             let what = format!("multilevel on {n} vertices, {entries} entries{how}");
-            let (files, what) = run.temporary(run.tmp_dir(), plan.files(entries), what);
+            let (files, what) = run.temporary(run.tmp_dir(), plan.files(n, entries), what);
             (memory.saturating_add(files), what)
         };
         if let Some(&(plan, _)) = plans.iter().find(|&&(plan, memory)| needed(plan, memory).0 <= run.budget())

@@ -1,0 +1,424 @@
+//! Checkpoints: what a partition with levels in files has found so far, in a directory, so that a killed run goes on.
+//!
+//! **Steps.** Each is a file of its own, which is there as a whole or not at all ([`AtomicFile`]): `clusters-0` the
+//! clusters of the graph, `lists-0` the graph that they make, `clusters-1`, and so on. `parts-2` are the parts of the
+//! top if there are two levels, `parts-1` those of the level above it once they are refined, and `parts-0` those of the
+//! graph. A step that is there is read instead of made. Every step depends on the graph, the parameters and the steps
+//! before it only. So the result is the same as without an interruption, wherever that was.
+//!
+//! **Identity.** `checkpoint.txt` lists the graph and the parameters, one in a line. A run with others refuses the
+//! directory and names the first that differs. The plan is listed, too. A run that leaves the plan open takes the one
+//! that is there, even if another memory limit would choose another one.
+//!
+//! **Damage.** A step carries a checksum of that list and one of its content, and ids are compared with their bounds. What
+//! does not agree is made again, and the run says so. A lock keeps a second run out. The system frees it when a process
+//! dies.
+//!
+//! **Disk.** 4 bytes per vertex for clusters and for parts of each level, and 8 per entry for lists: once more what the
+//! levels take. All is removed when the partition is done.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use bytemuck::{Pod, bytes_of_mut, cast_slice, cast_slice_mut};
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use super::path::{PATHS, Plan};
+use crate::algorithms::multilevel::Multilevel;
+use crate::algorithms::multilevel::assignment::Quality;
+use crate::algorithms::multilevel::clustering::Clustering;
+use crate::algorithms::multilevel::graph::{Arrays, Graph};
+use crate::algorithms::multilevel::scheme::{Keeper, Make, Solution};
+use crate::base::{AtomicFile, Buffer, Error, Result, Run, TempFile, output, shown, zeros};
+use crate::capacity::Load;
+use crate::graph::Csr;
+
+/// The first bytes of a step: the format.
+const MAGIC: [u8; 8] = *b"fpstep01";
+/// Bytes that are read, written and hashed at a time.
+const CHUNK: usize = 1 << 16;
+/// What all files begin with.
+const PREFIX: &str = "checkpoint";
+
+/// The checkpoints of a run.
+#[derive(Debug)]
+pub struct Checkpoints {
+    dir: PathBuf,
+    /// Hash of the list of graph and parameters.
+    key: u128,
+    /// Locked as long as this lives.
+    _lock: File,
+}
+
+impl Multilevel {
+    /// What the result depends on, one `name=value` in a line, without the plan.
+    fn identity(&self, csr: &Csr) -> String {
+        let graph = csr.graph();
+        let weights = csr.extent().map_or("none", |extent| &extent.checksum);
+        let mut lines = vec![
+            format!("fastpart={}", env!("CARGO_PKG_VERSION")),
+            format!("n={}", graph.n),
+            format!("m={}", graph.m),
+            format!("checksum={}", graph.checksum),
+            format!("weights={weights}"),
+            format!("symmetric={}", csr.is_symmetric()),
+            format!("k={}", self.k),
+            format!("balance={}", self.balance),
+            format!("min_balance={:?}", self.min_balance),
+            format!("objective={:?}", self.objective),
+            format!("effort={:?}", self.effort),
+            format!("seed={}", self.seed),
+            format!("bounds={}", self.bounds.len()),
+        ];
+        for bound in &self.bounds {
+            lines.push(bound.identity(graph.n, self.k));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// The plan, and the checkpoints in the directory that was given, if the plan has levels in files.
+    pub(super) fn plan_with_checkpoints(&self, csr: &Csr, run: &Run) -> Result<(Plan, Option<Checkpoints>)> {
+        let (n, entries) = (csr.graph().n, csr.num_entries());
+        let Some(dir) = &self.checkpoints else { return Ok((self.plan(n, entries, run)?, None)) };
+        let identity = self.identity(csr);
+        let lock = locked(dir)?;
+        let list = dir.join(format!("{PREFIX}.txt"));
+        let stored = match fs::read_to_string(&list) {
+            Ok(stored) => Some(stored),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) if error.kind() == ErrorKind::InvalidData => Some(String::new()),
+            Err(error) => return Err(Error::io(&list, error)),
+        };
+        let plan = match &stored {
+            None => self.plan(n, entries, run)?,
+            Some(stored) => {
+                let plan = stored_plan(stored, &identity).map_err(|what| refused(dir, &what))?;
+                if self.path.is_some_and(|path| path != plan.path)
+                    || self.sample.is_some_and(|sample| sample != plan.sample)
+                {
+                    return Err(refused(dir, &format!("{} there, another plan here", line_of(plan))));
+                }
+                let same = Multilevel { path: Some(plan.path), sample: Some(plan.sample), ..self.clone() };
+                run.note(format!("multilevel: goes on from the checkpoints in {}", shown(dir)));
+                same.plan(n, entries, run)?
+            }
+        };
+        if plan.path.levels() == 0 {
+            let _ = fs::remove_file(lock_of(dir));
+            run.note("multilevel: no checkpoints, since all levels fit into memory");
+            return Ok((plan, None));
+        }
+        let text = format!("{identity}{}\n", line_of(plan));
+        if stored.is_none() {
+            output::write_file(&list, text.as_bytes())?;
+        }
+        let key = xxh3_128(text.as_bytes());
+        Ok((plan, Some(Checkpoints { dir: dir.clone(), key, _lock: lock })))
+    }
+}
+
+fn line_of(Plan { path, sample }: Plan) -> String {
+    format!("path={}, sample={sample}", path.name())
+}
+
+/// The plan in a list that agrees with `identity`, or what does not agree.
+fn stored_plan(stored: &str, identity: &str) -> Result<Plan, String> {
+    let mut lines = stored.lines();
+    for here in identity.lines() {
+        match lines.next() {
+            Some(there) if there == here => {}
+            Some(there) => return Err(format!("{there} there, {here} here")),
+            None => return Err(format!("nothing there, {here} here")),
+        }
+    }
+    let last = lines.next().unwrap_or_default();
+    let plan = last.strip_prefix("path=").and_then(|rest| rest.split_once(", sample=")).and_then(
+        |(name, sample)| {
+            let path = PATHS.iter().find(|(known, _)| *known == name).map(|&(_, path)| path)?;
+            Some(Plan { path, sample: sample.parse().ok()? })
+        },
+    );
+    plan.ok_or_else(|| "no plan there".into())
+}
+
+fn refused(dir: &Path, what: &str) -> Error {
+    let text = format!(
+        "{} holds those of another run ({what}). Name another folder, or remove its files {PREFIX}*",
+        shown(dir)
+    );
+    Error::parameter("checkpoints", text)
+}
+
+fn lock_of(dir: &Path) -> PathBuf {
+    dir.join(format!("{PREFIX}.lock"))
+}
+
+/// The lock of the directory, which is made if it is absent.
+fn locked(dir: &Path) -> Result<File> {
+    match fs::create_dir(dir) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(Error::io(dir, error)),
+        _ => {}
+    }
+    let path = lock_of(dir);
+    let opened = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = opened.map_err(|error| Error::io(&path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let what =
+                format!("another run is at work in {}. Wait for it, or name another folder", shown(dir));
+            Err(Error::parameter("checkpoints", what))
+        }
+        Err(TryLockError::Error(error)) => Err(Error::io(&path, error)),
+    }
+}
+
+/// Why a step cannot be read.
+enum Fault {
+    Damaged,
+    Failed(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Fault::Failed(error)
+    }
+}
+
+type Read<T> = Result<T, Fault>;
+
+/// Parts of all vertices, how good they are, and the number of rounds of improvement.
+type Found = ((Buffer<u32>, Quality), u64);
+
+impl Checkpoints {
+    /// Removes all of them.
+    pub fn remove(&self) -> Result<()> {
+        let io = |error| Error::io(&self.dir, error);
+        for entry in fs::read_dir(&self.dir).map_err(io)? {
+            let path = entry.map_err(io)?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if name.starts_with(PREFIX) {
+                fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the step `name`, if it is there and whole.
+    fn read<T>(&self, name: &str, run: &Run, load: impl FnOnce(&mut Reader) -> Read<T>) -> Result<Option<T>> {
+        let path = self.path(name);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(&path, error)),
+        };
+        let mut reader = Reader { file, hash: Xxh3::new(), path: &path, run };
+        let read = reader.begin(self.key).and_then(|()| load(&mut reader)).and_then(|item| {
+            let found = reader.hash.digest128();
+            if reader.number::<u128>()? == found { Ok(item) } else { Err(Fault::Damaged) }
+        });
+        match read {
+            Ok(item) => Ok(Some(item)),
+            Err(Fault::Failed(error)) => Err(error),
+            Err(Fault::Damaged) => {
+                run.note(format!("multilevel: {} is damaged, and this step is made again", shown(&path)));
+                Ok(None)
+            }
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{PREFIX}-{name}.bin"))
+    }
+
+    fn write(&self, name: &str, run: &Run, save: impl FnOnce(&mut Writer) -> Result<()>) -> Result<()> {
+        let file = AtomicFile::create(&self.path(name))?;
+        let mut writer = Writer { file, hash: Xxh3::new(), run };
+        writer.bytes(&MAGIC)?;
+        writer.bytes(&self.key.to_le_bytes())?;
+        save(&mut writer)?;
+        let digest = writer.hash.digest128();
+        writer.bytes(&digest.to_le_bytes())?;
+        writer.file.commit()
+    }
+}
+
+/// The step `name`: read if it is there, else made and written. Without checkpoints it is made.
+fn kept<T>(
+    checkpoints: Option<&Checkpoints>,
+    name: &str,
+    run: &Run,
+    load: impl FnOnce(&mut Reader) -> Read<T>,
+    make: impl FnOnce() -> Result<T>,
+    save: impl FnOnce(&T, &mut Writer) -> Result<()>,
+) -> Result<T> {
+    let Some(checkpoints) = checkpoints else { return make() };
+    if let Some(item) = checkpoints.read(name, run, load)? {
+        return Ok(item);
+    }
+    let item = make()?;
+    checkpoints.write(name, run, |to| save(&item, to))?;
+    Ok(item)
+}
+
+/// Clusters of a graph of `n` vertices.
+pub(super) fn clusters(
+    checkpoints: Option<&Checkpoints>,
+    level: usize,
+    n: usize,
+    run: &Run,
+    make: impl FnOnce() -> Result<Clustering>,
+) -> Result<Clustering> {
+    let load = |from: &mut Reader| {
+        let count = from.number::<u64>()? as usize;
+        Ok(Clustering { cluster_of: from.ids(n, count as u64, "clusters")?, count })
+    };
+    let save = |Clustering { cluster_of, count }: &Clustering, to: &mut Writer| {
+        to.bytes(&(*count as u64).to_le_bytes())?;
+        to.items(cluster_of)
+    };
+    kept(checkpoints, &format!("clusters-{level}"), run, load, make, save)
+}
+
+/// The graph of `n` clusters, whose lists lie in files.
+pub(super) fn lists<const D: usize>(
+    checkpoints: Option<&Checkpoints>,
+    level: usize,
+    n: usize,
+    run: &Run,
+    make: impl FnOnce() -> Result<Graph<'static, D>>,
+) -> Result<Graph<'static, D>> {
+    let load = |from: &mut Reader| {
+        let mut offsets: Buffer<u64> = Buffer::zeroed(n + 1, "graph: offsets")?;
+        from.items(&mut offsets)?;
+        let mut weights: Buffer<Load<D>> = Buffer::zeroed(n, "graph: weights")?;
+        from.items(&mut weights)?;
+        if offsets[0] != 0 || !offsets.is_sorted() {
+            return Err(Fault::Damaged);
+        }
+        let targets = from.file(offsets[n], n as u64)?;
+        let edge_weights = from.file(offsets[n], u64::MAX)?;
+        Ok(Graph::of(offsets, targets, edge_weights, weights, run)?)
+    };
+    let save = |graph: &Graph<'static, D>, to: &mut Writer| {
+        let Some(Arrays { offsets, targets, edge_weights, weights }) = graph.arrays() else {
+            return Err(Error::Internal("checkpoints: a level without lists".into()));
+        };
+        to.items(offsets)?;
+        to.items(weights)?;
+        to.items(targets)?;
+        to.items(edge_weights)
+    };
+    kept(checkpoints, &format!("lists-{level}"), run, load, make, save)
+}
+
+/// Parts `0..k` of the `n` vertices of a level, and the number of rounds of improvement.
+pub(in crate::algorithms::multilevel) fn parts(
+    checkpoints: Option<&Checkpoints>,
+    level: usize,
+    (n, k): (usize, usize),
+    run: &Run,
+    make: impl FnOnce() -> Result<Found>,
+) -> Result<Found> {
+    let load = |from: &mut Reader| {
+        let [excess, cut, rounds] = [from.number()?, from.number()?, from.number::<u64>()?];
+        let quality = Quality { excess: f64::from_bits(excess), cut };
+        Ok(((from.ids(n, k as u64, "parts")?, quality), rounds))
+    };
+    let save = |((part_of, quality), rounds): &Found, to: &mut Writer| {
+        for number in [quality.excess.to_bits(), quality.cut, *rounds] {
+            to.bytes(&number.to_le_bytes())?;
+        }
+        to.items(part_of)
+    };
+    kept(checkpoints, &format!("parts-{level}"), run, load, make, save)
+}
+
+impl Keeper for Checkpoints {
+    fn refined(&self, level: usize, n_and_k: (usize, usize), run: &Run, make: Make<'_>) -> Result<Solution> {
+        let (solution, _) = parts(Some(self), level, n_and_k, run, || make().map(|solution| (solution, 0)))?;
+        Ok(solution)
+    }
+}
+
+/// Writes a step.
+struct Writer<'a> {
+    file: AtomicFile,
+    hash: Xxh3,
+    run: &'a Run,
+}
+
+impl Writer<'_> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.hash.update(bytes);
+        let written = self.file.write_all(bytes);
+        written.map_err(|error| Error::io(self.file.target(), error))?;
+        self.run.check()
+    }
+
+    fn items<T: Pod>(&mut self, items: &[T]) -> Result<()> {
+        cast_slice(items).chunks(CHUNK).try_for_each(|chunk| self.bytes(chunk))
+    }
+}
+
+/// Reads a step.
+struct Reader<'a> {
+    file: File,
+    hash: Xxh3,
+    path: &'a Path,
+    run: &'a Run,
+}
+
+impl Reader<'_> {
+    fn begin(&mut self, key: u128) -> Read<()> {
+        let mut magic = [0; MAGIC.len()];
+        self.bytes(&mut magic)?;
+        if magic == MAGIC && self.number::<u128>()? == key { Ok(()) } else { Err(Fault::Damaged) }
+    }
+
+    fn bytes(&mut self, bytes: &mut [u8]) -> Read<()> {
+        self.file.read_exact(bytes).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => Fault::Damaged,
+            _ => Fault::Failed(Error::io(self.path, error)),
+        })?;
+        self.hash.update(bytes);
+        Ok(self.run.check()?)
+    }
+
+    fn number<T: Pod>(&mut self) -> Read<T> {
+        let mut number = T::zeroed();
+        self.bytes(bytes_of_mut(&mut number))?;
+        Ok(number)
+    }
+
+    fn items<T: Pod>(&mut self, items: &mut [T]) -> Read<()> {
+        cast_slice_mut(items).chunks_mut(CHUNK).try_for_each(|chunk| self.bytes(chunk))
+    }
+
+    /// `count` ids below `end`.
+    fn ids(&mut self, count: usize, end: u64, what: &str) -> Read<Buffer<u32>> {
+        let mut ids: Buffer<u32> = Buffer::zeroed(count, what)?;
+        self.items(&mut ids)?;
+        if ids.iter().all(|&id| u64::from(id) < end) { Ok(ids) } else { Err(Fault::Damaged) }
+    }
+
+    /// `count` numbers below `end`, in a temporary file.
+    fn file(&mut self, count: u64, end: u64) -> Read<Buffer<u32>> {
+        let known = self.file.metadata().map_err(|error| Error::io(self.path, error))?;
+        if count > known.len() / 4 {
+            return Err(Fault::Damaged);
+        }
+        let file = TempFile::create(self.run.tmp_dir())?;
+        let mut chunk: Vec<u32> = zeros(CHUNK / 4, "a chunk of a checkpoint")?;
+        for first in (0..count).step_by(CHUNK / 4) {
+            let items = &mut chunk[..(CHUNK / 4).min((count - first) as usize)];
+            self.bytes(cast_slice_mut(items))?;
+            if items.iter().any(|&id| u64::from(id) >= end) {
+                return Err(Fault::Damaged);
+            }
+            file.write(first, items)?;
+        }
+        Ok(Buffer::of_file(file, count as usize)?)
+    }
+}

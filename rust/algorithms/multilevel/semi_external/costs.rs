@@ -1,0 +1,230 @@
+//! What each plan costs, said before it is carried out: memory, temporary files, bytes read and written, seconds.
+//!
+//! **Memory and files** are upper bounds. For the files these are the spilled sums of a contraction (12 bytes each, at
+//! most one per entry), the lists of the levels (8 per entry, and no level has more entries than the graph), and the
+//! adjacency, if it lies in files.
+//!
+//! **Bytes read and written** are expectations: whatever passes over lists in files touch. A page cache that holds the
+//! files saves all of the reads. One that holds half of them saves little, since passes read from front to back.
+//!
+//! **Seconds** are a sum over the steps: entries times a constant, divided by what the threads are worth. A disk adds the
+//! bytes divided by its rate, as if nothing were read ahead. Expect a factor of two. The constants are those below.
+//! Measured: processor time of one thread on a server of 2024 (2 cores, 24 GB), for R-MAT and planted graphs
+//! (n = 2^20, 16 M records, k = 8 and 32) whose files were in the page cache. Caches of the processor hold less of the
+//! vertices of a larger graph. There it takes longer.
+
+use super::path::{Path, Plan};
+use super::sampling::LEAST_DEGREE;
+use crate::algorithms::multilevel::Multilevel;
+use crate::base::{Run, bytes};
+use crate::graph::Csr;
+use crate::partition::Input;
+
+/// Bytes per second of the disk that notes suppose.
+pub const DISK: f64 = 0.5e9;
+
+/// Nanoseconds per entry: the adjacency is built, clusters are found in all rounds, contracted, refined in all
+/// iterations.
+const BUILD: f64 = 30.0;
+const CLUSTER: f64 = 60.0;
+const CONTRACT: f64 = 70.0;
+const REFINE: f64 = 125.0;
+/// The same for a graph whose levels lie in memory, with all levels; and per vertex of the top.
+const MEMORY: f64 = 220.0;
+const VERTEX: f64 = 20_000.0;
+/// How much longer refinement and the partition of the top take under several bounds.
+const BOUNDS: f64 = 3.0;
+/// How much longer partitions for machines take, and partitions with few copies of vertices.
+const MACHINES: f64 = 4.5;
+const COPIES: f64 = 2.0;
+/// What each thread beyond the first is worth.
+const THREAD: f64 = 0.7;
+/// Passes over a level: for clusters and their contraction, and for refinement in all iterations and in one.
+const PASSES: [f64; 3] = [5.0, 21.0, 5.0];
+/// Passes over the top, whose levels are smaller.
+const TOP: f64 = 25.0;
+/// Entries of a level per entry of the finer one, and of the next one; spilled sums per entry.
+const LEVEL: [f64; 2] = [0.6, 0.15];
+const SUMS: f64 = 0.8;
+
+/// What a partition by a plan costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// The plan.
+    pub plan: Plan,
+    /// The least memory limit that leads to it.
+    pub memory: u64,
+    /// Whether the adjacency lies in files.
+    pub outside: bool,
+    /// Bytes of temporary files, at most.
+    pub files: u64,
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// Seconds, if the page cache holds all files.
+    pub seconds: f64,
+}
+
+impl Costs {
+    /// Seconds with a disk that reads and writes so many bytes per second, and no page cache.
+    pub fn seconds_at(&self, rate: f64) -> f64 {
+        self.seconds + (self.read + self.written) as f64 / rate
+    }
+
+    /// The same for people.
+    pub fn note(&self) -> String {
+        let Plan { path, sample } = self.plan;
+        let (name, cached) = (path.name(), duration(self.seconds));
+        if self.files == 0 {
+            return format!("multilevel: path=\"{name}\", about {cached}");
+        }
+        let sample = if path == Path::Memory { String::new() } else { format!(", sample={sample}") };
+        let (disk, files) = (duration(self.seconds_at(DISK)), bytes(self.files));
+        format!(
+            "multilevel: path=\"{name}\"{sample}, about {cached} if the page cache holds the files, {disk} with a disk of \
+             0.5 GB/s; up to {files} of temporary files"
+        )
+    }
+}
+
+/// `40 s`, `12 min` or `3.1 h`.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        ..10.0 => format!("{seconds:.1} s"),
+        ..120.0 => format!("{seconds:.0} s"),
+        ..7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+impl Plan {
+    /// Bytes of its temporary files beside the adjacency, at most.
+    pub fn files(self, n: u64, entries: u64) -> u64 {
+        let kept = self.entries(entries).max(LEAST_DEGREE * n);
+        let kept = kept.saturating_add(kept / 32).min(entries);
+        // A level that gets another one below it needs the lists of both, and the sums in between.
+        let (levels, last) = match self.path {
+            Path::Memory => return 0,
+            Path::OneLevel => (entries.saturating_mul(20), kept.saturating_mul(28)),
+            Path::TwoLevels => (
+                entries.saturating_mul(28),
+                entries.saturating_mul(8).saturating_add(kept.saturating_mul(28)),
+            ),
+        };
+        levels.max(last)
+    }
+}
+
+/// The size of a graph and of its entries.
+#[derive(Clone, Copy)]
+struct Size {
+    n: u64,
+    m: u64,
+    entries: u64,
+    /// Bytes of an entry.
+    each: u64,
+}
+
+/// Bytes and time that add up.
+#[derive(Default)]
+struct Sum {
+    read: f64,
+    written: f64,
+    nanoseconds: f64,
+}
+
+impl Multilevel {
+    /// What it costs with each memory limit, from the lowest limit with which it works on: the plan that a limit leads to is
+    /// the last whose `memory` is not above it.
+    pub fn costs(&self, input: &dyn Input, run: &Run) -> Vec<Costs> {
+        let (shape, edges) = (input.shape(), input.edges());
+        let (weighted, symmetric) = (input.is_weighted(), input.is_symmetric());
+        let each = if weighted { 8 } else { 4 };
+        let size = Size { n: shape.n, m: shape.m, entries: shape.entries(), each };
+        let [in_files, in_memory] = Csr::least_budgets(edges, weighted, symmetric, run);
+        let plans: Vec<(Plan, u64)> = self.plans(size.n, size.entries);
+        let total = |memory: u64, plan: Plan, outside: bool| {
+            let files = plan.files(size.n, size.entries);
+            let lists = if outside { 0 } else { size.entries.saturating_mul(each) };
+            let lists = run.temporary(run.tmp_dir(), size.entries * each - lists, "").0 + lists;
+            let files = run.temporary(run.tmp_dir(), files, "").0;
+            [memory, 8 * size.n + 8, lists, files].into_iter().fold(0, u64::saturating_add)
+        };
+        let chosen = |budget: u64| {
+            let outside = budget < in_memory;
+            let plan = plans.iter().find(|&&(plan, memory)| total(memory, plan, outside) <= budget);
+            plan.filter(|_| budget >= in_files).map(|&(plan, _)| (plan, outside))
+        };
+        let mut budgets = vec![in_files, in_memory];
+        for outside in [true, false] {
+            budgets.extend(plans.iter().map(|&(plan, memory)| total(memory, plan, outside)));
+        }
+        budgets.sort_unstable();
+        let mut steps: Vec<Costs> = Vec::new();
+        for budget in budgets {
+            let Some((plan, outside)) = chosen(budget) else { continue };
+            if steps.last().is_none_or(|last| (last.plan, last.outside) != (plan, outside)) {
+                steps.push(self.costs_of(plan, budget, outside, size, run.threads()));
+            }
+        }
+        steps
+    }
+
+    fn costs_of(&self, plan: Plan, memory: u64, outside: bool, size: Size, threads: usize) -> Costs {
+        let Size { n, m, entries, each } = size;
+        let sum = self.sum(plan, outside, size);
+        let building = if outside { entries.saturating_mul(2 + each) } else { 0 };
+        let lists = if outside { entries.saturating_mul(each) } else { 0 };
+        let times = if self.machines.is_some() { MACHINES } else { 1.0 }
+            * if self.wants_few_copies() { COPIES } else { 1.0 };
+        let build = BUILD * entries as f64;
+        let nanoseconds = build + times * sum.nanoseconds;
+        // The records are read twice.
+        let records = 16.0 * m as f64;
+        let built = building as f64;
+        Costs {
+            plan,
+            memory,
+            outside,
+            files: building.max(lists.saturating_add(plan.files(n, entries))),
+            read: (records + built + times * sum.read) as u64,
+            written: (built + lists as f64 + times * sum.written) as u64,
+            seconds: nanoseconds * 1e-9 / (1.0 + THREAD * (threads - 1) as f64),
+        }
+    }
+
+    /// What comes after the adjacency.
+    fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size) -> Sum {
+        let bounds = if self.bounds.is_empty() { 1.0 } else { BOUNDS };
+        let [passes, all, one] = PASSES;
+        let refining = if self.is_quick() { one } else { all };
+        let attempts = 1.0 + self.effort.rounds() as f64;
+        let mut sum = Sum::default();
+        let (mut here, mut lists) = (entries as f64, if outside { each as f64 } else { 0.0 });
+        if plan.path == Path::Memory {
+            sum.nanoseconds = MEMORY * bounds * attempts * here;
+            sum.read = (passes + refining) * attempts * lists * here;
+            return sum;
+        }
+        for (level, share) in LEVEL.iter().enumerate().take(plan.path.levels()) {
+            sum.nanoseconds += (CLUSTER + CONTRACT + REFINE * bounds * refining / all) * here;
+            let spilled = 12.0 * SUMS * here;
+            let coarse = share * here;
+            sum.read += (passes + refining) * lists * here + spilled;
+            sum.written += spilled + 8.0 * coarse;
+            let kept = coarse.min(plan.sample * entries as f64);
+            (here, lists) = (coarse, 8.0);
+            if level + 1 == plan.path.levels() && kept < coarse {
+                sum.read += 8.0 * coarse;
+                sum.written += 8.0 * kept;
+                here = kept;
+            }
+        }
+        // There are far fewer than there is room for.
+        let vertices = (plan.path.vertices(n, self.k.into()) / 8) as f64;
+        sum.nanoseconds += bounds * attempts * (MEMORY * here + VERTEX * vertices.min(here));
+        sum.read += TOP * attempts * lists * here;
+        sum
+    }
+}
