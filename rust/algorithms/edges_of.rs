@@ -4,8 +4,8 @@
 //! make the fewest replicas: records within a part then find room there.
 //!
 //! **Memory.** For the parts given and the degrees 8 bytes per vertex, k bits for the parts that a vertex is present in, 40
-//! bytes per part, up to 9 MB of buffers, and the result. Then 2 k bits per vertex while records move ([`refining`](super::edge_streams::refining)).
-//! Bits come in words of 64.
+//! bytes per part, up to 9 MB of buffers, and the result. While records move, 4 bytes and 2 k bits per vertex. Bits come
+//! in words of 64.
 //!
 //! **Disk.** With two bands or more, 16 bytes per record whose ends have different parts, in a temporary file.
 //!

@@ -2,8 +2,8 @@
 //!
 //! **Requirements.** A part for each record, loops included, and no part above the cap.
 //!
-//! **Memory.** 2 k bits per vertex ([`Incidence`]), 40 bytes per part, and up to 4 MB of buffers. The records are streamed,
-//! and so are their parts.
+//! **Memory.** 2 k bits per vertex ([`Incidence`]), 48 bytes per part, and up to 6 MB of buffers. The records are
+//! streamed, and so are their parts.
 //!
 //! **Algorithm.** Passes. Each begins with the parts that every vertex is present in, and finds new ones within these: a
 //! record may only go to parts that hold both of its ends already. So no vertex ever becomes present in a further part,
