@@ -141,7 +141,7 @@ proptest! {
     ) {
         let mut random = Random::new(seed, 0);
         let preferred: Vec<u32> = (0..graph.n).map(|_| random.below(u64::from(clusters.min(k))) as u32).collect();
-        let rule = SigmaEdge { k, balance, lambda, bands };
+        let rule = SigmaEdge { k, balance, lambda, bands, passes: 0 };
         let made = place(&rule, &graph, &preferred, threads);
         prop_assert_eq!(assignment(&made), sigma(&graph, &preferred, &rule));
         check(&graph, &made)?;

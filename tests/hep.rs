@@ -219,7 +219,7 @@ proptest! {
         tau in taus(),
         seed in 0_u64..3,
     ) {
-        let hep = Hep { k, balance, tau: Tau::Value(tau), seed };
+        let hep = Hep { k, balance, tau: Tau::Value(tau), refine: false, seed };
         let found = checked(&graph, &hep, &run(1));
         prop_assert_eq!(&found, &expected(&graph, &hep, tau));
         for threads in [2, 3] {

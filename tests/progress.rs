@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::Graph;
-use fastpart::algorithms::{PARTITIONERS, REFINEMENT};
+use fastpart::algorithms::{PARTITIONERS, SUCCESSORS};
 use fastpart::base::error::Result;
 use fastpart::base::run::{Run, Step};
 use fastpart::edges::EdgeStream;
@@ -64,7 +64,7 @@ fn steps_keep_to_their_length_and_look_at_the_cancel_flag() {
     let limit = Duration::from_millis(250).max(10 * alone.steps()[0].longest);
     // Restreaming is streaming again.
     let again = ["reldg", "refennel"];
-    for entry in PARTITIONERS.iter().chain([&REFINEMENT]).filter(|entry| !again.contains(&entry.name)) {
+    for entry in PARTITIONERS.iter().chain(SUCCESSORS).filter(|entry| !again.contains(&entry.name)) {
         for &of in entry.of {
             let mut long = None;
             for _ in 0..3 {

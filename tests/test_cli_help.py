@@ -35,6 +35,7 @@ COMMANDS = {
         for name, function in PARTITIONERS.items()
     },
     "refine": (fp.refine, GRAPH, fp.evaluate, fp.VertexPartition.save),
+    "edges-of": (fp.edges_of, GRAPH, fp.evaluate, fp.EdgePartition.save),
     "evaluate": (fp.evaluate, *MEASURED),
     "cluster": (fp.cluster, GRAPH),
     "compare": (fp.compare, GRAPH),
@@ -95,7 +96,7 @@ def expected(functions, arguments):
 def test_help_lists_what_the_functions_take(text_of, command):
     arguments = {"out"} if command.split()[0] in ("generate", "convert", "export") else set()
     options = expected(COMMANDS[command], arguments)
-    if command in ("cluster", "compare", "refine", "report"):
+    if command in ("cluster", "compare", "edges-of", "refine", "report"):
         options["--out"] = None
     if command.startswith("partition"):
         options |= {"--algorithm": "multilevel", "--out": None}
@@ -139,6 +140,7 @@ def test_help_lists_the_commands(text_of, words):
             "info",
             "partition",
             "refine",
+            "edges-of",
             "evaluate",
             "cluster",
             "compare",
@@ -151,7 +153,7 @@ def test_help_lists_the_commands(text_of, words):
         "export": fp.export.__all__,
         "train": (*METHODS, "compare"),
     }
-    assert re.findall(r"^  (\w+) +[A-Z]", text, re.MULTILINE) == list(names["".join(words)])
+    assert re.findall(r"^  (\w[\w-]*) +[A-Z]", text, re.MULTILINE) == list(names["".join(words)])
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, *(f"train {method}" for method in (*METHODS, "compare"))])

@@ -13,7 +13,10 @@ STAR = np.array([[0, v] for v in range(1, 2001)] + [[v, v + 1] for v in range(1,
 
 def test_parameters_are_kept_and_every_record_has_one_part():
     partition = fp.hep(STAR, 8, tau=3)
-    assert (partition.of, partition.parameters) == ("edges", {"k": 8, "balance": 1.05, "tau": 3.0, "seed": 0})
+    assert (partition.of, partition.parameters) == (
+        "edges",
+        {"k": 8, "balance": 1.05, "tau": 3.0, "refine": False, "seed": 0},
+    )
     assert partition.cap == -(-105 * len(STAR) // 800)
     assert (np.bincount(partition.assignment, minlength=8) == partition.loads).all()
     assert partition.loads.max() <= partition.cap

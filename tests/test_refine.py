@@ -171,8 +171,6 @@ def test_refusals_of_partitions(graph, tmp_path):
     other = np.array([[0, 1], [2999, 3]])
     with pytest.raises(fp.GraphFormatError, match="belongs to another graph"):
         fp.refine(fp.hash(graph, 8), other)
-    with pytest.raises(fp.ParameterError, match="refine: it belongs to of="):
-        fp.sigma(graph, 4, of="edges", refine=True)
     with pytest.raises(TypeError, match=r"refine\(\) "):
         fp.refine()
 
@@ -218,11 +216,13 @@ def test_any_partition_of_any_graph(records, k, data):
 
 
 def test_the_registry_describes_it():
-    known = documents.signature(_core.refinement()).parameters
-    assert list(known)[:3] == ["partition", "graph", "k"]
-    for name in known:
-        assert re.search(rf"^{name}( :|, )", fp.refine.__doc__, re.MULTILINE) or name in fp.refine.__doc__
-    assert "refine" in fp.__all__
+    for algorithm in _core.successors():
+        function = getattr(fp, algorithm.name)
+        known = documents.signature(algorithm).parameters
+        assert list(known)[:3] == ["partition", "graph", "k"]
+        for name in known:
+            assert re.search(rf"^{name}( :|, )", function.__doc__, re.MULTILINE) or name in function.__doc__
+        assert algorithm.name in fp.__all__
 
 
 def test_the_command_line(graph, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 pub mod dbh;
 pub mod edge_streams;
+pub mod edges_of;
 pub mod grem;
 pub mod hep;
 pub mod multilevel;
@@ -36,8 +37,9 @@ defaults!(
     hep::Hep,
 );
 
-/// What improves partitions of any partitioner.
-pub const REFINEMENT: Entry = Entry::of::<multilevel::refining::Refinement>();
+/// What begins with a vertex partition of any partitioner.
+pub const SUCCESSORS: &[Entry] =
+    &[Entry::of::<multilevel::refining::Refinement>(), Entry::of::<edges_of::EdgesOf>()];
 
 /// Every partitioner, in the order in which users see them.
 pub const PARTITIONERS: &[Entry] = &[

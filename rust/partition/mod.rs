@@ -4,7 +4,7 @@ pub mod contract;
 pub mod edge_parts;
 pub mod parameters;
 
-use crate::base::Buffer;
+use crate::base::{Buffer, Error, Result};
 use crate::capacity::{BalanceOn, Balanced, Load, Repaired};
 use crate::graph::Graph;
 pub(crate) use contract::describe;
@@ -59,6 +59,21 @@ impl VertexPartition {
             volume: Some(Capacity { loads: volumes, nominal: caps[1], cap }),
             dealt,
             ..Self::new(parts.reinterpret(), k, vertices, Some(caps[0]), graph)
+        }
+    }
+}
+
+/// Refuses parts to begin with that are not one below `k` for each of `n` vertices.
+pub fn validate_start(start: &[u32], k: u32, n: u64) -> Result<()> {
+    if start.len() as u64 != n {
+        let what = format!("{} parts for {n} vertices. Give one per vertex", start.len());
+        return Err(Error::parameter("partition", what));
+    }
+    match start.iter().position(|&part| part >= k) {
+        None => Ok(()),
+        Some(v) => {
+            let what = format!("vertex {v} has part {}, outside 0..{} (k={k})", start[v], k - 1);
+            Err(Error::parameter("partition", what))
         }
     }
 }

@@ -41,7 +41,7 @@ mod _core {
     use super::homes::home_parts;
     #[pymodule_export]
     use super::partitioners::{
-        Algorithm, Field, PlanCosts, algorithms, memory_estimates, multilevel_plans, partition, refinement,
+        Algorithm, Field, PlanCosts, algorithms, memory_estimates, multilevel_plans, partition, successors,
     };
     #[pymodule_export]
     use super::partitions::{EdgeResult, Identity, VertexResult};

@@ -12,7 +12,7 @@ use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
 use crate::algorithms::multilevel::{Costs, Multilevel};
-use crate::algorithms::{PARTITIONERS, REFINEMENT};
+use crate::algorithms::{PARTITIONERS, SUCCESSORS};
 use crate::base::{Error, Meter, Result, Run};
 use crate::edges::EdgeStream;
 use crate::graph::Csr;
@@ -52,10 +52,10 @@ pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Algorithm>> {
     PARTITIONERS.iter().map(|entry| algorithm(py, entry)).collect()
 }
 
-/// The refinement of partitions.
+/// What begins with a vertex partition.
 #[pyfunction]
-pub fn refinement(py: Python<'_>) -> PyResult<Algorithm> {
-    algorithm(py, &REFINEMENT)
+pub fn successors(py: Python<'_>) -> PyResult<Vec<Algorithm>> {
+    SUCCESSORS.iter().map(|entry| algorithm(py, entry)).collect()
 }
 
 fn algorithm(py: Python<'_>, entry: &Entry) -> PyResult<Algorithm> {
@@ -137,7 +137,7 @@ pub fn partition<'py>(
     out: Option<PathBuf>,
     options: Options,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Some(entry) = PARTITIONERS.iter().chain([&REFINEMENT]).find(|entry| entry.name == name) else {
+    let Some(entry) = PARTITIONERS.iter().chain(SUCCESSORS).find(|entry| entry.name == name) else {
         return Err(raise(py, Error::parameter("algorithm", format!("unknown {name:?}"))));
     };
     let fields = (entry.fields)();

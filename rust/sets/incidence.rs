@@ -47,6 +47,11 @@ impl Incidence {
         new
     }
 
+    /// Takes all vertices out of all parts.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
     /// Prefetches the parts of `v`.
     #[inline(always)]
     pub fn prefetch(&self, v: u32) {

@@ -21,8 +21,7 @@ from ..inputs import weights_of
 from ..metrics import evaluate as measure
 from ..notes import log
 from ..parameters import memory_size, shown
-from ..partitioners import PARTITIONERS, items_of
-from ..partitioners import refine as refine_partition
+from ..partitioners import PARTITIONERS, builtin, items_of
 from ..partitions import Partition
 from .call import Call
 from .verbs import DEFAULT_ALGORITHM
@@ -90,11 +89,12 @@ def partition(call: Call) -> None:
 
 def refine(call: Call) -> None:
     """``fastpart refine``."""
+    _make(call, "refine", lambda graph, given: builtin.refine(graph=graph, **given))
 
-    def make(graph: Graph, given: dict[str, Any]) -> Partition:
-        return refine_partition(graph=graph, **given)
 
-    _make(call, "refine", make)
+def edges_of(call: Call) -> None:
+    """``fastpart edges-of``."""
+    _make(call, "edges_of", lambda graph, given: builtin.edges_of(graph=graph, **given))
 
 
 def _make(call: Call, algorithm: str, make: Callable[[Graph, dict[str, Any]], Partition]) -> None:

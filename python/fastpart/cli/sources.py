@@ -56,16 +56,16 @@ def algorithms() -> dict[str, _core.Algorithm]:
     return {algorithm.name: algorithm for algorithm in _core.algorithms()}
 
 
-def _described(name: str) -> _core.Algorithm:
-    refinement = _core.refinement()
-    return refinement if name == refinement.name else algorithms()[name]
+@cache
+def _described() -> dict[str, _core.Algorithm]:
+    return algorithms() | {algorithm.name: algorithm for algorithm in _core.successors()}
 
 
 @cache
 def signature_of(name: str) -> inspect.Signature:
     """Return the signature of a function of :data:`SOURCES` or of an algorithm. Annotations are text or types."""
     if name not in SOURCES:
-        return documents.signature(_described(name))
+        return documents.signature(_described()[name])
     module, function = _Module.of(SOURCES[name]), _definition(name)
     function.body = function.body[:1]
     tree = ast.Module([function], type_ignores=[])
@@ -76,7 +76,7 @@ def signature_of(name: str) -> inspect.Signature:
 def text_of(name: str) -> str:
     """Return the docstring of a function, a class or an algorithm."""
     if name not in SOURCES:
-        return documents.document(_described(name))
+        return documents.document(_described()[name])
     return ast.get_docstring(_definition(name)) or ""
 
 

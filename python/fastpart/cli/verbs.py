@@ -179,6 +179,14 @@ _VERBS: dict[str, Verb | Family] = {
         (replace(read("save")["out"], default=None),),
         says="Refine a partition of the vertices, print the measures, and save the result with -o.",
     ),
+    "edges-of": Verb(
+        "commands:edges_of",
+        ("edges_of", "open_graph", "evaluate", "save"),
+        _FILE | _PARTITION_FILE,
+        "edges-of g.bin parts/ -o edges.npy\nedges-of g.bin part.npy -k 8 --balance 1.02 -o edge-parts/",
+        (replace(read("save")["out"], default=None),),
+        says="Partition the edges by a partition of the vertices, print the measures, and save the result with -o.",
+    ),
     "evaluate": Verb(
         "commands:evaluate",
         ("evaluate", "open_partition", "open_graph"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .builtin import *  # noqa: F403
-from .builtin import ALGORITHMS, PARTITIONERS
+from .builtin import ALGORITHMS, PARTITIONERS, SUCCESSORS
 from .builtin import __all__ as _BUILTIN
 from .custom import custom
 
@@ -23,5 +23,6 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
 
 def items_of(name: str, parameters: Mapping[str, Any]) -> str:
     """Return whether the partitioner partitions "vertices" or "edges" when called with these parameters."""
-    of = ALGORITHMS[name].of if name in ALGORITHMS else ["vertices", "edges"]
+    known = (ALGORITHMS | SUCCESSORS).get(name)
+    of = known.of if known else ["vertices", "edges"]
     return str(parameters.get("of", of[0])) if len(of) > 1 else of[0]

@@ -18,8 +18,8 @@ from .common import edge_partition, vertex_partition
 from .documents import document, signature
 from .refining import begin
 
-REFINEMENT = _core.refinement()
-"""The refinement of partitions, described as a partitioner is."""
+SUCCESSORS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.successors()}
+"""What begins with a vertex partition, described as a partitioner is."""
 
 ALGORITHMS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.algorithms()}
 """The registry's entry of each partitioner."""
@@ -64,8 +64,8 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     """Check the arguments of a call, run the core, and wrap its result."""
     options = {name: arguments[name] for name in NAMES}
     given_graph, both = arguments["graph"], {}
-    if algorithm is REFINEMENT:
-        arguments, both["origin"] = begin(arguments, options)
+    if algorithm.name in SUCCESSORS:
+        arguments, both["origin"] = begin(algorithm.name, arguments, options)
     k = parameters.parts(arguments["k"])
     of = parameters.choice("of", arguments.get("of", algorithm.of[0]), tuple(algorithm.of))
     values = {field.name: _checked(field, arguments[field.name]) for field in algorithm.fields}
@@ -128,6 +128,6 @@ PARTITIONERS: dict[str, Callable[..., Partition]] = {
 }
 """Every partitioner of the core by its name."""
 
-refine = _function(REFINEMENT)
-globals().update(PARTITIONERS)
-__all__ = ["refine", *PARTITIONERS]
+_SUCCEEDING = {name: _function(algorithm) for name, algorithm in SUCCESSORS.items()}
+globals().update(PARTITIONERS | _SUCCEEDING)
+__all__ = [*_SUCCEEDING, *PARTITIONERS]

@@ -12,6 +12,7 @@ from ..partitions import EdgePartition, Partition, VertexPartition
 
 __all__ = [
     "dbh",
+    "edges_of",
     "fennel",
     "greedy",
     "grem",
@@ -31,7 +32,7 @@ __all__ = [
 
 ALGORITHMS: dict[str, _core.Algorithm]
 PARTITIONERS: dict[str, Callable[..., Partition]]
-REFINEMENT: _core.Algorithm
+SUCCESSORS: dict[str, _core.Algorithm]
 
 def spring(
     graph: Any,
@@ -254,6 +255,7 @@ def hep(
     *,
     balance: float = 1.05,
     tau: float | Literal["fit"] = 10.0,
+    refine: bool = False,
     seed: int | None = 0,
     out: StrPath | None = None,
     **options: Unpack[Options],
@@ -276,3 +278,16 @@ def refine(
     on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
+def edges_of(
+    partition: Partition | npt.ArrayLike | StrPath,
+    graph: Any = None,
+    *,
+    k: int | None = None,
+    balance: float = 1.05,
+    balance_weight: float = 1.0,
+    bands: int = 8,
+    passes: int = 5,
+    seed: int | None = 0,
+    out: StrPath | None = None,
+    **options: Unpack[Options],
+) -> EdgePartition: ...

@@ -192,7 +192,7 @@ def _entry(name: str, kind: str, doc: str) -> list[str]:
 
 def stubs(algorithms: list[_core.Algorithm]) -> str:
     """Return the text of ``builtin.pyi``."""
-    algorithms = [*algorithms, _core.refinement()]
+    algorithms = [*algorithms, *_core.successors()]
     lines = [
         "# Written by `make stubs` from the registry of the core. Do not edit.",
         "from collections.abc import Callable, Sequence",
@@ -212,7 +212,7 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
         "",
         "ALGORITHMS: dict[str, _core.Algorithm]",
         "PARTITIONERS: dict[str, Callable[..., Partition]]",
-        "REFINEMENT: _core.Algorithm",
+        "SUCCESSORS: dict[str, _core.Algorithm]",
         "",
     ]
     for algorithm in algorithms:

@@ -1,4 +1,4 @@
-"""What :func:`fastpart.refine` begins with: a partition, its graph, and the bounds that it was made with."""
+"""What begins with a vertex partition: its graph, and for :func:`fastpart.refine` the bounds that it was made with."""
 
 from __future__ import annotations
 
@@ -16,31 +16,30 @@ from ..partitions import Partition, VertexPartition, vertex_partition_of
 from ..results import upward
 
 _INHERITED = ("balance", "min_balance", "volume_balance", "balance_on_ratio", "objective", "machines")
-"""Parameters whose default is that of the partition."""
+"""Parameters of a refinement whose default is that of the partition."""
 
 
-def begin(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def begin(
+    name: str, arguments: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of a call with graph, k, start and bounds filled in, and what made the start."""
-    start = _start(arguments["partition"], arguments["k"])
+    start = _start(name, arguments["partition"], arguments["k"])
     graph = _graph(start, arguments["graph"], options)
-    if start.weight_loads is not None and arguments["balance_on"] is None:
-        raise ParameterError(
-            "balance_on: the partition balances weights, which it does not keep. Pass them again, or refine "
-            "VertexPartition(p, p.k), which balances vertices only"
-        )
     filled = {"graph": graph, "k": start.k, "partition": np.asarray(start.assignment).view(np.uint32)}
+    if name == "refine":
+        filled |= _bounds(start, arguments)
     origin = {"algorithm": start.algorithm, "parameters": start.parameters}
-    return {**arguments, **_bounds(start, arguments), **filled}, origin
+    return {**arguments, **filled}, origin
 
 
-def _start(partition: Any, k: Any) -> VertexPartition:
+def _start(name: str, partition: Any, k: Any) -> VertexPartition:
     k = None if k is None else parameters.parts(k)
     if isinstance(partition, str | bytes | os.PathLike):
         partition = upward["open_partition"](partition, k=k, of="vertices")
     elif not isinstance(partition, Partition):
         partition = vertex_partition_of(partition, k)
     if not isinstance(partition, VertexPartition):
-        raise ParameterError("partition: it has parts of edges. Only partitions of vertices can be refined")
+        raise ParameterError(f"partition: it has parts of edges. {name}() needs a partition of the vertices")
     if k not in (None, partition.k):
         raise ParameterError(f"k: {k}, but the partition has {partition.k} parts")
     return partition
@@ -58,6 +57,11 @@ def _graph(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Gr
 
 def _bounds(start: VertexPartition, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given bounds and objective, and those of the partition where none are given."""
+    if start.weight_loads is not None and arguments["balance_on"] is None:
+        raise ParameterError(
+            "balance_on: the partition balances weights, which it does not keep. Pass them again, or refine "
+            "VertexPartition(p, p.k), which balances vertices only"
+        )
     known = dict(start.parameters)
     known["objective"] = "halo" if known.get("objective") == "halo" else "cut"
     if start.volume_cap is None:

@@ -102,9 +102,16 @@ impl Loads {
         self.records[part as usize] as u64
     }
 
-    /// Takes over the records of each part. Then [`Self::settle`].
-    pub fn resume(&mut self, records: &[u64]) {
-        self.records.iter_mut().zip(records).for_each(|(load, &records)| *load = records as f64);
+    /// Replicas of all parts.
+    pub fn replicas(&self) -> u64 {
+        self.replicas.iter().map(|&load| load as u64).sum()
+    }
+
+    /// Takes over the records of each part, and the replicas, if there are any. Then [`Self::settle`].
+    pub fn resume(&mut self, records: &[u64], replicas: &[u64]) {
+        for (loads, known) in [(&mut self.records, records), (&mut self.replicas, replicas)] {
+            loads.iter_mut().zip(known).for_each(|(load, &known)| *load = known as f64);
+        }
     }
 
     /// Counts a record and the replicas that are new with it, without looking at the terms. Then [`Self::settle`].
@@ -167,6 +174,19 @@ impl Loads {
             if let Some(tree) = &mut self.tree {
                 tree.update(part, &self.terms);
             }
+        }
+    }
+
+    /// Takes a record out of its part, whose replicas stay. The largest loads stay those that any part has had. Not for
+    /// [`Balance::Records`], which needs the least ones, too.
+    #[inline(always)]
+    pub fn remove(&mut self, part: u32) {
+        let part = part as usize;
+        self.closed -= usize::from(self.records[part] == self.limit);
+        self.records[part] -= 1.0;
+        self.terms[part] = self.term(part);
+        if let Some(tree) = &mut self.tree {
+            tree.update(part, &self.terms);
         }
     }
 

@@ -23,6 +23,7 @@ pub mod hdrf;
 pub mod loads;
 pub mod loops;
 pub mod partition;
+pub mod refining;
 mod search;
 
 use std::ops::Range;
@@ -127,7 +128,7 @@ impl EdgeStreamer {
     pub fn resume((present, records): (Incidence, &[u64]), cap: u64, balance: Balance) -> Result<Self> {
         let k = records.len() as u32;
         let mut loads = Loads::new(k, balance, cap)?;
-        loads.resume(records);
+        loads.resume(records, &[]);
         let limit = Limit::constant(cap);
         Ok(Self { present, loads, remaining: None, k, limit, streamed: 0, expected: 0 })
     }

@@ -164,6 +164,24 @@ impl Search for Sparse {
     }
 }
 
+/// The part of the largest score among those that both rows of `within` have, where every end in a part is worth 1.
+/// `None` if none of them may take a record.
+#[inline(always)]
+pub fn best_common(loads: &Loads, within: [&[u64]; 2], rows: [&[u64]; 2]) -> Option<u32> {
+    let (mut most, mut best) = (f64::NEG_INFINITY, None);
+    for (word, (u, v)) in within[0].iter().zip(within[1]).enumerate() {
+        for bit in ones(&[u & v]) {
+            let part = 64 * word as u32 + bit;
+            let held = (rows[0][word] >> bit & 1) + (rows[1][word] >> bit & 1);
+            let score = held as f64 + loads.terms()[part as usize];
+            if score > most {
+                (most, best) = (score, Some(part));
+            }
+        }
+    }
+    best
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,6 +25,7 @@
 //!    the last of the low end. So no entry stores its record, and no record is placed twice.
 //! 4. *Streaming.* The other records, mostly those between two high ends, are streamed by HDRF ([`EdgeStreamer`])
 //!    from the current degrees, replicas and loads. Loops come last ([`loops`]).
+//! 5. *Refinement*, where it is asked for ([`refining`]).
 //!
 //! It differs from the paper where that costs nothing and gains something. In the paper the lists of low vertices
 //! hold their high neighbours, and such a record is placed when its low end first joins. This spreads hubs over the
@@ -51,6 +52,7 @@ use std::path::Path;
 
 use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::partition::stream_open;
+use crate::algorithms::edge_streams::refining::{self, Refining};
 use crate::algorithms::edge_streams::{EdgeStreamer, loops};
 use crate::base::{Error, Result, Run};
 use crate::capacity::{cap, validate_balance, validate_parts};
@@ -80,6 +82,8 @@ pub struct Hep {
     pub balance: f64,
     /// Which vertices are low.
     pub tau: Tau,
+    /// Move records in the end.
+    pub refine: bool,
     /// Seed of the order in which vertices begin.
     pub seed: u64,
 }
@@ -89,6 +93,7 @@ struct Plan<'a> {
     n: u64,
     m: u64,
     k: u32,
+    refine: bool,
     out: Option<&'a Path>,
     threads: usize,
 }
@@ -114,7 +119,7 @@ impl Hep {
     ) -> Result<(EdgePartition, f64)> {
         self.validate()?;
         let (n, m, k) = (edges.num_vertices(), edges.num_edges(), self.k);
-        let plan = Plan { n, m, k, out, threads: run.threads() };
+        let plan = Plan { n, m, k, refine: self.refine, out, threads: run.threads() };
         run.require(
             plan.memory(0, 0),
             format!(
@@ -153,7 +158,12 @@ impl Hep {
             loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
         }
         let graph = Graph { n, m, loops, checksum };
-        Ok((EdgePartition { parts, k, loads, cap: Some(cap), graph }, tau))
+        let mut partition = EdgePartition { parts, k, loads, cap: Some(cap), graph };
+        if self.refine {
+            drop((present, degrees));
+            Refining::DEFAULT.refine(edges, &mut partition, run)?;
+        }
+        Ok((partition, tau))
     }
 
     /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
@@ -171,7 +181,8 @@ impl Plan<'_> {
         let expanding = 8 * n + 8 + 4 * entries + expansion::memory(n, longest, self.k);
         let placing = EdgeStreamer::memory(n, m, self.k) + 8 * u64::from(self.k);
         let placing = placing + EdgeParts::memory(m, self.k, self.out);
-        4 * n + LowGraph::memory(n) + scan.max(building).max(expanding).max(placing)
+        let refining = if self.refine { refining::memory(n, m, self.k, self.out) } else { 0 };
+        (4 * n + LowGraph::memory(n) + scan.max(building).max(expanding).max(placing)).max(refining)
     }
 }
 
@@ -204,6 +215,9 @@ describe! {
     /// memory and makes fewer replicas. If it exceeds the memory limit, the error names the largest that fits. "fit"
     /// chooses that one. It needs ``memory_limit`` and stores the number in ``parameters``.
     tau: number_or(10.0, "fit");
+    /// Move records in the end where that makes fewer replicas, as :func:`edges_of` does. That needs 2 k bits per vertex
+    /// beside the result.
+    refine: flag(false);
     /// Seed of the order in which vertices begin. None is 0.
     seed: seed();
 }
@@ -211,12 +225,14 @@ describe! {
 impl Partitioner for Hep {
     fn new(values: &mut Values) -> Result<Self> {
         let tau = values.ratio("tau").map_or(Tau::Fit, Tau::Value);
-        Ok(Hep { k: values.k, balance: values.number("balance"), tau, seed: values.seed() })
+        let (balance, refine) = (values.number("balance"), values.flag("refine"));
+        Ok(Hep { k: values.k, balance, tau, refine, seed: values.seed() })
     }
 
     fn memory(&self, shape: &Shape, threads: usize) -> u64 {
         // As if all records were between vertices of low degree.
-        Plan { n: shape.n, m: shape.m, k: self.k, out: None, threads }.memory(2 * shape.m, shape.n)
+        Plan { n: shape.n, m: shape.m, k: self.k, refine: self.refine, out: None, threads }
+            .memory(2 * shape.m, shape.n)
     }
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {

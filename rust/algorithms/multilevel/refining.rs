@@ -52,7 +52,9 @@ use crate::base::{Buffer, Error, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
 use crate::graph::Csr;
-use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
+use crate::partition::{
+    Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe, validate_start,
+};
 
 /// Iterations of Jet in a round.
 const ITERATIONS: u32 = 8;
@@ -120,18 +122,7 @@ impl Refinement {
                 format!("\"halo\" does not know machines. Use \"cut\", or machines=[{}] for none", goal.k);
             return Err(Error::parameter("objective", what));
         }
-        if start.len() as u64 != n {
-            let what = format!("{} parts for {n} vertices. Give one per vertex", start.len());
-            return Err(Error::parameter("partition", what));
-        }
-        match start.iter().position(|&part| part >= goal.k) {
-            None => Ok(()),
-            Some(v) => {
-                let what =
-                    format!("vertex {v} has part {}, outside 0..{} (k={})", start[v], goal.k - 1, goal.k);
-                Err(Error::parameter("partition", what))
-            }
-        }
+        validate_start(start, goal.k, n)
     }
 
     /// Refines the partition on the graph of `csr`; also the number of rounds that it took.

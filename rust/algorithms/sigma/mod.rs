@@ -6,6 +6,7 @@ pub mod vertex;
 
 use self::edge::SigmaEdge;
 use self::vertex::SigmaVertex;
+use crate::algorithms::edge_streams::refining::PASSES;
 use crate::algorithms::multilevel::refining;
 use crate::base::{Result, Run};
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, describe};
@@ -84,9 +85,9 @@ describe! {
     bands: only(Of::Edges, integer(8, 1, 64));
     /// Repair parts that the stream leaves above a cap. False is the paper's rule, which can exceed both caps.
     strict: only(Of::Vertices, flag(true));
-    /// Refine the partition at the end, as :func:`refine` does, within both bounds. That needs 80 bytes per vertex beside
-    /// the adjacency.
-    refine: only(Of::Vertices, flag(false));
+    /// Refine the partition at the end. Of vertices, as :func:`refine` does, within both bounds. That needs 80 bytes per
+    /// vertex beside the adjacency. Of records, as :func:`edges_of` does. That needs 4 bytes and 2 k bits per vertex.
+    refine: flag(false);
     /// Number of vertices that are decided against the same state. 1 is the paper's sequential rule. Default: 1 below
     /// 2**16 vertices or 2**18 records, else n / 1,024, at most 1,024. The number of threads never changes the result.
     batch: only(Of::Vertices, batch());
@@ -99,7 +100,8 @@ impl Partitioner for Sigma {
         if values.of == Some(Of::Edges) {
             let (k, lambda, bands) = (values.k, values.number("balance_weight"), values.small("bands"));
             let balance = values.ratio("balance").unwrap_or(SigmaEdge::new(k).balance);
-            return Ok(Sigma::Edges(SigmaEdge { k, balance, lambda, bands }));
+            let passes = if values.flag("refine") { PASSES } else { 0 };
+            return Ok(Sigma::Edges(SigmaEdge { k, balance, lambda, bands, passes }));
         }
         Ok(Sigma::Vertices(SigmaVertex::of_values(values)))
     }

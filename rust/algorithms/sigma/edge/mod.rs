@@ -20,6 +20,8 @@
 //! % fewer replicas on every graph tried. One band is the paper's order. The preassignment sends what it leaves open to
 //! its band in a temporary file, from which the bands are read one after the other. One band is a second pass instead.
 //!
+//! **Refinement**, where it is asked for: [`refining`].
+//!
 //! **Complexity.** See [`crate::algorithms::edge_streams`]. One pass over the records, and one over those left open,
 //! for any number of bands.
 //!
@@ -34,6 +36,7 @@ use std::path::Path;
 use super::preference;
 use super::preference::{Weight, preferred_parts};
 use crate::algorithms::edge_streams::loads::Balance;
+use crate::algorithms::edge_streams::refining::{self, Refining};
 use crate::algorithms::edge_streams::{
     EdgeStreamer, Limit, Slice, by_degree, choose, choose_open, loops, validate_lambda,
 };
@@ -76,12 +79,14 @@ pub struct SigmaEdge {
     pub lambda: f64,
     /// Bands of ascending lower degree that records are streamed in. 1 is the order of the stream, the paper's.
     pub bands: u32,
+    /// Most passes of the refinement in the end, 0 for none.
+    pub passes: u32,
 }
 
 impl SigmaEdge {
     /// The defaults.
     pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.10, lambda: 1.0, bands: 8 }
+        Self { k, balance: 1.10, lambda: 1.0, bands: 8, passes: 0 }
     }
 
     /// Checks the parameters.
@@ -100,10 +105,14 @@ impl SigmaEdge {
         (preference::BYTES_PER_VERTEX * n).max(self.memory_of_stream(n, m, out))
     }
 
-    fn memory_of_stream(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
+    /// The same from the parts that vertices prefer on.
+    pub fn memory_of_stream(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
         let (directory, buffers) =
             if self.reorders() { spill::memory::<Entry>(m, self.bands.into(), 1) } else { (0, 0) };
-        EdgeStreamer::memory(n, m, self.k) + 4 * n + EdgeParts::memory(m, self.k, out) + directory + buffers
+        let parts = EdgeParts::memory(m, self.k, out);
+        let streaming = EdgeStreamer::memory(n, m, self.k) + 4 * n + parts + directory + buffers;
+        let refining = if self.passes > 0 { 4 * n + refining::memory(n, m, self.k, out) } else { 0 };
+        streaming.max(refining)
     }
 
     /// Bytes of temporary files for `m` records, at most.
@@ -116,12 +125,20 @@ impl SigmaEdge {
         self.bands > 1
     }
 
-    /// Refuses a graph whose stream, or what comes `before`, takes more memory than there is.
-    fn require(&self, graph: &Graph, before: u64, out: Option<&Path>, run: &Run) -> Result<()> {
-        check_records(graph.m)?;
-        let what = format!("sigma on {} vertices and {} records, {} parts", graph.n, graph.m, self.k);
-        let (files, what) = run.temporary(run.tmp_dir(), self.disk(graph.m), what);
-        run.require(before.max(files + self.memory_of_stream(graph.n, graph.m, out)), what)
+    /// Refuses a graph of n vertices and m records whose stream, or what comes before or after, takes more memory than
+    /// there is. `least` is what that takes, and `name` who asks.
+    pub fn require(
+        &self,
+        name: &str,
+        [n, m]: [u64; 2],
+        least: u64,
+        out: Option<&Path>,
+        run: &Run,
+    ) -> Result<()> {
+        check_records(m)?;
+        let what = format!("{name} on {n} vertices and {m} records, {} parts", self.k);
+        let (files, what) = run.temporary(run.tmp_dir(), self.disk(m), what);
+        run.require(least.max(files + self.memory_of_stream(n, m, out)), what)
     }
 
     /// Partitions `edges`, whose adjacency is `csr`. The parts go to the `.npy` file `out` or stay in memory.
@@ -134,7 +151,7 @@ impl SigmaEdge {
     ) -> Result<EdgePartition> {
         self.validate()?;
         let graph = csr.graph();
-        self.require(graph, preference::BYTES_PER_VERTEX * graph.n, out, run)?;
+        self.require("sigma", [graph.n, graph.m], preference::BYTES_PER_VERTEX * graph.n, out, run)?;
         let volume = csr.num_entries() + graph.n;
         let caps = [
             capacity::cap(VERTICES_OF_CLUSTER, graph.n, self.k),
@@ -158,7 +175,7 @@ impl SigmaEdge {
         run: &Run,
     ) -> Result<EdgePartition> {
         self.validate()?;
-        self.require(&graph, 0, out, run)?;
+        self.require("sigma", [graph.n, graph.m], 0, out, run)?;
         let cap = capacity::cap(self.balance, graph.m, self.k);
         let bands = Bands::new(&degrees, self.bands, run)?;
         let balance = Balance::RecordsAndReplicas(self.lambda);
@@ -186,7 +203,10 @@ impl SigmaEdge {
         if graph.loops > 0 {
             loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
         }
-        Ok(EdgePartition { parts, k: self.k, loads, cap: Some(cap), graph })
+        drop((present, degrees));
+        let mut partition = EdgePartition { parts, k: self.k, loads, cap: Some(cap), graph };
+        Refining { passes: self.passes, lambda: self.lambda }.refine(edges, &mut partition, run)?;
+        Ok(partition)
     }
 }
 
