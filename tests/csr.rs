@@ -4,11 +4,12 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{fs, ops::Range, sync::Arc};
 
+use common::children::{dir_of_child, most_taken};
 use common::{Graph, graphs, run};
 use fastpart::base::error::{Error, Result};
 use fastpart::base::random::Random;
@@ -282,15 +283,10 @@ fn in_child(name: &str, dir: &Path, setup: Option<(&[&str], &str)>) -> bool {
             shell(&format!("{setup} && exec \"$@\""))
         }
     };
-    let output =
-        child.args(["--exact", name, "--ignored", "--nocapture"]).env("CSR_DIR", dir).output().unwrap();
+    let output = child.args(["--exact", name, "--ignored", "--nocapture"]).env("DIR", dir).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
     true
-}
-
-fn dir_of_child() -> PathBuf {
-    std::env::var_os("CSR_DIR").unwrap().into()
 }
 
 #[test]
@@ -359,28 +355,12 @@ fn memory_of_a_child() {
     let mut edges = EdgeFile::open(&dir.join("g.bin"), None, None, Io::Map).unwrap();
     edges.set_num_vertices(1 << 16);
     let run = tight(&edges, false, 2, &dir);
-    let anonymous = || {
-        let status = fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap().to_owned();
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
-    };
-    let (before, done) = (anonymous(), AtomicU64::new(0));
-    let most = std::thread::scope(|scope| {
-        let watch = scope.spawn(|| {
-            let mut most = 0;
-            while done.load(Relaxed) == 0 {
-                most = anonymous().max(most);
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            most
-        });
+    let taken = most_taken(|| {
         let csr = Csr::build(&edges, false, &run).unwrap();
         assert!(csr.num_entries() * 4 > 3 * run.budget(), "it could lie in memory");
-        done.store(1, Relaxed);
-        watch.join().unwrap()
     });
     // 1 MB for stacks, and for what the allocator keeps.
-    assert!(most - before < run.budget() + (1 << 20), "{} of {}", most - before, run.budget());
+    assert!(taken < run.budget() + (1 << 20), "{taken} of {}", run.budget());
 }
 
 #[test]
