@@ -128,6 +128,14 @@ def test_floats_are_scaled_once():
     assert "weights" not in fp.info(records)
 
 
+def test_weights_of_an_arrow_table():
+    pytest.importorskip("pyarrow")
+    records, weights = planted(30)
+    frame = pl.DataFrame({"source": records[:, 0], "target": records[:, 1], "count": weights})
+    opened = fp.open_graph(frame.to_arrow(), weights="count")
+    assert np.array_equal(opened.weights, fp.open_graph(records, weights=weights).weights)
+
+
 def test_weights_of_other_libraries():
     records, weights = planted(30)
     n, m = 30, len(records)
@@ -136,7 +144,7 @@ def test_weights_of_other_libraries():
     assert np.array_equal(fp.open_graph(matrix, weights="data").weights, expected)
     assert fp.open_graph(matrix).weights is None
     frame = {"source": records[:, 0], "target": records[:, 1], "count": weights}
-    for table in (pl.DataFrame(frame), pd.DataFrame(frame), pl.DataFrame(frame).to_arrow()):
+    for table in (pl.DataFrame(frame), pd.DataFrame(frame)):
         opened = fp.open_graph(table, weights="count")
         assert opened.num_edges == m
         assert np.array_equal(opened.weights, expected)
