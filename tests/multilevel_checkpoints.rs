@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path as Folder, PathBuf};
 use std::process::Command;
@@ -75,18 +76,26 @@ fn killed_after_a_step() {
     });
 }
 
+/// The files of the steps that are there: one that is made again is another file.
+fn files_of(steps: &[&str], dir: &Folder) -> Vec<u64> {
+    steps.iter().filter_map(|name| fs::metadata(step(dir, name)).ok()).map(|file| file.ino()).collect()
+}
+
 #[test]
 fn a_killed_run_goes_on() {
     let csr = Csr::build(&graph_of_steps(), false, &run(1)).unwrap();
     for (path, steps) in [Path::OneLevel, Path::TwoLevels].into_iter().zip(STEPS) {
         let whole = by(path).partition(&csr, &run(1)).unwrap();
         let together = tempfile::tempdir().unwrap();
-        for name in steps.into_iter().filter(|name| !name.is_empty()) {
+        for (index, name) in steps.into_iter().filter(|name| !name.is_empty()).enumerate() {
+            let before = files_of(&steps[..index], together.path());
+            assert_eq!(before.len(), index);
             let alone = tempfile::tempdir().unwrap();
             // Each step once from the start, and once after the one before.
             for dir in [alone.path(), together.path()] {
                 kill_after(name, path, dir);
             }
+            assert_eq!(files_of(&steps[..index], together.path()), before, "a step was made again");
             let watched = run(2).watched();
             let made = kept(path, alone.path()).partition(&csr, &watched).unwrap();
             assert!(made.assignment[..] == whole.assignment[..], "{name}");
