@@ -169,3 +169,26 @@ impl Scheme {
         self.cross(graph, caps, rating, [one, other], seed, run)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithms::multilevel::assignment::Quality;
+
+    #[test]
+    fn the_best_is_kept_and_patience_ends() {
+        let of = |cut| (Buffer::zeroed(0, "parts").unwrap(), Quality { excess: 0.0, cut });
+        for (patience, cuts, rounds) in
+            [(Patience::SHORT, [900, 890, 0, 0], 2), (Patience::LONG, [990, 2000, 989, 0], 3)]
+        {
+            let mut progress: Progress<1> = Progress::new(&[], of(1000), patience);
+            for cut in cuts {
+                if progress.goes_on() {
+                    progress.take(of(cut));
+                }
+            }
+            let least = cuts.into_iter().take(rounds as usize).min();
+            assert_eq!((progress.rounds, Some(progress.best.1.cut)), (rounds, least));
+        }
+    }
+}
