@@ -116,7 +116,7 @@ def _partition(words: Sequence[str]) -> Verb:
         takes=(algorithm, *of_others, *_PARTITION.takes[1:]),
         own=(
             Option("algorithm", f"Literal{names}", DEFAULT_ALGORITHM, doc=doc),
-            replace(read("save")["out"], default=None),
+            _SAVED,
         ),
         says="" if named else _PARTITION.says,
     )
@@ -131,6 +131,9 @@ def _partition(words: Sequence[str]) -> Verb:
 def _out(doc: str, default: Any = None) -> tuple[Option, ...]:
     return (Option("out", "StrPath", default, doc=doc),)
 
+
+_SAVED = replace(read("save")["out"], default=None)
+"""Where a partition goes, if anywhere."""
 
 _PARTITION = Verb(
     "commands:partition",
@@ -176,7 +179,7 @@ _VERBS: dict[str, Verb | Family] = {
         ("refine", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "refine g.bin parts/ -o refined/\nrefine g.bin part.npy -k 8 --balance 1.05 -o refined.npy",
-        (replace(read("save")["out"], default=None),),
+        (_SAVED,),
         says="Refine a partition of the vertices, print the measures, and save the result with -o.",
     ),
     "edges-of": Verb(
@@ -184,7 +187,7 @@ _VERBS: dict[str, Verb | Family] = {
         ("edges_of", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "edges-of g.bin parts/ -o edges.npy\nedges-of g.bin part.npy -k 8 --balance 1.02 -o edge-parts/",
-        (replace(read("save")["out"], default=None),),
+        (_SAVED,),
         says="Partition the edges by a partition of the vertices, print the measures, and save the result with -o.",
     ),
     "evaluate": Verb(
