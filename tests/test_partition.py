@@ -109,6 +109,13 @@ def test_of_edges_the_best_of_three_wins(file):
     assert set(compared) == {"edges_of", "hep:refine=True", "sigma:of=edges:refine=True"}
 
 
+def test_best_of_edges_is_never_worse_than_the_default():
+    edges = np.random.default_rng(5).integers(0, 300, (1500, 2))
+    default, best = (fp.partition(edges, 4, "edges", effort=effort) for effort in ("default", "best"))
+    assert best.rf <= default.rf
+    assert best.parameters["chosen"]["compared"].items() >= default.parameters["chosen"]["compared"].items()
+
+
 def test_the_halo_is_an_objective(file):
     p = fp.partition(file, 8, objective="halo")
     assert p == fp.multilevel(file, 8, objective="halo")

@@ -61,6 +61,8 @@ class Request:
     def _of_vertices(self) -> list[list[Candidate]]:
         best = self._all() if self.effort == "best" and self.machines is None else []
         given = {"objective": self.objective, "machines": self.machines, "checkpoints": self.checkpoints}
+        if self.effort == "best":
+            given["effort"] = "best"
         multilevel = Candidate("multilevel", partial(self._multilevel, **given), self.effort == "best")
         if self.machines is not None or self.graph._weights:  # the streams know neither
             fast = [self._named("multilevel", effort="quick", machines=self.machines)]
@@ -71,13 +73,14 @@ class Request:
     def _of_edges(self) -> list[list[Candidate]]:
         hep = self._named("hep", refine=True)
         sigma = self._named("sigma", of="edges", refine=True)
-        best = self._all() if self.effort == "best" else []
-        edges_of = Candidate("edges_of", self._edges_of, self.effort == "best")
-        return [[*best, sigma, hep, edges_of], [hep], [sigma], [self._named("hdrf")]]
+        group = [sigma, hep, Candidate("edges_of", self._edges_of)]
+        if self.effort == "best":  # fewer cut edges are fewer replicas on most graphs, not on all
+            best = Candidate("edges_of:effort=best", partial(self._edges_of, effort="best"), in_rounds=True)
+            group = [*self._all(), *group, best]
+        return [group, [hep], [sigma], [self._named("hdrf")]]
 
     def _multilevel(self, **given: Any) -> Partition:
-        effort = {"effort": self.effort} if self.effort == "best" else {}
-        return builtin.multilevel(self.graph, **self._shared | effort | given)
+        return builtin.multilevel(self.graph, **self._shared | given)
 
     def _edges_of(self, out: Any = None, **given: Any) -> Partition:
         """Partition the vertices so that volumes are even, then the edges."""
