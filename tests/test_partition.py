@@ -1,6 +1,7 @@
 """fastpart.partition(): the call without an algorithm."""
 
 import os
+import statistics
 import warnings
 
 import numpy as np
@@ -100,6 +101,23 @@ def test_best_takes_another_algorithm_where_that_is_better(monkeypatch, file):
     assert min(compared.values()) == 7 / 3999
     assert compared["multilevel"] >= 7 / 3999
     assert p.parameters["chosen"]["because"] == f"its cut_ratio is the lowest of {len(compared)}"
+
+
+def test_fast_cuts_less_than_fennel_on_real_graphs(real_graphs):
+    ratios = []
+    for graph in real_graphs.values():
+        for k in (4, 8, 32):
+            fast, fennel = fp.partition(graph, k, effort="fast"), fp.fennel(graph, k)  # whose cap is 1.1
+            assert fast.loads.max() <= np.ceil(1.03 * graph.num_vertices / k)
+            ratios.append(fast.cut_ratio / fennel.cut_ratio)
+    assert statistics.geometric_mean(ratios) < 0.9
+
+
+def test_edges_are_at_most_those_of_hep_and_sigma_on_a_real_graph(real_graphs):
+    graph = real_graphs["coauthor-cs"]
+    p = fp.partition(graph, 8, "edges")
+    assert p.rf <= min(fp.hep(graph, 8).rf, fp.sigma(graph, 8, of="edges", balance=1.05).rf)
+    assert p.rf <= 0.98 * fp.hep(graph, 8).rf  # measured: 0.96
 
 
 def test_of_edges_the_best_of_three_wins(file):
