@@ -38,6 +38,7 @@ COMMANDS = {
     "edges-of": (fp.edges_of, GRAPH, fp.evaluate, fp.EdgePartition.save),
     "evaluate": (fp.evaluate, *MEASURED),
     "cluster": (fp.cluster, GRAPH),
+    "order": (fp.order, GRAPH),
     "compare": (fp.compare, GRAPH),
     "report": (fp.evaluate, *MEASURED),
     "upgrade": (fp.store.upgrade,),
@@ -98,6 +99,8 @@ def test_help_lists_what_the_functions_take(text_of, command):
     options = expected(COMMANDS[command], arguments)
     if command in ("cluster", "compare", "edges-of", "refine", "report"):
         options["--out"] = None
+    if command == "order":
+        options["--partition"] = None
     if command.startswith("partition"):
         options |= {"--algorithm": None, "--out": None}
     assert listed(text_of(*command.split())) == options
@@ -141,6 +144,7 @@ def test_help_lists_the_commands(text_of, words):
             "edges-of",
             "evaluate",
             "cluster",
+            "order",
             "compare",
             "report",
             "export",

@@ -20,6 +20,7 @@ from ..graph_info import info as graph_info
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
 from ..notes import log
+from ..ordering import order as order_vertices
 from ..parameters import memory_size, shown
 from ..partitioners import PARTITIONERS, builtin, choosing, items_of
 from ..partitions import Partition
@@ -186,6 +187,15 @@ def cluster(call: Call) -> None:
         print(f"{name:16} {'none' if text is None else text}")
     if target is not None and not call["quiet"]:
         print(f"saved to {shown(target)}")
+
+
+def order(call: Call) -> None:
+    """``fastpart order``."""
+    ordering = order_vertices(open_input(call), **call.of("order"))
+    before, after = round(ordering.bytes_per_entry_before, 4), round(ordering.bytes_per_entry, 4)
+    _print_sidecar(call, {"bytes_per_entry_before": before, "bytes_per_entry": after})
+    if not (call["json"] or call["quiet"]):
+        print(f"{after:.2f} bytes per entry of the adjacency as differences, {before:.2f} before")
 
 
 def export(call: Call) -> None:

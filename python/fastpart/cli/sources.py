@@ -27,6 +27,7 @@ SOURCES = {
     "convert": "converting",
     "evaluate": "metrics",
     "cluster": "clustering",
+    "order": "ordering",
     "compare": "comparing.running",
     "open_partition": "store.loading",
     "save": "partitions",

@@ -206,6 +206,14 @@ _VERBS: dict[str, Verb | Family] = {
         "cluster g.bin -o clusters.npy\ncluster g.bin --method hollocou --max-volume 100000",
         _out("A .npy with the cluster of each vertex."),
     ),
+    "order": Verb(
+        "commands:order",
+        ("order", "open_graph"),
+        _FILE,
+        "order g.bin -o ordered.bin    # the old ids in ordered.bin.ids.npy\n"
+        "order g.bin --partition parts/ -o ordered.bin",
+        (Option("partition", "StrPath", None, doc="Parts of the vertices, which then come part by part."),),
+    ),
     "compare": Verb(
         "comparing:compare",
         ("compare", "open_graph"),
