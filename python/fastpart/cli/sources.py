@@ -22,6 +22,7 @@ from ..partitioners import documents
 
 SOURCES = {
     "open_graph": "graph",
+    "partition": "partitioners.choosing",
     "info": "graph_info",
     "convert": "converting",
     "evaluate": "metrics",
