@@ -18,7 +18,7 @@ pub struct Ordered {
     graph: Identity,
     /// Loops and checksum of the given graph.
     origin: Identity,
-    /// Bytes per entry of the adjacency as differences: of the given graph, and of this one.
+    /// Bytes per entry of a packed adjacency: of the given graph, and of this one.
     bytes_per_entry: (f64, f64),
 }
 
@@ -41,7 +41,7 @@ pub fn order(
         let csr = edges.csr(false, symmetric, run)?;
         let ids = ordering::order(&csr, part_of.map(|part_of| (part_of, k)), seed, run)?;
         let places = ordering::places(&ids, run)?;
-        run.begin("differences", 2 * csr.graph().n);
+        run.begin("measure", 2 * csr.graph().n);
         let [given, ordered] = [None, Some(&places[..])].map(|places| packed_len(&csr, places, run));
         let per_entry = |bytes: u64| bytes as f64 / csr.num_entries().max(1) as f64;
         let bytes_per_entry = (per_entry(given?), per_entry(ordered?));

@@ -195,7 +195,7 @@ def order(call: Call) -> None:
     before, after = round(ordering.bytes_per_entry_before, 4), round(ordering.bytes_per_entry, 4)
     _print_sidecar(call, {"bytes_per_entry_before": before, "bytes_per_entry": after})
     if not (call["json"] or call["quiet"]):
-        print(f"{after:.2f} bytes per entry of the adjacency as differences, {before:.2f} before")
+        print(f"{after:.2f} bytes per entry of a packed adjacency, {before:.2f} before")
 
 
 def export(call: Call) -> None:
