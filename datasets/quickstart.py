@@ -19,7 +19,7 @@ def main() -> None:
     for name, n in GRAPHS.items():
         edges = fp.convert(HERE / f"{name}.txt.gz", out / f"{name}.bin", num_vertices=n)
         for k in PARTS:
-            part = fp.spring(edges, k=k)
+            part = fp.partition(edges, k=k)
             evaluation = fp.evaluate(edges, part, labels=HERE / f"{name}.labels.npy")
             part.save(out / f"{name}-{k}", graph=edges, labels=HERE / f"{name}.labels.npy")
             rows.append(evaluation.summary.insert_column(0, pl.Series("graph", [name])).drop("of"))
@@ -32,7 +32,7 @@ def main() -> None:
     print(f"partitions   {out.name}/NAME-K/   (manifest.json, assignment.npy, metrics.parquet, part-*/)")
     print(f"edges        {out.name}/NAME.bin (raw u32 pairs, sidecar NAME.bin.json)")
     print(f"picture      {out.name}/{picture.name}\n")
-    print("next: .venv/bin/fastpart partition out/cora.bin -k 8 --algorithm spring")
+    print("next: .venv/bin/fastpart partition out/cora.bin -k 8 --effort best")
     print(
         "      .venv-train/bin/fastpart export dgl out/cora-4 out/cora-4-dgl    # needs dgl: make test installs it"
     )

@@ -18,7 +18,7 @@ use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
 use fastpart::generate;
 use fastpart::generate::Rmat;
-use fastpart::graph::csr::{AdjacencyCache, Csr};
+use fastpart::graph::csr::{AdjacencyCache, Csr, packed_len};
 use fastpart::graph::degrees;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -59,6 +59,22 @@ fn check(graph: &Graph, csr: &Csr, symmetric: bool) {
     let identity = csr.graph();
     assert_eq!((identity.n, identity.m, identity.loops), (graph.n, graph.m(), known.loops));
     assert_eq!(identity.checksum, known.checksum);
+    check_packed(csr);
+}
+
+/// Packed, it has the same lists, wherever one begins to read, and takes as much as was foretold.
+fn check_packed(csr: &Csr) {
+    let (packed, n) = (csr.packed(&run(2)).unwrap(), csr.num_vertices() as u32);
+    for start in [0, n / 2, n / 64 * 64, n] {
+        let mut lists = packed.lists(start..n);
+        for v in start..n {
+            let mut list = vec![];
+            lists.each(|u| list.push(u));
+            assert_eq!(list, csr.neighbours(v));
+        }
+    }
+    let places = 8 * (u64::from(n).div_ceil(64) + 1);
+    assert_eq!(packed.len() - places, packed_len(csr, None, &run(3)).unwrap());
 }
 
 /// Builds it in every way there is, and holds each against the oracle.

@@ -23,7 +23,7 @@ LONG = {**fp.partitioners.PARTITIONERS} | {
     name: getattr(fp, name)
     for name in (
         "cluster", "compare", "convert", "custom", "evaluate", "expected_cut", "home_parts", "info",
-        "open_graph", "open_partition",
+        "open_graph", "open_partition", "order",
     )
 } | {f"generate.{name}": getattr(fp.generate, name) for name in fp.generate.__all__} | {
     f"export.{name}": getattr(fp.export, name) for name in fp.export.__all__

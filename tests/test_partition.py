@@ -1,9 +1,20 @@
 """fastpart.partition(): the call without an algorithm."""
 
+import os
+import statistics
+import warnings
+
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of
+from strategies import edge_lists
+
+MEASURES = {"vertices": "cut_ratio", "edges": "rf"}
 
 
 @pytest.fixture
@@ -12,30 +23,219 @@ def file(tmp_path):
     return tmp_path / "g.bin"
 
 
+def again(p, graph):
+    """The partition that the algorithm of a result makes with its parameters."""
+    parameters = {name: value for name, value in p.parameters.items() if name not in ("chosen", "origin")}
+    if p.algorithm != "edges_of":
+        return PARTITIONERS[p.algorithm](graph, **parameters)
+    origin = p.parameters["origin"]
+    return fp.edges_of(PARTITIONERS[origin["algorithm"]](graph, **origin["parameters"]), graph, **parameters)
+
+
 def test_it_is_multilevel(file):
     p = fp.partition(file, 8, balance=1.1, seed=3)
     assert p == fp.multilevel(file, 8, balance=1.1, seed=3)
     assert (p.algorithm, p.parameters["balance"], p.parameters["seed"]) == ("multilevel", 1.1, 3)
     assert fp.partition(file, 8) == fp.multilevel(file, 8)
+    assert p.parameters["chosen"] == {
+        "algorithm": "multilevel",
+        "effort": "default",
+        "because": 'it is what effort="default" takes, all in memory',
+    }
 
 
-def test_what_does_not_fit_names_the_calls_that_do(file, capsys):
-    with pytest.raises(
-        fp.MemoryBudgetError, match=r"fastpart\.grem\(graph, 8\).*fastpart\.spring\(graph, 8\)"
-    ):
-        fp.partition(file, 8, memory_limit="1M")
-    assert main(["partition", str(file), "-k", "8", "--memory-limit", "1M"]) == 1
-    assert "Or choose --algorithm grem or --algorithm spring" in capsys.readouterr().err
-    assert main(["partition", str(file), "-k", "8", "--memory-limit", "1M", "--algorithm", "multilevel"]) == 1
-    assert "choose" not in capsys.readouterr().err
+@pytest.mark.parametrize("effort", ["fast", "default", "best"])
+@pytest.mark.parametrize("of", ["vertices", "edges"])
+def test_the_parameters_give_the_same_partition(file, of, effort):
+    p = fp.partition(file, 8, of, effort=effort)
+    assert p.of == of
+    assert p.parameters["chosen"]["effort"] == effort
+    assert p.loads.max() <= p.cap == int(np.ceil({"vertices": 1.03, "edges": 1.05}[of] * len(p) / 8))
+    assert again(p, file) == p == fp.partition(file, 8, of, effort=effort, threads=1)
 
 
-@pytest.mark.parametrize("wrong", [{"k": 0}, {"k": 2, "balance": 0.5}, {"k": 2, "seed": -1}])
-def test_wrong_parameters_are_named(wrong, file):
-    with pytest.raises(fp.ParameterError, match=list(wrong)[-1]):
-        fp.partition(file, **wrong)
+def others(graph, k, of, balance):
+    """Every partitioner with its variants, within the cap."""
+    for name, function in PARTITIONERS.items():
+        for variant in ({}, *VARIANTS[name]):
+            if items_of(name, variant) == of:
+                bound = (
+                    {"balance": balance}
+                    if "balance" in {field.name for field in ALGORITHMS[name].fields}
+                    else {}
+                )
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    p = function(graph, k, **bound, **variant)
+                if p.loads.max(initial=0) <= int(np.ceil(min(balance, k) * len(p) / k)):
+                    yield name, getattr(p.evaluate(), MEASURES[of])
+
+
+@settings(max_examples=25)
+@given(edge_lists(max_n=30, max_m=60), st.integers(1, 5), st.sampled_from(["vertices", "edges"]))
+def test_best_is_never_worse_than_any_other(edges, k, of):
+    n, records = edges
+    graph = fp.open_graph(records, num_vertices=n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        p = fp.partition(graph, k, of, effort="best", balance=1.2)
+    mine = getattr(p.evaluate(), MEASURES[of])
+    for name, value in others(graph, k, of, 1.2):
+        assert mine <= value, name
+    assert p.loads.max(initial=0) <= int(np.ceil(min(1.2, k) * len(p) / k))
+
+
+def test_best_takes_another_algorithm_where_that_is_better(monkeypatch, file):
+    first = np.arange(4000) * 8 // 4000
+
+    def planted(graph, k, *, balance=1.03, seed=0, **options):
+        p = fp.custom(graph, k, first)
+        p.parameters = {"k": k, "balance": balance, "seed": seed}
+        return p
+
+    monkeypatch.setitem(PARTITIONERS, "spring", planted)
+    path = np.stack([np.arange(3999), np.arange(1, 4000)], axis=1)
+    p = fp.partition(path, 8, effort="best")
+    assert p.cut_ratio == 7 / 3999
+    compared = p.parameters["chosen"]["compared"]
+    assert min(compared.values()) == 7 / 3999
+    assert compared["multilevel"] >= 7 / 3999
+    assert p.parameters["chosen"]["because"] == f"its cut_ratio is the lowest of {len(compared)}"
+
+
+def test_fast_cuts_less_than_fennel_on_real_graphs(real_graphs):
+    ratios = []
+    for graph in real_graphs.values():
+        for k in (4, 8, 32):
+            fast, fennel = fp.partition(graph, k, effort="fast"), fp.fennel(graph, k)  # whose cap is 1.1
+            assert fast.loads.max() <= np.ceil(1.03 * graph.num_vertices / k)
+            ratios.append(fast.cut_ratio / fennel.cut_ratio)
+    assert statistics.geometric_mean(ratios) < 0.9
+
+
+def test_edges_are_at_most_those_of_hep_and_sigma_on_a_real_graph(real_graphs):
+    graph = real_graphs["coauthor-cs"]
+    p = fp.partition(graph, 8, "edges")
+    assert p.rf <= min(fp.hep(graph, 8).rf, fp.sigma(graph, 8, of="edges", balance=1.05).rf)
+    assert p.rf <= 0.98 * fp.hep(graph, 8).rf  # measured: 0.96
+
+
+def test_of_edges_the_best_of_three_wins(file):
+    p = fp.partition(file, 8, "edges")
+    compared = p.parameters["chosen"]["compared"]
+    assert p.rf == min(compared.values()) == compared[p.parameters["chosen"]["algorithm"]]
+    assert set(compared) == {"edges_of", "hep:refine=True", "sigma:of=edges:refine=True"}
+
+
+def test_best_of_edges_is_never_worse_than_the_default():
+    edges = np.random.default_rng(5).integers(0, 300, (1500, 2))
+    default, best = (fp.partition(edges, 4, "edges", effort=effort) for effort in ("default", "best"))
+    assert best.rf <= default.rf
+    assert best.parameters["chosen"]["compared"].items() >= default.parameters["chosen"]["compared"].items()
+
+
+def test_the_halo_is_an_objective(file):
+    p = fp.partition(file, 8, objective="halo")
+    assert p == fp.multilevel(file, 8, objective="halo")
+    best = fp.partition(file, 8, objective="halo", effort="best")
+    assert best.evaluate().halo_rf == min(best.parameters["chosen"]["compared"].values())
+
+
+def test_weights_count(tmp_path):
+    rng = np.random.default_rng(0)
+    edges, weights = rng.integers(0, 200, (1500, 2)), rng.integers(1, 100, 1500)
+    graph = fp.open_graph(edges, weights=weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", fp.GraphWarning)
+        fast, best = (fp.partition(graph, 4, effort=effort) for effort in ("fast", "best"))
+    assert fast.algorithm == "multilevel"
+    assert best == fp.multilevel(graph, 4, effort="best")  # no other algorithm reads weights
+
+
+def test_less_memory_leads_to_files_and_then_to_streams(tmp_path):
+    file = tmp_path / "dense.bin"
+    fp.generate.rmat(file, n=10_000, m=300_000, seed=1)
+    plans = {plan["path"]: plan["memory"] for plan in fp.info(file, 8)["plans"]}
+    p = fp.partition(file, 8, memory_limit=plans["two_levels"])
+    assert p.parameters["path"] == "two_levels"
+    assert "two levels in files" in p.parameters["chosen"]["because"]
+    assert again(p, file) == p
+    with pytest.warns(UserWarning, match='instead of "default", because multilevel exceeds the memory limit'):
+        p = fp.partition(file, 8, memory_limit=min(plans.values()) - 1)
+    assert p.algorithm == "refennel"
+    assert again(p, file) == p
+    assert "needs" in p.parameters["chosen"]["left_out"]["multilevel"]
+
+
+def test_what_does_not_fit_at_all_is_refused(file, capsys):
+    with pytest.raises(fp.MemoryBudgetError, match="spring on 4000 vertices"):
+        fp.partition(file, 8, memory_limit="100K")
+    assert main(["partition", str(file), "-k", "8", "--memory-limit", "100K"]) == 1
+    assert "Raise memory_limit" in capsys.readouterr().err
+
+
+def test_little_time_leads_to_a_stream(file):
+    with pytest.warns(UserWarning, match="longer than the time limit"):
+        p = fp.partition(file, 8, time_limit=1e-6)
+    assert p == fp.partition(file, 8, effort="fast")
+    p = fp.partition(file, 8, time_limit=1e6, effort="best")
+    assert again(p, file) == p
+
+
+def test_an_edge_partition_goes_to_a_file(file, tmp_path):
+    out = tmp_path / "parts.npy"
+    p = fp.partition(file, 4, "edges", out=out)
+    assert p == fp.partition(file, 4, "edges")
+    assert np.array_equal(np.load(out), p.assignment)
+    assert [name for name in os.listdir(tmp_path) if "parts" in name] == ["parts.npy"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "names"),
+    [
+        ({"k": 0}, "k"),
+        ({"balance": 0.5}, "balance"),
+        ({"seed": -1}, "seed"),
+        ({"of": "loops"}, "of"),
+        ({"effort": "quick"}, "effort.*fast.*default.*best"),
+        ({"objective": "replication"}, "objective.*cut.*halo"),
+        ({"of": "edges", "objective": "cut"}, "objective.*replication"),
+        ({"of": "edges", "machines": [1, 1]}, "machines"),
+        ({"machines": [1, 2]}, "machines"),
+        ({"out": "x.npy"}, "out"),
+        ({"of": "edges", "out": "x.txt"}, "out"),
+        ({"time_limit": -1}, "time_limit"),
+        ({"time_limit": float("nan")}, "time_limit"),
+    ],
+)
+def test_wrong_parameters_are_named(wrong, names, file):
+    with pytest.raises(fp.ParameterError, match=names):
+        fp.partition(file, **{"k": 2} | wrong)
 
 
 def test_an_unknown_option_is_refused_with_the_list(file):
     with pytest.raises(TypeError, match=r"no parameter 'thread'.*threads"):
         fp.partition(file, 2, thread=1)
+
+
+def test_the_command_line_says_what_was_chosen(file, tmp_path, capsys):
+    assert main(["partition", str(file), "-k", "4", "-o", str(tmp_path / "p.npy")]) == 0
+    assert 'chosen: it is what effort="default" takes, all in memory' in capsys.readouterr().out
+    assert main(["partition", str(file), "-k", "4", "--of", "edges", "-o", str(tmp_path / "e.npy")]) == 0
+    assert "chosen: its rf is the lowest of 3" in capsys.readouterr().out
+    assert fp.open_partition(tmp_path / "e.npy", of="edges", k=4) == fp.partition(file, 4, "edges")
+
+
+def test_an_option_of_one_algorithm_names_it(file, capsys):
+    assert main(["partition", str(file), "-k", "4", "--volume-balance", "1.1"]) == 2
+    assert "--volume-balance is an option of sigma, multilevel" in capsys.readouterr().err
+
+
+def test_it_can_be_compared(file):
+    names = ["partition", "partition:effort=fast", "partition:of=edges"]
+    rows = fp.compare(file, 4, names, peers=False).summary.rows(named=True)
+    assert [(row["algorithm"], row["of"], row["error"]) for row in rows] == [
+        ("partition", "vertices", None),
+        ("partition:effort=fast", "vertices", None),
+        ("partition:of=edges", "edges", None),
+    ]

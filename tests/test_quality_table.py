@@ -60,6 +60,21 @@ def test_means_are_geometric_and_relative_to_the_baseline(quality):
     assert none["cut"] is none["ns_per_edge"] is None
 
 
+def test_means_of_edge_partitions_are_those_of_replicas(quality):
+    frame = frame_of(
+        quality,
+        row("a", 4, "edges", None, rf=3.0, replica_balance=1.2), row("a", 4, "hep", None, rf=2.0, replica_balance=1.5),
+        row("b", 4, "edges", None, rf=1.0, replica_balance=1.2), row("b", 4, "hep", None, rf=2.0, replica_balance=1.2),
+    )  # fmt: skip
+    ours, _ = quality.means(frame, ["edges", "hep"], "hep").rows(named=True)
+    assert ours["rf_4"] == ours["rf"] == pytest.approx(math.sqrt(3 / 4))
+    assert ours["replica_balance"] == pytest.approx(math.sqrt(0.8))
+    assert quality.lost(frame, "edges", "hep", "rf") == ["a 4 (+50.0%)"]
+    over = row("a", 8, "edges", None, edge_balance=1.06, m=200_000)
+    assert quality.breaks_a_bound(over)
+    assert not quality.breaks_a_bound(over | {"edge_balance": 1.05})
+
+
 def test_cells_where_a_peer_is_better_are_named_the_worst_first(quality):
     frame = frame_of(
         quality,

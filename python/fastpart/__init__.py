@@ -52,17 +52,20 @@ if TYPE_CHECKING:
     from .comparing import Comparison, compare, open_comparison
     from .converting import convert
     from .expected import expected_cut
+    from .ordering import Ordering, order
     from .report.draw import draw
     from .store import open_partition
 
 _LATER = {
     "Comparison": "comparing",
+    "Ordering": "ordering",
     "compare": "comparing",
     "convert": "converting",
     "draw": "report",
     "expected_cut": "expected",
     "open_comparison": "comparing",
     "open_partition": "store",
+    "order": "ordering",
 }
 """Names that are imported on first use, and their modules."""
 
@@ -107,6 +110,7 @@ __all__ = [
     "InternalError",
     "MemoryBudgetError",
     "Options",
+    "Ordering",
     "ParameterError",
     "TrainingError",
     "VertexPartition",
@@ -125,6 +129,7 @@ __all__ = [
     "open_comparison",
     "open_graph",
     "open_partition",
+    "order",
     "partition",
     "store",
     "train",

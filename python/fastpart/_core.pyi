@@ -187,6 +187,13 @@ class Converted:
     graph: Identity
     notes: list[str]
 
+@final
+class Ordered:
+    graph: Identity
+    origin: Identity
+    bytes_per_entry: tuple[float, float]
+    """Before, and after."""
+
 def algorithms() -> list[Algorithm]: ...
 def successors() -> list[Algorithm]: ...
 def partition(
@@ -212,6 +219,16 @@ def cluster_modularity(
 def cluster_hollocou(
     edges: EdgeSource, *, max_volume: int | None, batch: int | None, options: RunOptions
 ) -> ClusterResult: ...
+def order(
+    edges: EdgeSource,
+    target: _Path,
+    *,
+    assignment: npt.NDArray[np.uint32] | None,
+    k: int,
+    seed: int,
+    symmetric: bool,
+    options: RunOptions,
+) -> Ordered: ...
 def home_parts(
     edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
 ) -> VertexResult: ...

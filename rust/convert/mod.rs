@@ -16,6 +16,7 @@ pub mod dedup;
 mod input;
 pub mod metis;
 mod relabel;
+pub mod renumber;
 mod sink;
 pub mod text;
 pub mod write;
@@ -109,7 +110,7 @@ pub struct Conversion {
 /// Converts the file `input` into the file `target`.
 pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Result<Conversion> {
     let (file, metadata) = open_regular(input)?;
-    let ids_target = with_suffix(target, ".ids.npy");
+    let ids_target = ids_beside(target);
     refuse_same(&metadata, input, target)?;
     if options.relabel {
         refuse_same(&metadata, input, &ids_target)?;
@@ -192,6 +193,11 @@ fn check_num_vertices(given: Option<u64>, n: u64) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// The file of the original ids of a graph with other ids.
+fn ids_beside(target: &Path) -> PathBuf {
+    with_suffix(target, ".ids.npy")
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

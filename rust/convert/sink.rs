@@ -153,6 +153,25 @@ fn ids_header(n: u64) -> Vec<u8> {
     npy::header("<u8", &[n])
 }
 
+/// Ids that [`write_ids`] writes at a time.
+const IDS: usize = 1 << 14;
+
+/// Writes the map of ids that are known already, to be committed.
+pub(super) fn write_ids(ids: &[u32], target: &Path, run: &Run) -> Result<AtomicFile> {
+    let file = AtomicFile::create(target)?;
+    let mut bytes = ids_header(ids.len() as u64);
+    let mut at = 0;
+    for chunk in ids.chunks(IDS) {
+        bytes.extend(chunk.iter().flat_map(|&id| u64::from(id).to_le_bytes()));
+        file.write_at(&bytes, at)?;
+        at += bytes.len() as u64;
+        bytes.clear();
+        run.check()?;
+    }
+    file.write_at(&bytes, at)?;
+    Ok(file)
+}
+
 /// The output: writes, counts, hashes.
 pub(super) struct RawWriter {
     file: AtomicFile,

@@ -9,6 +9,7 @@ mod errors;
 mod files;
 mod generate;
 mod homes;
+mod ordering;
 mod partitioners;
 mod partitions;
 mod results;
@@ -39,6 +40,8 @@ mod _core {
     use super::generate::{Planted, generate_ba, generate_grid, generate_rmat};
     #[pymodule_export]
     use super::homes::home_parts;
+    #[pymodule_export]
+    use super::ordering::{Ordered, order};
     #[pymodule_export]
     use super::partitioners::{
         Algorithm, Field, PlanCosts, algorithms, memory_estimates, multilevel_plans, partition, successors,

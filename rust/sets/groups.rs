@@ -62,6 +62,11 @@ impl Groups {
         &self.items
     }
 
+    /// The same, without the groups.
+    pub fn into_items(self) -> Buffer<u32> {
+        self.items
+    }
+
     /// Number of groups.
     pub fn count(&self) -> u32 {
         self.ends.len() as u32

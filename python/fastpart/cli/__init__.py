@@ -27,6 +27,7 @@ from ..errors import FastpartError, GraphWarning, ParameterError
 from ..notes import log
 from ..parameters import meant, shown
 from .app import make_app
+from .verbs import algorithms_with
 
 __all__ = ["main"]
 
@@ -87,6 +88,9 @@ def _reason(error: CycloptsError) -> str:
         return f"{error.token.keyword}: unknown value {word!r}. Valid values are {', '.join(known)}{meant(word, known)}"
     if isinstance(error, UnknownOptionError):
         word = error.token.keyword or error.token.value
+        takers = algorithms_with(word) if tuple(error.command_chain or ())[:1] == ("partition",) else []
+        if takers:
+            return f"{word} is an option of {', '.join(takers)}. Name one of them with --algorithm"
         return f"unknown option {word!r}{meant(word, chain(*(each.names for each in error.argument_collection)))}"
     if isinstance(error, UnknownCommandError) and error.app and error.unused_tokens:
         word, known = error.unused_tokens[0], [name for name in error.app if not name.startswith("-")]

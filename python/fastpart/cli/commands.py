@@ -13,18 +13,18 @@ from .. import _core, store
 from .. import generate as generators
 from ..clustering import cluster as find_clusters
 from ..converting import convert as convert_file
-from ..errors import MemoryBudgetError, ParameterError
+from ..errors import ParameterError
 from ..graph import Graph, Sidecar, open_graph
 from ..graph_info import RATES
 from ..graph_info import info as graph_info
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
 from ..notes import log
+from ..ordering import order as order_vertices
 from ..parameters import memory_size, shown
-from ..partitioners import PARTITIONERS, builtin, items_of
+from ..partitioners import PARTITIONERS, builtin, choosing, items_of
 from ..partitions import Partition
 from .call import Call
-from .verbs import DEFAULT_ALGORITHM
 
 
 def generate(call: Call) -> None:
@@ -74,17 +74,9 @@ def _gigabytes(count: int) -> str:
 
 def partition(call: Call) -> None:
     """``fastpart partition``."""
-    algorithm = call["algorithm"] or DEFAULT_ALGORITHM
-
-    def make(graph: Graph, given: dict[str, Any]) -> Partition:
-        try:
-            return PARTITIONERS[algorithm](graph, **given)
-        except MemoryBudgetError as error:
-            if call["algorithm"]:
-                raise
-            raise MemoryBudgetError(f"{error}. Or choose --algorithm grem or --algorithm spring") from None
-
-    _make(call, algorithm, make)
+    named = call["algorithm"]
+    function = PARTITIONERS[named] if named else choosing.partition
+    _make(call, named or "partition", lambda graph, given: function(graph, **given))
 
 
 def refine(call: Call) -> None:
@@ -130,7 +122,10 @@ def _make(call: Call, algorithm: str, make: Callable[[Graph, dict[str, Any]], Pa
         pace = f", {graph.num_edges / seconds / 1e6:.1f} M edges/s" if graph.num_edges else ""
         files = (result.costs or {}).get("files", 0)
         taken = f", {_gigabytes(files)} of temporary files" if files else ""
-        print(f"\n{algorithm}: {seconds:.2f} s{pace}{taken}")
+        chosen = result.parameters.get("chosen")
+        print(f"\n{chosen['algorithm'] if chosen else algorithm}: {seconds:.2f} s{pace}{taken}")
+        if chosen:
+            print(f"chosen: {chosen['because']}")
         if target is not None:
             print(f"saved to {shown(target)}")
 
@@ -192,6 +187,15 @@ def cluster(call: Call) -> None:
         print(f"{name:16} {'none' if text is None else text}")
     if target is not None and not call["quiet"]:
         print(f"saved to {shown(target)}")
+
+
+def order(call: Call) -> None:
+    """``fastpart order``."""
+    ordering = order_vertices(open_input(call), **call.of("order"))
+    before, after = round(ordering.bytes_per_entry_before, 4), round(ordering.bytes_per_entry, 4)
+    _print_sidecar(call, {"bytes_per_entry_before": before, "bytes_per_entry": after})
+    if not (call["json"] or call["quiet"]):
+        print(f"{after:.2f} bytes per entry of a packed adjacency, {before:.2f} before")
 
 
 def export(call: Call) -> None:

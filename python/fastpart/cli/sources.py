@@ -22,10 +22,12 @@ from ..partitioners import documents
 
 SOURCES = {
     "open_graph": "graph",
+    "partition": "partitioners.choosing",
     "info": "graph_info",
     "convert": "converting",
     "evaluate": "metrics",
     "cluster": "clustering",
+    "order": "ordering",
     "compare": "comparing.running",
     "open_partition": "store.loading",
     "save": "partitions",

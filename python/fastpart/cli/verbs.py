@@ -11,8 +11,6 @@ from ..parameters import choice
 from .signatures import REQUIRED, Option, read, summary
 from .sources import algorithms
 
-DEFAULT_ALGORITHM = "multilevel"
-
 _RUNNING = ("threads", "memory_limit", "tmp_dir")
 """Parameters that do not change a result. A verb has only those of its first function."""
 
@@ -104,28 +102,31 @@ def verbs(words: Sequence[str]) -> dict[str, Verb | Family]:
 
 
 def _partition(words: Sequence[str]) -> Verb:
-    """Return the verb for the named algorithm. Without a name, help lists what all algorithms have in common."""
+    """Return the verb for the named algorithm. Without a name, :func:`fastpart.partition` chooses."""
     flag, names = "--algorithm", list(algorithms())
     named = [value for word, value in pairwise(words) if word == flag]
     named += [word.removeprefix(f"{flag}=") for word in words if word.startswith(f"{flag}=")]
-    algorithm = choice(flag, named[-1] if named else DEFAULT_ALGORITHM, tuple(names))
+    function = choice(flag, named[-1], tuple(names)) if named else "partition"
     of_others = names if "--install-completion" in words else []  # completion knows the options of all
-    doc = "`fastpart partition --help` lists them."
-    verb = replace(
-        _PARTITION,
-        takes=(algorithm, *of_others, *_PARTITION.takes[1:]),
-        own=(
-            Option("algorithm", f"Literal{names}", DEFAULT_ALGORITHM, doc=doc),
-            _SAVED,
-        ),
-        says="" if named else _PARTITION.says,
-    )
-    if named or {"--help", "-h"}.isdisjoint(words):
-        return verb
-    shared = set[str].intersection(*(set(read(name)) for name in names))
+    doc = "Run this one instead of choosing. `fastpart partition --help` lists them."
     lines = [f"  {name:12} {summary(name)}" for name in names]
     more = "\n".join(["Algorithms (`--algorithm NAME --help` lists the options of each):", *lines, "", ""])
-    return replace(verb, without=frozenset(read(algorithm)) - shared, more=more)
+    return replace(
+        _PARTITION,
+        takes=(function, *of_others, *_PARTITION.takes[1:]),
+        own=(Option("algorithm", f"Literal{names}", None, doc=doc), _SAVED),
+        says="" if named else _PARTITION.says,
+        more="" if named else more,
+    )
+
+
+def algorithms_with(flag: str) -> list[str]:
+    """Return the algorithms that have an option."""
+    return [
+        name
+        for name in algorithms()
+        if flag in {option.flag for option in read(name).values() if option.name not in _NOT_OPTIONS}
+    ]
 
 
 def _out(doc: str, default: Any = None) -> tuple[Option, ...]:
@@ -137,9 +138,11 @@ _SAVED = replace(read("save")["out"], default=None)
 
 _PARTITION = Verb(
     "commands:partition",
-    (DEFAULT_ALGORITHM, "open_graph", "evaluate", "save"),
+    ("partition", "open_graph", "evaluate", "save"),
     _FILE,
     "partition g.bin -k 8\n"
+    "partition g.bin -k 8 --effort best -o parts/\n"
+    "partition g.bin -k 8 --of edges -o edges.npy\n"
     "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
     "partition g.bin -k 8 --algorithm sigma -o parts/ --features x.npy --labels y.npy --splits s.npz",
     says="Partition a graph, print the measures, and save the partition with -o.",
@@ -202,6 +205,14 @@ _VERBS: dict[str, Verb | Family] = {
         _FILE,
         "cluster g.bin -o clusters.npy\ncluster g.bin --method hollocou --max-volume 100000",
         _out("A .npy with the cluster of each vertex."),
+    ),
+    "order": Verb(
+        "commands:order",
+        ("order", "open_graph"),
+        _FILE,
+        "order g.bin -o ordered.bin    # the old ids in ordered.bin.ids.npy\n"
+        "order g.bin --partition parts/ -o ordered.bin",
+        (Option("partition", "StrPath", None, doc="Parts of the vertices, which then come part by part."),),
     ),
     "compare": Verb(
         "comparing:compare",

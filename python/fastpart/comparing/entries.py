@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +16,13 @@ from ..errors import GraphWarning, ParameterError
 from ..graph import Graph
 from ..options import NAMES
 from ..parameters import from_text, meant, shown
-from ..partitioners import PARTITIONERS, VARIANTS, items_of
+from ..partitioners import PARTITIONERS, VARIANTS, items_of, partition
 from ..partitions import EdgePartition, Partition, VertexPartition
 from .memory import peak
 from .peers import PEERS, Bench, Peer
+
+CALLS: Mapping[str, Callable[..., Any]] = ChainMap(PARTITIONERS, {"partition": partition})
+"""What a name may call: a partitioner, or what chooses among them."""
 
 SHARED = ("graph", "k", "seed", *NAMES)
 """Parameters that every algorithm gets from the comparison, if it takes them."""
@@ -74,7 +78,7 @@ def _function(label: str, function: Callable[..., Any], given: Mapping[str, Any]
         graph._source.forget_csr()
         return Run(_as_partition(result, graph, k), seconds, taken.growth)
 
-    names = [name for name, known in PARTITIONERS.items() if known is function]
+    names = [name for name, known in CALLS.items() if known is function]
     return Entry(label, run, items_of(names[0], given) if names else None)
 
 
@@ -158,13 +162,13 @@ def _entry(algorithm: Any) -> Entry:
 
 def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
     """Return a built-in algorithm or a peer. Text values are converted to the type of the parameter."""
-    if name not in PARTITIONERS and name not in PEERS:
-        known = [*PARTITIONERS, *PEERS]
+    if name not in CALLS and name not in PEERS:
+        known = [*PARTITIONERS, "partition", *PEERS]
         raise ParameterError(
             f"algorithms: unknown name {name!r}. The names are {', '.join(known)}{meant(name, known)}"
         )
     peer = PEERS.get(name)
-    function = peer.parameters if peer else PARTITIONERS[name]
+    function = peer.parameters if peer else CALLS[name]
     known_parameters = _parameters_of(function)
     given: dict[str, Any] = {}
     for key, value in pairs:
@@ -177,7 +181,7 @@ def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
     if peer:
         peer.parameters(**given)
     label = _label(name, given)
-    return _peer(label, peer, given) if peer else _function(label, PARTITIONERS[name], given)
+    return _peer(label, peer, given) if peer else _function(label, CALLS[name], given)
 
 
 def _label(name: str, given: Mapping[str, Any]) -> str:

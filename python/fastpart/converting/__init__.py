@@ -152,7 +152,7 @@ def convert(
     reordered = dedup or parameters.flag("shuffle", shuffle)
     want = record_weights.wanted(weights, reordered)
     run = run_options(**options)
-    _refuse_input(origin, target)
+    refuse_input(origin, target)
     sidecar = Sidecar.of(origin) if format is None and not swap else None
     if sidecar is not None:
         dtype = dtype or sidecar.dtype
@@ -238,7 +238,7 @@ def _readable(
         copy.unlink(missing_ok=True)
 
 
-def _refuse_input(origin: Path, target: Path) -> None:
+def refuse_input(origin: Path, target: Path) -> None:
     """Refuse to overwrite the input, also under another name."""
     for written in (target, Sidecar.beside(target), Weights.beside(target), beside(target, "ids.npy")):
         if written.exists() and origin.exists() and written.samefile(origin):

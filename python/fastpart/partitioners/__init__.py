@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from .builtin import *  # noqa: F403
-from .builtin import ALGORITHMS, PARTITIONERS, SUCCESSORS
+from .builtin import ALGORITHMS, PARTITIONERS
 from .builtin import __all__ as _BUILTIN
+from .choosing import partition
 from .custom import custom
+from .variants import VARIANTS, items_of
 
-__all__ = ["ALGORITHMS", "PARTITIONERS", "VARIANTS", "custom", "items_of", *_BUILTIN]
-
-VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
-    name: tuple(
-        dict([variant]) for variant in [*([("of", "edges")] if len(known.of) > 1 else []), *known.variants]
-    )
-    for name, known in ALGORITHMS.items()
-}
-"""Parameters that select another variant of a partitioner, for comparisons of all algorithms."""
-
-
-def items_of(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return whether the partitioner partitions "vertices" or "edges" when called with these parameters."""
-    known = (ALGORITHMS | SUCCESSORS).get(name)
-    of = known.of if known else ["vertices", "edges"]
-    return str(parameters.get("of", of[0])) if len(of) > 1 else of[0]
+__all__ = ["ALGORITHMS", "PARTITIONERS", "VARIANTS", "custom", "items_of", "partition", *_BUILTIN]

@@ -3,75 +3,135 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, overload
 
-from ..errors import MemoryBudgetError
+from .. import parameters
+from ..errors import ParameterError
+from ..graph import open_graph
 from ..options import Options, with_options
-from ..parameters import StrPath
-from ..partitions import VertexPartition
-from .builtin import multilevel
+from ..parameters import Of, StrPath
+from ..partitions import EdgePartition, VertexPartition
+from .candidates import Request
+from .choice import choose
+from .common import npy
+
+_OBJECTIVES = {"vertices": ("cut", "halo"), "edges": ("replication",)}
+_BALANCE = {"vertices": 1.03, "edges": 1.05}
 
 
-@with_options
+@overload
 def partition(
     graph: Any,
     k: int,
+    of: Literal["vertices"] = "vertices",
     *,
-    balance: float = 1.03,
+    objective: Literal["cut", "halo"] | None = None,
+    effort: Literal["fast", "default", "best"] = "default",
+    balance: float | None = None,
     machines: Sequence[int] | None = None,
-    effort: Literal["default", "quick", "best"] = "default",
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
     seed: int | None = 0,
     **options: Unpack[Options],
-) -> VertexPartition:
-    """Partition the vertices into parts of equal size with few cut edges.
+) -> VertexPartition: ...
+@overload
+def partition(
+    graph: Any,
+    k: int,
+    of: Literal["edges"],
+    *,
+    objective: Literal["replication"] | None = None,
+    effort: Literal["fast", "default", "best"] = "default",
+    balance: float | None = None,
+    time_limit: float | None = None,
+    checkpoints: StrPath | None = None,
+    seed: int | None = 0,
+    out: StrPath | None = None,
+    **options: Unpack[Options],
+) -> EdgePartition: ...
+@with_options
+def partition(
+    graph: Any,
+    k: int,
+    of: Of = "vertices",
+    *,
+    objective: Literal["cut", "halo", "replication"] | None = None,
+    effort: Literal["fast", "default", "best"] = "default",
+    balance: float | None = None,
+    machines: Sequence[int] | None = None,
+    time_limit: float | None = None,
+    checkpoints: StrPath | None = None,
+    seed: int | None = 0,
+    out: StrPath | None = None,
+    **options: Unpack[Options],
+) -> VertexPartition | EdgePartition:
+    """Partition a graph with the algorithm that fits the effort, the memory and the time.
 
-    This calls :func:`fastpart.multilevel`, which has the lowest cut of all algorithms here. Where the graph does not
-    fit in memory, its largest levels lie in temporary files. ``path`` and ``sample`` in ``parameters`` of the result
-    say which, and :func:`fastpart.multilevel` with these gives the same partition on any machine. Weights of
-    records multiply the cut.
+    Vertices are partitioned by :func:`fastpart.multilevel`, which has the lowest cut of all algorithms here. Where the
+    graph does not fit in memory, its largest levels lie in temporary files. Edges are partitioned in three ways. The
+    result is the partition with the fewest replicas. ``chosen`` in ``parameters`` of the result says what was chosen
+    and why. The algorithm gives the same partition anywhere if it is called with the other parameters.
 
     Parameters
     ----------
     graph : path, array or Graph
         What :func:`open_graph` accepts.
     k : int
-        Number of parts, 1 to 2**20. More parts than there are vertices leave parts empty, with a warning.
-    balance : float
-        A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+        Number of parts, 1 to 2**20. More parts than there are items leave parts empty, with a warning.
+    of : {"vertices", "edges"}
+        Partition the vertices or the edge records.
+    objective : {"cut", "halo", "replication"}, optional
+        What there should be few of. For vertices "cut" (the default), edges between parts, or "halo", copies of
+        vertices in the parts of their neighbours. For edges "replication", the parts in which a vertex has edges.
+    effort : {"fast", "default", "best"}
+        How much work to do. "fast" streams and refines once: :func:`fastpart.refennel` in two passes for vertices,
+        :func:`fastpart.hep` for edges. "default" is described above. "best" improves the partition in rounds as long as
+        they gain, and runs every other algorithm of :func:`fastpart.compare` within the same cap. The best of all is
+        the result.
+    balance : float, optional
+        A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices, or ``ceil(balance * m / k)`` records.
+        Default: 1.03 for vertices and 1.05 for edges.
     machines : list of int, optional
         How many parts each machine has, as ``[8, 8]``. Their sum is k. Few edges between machines then come first, and
-        few between the parts of a machine second.
-    effort : {"default", "quick", "best"}
-        "quick" takes the least time. "best" improves the partition in rounds as long as they gain.
+        few between the parts of a machine second. Only for vertices.
     time_limit : float, optional
-        Seconds after which no further round begins. Only with ``effort="best"``.
+        Seconds that this should take. If they are too few for the multilevel partitioner by its own prediction, "fast"
+        is taken, with a warning. With ``effort="best"`` no further round begins after this time, and no further
+        algorithm after half of it.
     checkpoints : path, optional
         A folder for what has been found so far, if levels lie in temporary files. A run that was killed goes on from
         there when it is called again, and gives the same partition. See :func:`fastpart.multilevel`.
     seed : int, optional
         Seed, 0 to 2**64 - 1. None is 0. The same seed gives the same partition for any number of threads.
+    out : path of a .npy, optional
+        File for the parts of the records. They are then mapped from it and need no memory. Only for edges.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
     Returns
     -------
-    VertexPartition
-        ``assignment`` (int32, shape (n,), read-only), ``loads`` and ``cap``. ``algorithm`` is "multilevel".
+    VertexPartition or EdgePartition
+        By ``of``, with ``assignment``, ``loads`` and ``cap``. ``algorithm`` is the one that was chosen.
+        ``parameters["chosen"]`` is a dict: ``algorithm`` with what sets it apart, the ``effort`` asked for,
+        ``because``, the measures of all that were ``compared``, and why others were ``left_out``.
+
+    Warns
+    -----
+    UserWarning
+        The memory limit or the time limit led to an algorithm of less effort.
 
     Raises
     ------
     MemoryBudgetError
-        The graph and the working memory exceed the budget. The text names the calls to make instead.
+        Not even a stream fits into the memory limit.
     ParameterError, TypeError
         An invalid parameter. The text says what is valid.
 
     See Also
     --------
-    multilevel : The same with bounds on volume and weights.
-    grem : Graphs larger than memory.
-    spring : 32 bytes per vertex, for any number of edges.
+    multilevel : Vertices, with bounds on volume and weights.
+    edges_of : Edges, from any partition of the vertices.
+    compare : Run several algorithms, and see their measures.
 
     Examples
     --------
@@ -80,23 +140,36 @@ def partition(
     >>> p = fp.partition(two_triangles, 2)
     >>> p.cut_ratio
     0.14285714285714285
-    >>> p.algorithm
-    'multilevel'
+    >>> p.algorithm, p.parameters["chosen"]["because"]
+    ('multilevel', 'it is what effort="default" takes, all in memory')
+    >>> fp.partition(two_triangles, 2, of="edges", balance=1.2).rf
+    1.1666666666666667
     """
+    k = parameters.parts(k)
+    of = parameters.choice("of", of, ("vertices", "edges"))
+    effort = parameters.choice("effort", effort, ("fast", "default", "best"))
+    goal = parameters.choice("objective", objective or _OBJECTIVES[of][0], _OBJECTIVES[of])
+    if time_limit is not None and not parameters.number("time_limit", time_limit) >= 0:
+        raise ParameterError(f"time_limit: {time_limit} is not a number of seconds of 0 or more")
+    opened = open_graph(graph, **options)
+    if of == "vertices" and out is not None:
+        raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
+    if of == "edges" and machines is not None:
+        raise ParameterError('machines: needs of="vertices"')
+    request = Request(
+        graph=opened,
+        k=k,
+        of=of,
+        objective=goal,
+        effort=effort,
+        balance=parameters.ratio("balance", _BALANCE[of] if balance is None else balance),
+        machines=machines,
+        checkpoints=checkpoints,
+        seed=parameters.seed(seed),
+        options=options,
+    )
     try:
-        return multilevel(
-            graph,
-            k,
-            balance=balance,
-            machines=machines,
-            effort=effort,
-            time_limit=time_limit,
-            checkpoints=checkpoints,
-            seed=seed,
-            **options,
-        )
-    except MemoryBudgetError as error:
-        raise MemoryBudgetError(
-            f"{error}. Or call fastpart.grem(graph, {k}), which works in chunks, or fastpart.spring(graph, {k}), which "
-            "needs 32 bytes per vertex"
-        ) from None
+        return choose(request, time_limit, None if out is None else npy(out, opened))  # type: ignore[return-value]
+    finally:
+        if opened is not graph:  # the partition keeps the graph, but not its adjacency
+            opened._source.forget_csr()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -69,16 +70,13 @@ def edge_partition(
         result = call(None)
         assignment = result.assignment
     else:
-        target = _npy(out, graph)
-        folder = _core.AtomicDir(target.with_name(f"{target.name}.staged"), "")
-        try:
-            file = Path(folder.path) / target.name
+        target = npy(out, graph)
+        with folder_beside(target) as folder:
+            file = folder / target.name
             result = call(file)
             with file.open("rb") as written:
                 os.fsync(written.fileno())
             os.replace(file, target)
-        finally:
-            folder.discard()
         assignment = np.load(target, mmap_mode="r", allow_pickle=False)
     return _wrapped(EdgePartition, algorithm, given, result, assignment, graph)
 
@@ -101,7 +99,17 @@ def _wrapped(
     return partition
 
 
-def _npy(out: parameters.StrPath, graph: Graph) -> Path:
+@contextmanager
+def folder_beside(target: Path) -> Iterator[Path]:
+    """Yield a temporary folder on the file system of the target. It is always removed."""
+    folder = _core.AtomicDir(target.with_name(f"{target.name}.staged"), "")
+    try:
+        yield Path(folder.path)
+    finally:
+        folder.discard()
+
+
+def npy(out: parameters.StrPath, graph: Graph) -> Path:
     """Return the file for the parts. Refuse one that cannot be written."""
     target = parameters.path("out", out)
     if target.suffix != ".npy":
@@ -116,6 +124,11 @@ def _npy(out: parameters.StrPath, graph: Graph) -> Path:
         if graph.path is not None and target.samefile(graph.path):
             raise ParameterError(f"out: {parameters.shown(target)} is the input. Choose another name")
     return Path(os.path.realpath(target))
+
+
+def cap_of(balance: float, items: int, k: int) -> int:
+    """Return the most items of a part."""
+    return int(np.ceil(min(balance, k) * items / k))
 
 
 def _warn_of_empty_parts(partition: Partition) -> None:

@@ -15,6 +15,7 @@ from ..graph import Graph, open_graph
 from ..options import Options, run_options, with_options
 from ..parameters import Of, Progress
 from ..partitions import EdgePartition, Partition, VertexPartition
+from .common import cap_of
 
 BlockPartitioner = Callable[[npt.NDArray[np.uint32]], Any]
 """Takes the records of a block and returns their parts, or vertices and the parts of these."""
@@ -145,7 +146,7 @@ def custom(
             )
     partition: Partition = EdgePartition(array, k) if of == "edges" else VertexPartition(array, k)
     if ratio is not None:
-        partition.cap = int(np.ceil(min(ratio, k) * items / k))
+        partition.cap = cap_of(ratio, items, k)
         largest = int(partition.loads.argmax())
         if partition.loads[largest] > partition.cap:
             raise CapacityError(

@@ -23,7 +23,7 @@ def begin(
     name: str, arguments: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of a call with graph, k, start and bounds filled in, and what made the start."""
-    start = _start(name, arguments["partition"], arguments["k"])
+    start = start_of(name, arguments["partition"], arguments["k"])
     graph = _graph(start, arguments["graph"], options)
     filled = {"graph": graph, "k": start.k, "partition": np.asarray(start.assignment).view(np.uint32)}
     if name == "refine":
@@ -32,7 +32,8 @@ def begin(
     return {**arguments, **filled}, origin
 
 
-def _start(name: str, partition: Any, k: Any) -> VertexPartition:
+def start_of(name: str, partition: Any, k: Any) -> VertexPartition:
+    """Return what a caller gave as a partition of the vertices."""
     k = None if k is None else parameters.parts(k)
     if isinstance(partition, str | bytes | os.PathLike):
         partition = upward["open_partition"](partition, k=k, of="vertices")

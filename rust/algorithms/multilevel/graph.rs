@@ -96,6 +96,11 @@ impl<'a, const D: usize> Graph<'a, D> {
         })
     }
 
+    /// The same graph, whose edges all weigh 1.
+    pub fn unweighted(self) -> Self {
+        Self { edge_weights: None, ..self }
+    }
+
     /// The graph of these lists in files, which are those of the vertices one after the other, each where `offsets` says.
     pub fn of(
         offsets: Buffer<u64>,

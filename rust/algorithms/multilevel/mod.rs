@@ -43,6 +43,7 @@ pub mod graph;
 pub mod halo;
 pub mod jet;
 mod objective;
+pub mod ordering;
 pub mod prices;
 pub mod rebalancing;
 pub mod refining;

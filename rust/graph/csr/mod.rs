@@ -30,6 +30,7 @@
 
 mod buckets;
 mod cache;
+mod packed;
 mod sort;
 mod weights;
 
@@ -46,6 +47,7 @@ use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::{EdgeStream, Weights};
 use buckets::{Buckets, Columns};
 pub use cache::AdjacencyCache;
+pub use packed::{Packed, packed_len};
 use weights::Scaled;
 
 /// Vertices between two looks at the cancel flag.

@@ -1,0 +1,94 @@
+//! A pass over the adjacency as lists of 4 bytes and packed, in entries per second: `cargo bench --bench packed`.
+//!
+//! The pass sums the connections of every vertex to 8 parts. One thread; planted communities of 64 vertices, n = 2^18, and a
+//! grid with mixed ids, n = 2^18; as the ids are given, and in the order by clusters. 4 M records of the first, or as
+//! many as `FASTPART_BENCH_EDGES` says. It prints the bytes per entry of both.
+#![allow(missing_docs)] // criterion's macros make public functions
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fastpart::algorithms::multilevel::ordering::{order, places};
+use fastpart::base::run::Run;
+use fastpart::convert::renumber::renumber;
+use fastpart::edges::file::{EdgeFile, Io};
+use fastpart::generate;
+use fastpart::generate::Generator;
+use fastpart::graph::Csr;
+
+const N: u64 = 1 << 18;
+const K: usize = 8;
+
+fn opened(path: &Path) -> EdgeFile {
+    let mut edges = EdgeFile::open(path, None, None, Io::Map).expect("edges");
+    edges.set_num_vertices(N);
+    edges
+}
+
+/// The adjacency with mixed ids, and that in the order by clusters.
+fn adjacencies(model: &dyn Generator, run: &Run) -> [Arc<Csr>; 2] {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [made, mixed, ordered] = ["made", "mixed", "ordered"].map(|name| folder.path().join(name));
+    generate::write(model, &made, run).expect("disk space");
+    let write = |from: &Path, ids: &[u32], to: &Path| {
+        let places = places(ids, run).expect("memory");
+        renumber(&opened(from), ids, &places, to, run).expect("disk space");
+        Csr::build(&opened(to), false, run).expect("memory")
+    };
+    let ids: Vec<u32> = (0..N).map(|v| (v * 0x9e37_79b1 % N) as u32).collect();
+    let csr = write(&made, &ids, &mixed);
+    let ids = order(&csr, None, 0, run).expect("memory");
+    [csr, write(&mixed, &ids, &ordered)]
+}
+
+/// The largest of the connections that one vertex after the other has, summed up.
+macro_rules! pass {
+    ($part_of:expr, $v:ident, $visit:ident => $each:expr) => {{
+        let mut total = 0;
+        for $v in 0..N as u32 {
+            let mut sums = [0_u32; K];
+            let $visit = |u: u32| sums[$part_of[u as usize] as usize % K] += 1;
+            $each;
+            total += u64::from(sums.into_iter().max().unwrap_or(0));
+        }
+        total
+    }};
+}
+
+fn passes(criterion: &mut Criterion) {
+    let run = Run::new(Some(1), None).expect("threads");
+    let planted = generate::Planted::new(N, common::records(4_000_000), N / 64, 0, 0).expect("sizes");
+    let grid = generate::Grid::new(1 << 9, N >> 9).expect("sizes");
+    let part_of: Vec<u8> = (0..N).map(|v| (v * K as u64 / N) as u8).collect();
+    for (graph, model) in [("planted", &planted as &dyn Generator), ("grid", &grid)] {
+        for (csr, ids) in adjacencies(model, &run).iter().zip(["mixed", "ordered"]) {
+            let packed = csr.packed(&run).expect("memory");
+            let plain = 4 * csr.num_entries() + 8 * (N + 1);
+            let per_entry = |bytes: u64| bytes as f64 / csr.num_entries() as f64;
+            println!(
+                "{graph}, {ids}: {:.2} and {:.2} bytes per entry",
+                per_entry(plain),
+                per_entry(packed.len())
+            );
+            let mut group = criterion.benchmark_group(format!("{graph}, {ids}"));
+            group.sample_size(20).throughput(Throughput::Elements(csr.num_entries()));
+            group.bench_function("plain", |bencher| {
+                bencher
+                    .iter(|| pass!(part_of, v, visit => csr.neighbours(v).iter().copied().for_each(visit)));
+            });
+            group.bench_function("packed", |bencher| {
+                bencher.iter(|| {
+                    let mut lists = packed.lists(0..N as u32);
+                    pass!(part_of, _v, visit => lists.each(visit))
+                });
+            });
+            group.finish();
+        }
+    }
+}
+
+criterion_group!(benches, passes);
+criterion_main!(benches);
