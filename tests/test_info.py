@@ -65,6 +65,7 @@ def test_memory_is_what_the_partitioner_asks_for():
     with pytest.raises(fp.MemoryBudgetError, match=r"needs 40\.4 MB"):
         fp.spring(edges, k=64, memory_limit=needed - 1)
     assert len(fp.spring(edges, k=64, memory_limit=needed)) == 10**6
+    assert fp.info(edges, k=8)["memory"]["refine"] == 72 * 10**6 + 128 * 8
 
 
 def test_plans_say_what_each_memory_limit_leads_to(tmp_path, caplog):

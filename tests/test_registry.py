@@ -70,7 +70,7 @@ def test_parameters_of_the_other_mode_are_refused(name, given):
 
 
 def test_info_estimates_all():
-    assert list(fp.info(GRAPH)["memory"]) == ["adjacency", *PARTITIONERS]
+    assert list(fp.info(GRAPH)["memory"]) == ["adjacency", *PARTITIONERS, "refine"]
 
 
 def test_warnings_point_at_the_call():

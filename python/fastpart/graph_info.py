@@ -34,11 +34,11 @@ def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
     dict
         ``n``, ``m``, ``loops``, ``directedness``, ``weights`` (only of weighted records: min, max, sum and scale, see
         :func:`open_graph`), ``isolated`` (vertices without a non-loop record), ``mean_degree``,
-        ``degrees`` (quantiles, by name), ``checksum``, and ``memory``, the bytes that each algorithm would need, by
-        name. Algorithms that read the neighbours of vertices need ``memory["adjacency"]`` in addition. The first call
-        builds the adjacency, and the :class:`Graph` keeps it. The part of it that exceeds half of the memory limit lies
-        in temporary files and is not counted. ``plans`` says how :func:`multilevel` works with each memory limit. A
-        larger one never leads to a worse plan.
+        ``degrees`` (quantiles, by name), ``checksum``, and ``memory``, the bytes that each algorithm, and
+        :func:`refine`, would need, by name. Algorithms that read the neighbours of vertices need
+        ``memory["adjacency"]`` in addition. The first call builds the adjacency, and the :class:`Graph` keeps it. The
+        part of it that exceeds half of the memory limit lies in temporary files and is not counted. ``plans`` says how
+        :func:`multilevel` works with each memory limit. A larger one never leads to a worse plan.
 
     Notes
     -----

@@ -11,7 +11,7 @@ use super::errors::raise;
 use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
-use crate::algorithms::multilevel::{Costs, Multilevel};
+use crate::algorithms::multilevel::{Costs, Multilevel, refining};
 use crate::algorithms::{PARTITIONERS, SUCCESSORS};
 use crate::base::{Error, Meter, Result, Run};
 use crate::edges::EdgeStream;
@@ -153,7 +153,8 @@ pub fn partition<'py>(
     result(py, outcome, meter.usage())
 }
 
-/// Bytes that each partitioner would take beside the adjacency for `k` parts, by name, and those of the adjacency.
+/// Bytes that each partitioner, and a refinement, would take beside the adjacency for `k` parts, by name, and those of the
+/// adjacency.
 #[pyfunction]
 pub fn memory_estimates<'py>(
     py: Python<'py>,
@@ -173,6 +174,7 @@ pub fn memory_estimates<'py>(
         let bytes = (entry.memory)(values, &shape, threads).map_err(|error| raise(py, error))?;
         estimates.set_item(entry.name, bytes)?;
     }
+    estimates.set_item("refine", refining::memory(&Multilevel::new(k), &shape))?;
     Ok(estimates)
 }
 
