@@ -88,8 +88,8 @@ impl Packed {
     /// The lists of the vertices `range`, to be read one after the other.
     pub fn lists(&self, range: Range<u32>) -> Lists<'_> {
         let block = range.start as usize / BLOCK;
-        let mut lists =
-            Lists { bytes: &self.bytes[self.starts[block] as usize..], v: (block * BLOCK) as u32 };
+        let at = self.starts[block] as usize;
+        let mut lists = Lists { bytes: &self.bytes, at, v: (block * BLOCK) as u32 };
         while lists.v < range.start {
             lists.each(|_| ());
         }
@@ -100,6 +100,8 @@ impl Packed {
 /// The lists of some vertices in order.
 pub struct Lists<'a> {
     bytes: &'a [u8],
+    /// Where the next list begins.
+    at: usize,
     v: u32,
 }
 
@@ -107,7 +109,7 @@ impl Lists<'_> {
     /// Calls `visit` with each neighbour of the next vertex, ascending.
     #[inline(always)]
     pub fn each(&mut self, mut visit: impl FnMut(u32)) {
-        let mut at = 0;
+        let mut at = self.at;
         let len = read(self.bytes, &mut at);
         if len > 0 {
             let first = read(self.bytes, &mut at);
@@ -118,7 +120,7 @@ impl Lists<'_> {
                 visit(u);
             }
         }
-        self.bytes = &self.bytes[at..];
+        self.at = at;
         self.v += 1;
     }
 }
