@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path as Folder;
 use std::sync::Arc;
 
@@ -15,14 +16,16 @@ use common::{Graph, graphs, run};
 use fastpart::algorithms::multilevel::clustering::Clustering;
 use fastpart::algorithms::multilevel::graph::Graph as Weighted;
 use fastpart::algorithms::multilevel::semi_external::sampling::{LEAST_DEGREE, Sample};
-use fastpart::algorithms::multilevel::{Bound, Multilevel, Path, Plan, contraction, semi_external};
+use fastpart::algorithms::multilevel::{
+    Bound, Costs, Effort, Multilevel, Path, Plan, contraction, semi_external,
+};
 use fastpart::base::buffer::Buffer;
 use fastpart::base::error::{Error, Result};
 use fastpart::base::random::Random;
 use fastpart::base::run::Run;
 use fastpart::base::usage::Meter;
-use fastpart::edges::EdgeStream;
 use fastpart::edges::file::{EdgeFile, Io};
+use fastpart::edges::{EdgeStream, Record};
 use fastpart::generate::{self, Generator, Rmat, records};
 use fastpart::graph::csr::Csr;
 use fastpart::partition::{Input, Partitioner, Value, VertexPartition};
@@ -241,6 +244,78 @@ fn costs_say_which_limit_leads_where() {
     // More threads take less time, and no more bytes.
     let [one, four] = [1, 4].map(|threads| Multilevel::new(8).costs(&call, &run(threads)).pop().unwrap());
     assert!(four.seconds < one.seconds && four.read == one.read);
+}
+
+/// All plans, the best first.
+fn rank(costs: &Costs, multilevel: &Multilevel, entries: u64, n: u64) -> usize {
+    multilevel.plans(n, entries).iter().position(|&(plan, _)| plan == costs.plan).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_larger_limit_never_leads_to_a_worse_plan(
+        (n, m) in (1_u64..1 << 22, 0_u64..1 << 26), k in 1_u32..300, threads in 1_usize..9, volume: bool,
+    ) {
+        let graph = Sizes(n, m);
+        let bounds = if volume { vec![Bound::Volume(1.1)] } else { vec![] };
+        let (multilevel, call) = (Multilevel { bounds, ..Multilevel::new(k) }, Call(&graph));
+        let costs = multilevel.costs(&call, &run(threads));
+        let ranks: Vec<usize> = costs.iter().map(|costs| rank(costs, &multilevel, 2 * m, n)).collect();
+        prop_assert!(ranks.is_sorted_by(|a, b| a >= b), "{costs:?}");
+        let last = costs.last().unwrap();
+        prop_assert!(ranks.last() == Some(&0) && !last.outside);
+        // Between two limits of the list nothing changes, and whatever a limit chooses fits into it.
+        for limit in (0..400).map(|step| (20.0 + f64::from(step) / 30.0).exp2() as u64) {
+            let within = multilevel.costs_within(limit, &call, &run(threads));
+            let listed = costs.iter().rfind(|costs| costs.memory <= limit);
+            prop_assert_eq!(
+                within.map(|costs| (costs.plan, costs.outside)), listed.map(|costs| (costs.plan, costs.outside))
+            );
+            let lists = |costs: &Costs| if costs.outside { 0 } else { 8 * m };
+            prop_assert!(within.is_none_or(|costs| costs.beside + lists(&costs) + 8 * n <= limit));
+        }
+    }
+}
+
+/// A graph of which only the size is known.
+struct Sizes(u64, u64);
+
+// SAFETY: there are no ids.
+unsafe impl EdgeStream for Sizes {
+    fn num_vertices(&self) -> u64 {
+        self.0
+    }
+
+    fn num_edges(&self) -> u64 {
+        self.1
+    }
+
+    fn block<'a>(&'a self, _: Range<u64>, _: &'a mut Vec<Record>) -> Result<&'a [Record]> {
+        Err(Error::Internal("no records".into()))
+    }
+}
+
+#[test]
+fn a_run_takes_the_plan_that_was_said() {
+    // Loops, which need no entries, change nothing.
+    let loops = (0..4000).map(|v| [v, v]);
+    let graph = Graph::new(1 << 12, rmat(12, 40_000).records.iter().copied().chain(loops).collect());
+    let call = Call(&graph);
+    let multilevel = Multilevel { effort: Effort::Quick, ..Multilevel::new(8) };
+    let steps = multilevel.costs(&call, &run(2));
+    assert!(steps.len() > 1);
+    for limit in steps.iter().flat_map(|costs| [costs.memory, costs.memory * 21 / 20]) {
+        let limited = Run::new(Some(2), Some(limit)).unwrap();
+        let said = multilevel.costs_within(limit, &call, &limited).unwrap();
+        let outcome = multilevel.solve(&call, &limited).unwrap();
+        let chosen =
+            |name| outcome.chosen.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+        assert_eq!(chosen("path"), Some(Value::Text(said.plan.path.name().into())));
+        let sample = (said.plan.path != Path::Memory).then_some(Value::Number(said.plan.sample));
+        assert_eq!(chosen("sample"), sample);
+    }
 }
 
 #[test]

@@ -220,6 +220,21 @@ fn a_start_that_breaks_its_bounds_is_repaired() {
 }
 
 #[test]
+fn a_start_in_one_part_is_dealt_in_runs() {
+    // Around a circle, runs of vertices cut one edge for each part.
+    let n = 1 << 12;
+    let circle = Graph::new(n, (0..n as u32).map(|v| [v, (v + 1) % n as u32]).collect());
+    let csr = Csr::build(&circle, false, &run(1)).unwrap();
+    for (k, start) in [(2, vec![1; 1 << 12]), (8, vec![0; 1 << 12]), (8, vec![5; 1 << 12])] {
+        for bounds in [vec![], vec![Bound::Volume(1.1)]] {
+            let goal = goal(k, 1.03, bounds, 0);
+            let (made, _) = refine(&circle, &goal, &start, &[1, 2]);
+            assert!(is_within(&goal, &csr, &made) && cut(&csr, &made) <= k as usize, "{}", cut(&csr, &made));
+        }
+    }
+}
+
+#[test]
 fn small_and_odd_graphs() {
     let one = Graph::new(1, vec![[0, 0]]);
     assert_eq!(refine(&one, &goal(3, 1.03, vec![], 0), &[2], &[1, 2]).0, [2]);

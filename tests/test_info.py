@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fastpart as fp
 import oracles
@@ -86,9 +87,33 @@ def test_plans_say_what_each_memory_limit_leads_to(tmp_path, caplog):
         assert made.costs["files"] <= plan["files"]
         assert made.costs["seconds"] > 0
         assert made.costs["read"] is None or made.costs["read"] >= 0
+        del made  # and its graph, whose adjacency may lie in files
     assert fp.info(graph, k=512)["memory"]["spring"] > fp.info(graph, k=8)["memory"]["spring"]
     with pytest.raises(fp.ParameterError, match="k"):
         fp.info(graph, k=0)
+
+
+@settings(max_examples=20)
+@given(
+    st.integers(1, 2000),
+    st.integers(0, 10_000),
+    st.integers(1, 100),
+    st.lists(st.floats(0.9, 1.1), max_size=3),
+)
+def test_a_larger_memory_limit_never_leads_to_a_worse_plan(n, m, k, factors):
+    edges = np.random.default_rng(m).integers(0, n, (m, 2), np.uint32)
+    plans = fp.info(fp.open_graph(edges, num_vertices=n), k=k, threads=2)["plans"]
+    order = ["memory", "one_level", "two_levels"]
+    ranks = [(order.index(plan["path"]), -(plan["sample"] or 1)) for plan in plans]
+    assert ranks == sorted(ranks, reverse=True)
+    assert ranks[-1] == (0, -1)
+    # The run does what is said, at the limits of the list and beside them.
+    limits = {int(plan["memory"] * factor) for plan in plans for factor in (1, *factors)}
+    for limit in sorted(limit for limit in limits if limit >= plans[0]["memory"]):
+        said = [plan for plan in plans if plan["memory"] <= limit][-1]
+        fresh = fp.open_graph(edges, num_vertices=n)
+        made = fp.multilevel(fresh, k, effort="quick", memory_limit=limit, threads=2).parameters
+        assert (made["path"], made["sample"]) == (said["path"], said["sample"])
 
 
 def test_quantiles_are_degrees_that_occur():

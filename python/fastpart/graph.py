@@ -275,7 +275,8 @@ def open_graph(
         rustworkx. Graphs of scipy.sparse, DGL and PyG store each direction by itself: they are "symmetric" if every
         edge has its opposite, else "directed". For a triangular matrix say "undirected". All others are "undirected".
     io : {"mmap", "read"}
-        "read" never maps the file. Use it where others may truncate the file during a run.
+        "read" never maps the file. Use it where others may truncate the file during a run. It is about files that are
+        named, here and as ``weights``. Temporary files are mapped in any case.
     layout : {"rows", "edge_index"}, optional
         Which axis of a two-dimensional array counts the records.
     max_vertices : int, optional

@@ -37,7 +37,8 @@ def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
         ``degrees`` (quantiles, by name), ``checksum``, and ``memory``, the bytes that each algorithm would need, by
         name. Algorithms that read the neighbours of vertices need ``memory["adjacency"]`` in addition. The first call
         builds the adjacency, and the :class:`Graph` keeps it. The part of it that exceeds half of the memory limit lies
-        in temporary files and is not counted. ``plans`` says how :func:`multilevel` works with each memory limit.
+        in temporary files and is not counted. ``plans`` says how :func:`multilevel` works with each memory limit. A
+        larger one never leads to a worse plan.
 
     Notes
     -----

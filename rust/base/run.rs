@@ -23,6 +23,7 @@ pub struct Run {
     budget: u64,
     limited: bool,
     held: AtomicU64,
+    reserved: AtomicU64,
     tmp_dir: PathBuf,
     cancelled: AtomicBool,
     phase: Mutex<&'static str>,
@@ -86,6 +87,7 @@ impl Run {
             budget: budget.unwrap_or_else(budget::available),
             limited: budget.is_some(),
             held: AtomicU64::new(0),
+            reserved: AtomicU64::new(0),
             tmp_dir: std::env::temp_dir(),
             cancelled: AtomicBool::new(false),
             phase: Mutex::new("start"),
@@ -137,6 +139,17 @@ impl Run {
     /// Takes `bytes` off the budget for good: they stay in use for the rest of the run.
     pub fn hold(&self, bytes: u64) {
         self.held.fetch_add(bytes, Relaxed);
+    }
+
+    /// Says that the run is going to need so many bytes beside what it takes first. What can lie in memory or in files
+    /// then leaves them free.
+    pub fn reserve(&self, bytes: u64) {
+        self.reserved.store(bytes, Relaxed);
+    }
+
+    /// Bytes that are to be left free.
+    pub fn reserved(&self) -> u64 {
+        self.reserved.load(Relaxed)
     }
 
     /// Runs `work` on the private pool.

@@ -105,14 +105,12 @@ class Choice:
 
     def _take(self, candidate: Candidate, given: dict[str, Any], alone: bool) -> None:
         """Run a candidate, and keep its partition if none was better."""
-        with warnings.catch_warnings(record=True) as issued:
-            warnings.simplefilter("always")
-            try:
-                partition = candidate.make(**given)
-            except (MemoryBudgetError, CapacityError) as error:
-                self._left_out[candidate.label] = str(error)
-                self._refusal = error
-                return
+        try:
+            partition, issued = (candidate.make(**given), []) if alone else _quietly(candidate, given)
+        except (MemoryBudgetError, CapacityError) as error:
+            self._left_out[candidate.label] = str(error)
+            self._refusal = error
+            return
         cap = cap_of(self.request.balance, len(partition), self.request.k)
         if not alone and partition.loads.max(initial=0) > cap:
             self._left_out[candidate.label] = f"a part has more than {cap} {partition.items}"
@@ -126,3 +124,10 @@ class Choice:
             if self.file is not None:
                 self.file.unlink()
             self.file = given.get("out")
+
+
+def _quietly(candidate: Candidate, given: dict[str, Any]) -> tuple[Partition, list[warnings.WarningMessage]]:
+    """Run a candidate, and hold its warnings back. Only those of the best one are issued."""
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always")
+        return candidate.make(**given), issued

@@ -153,11 +153,12 @@ impl Multilevel {
             .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
     }
 
-    /// Says what a partition that takes long, or files, should cost. If the adjacency is there already, more memory is
-    /// left, and perhaps another path is taken.
+    /// Says what a partition that takes long, or files, should cost, and reserves the memory of its plan. If the adjacency is
+    /// there already, more memory is left, and perhaps another path is taken.
     fn announce(&self, input: &dyn Input, run: &Run) {
-        let costs = self.costs(input, run).into_iter().rfind(|costs| costs.memory <= run.budget());
-        if let Some(costs) = costs.filter(|costs| costs.files > 0 || costs.seconds >= LONG) {
+        let Some(costs) = self.costs_within(run.budget(), input, run) else { return };
+        run.reserve(costs.beside);
+        if costs.files > 0 || costs.seconds >= LONG {
             run.note(costs.note());
         }
     }

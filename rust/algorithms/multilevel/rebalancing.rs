@@ -11,6 +11,9 @@
 //!
 //! If no move helps, two vertices are exchanged ([`exchange`](super::exchange)).
 //!
+//! **Far from balanced** starts, such as all vertices in one part, would take a while: every move changes the turns of
+//! many others. [`deal_surplus`] divides them first.
+//!
 //! **Parallelism.** Naming the moves.
 
 use std::cmp::Reverse;
@@ -40,6 +43,11 @@ const LEAST_RELIEF: [f64; 2] = [0.3, 0.1];
 const STALE: f64 = 0.05;
 /// Parts with the most room that are tried beside those with a connection.
 const EMPTIEST: usize = 4;
+
+/// The share of the vertices that must lie above the caps for them to be dealt.
+const SURPLUS: f64 = 0.25;
+/// A vertex that so many times exceed a cap is not dealt.
+const HEAVY: u64 = 16;
 
 /// Loss per relief; less is better.
 #[derive(Clone, Copy, PartialEq)]
@@ -89,6 +97,36 @@ pub fn rebalance<const D: usize>(
         }
     }
     Ok(())
+}
+
+/// Deals the vertices above the caps on their number to parts with room, if they are a large share of all: runs of them,
+/// since ids that are close often belong together.
+pub fn deal_surplus<const D: usize>(
+    graph: &Graph<D>,
+    assignment: &mut Assignment<D>,
+    caps: &[Load<D>],
+    run: &Run,
+) -> Result<()> {
+    let surplus = |(load, cap): (&Load<D>, &Load<D>)| load[0].saturating_sub(cap[0]);
+    let surplus: u64 = assignment.loads.iter().zip(caps).map(surplus).sum();
+    if surplus as f64 <= SURPLUS * graph.total()[0] as f64 {
+        return Ok(());
+    }
+    let mut next = 0;
+    run.each(graph.len(), |v| {
+        let (own, weight) = (assignment.part(v) as usize, graph.weight(v));
+        // A heavy vertex would leave parts behind that have room for many others.
+        let is_heavy = !fits(weight.map(|weight| HEAVY * weight), caps[own]);
+        if assignment.loads[own][0] <= caps[own][0] || is_heavy {
+            return;
+        }
+        while next < caps.len() && !fits(plus(assignment.loads[next], weight), caps[next]) {
+            next += 1;
+        }
+        if next < caps.len() {
+            assignment.shift(v, weight, next as u32);
+        }
+    })
 }
 
 struct Relief<'a, const D: usize> {

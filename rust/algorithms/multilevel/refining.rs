@@ -6,7 +6,7 @@
 //! there are. The parts, the best parts so far, and what [`jet`] and [`rebalance`] take. Fewer copies of vertices take
 //! what [`halo`] takes.
 //!
-//! **Algorithm.** A start that breaks a bound is rebalanced first. Then come rounds. Each begins with the best partition
+//! **Algorithm.** A start that breaks a bound is rebalanced first. If it is far from balanced, it is dealt out before. Then come rounds. Each begins with the best partition
 //! so far and has two steps.
 //! 1. Bounded Jet. Slack and lenience alternate between a small and a large one. Where a small slack finds nothing more,
 //!    a large one often does: whole groups of vertices change places.
@@ -43,7 +43,7 @@ use super::filling::fill;
 use super::graph::Graph;
 use super::jet::{self, Jet};
 use super::prices::Prices;
-use super::rebalancing::rebalance;
+use super::rebalancing::{deal_surplus, rebalance};
 use super::scheme::Solution;
 use super::scheme::effort::{Patience, Progress};
 use super::spread::Spread;
@@ -190,6 +190,7 @@ impl<const D: usize> Search<'_, D> {
     /// The start, brought within its bounds as far as this can be.
     fn begin(&self, start: &[u32]) -> Result<Solution> {
         let mut assignment = self.assignment(start)?;
+        deal_surplus(self.graph, &mut assignment, self.caps, self.run)?;
         rebalance(self.graph, &mut assignment, self.caps, self.seed, self.run)?;
         self.fill(&mut assignment)?;
         self.judged(assignment)

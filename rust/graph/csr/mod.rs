@@ -6,8 +6,8 @@
 //!
 //! **Memory.** The result takes 8 bytes per vertex, and 4 per entry: 8 per undirected record. If records have weights,
 //! it takes 4 more per entry. Building it takes 4 bytes per vertex and 2 per entry more, and per worker about `400 sqrt(entries)` bytes (7 MB for 10^9 records).
-//! If that is at most half of the budget, all of it is in memory. The other half is left for what is computed from
-//! it. Otherwise whatever grows with the records goes to mapped, unnamed temporary files: 6 bytes per entry while
+//! If that is at most half of the budget, and the result leaves free what the run reserves, all of it is in memory. The
+//! other half is left for what is computed from it. Otherwise whatever grows with the records goes to mapped, unnamed temporary files: 6 bytes per entry while
 //! it is built, and 4 afterwards, and 4 more with weights. Their blocks are allocated before anything is written to them. (A file system
 //! that copies on write, such as btrfs, may need new blocks later, and ends the process if it has none.) Files on a
 //! file system in memory count as memory.
@@ -128,7 +128,7 @@ impl Csr {
         entries.saturating_add(working_memory(edges, weighted, symmetric, run))
     }
 
-    /// The least budgets with which it is built: with its lists in files, and with all in memory.
+    /// The least budgets with which it is built if nothing is reserved: with its lists in files, and with all in memory.
     pub fn least_budgets(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> [u64; 2] {
         let lists = building(edges, weighted, symmetric);
         let rest = working_memory(edges, weighted, symmetric, run);
@@ -165,6 +165,11 @@ impl Csr {
     /// Number of entries: the sum of all degrees, `2m'`.
     pub fn num_entries(&self) -> u64 {
         self.offsets[self.num_vertices()]
+    }
+
+    /// Entries that it would have without loops, as far as was known before it was built.
+    pub fn most_entries(&self) -> u64 {
+        self.graph.m.saturating_mul(if self.symmetric { 1 } else { 2 })
     }
 
     /// Where the list of each vertex begins in [`entries`](Self::entries), and the number of all.
@@ -266,8 +271,12 @@ fn building(edges: &dyn EdgeStream, weighted: bool, symmetric: bool) -> u64 {
 
 /// Whether the adjacency is built in memory.
 fn fits(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> bool {
-    building(edges, weighted, symmetric).saturating_add(working_memory(edges, weighted, symmetric, run))
-        <= run.budget() / 2
+    let building =
+        building(edges, weighted, symmetric).saturating_add(working_memory(edges, weighted, symmetric, run));
+    let each = if weighted { 8 } else { 4 };
+    let built =
+        most_entries(edges, symmetric).saturating_mul(each).saturating_add(8 * edges.num_vertices() + 8);
+    building <= run.budget() / 2 && built.saturating_add(run.reserved()) <= run.budget()
 }
 
 /// Bytes that are needed wherever the entries lie.

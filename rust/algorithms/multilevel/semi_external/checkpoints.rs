@@ -79,7 +79,7 @@ impl Multilevel {
 
     /// The plan, and the checkpoints in the directory that was given, if the plan has levels in files.
     pub(super) fn plan_with_checkpoints(&self, csr: &Csr, run: &Run) -> Result<(Plan, Option<Checkpoints>)> {
-        let (n, entries) = (csr.graph().n, csr.num_entries());
+        let (n, entries) = (csr.graph().n, csr.most_entries());
         let Some(dir) = &self.checkpoints else { return Ok((self.plan(n, entries, run)?, None)) };
         let identity = self.identity(csr);
         let lock = locked(dir)?;

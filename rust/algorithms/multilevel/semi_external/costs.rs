@@ -52,8 +52,10 @@ const SUMS: f64 = 0.8;
 pub struct Costs {
     /// The plan.
     pub plan: Plan,
-    /// The least memory limit that leads to it.
+    /// The memory limit that leads to it.
     pub memory: u64,
+    /// Bytes of it that are for what comes beside the adjacency.
+    pub beside: u64,
     /// Whether the adjacency lies in files.
     pub outside: bool,
     /// Bytes of temporary files, at most.
@@ -126,6 +128,47 @@ struct Size {
     each: u64,
 }
 
+/// What a memory limit chooses from.
+struct Choice<'a> {
+    size: Size,
+    plans: Vec<(Plan, u64)>,
+    /// The least limits with which the adjacency is built in files, and in memory.
+    least: [u64; 2],
+    run: &'a Run,
+}
+
+impl Choice<'_> {
+    /// Bytes that a plan needs beside the adjacency, and in all.
+    fn needs(&self, (plan, memory): (Plan, u64), outside: bool) -> [u64; 2] {
+        let (Size { n, entries, each, .. }, run) = (self.size, self.run);
+        let in_files = |bytes| run.temporary(run.tmp_dir(), bytes, "").0;
+        let beside = memory.saturating_add(in_files(plan.files(n, entries)));
+        let lists = entries.saturating_mul(each);
+        let lists = if outside { in_files(lists) } else { lists };
+        [beside, beside.saturating_add(lists).saturating_add(8 * n + 8)]
+    }
+
+    /// The plan within a limit, what it needs beside the adjacency, and whether this lies in files. It does where a better
+    /// plan has room then. So a larger limit never leads to a worse plan.
+    fn within(&self, limit: u64) -> Option<(Plan, u64, bool)> {
+        let [in_files, in_memory] = self.least;
+        let best = self.plans.iter().find(|&&plan| self.needs(plan, true)[1] <= limit);
+        let &best = best.filter(|_| limit >= in_files)?;
+        let [beside, all] = self.needs(best, false);
+        Some((best.0, beside, limit < in_memory || limit < all))
+    }
+
+    /// All limits at which another plan, or another place of the adjacency, may begin.
+    fn limits(&self) -> Vec<u64> {
+        let of_plans = [true, false]
+            .into_iter()
+            .flat_map(|outside| self.plans.iter().map(move |&plan| self.needs(plan, outside)[1]));
+        let mut limits: Vec<u64> = of_plans.chain(self.least).collect();
+        limits.sort_unstable();
+        limits
+    }
+}
+
 /// Bytes and time that add up.
 #[derive(Default)]
 struct Sum {
@@ -138,40 +181,32 @@ impl Multilevel {
     /// What it costs with each memory limit, from the lowest limit with which it works on: the plan that a limit leads to is
     /// the last whose `memory` is not above it.
     pub fn costs(&self, input: &dyn Input, run: &Run) -> Vec<Costs> {
-        let (shape, edges) = (input.shape(), input.edges());
-        let (weighted, symmetric) = (input.is_weighted(), input.is_symmetric());
-        let each = if weighted { 8 } else { 4 };
-        let size = Size { n: shape.n, m: shape.m, entries: shape.entries(), each };
-        let [in_files, in_memory] = Csr::least_budgets(edges, weighted, symmetric, run);
-        let plans: Vec<(Plan, u64)> = self.plans(size.n, size.entries);
-        let total = |memory: u64, plan: Plan, outside: bool| {
-            let files = plan.files(size.n, size.entries);
-            let lists = if outside { 0 } else { size.entries.saturating_mul(each) };
-            let lists = run.temporary(run.tmp_dir(), size.entries * each - lists, "").0 + lists;
-            let files = run.temporary(run.tmp_dir(), files, "").0;
-            [memory, 8 * size.n + 8, lists, files].into_iter().fold(0, u64::saturating_add)
-        };
-        let chosen = |budget: u64| {
-            let outside = budget < in_memory;
-            let plan = plans.iter().find(|&&(plan, memory)| total(memory, plan, outside) <= budget);
-            plan.filter(|_| budget >= in_files).map(|&(plan, _)| (plan, outside))
-        };
-        let mut budgets = vec![in_files, in_memory];
-        for outside in [true, false] {
-            budgets.extend(plans.iter().map(|&(plan, memory)| total(memory, plan, outside)));
-        }
-        budgets.sort_unstable();
+        let choice = self.choice(input, run);
         let mut steps: Vec<Costs> = Vec::new();
-        for budget in budgets {
-            let Some((plan, outside)) = chosen(budget) else { continue };
-            if steps.last().is_none_or(|last| (last.plan, last.outside) != (plan, outside)) {
-                steps.push(self.costs_of(plan, budget, outside, size, run.threads()));
+        for costs in choice.limits().into_iter().filter_map(|limit| self.costs_of(&choice, limit)) {
+            if steps.last().is_none_or(|last| (last.plan, last.outside) != (costs.plan, costs.outside)) {
+                steps.push(costs);
             }
         }
         steps
     }
 
-    fn costs_of(&self, plan: Plan, memory: u64, outside: bool, size: Size, threads: usize) -> Costs {
+    /// What it costs within a memory limit, if that is enough.
+    pub fn costs_within(&self, limit: u64, input: &dyn Input, run: &Run) -> Option<Costs> {
+        self.costs_of(&self.choice(input, run), limit)
+    }
+
+    fn choice<'a>(&self, input: &dyn Input, run: &'a Run) -> Choice<'a> {
+        let (shape, weighted) = (input.shape(), input.is_weighted());
+        let each = if weighted { 8 } else { 4 };
+        let size = Size { n: shape.n, m: shape.m, entries: shape.entries(), each };
+        let least = Csr::least_budgets(input.edges(), weighted, shape.symmetric, run);
+        Choice { size, plans: self.plans(size.n, size.entries), least, run }
+    }
+
+    fn costs_of(&self, choice: &Choice, limit: u64) -> Option<Costs> {
+        let (plan, beside, outside) = choice.within(limit)?;
+        let (size, threads) = (choice.size, choice.run.threads());
         let Size { n, m, entries, each } = size;
         let sum = self.sum(plan, outside, size);
         let building = if outside { entries.saturating_mul(2 + each) } else { 0 };
@@ -183,15 +218,16 @@ impl Multilevel {
         // The records are read twice.
         let records = 16.0 * m as f64;
         let built = building as f64;
-        Costs {
+        Some(Costs {
             plan,
-            memory,
+            memory: limit,
+            beside,
             outside,
             files: building.max(lists.saturating_add(plan.files(n, entries))),
             read: (records + built + times * sum.read) as u64,
             written: (built + lists as f64 + times * sum.written) as u64,
             seconds: nanoseconds * 1e-9 / (1.0 + THREAD * (threads - 1) as f64),
-        }
+        })
     }
 
     /// What comes after the adjacency.
