@@ -1,8 +1,8 @@
 //! A pass over the adjacency as lists of 4 bytes and packed, in entries per second: `cargo bench --bench packed`.
 //!
-//! The pass sums the connections of every vertex to 8 parts. One thread; planted communities of 64 vertices, n = 2^18, and a
-//! grid with mixed ids, n = 2^18; as the ids are given, and in the order by clusters. 4 M records of the first, or as
-//! many as `FASTPART_BENCH_EDGES` says. It prints the bytes per entry of both.
+//! The pass sums the connections of every vertex to 8 parts. One thread; planted communities of 64 vertices, n = 2^18,
+//! and a grid with mixed ids, n = 2^18; as the ids are given, and in the order by clusters. 4 M records of the first,
+//! or as many as `FASTPART_BENCH_EDGES` says. It prints the bytes per entry of both.
 #![allow(missing_docs)] // criterion's macros make public functions
 
 mod common;
@@ -44,7 +44,7 @@ fn adjacencies(model: &dyn Generator, run: &Run) -> [Arc<Csr>; 2] {
     [csr, write(&mixed, &ids, &ordered)]
 }
 
-/// The connections of a vertex, as [`Connections`](fastpart::algorithms::multilevel::assignment::Connections) sums them up.
+/// The connections of a vertex, summed up as the partitioners do it.
 struct Connections {
     sums: Vec<u32>,
     parts: Vec<u32>,
