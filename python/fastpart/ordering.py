@@ -68,7 +68,7 @@ class Ordering:
         Returns
         -------
         numpy.ndarray or VertexPartition
-            Row v belongs to vertex v of ``graph``.
+            Row v belongs to vertex v of ``graph``. The array is in memory, also if ``values`` is a mapped file.
         """
         if isinstance(values, VertexPartition):
             return _moved(values, self._given, self.graph, self.apply(values.assignment))

@@ -1,8 +1,8 @@
 //! The same graph under other ids, in a file of its own.
 //!
-//! Record `r` of the output is record `r` of the input. So whatever belongs to the records, such as their weights, their
-//! features or an edge partition, belongs to those of the output as it is. `TARGET.ids.npy` leads back: it has the format of
-//! a conversion that relabels.
+//! Record `r` of the output is record `r` of the input. So whatever belongs to the records, such as their weights,
+//! their features or an edge partition, belongs to those of the output as it is. `TARGET.ids.npy` leads back. It has
+//! the format of a conversion that relabels.
 //!
 //! **Memory.** Buffers of a megabyte, beside what the caller holds.
 //!

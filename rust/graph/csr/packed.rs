@@ -1,18 +1,18 @@
 //! An adjacency whose lists are stored as differences, for passes over the vertices in order.
 //!
-//! **Format.** The list of a vertex is its length, the difference of its first neighbour from the vertex itself (twice that, less
-//! one below 0, so that it is small on both sides), and the gaps from each neighbour to the next. Each is a varint: 7 bits
-//! per byte, the low ones first, the highest bit set in all bytes but the last. Where neighbours have ids near each other,
-//! as after [`order`](crate::algorithms::multilevel::ordering), most take a byte instead of four. Weights are left out.
+//! **Format.** The list of a vertex is its length, the difference d of its first neighbour from the vertex itself (as
+//! 2d, or as -2d - 1 below 0), and the gaps from each neighbour to the next. Each is a varint: 7 bits per byte, the
+//! low ones first, the highest bit set in all bytes but the last. Where neighbours have ids near each other, as after
+//! [`order`](crate::algorithms::multilevel::ordering), most take a byte instead of four. Weights are left out.
 //!
-//! **Memory.** The bytes of the lists, and 8 for every 64 vertices: where their lists begin. They lie where those of the adjacency do:
-//! in memory or in an unnamed file.
+//! **Memory.** The bytes of the lists, and 8 for every 64 vertices: where their lists begin. They lie where those of
+//! the adjacency do, in memory or in an unnamed file.
 //!
-//! **Figures.** A pass that sums the connections of every vertex to 8 parts, one thread, as lists of 4 bytes and packed,
-//! in the order by clusters: com-dblp 5.3 and 6.5 ns per entry, cnr-2000 2.8 and 3.5, road-usa-ny 5.5 and 6.2, with 28 %,
-//! 27 % and 21 % of the bytes. Where half of the gaps take two bytes (planted communities, n = 2^20, m = 16 M) it is
-//! 4.6 and 7.4: a branch per byte is then foretold wrongly. Lengths apart from the bytes, as in group varint and
-//! StreamVByte, took 7.0, 4.5, 7.2 and 6.0 ns without vector instructions, and 10 to 25 % more bytes.
+//! **Figures.** A pass that sums the connections of every vertex to 8 parts, one thread, as lists of 4 bytes and
+//! packed, in the order by clusters: com-dblp 5.3 and 6.5 ns per entry, cnr-2000 2.8 and 3.5, road-usa-ny 5.5 and 6.2,
+//! with 28 %, 27 % and 21 % of the bytes. Where half of the gaps take two bytes (planted communities, n = 2^20, m = 16
+//! M) it is 4.6 and 7.4: a branch per byte is then foretold wrongly. Lengths apart from the bytes, as in group varint
+//! and StreamVByte, took 7.0, 4.5, 7.2 and 6.0 ns without vector instructions, and 10 to 25 % more bytes.
 //!
 //! **Source.** Boldi and Vigna, "The WebGraph Framework I: Compression Techniques", WWW 2004.
 
@@ -88,8 +88,8 @@ impl Packed {
     /// The lists of the vertices `range`, to be read one after the other.
     pub fn lists(&self, range: Range<u32>) -> Lists<'_> {
         let block = range.start as usize / BLOCK;
-        let mut lists =
-            Lists { bytes: &self.bytes[self.starts[block] as usize..], v: (block * BLOCK) as u32 };
+        let at = self.starts[block] as usize;
+        let mut lists = Lists { bytes: &self.bytes, at, v: (block * BLOCK) as u32 };
         while lists.v < range.start {
             lists.each(|_| ());
         }
@@ -100,6 +100,8 @@ impl Packed {
 /// The lists of some vertices in order.
 pub struct Lists<'a> {
     bytes: &'a [u8],
+    /// Where the next list begins.
+    at: usize,
     v: u32,
 }
 
@@ -107,7 +109,7 @@ impl Lists<'_> {
     /// Calls `visit` with each neighbour of the next vertex, ascending.
     #[inline(always)]
     pub fn each(&mut self, mut visit: impl FnMut(u32)) {
-        let mut at = 0;
+        let mut at = self.at;
         let len = read(self.bytes, &mut at);
         if len > 0 {
             let first = read(self.bytes, &mut at);
@@ -118,7 +120,7 @@ impl Lists<'_> {
                 visit(u);
             }
         }
-        self.bytes = &self.bytes[at..];
+        self.at = at;
         self.v += 1;
     }
 }
