@@ -238,3 +238,61 @@ def test_the_command_line(edges, tmp_path, capsys):
     ]:
         assert main(["update", str(tmp_path / "new.npy"), str(start), *arguments]) == 2
         assert text in capsys.readouterr().err
+
+
+@pytest.fixture
+def ring(tmp_path):
+    """A directory with 4 parts of a ring of 400 vertices, and the records of the ring."""
+    records = np.stack([np.arange(400), (np.arange(400) + 1) % 400], axis=1)
+    start = fp.VertexPartition(np.arange(400) // 100, 4)
+    start.save(tmp_path / "parts", graph=records, features=np.eye(400, 8))
+    return tmp_path / "parts", records
+
+
+def files(folder):
+    return {
+        file.relative_to(folder).as_posix(): (file.stat().st_ino, file.read_bytes())
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }
+
+
+def test_a_directory_keeps_the_parts_that_do_not_change(ring, tmp_path):
+    parts, records = ring
+    before = files(parts)
+    grown = np.vstack([records, [[110, 120], [130, 140], [400, 150]]])
+    p = fp.update(parts, grown, moves=0, balance=1.1)
+    features = np.vstack([np.eye(400, 8), np.ones((1, 8))])
+    p.save(parts, graph=grown, features=features)
+    stored, after = fp.open_partition(parts, grown), files(parts)
+    assert stored == p
+    assert stored.manifest["changed_parts"] == p.parameters["changed_parts"] == [1]
+    for name, (inode, content) in after.items():
+        if name.startswith("part-") and not name.startswith("part-00001") and "edge_ids" not in name:
+            assert (inode, content) == before[name]
+    p.save(tmp_path / "anew", graph=grown, features=features)
+    anew = files(tmp_path / "anew")
+    assert fp.open_partition(tmp_path / "anew").manifest["changed_parts"] == [0, 1, 2, 3]
+    assert {name: content for name, (_, content) in anew.items() if name != "manifest.json"} == {
+        name: content for name, (_, content) in after.items() if name != "manifest.json"
+    }
+
+
+def test_parts_that_change_only_at_their_border_are_written_anew(ring):
+    parts, records = ring
+    grown = np.vstack([records, [[50, 350]]])
+    p = fp.update(parts, grown, moves=0)
+    assert p.parameters["changed_parts"] == []
+    p.save(parts, graph=grown, features=np.eye(400, 8))
+    assert fp.open_partition(parts).manifest["changed_parts"] == [0, 3]
+    p.save(parts, graph=grown, features=np.ones((400, 8)))
+    assert fp.open_partition(parts).manifest["changed_parts"] == [0, 1, 2, 3]
+
+
+def test_a_part_that_takes_the_number_of_another(ring):
+    parts, records = ring
+    p = fp.update(parts, records, k=3)
+    p.save(parts, graph=records, features=np.eye(400, 8))
+    stored = fp.open_partition(parts, records)
+    assert (stored, len(stored.parts)) == (p, 3)
+    assert set(p.parameters["changed_parts"]) <= set(stored.manifest["changed_parts"])
