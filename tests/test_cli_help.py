@@ -35,6 +35,7 @@ COMMANDS = {
         for name, function in PARTITIONERS.items()
     },
     "refine": (fp.refine, GRAPH, fp.evaluate, fp.VertexPartition.save),
+    "update": (fp.update, GRAPH, fp.evaluate, fp.VertexPartition.save),
     "edges-of": (fp.edges_of, GRAPH, fp.evaluate, fp.EdgePartition.save),
     "evaluate": (fp.evaluate, *MEASURED),
     "cluster": (fp.cluster, GRAPH),
@@ -97,7 +98,7 @@ def expected(functions, arguments):
 def test_help_lists_what_the_functions_take(text_of, command):
     arguments = {"out"} if command.split()[0] in ("generate", "convert", "export") else set()
     options = expected(COMMANDS[command], arguments)
-    if command in ("cluster", "compare", "edges-of", "refine", "report"):
+    if command in ("cluster", "compare", "edges-of", "refine", "report", "update"):
         options["--out"] = None
     if command == "order":
         options["--partition"] = None
@@ -141,6 +142,7 @@ def test_help_lists_the_commands(text_of, words):
             "info",
             "partition",
             "refine",
+            "update",
             "edges-of",
             "evaluate",
             "cluster",

@@ -38,8 +38,11 @@ defaults!(
 );
 
 /// What begins with a vertex partition of any partitioner.
-pub const SUCCESSORS: &[Entry] =
-    &[Entry::of::<multilevel::refining::Refinement>(), Entry::of::<edges_of::EdgesOf>()];
+pub const SUCCESSORS: &[Entry] = &[
+    Entry::of::<multilevel::refining::Refinement>(),
+    Entry::of::<multilevel::updating::Update>(),
+    Entry::of::<edges_of::EdgesOf>(),
+];
 
 /// Every partitioner, in the order in which users see them.
 pub const PARTITIONERS: &[Entry] = &[

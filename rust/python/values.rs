@@ -14,7 +14,11 @@ pub fn to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
         Value::Integer(integer) => integer.into_pyobject(py)?.into_any().unbind(),
         Value::Number(number) => number.into_pyobject(py)?.into_any().unbind(),
         Value::Text(text) => PyString::new(py, &text).into_any().unbind(),
-        Value::None | Value::PerVertex(_) | Value::List(_) => py.None(),
+        Value::List(items) => {
+            let items = items.into_iter().map(|item| to_python(py, item)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any().unbind()
+        }
+        Value::None | Value::PerVertex(_) => py.None(),
     })
 }
 

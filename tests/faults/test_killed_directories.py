@@ -158,3 +158,51 @@ def test_memory_limit_below_need(kind, folder):
     assert kinds_of_refusal >= 2
     assert enough <= 1 << 28
     assert os.listdir(folder) == ["parts"]
+
+
+UPDATED = """
+import hashlib, os, sys
+from pathlib import Path
+import numpy as np, fastpart as fp
+target = Path(sys.argv[1])
+records = np.stack([np.arange(400), (np.arange(400) + 1) % 400], axis=1)
+grown = np.vstack([records, [[110, 120], [400, 150]]])
+
+def digest():
+    files = sorted(path for path in target.rglob("*") if path.is_file())
+    return hashlib.sha256(b"".join(bytes(path) + path.read_bytes() for path in files)).digest()
+
+child = os.fork()  # Polars, which writes the measures, hangs in a forked child if its parent has used it
+if child == 0:
+    fp.VertexPartition(np.arange(400) // 100, 4).save(target, graph=records)
+    os._exit(0)
+os.waitpid(child, 0)
+before = digest()
+calls = [0]
+
+def dying(function, at):
+    def call(*args):
+        calls[0] += 1
+        if calls[0] == at:
+            os._exit(9)
+        return function(*args)
+    return call
+
+p = fp.update(target, grown, moves=0, balance=1.1)
+for at in (1, 2, 7):
+    child = os.fork()
+    if child == 0:
+        os.link, os.replace = dying(os.link, at), dying(os.replace, at)
+        p.save(target, graph=grown)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert digest() == before
+p.save(target, graph=grown)
+assert fp.open_partition(target, grown) == p
+assert sorted(os.listdir(target.parent)) == [target.name]
+print(fp.open_partition(target).manifest["changed_parts"][0])
+"""
+
+
+def test_an_update_that_dies_while_it_keeps_files_leaves_the_old_directory(tmp_path):
+    assert numbers(UPDATED, tmp_path / "parts", timeout=120) == [1]

@@ -84,6 +84,11 @@ def refine(call: Call) -> None:
     _make(call, "refine", lambda graph, given: builtin.refine(graph=graph, **given))
 
 
+def update(call: Call) -> None:
+    """``fastpart update``."""
+    _make(call, "update", lambda graph, given: builtin.update(graph=graph, **given))
+
+
 def edges_of(call: Call) -> None:
     """``fastpart edges-of``."""
     _make(call, "edges_of", lambda graph, given: builtin.edges_of(graph=graph, **given))

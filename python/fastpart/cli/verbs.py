@@ -185,6 +185,14 @@ _VERBS: dict[str, Verb | Family] = {
         (_SAVED,),
         says="Refine a partition of the vertices, print the measures, and save the result with -o.",
     ),
+    "update": Verb(
+        "commands:update",
+        ("update", "open_graph", "evaluate", "save"),
+        _FILE | _PARTITION_FILE,
+        "update grown.bin parts/ -o parts/\nupdate g.bin parts/ -k 9 --moves 0.1 -o more-parts/",
+        (_SAVED,),
+        says="Update a partition of the vertices for a graph that has grown, print the measures, and save with -o.",
+    ),
     "edges-of": Verb(
         "commands:edges_of",
         ("edges_of", "open_graph", "evaluate", "save"),

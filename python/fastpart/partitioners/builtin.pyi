@@ -28,6 +28,7 @@ __all__ = [
     "sigma",
     "spring",
     "two_phase",
+    "update",
 ]
 
 ALGORITHMS: dict[str, _core.Algorithm]
@@ -274,6 +275,22 @@ def refine(
     machines: Sequence[int] | None = None,
     time_limit: float | None = None,
     rounds: int | None = None,
+    seed: int | None = 0,
+    on_infeasible: Literal["warn", "error"] = "warn",
+    **options: Unpack[Options],
+) -> VertexPartition: ...
+def update(
+    partition: Partition | npt.ArrayLike | StrPath,
+    graph: Any,
+    *,
+    k: int | None = None,
+    moves: float = 0.05,
+    balance: float | None = None,
+    min_balance: float | None = None,
+    volume_balance: float | None = None,
+    balance_on: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
+    balance_on_ratio: float | None = None,
+    machines: Sequence[int] | None = None,
     seed: int | None = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],

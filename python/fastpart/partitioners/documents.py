@@ -56,6 +56,11 @@ def _start(algorithm: _core.Algorithm) -> _core.Field | None:
     return next((field for field in algorithm.fields if field.kind == "partition"), None)
 
 
+def _is_of_another_graph(algorithm: _core.Algorithm) -> bool:
+    """Return whether the graph is not that of the partition to begin with."""
+    return algorithm.name == "update"
+
+
 def signature(algorithm: _core.Algorithm) -> Signature:
     """Return the signature of its function. Annotations are text."""
     start = _start(algorithm)
@@ -75,7 +80,7 @@ def signature(algorithm: _core.Algorithm) -> Signature:
     ]
     if start:
         partition = Parameter(start.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_TYPES[start.kind][0])
-        first = [partition, first[0].replace(default=None)]
+        first = [partition, first[0] if _is_of_another_graph(algorithm) else first[0].replace(default=None)]
     rest = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, annotation, default in named
@@ -105,11 +110,9 @@ def document(algorithm: _core.Algorithm) -> str:
     start = _start(algorithm)
     if start:
         lines += _documented_entry(start)
-        lines += _entry(
-            "graph",
-            "path, array or Graph, optional",
-            "What :func:`open_graph` accepts. Default: the graph that the partition was made from.",
-        )
+        known = ("path, array or Graph, optional", " Default: the graph that the partition was made from.")
+        kind, default = ("path, array or Graph", "") if _is_of_another_graph(algorithm) else known
+        lines += _entry("graph", kind, f"What :func:`open_graph` accepts.{default}")
         lines += _entry("k", "int, optional", "Number of parts. Default: that of the partition.")
     else:
         lines += _entry("graph", "path, array or Graph", "What :func:`open_graph` accepts.")

@@ -1,4 +1,4 @@
-"""What begins with a vertex partition: its graph, and for :func:`fastpart.refine` the bounds that it was made with."""
+"""What begins with a vertex partition: its graph, and the bounds that it was made with where it is improved."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from ..options import run_options
 from ..partitions import Partition, VertexPartition, vertex_partition_of
 from ..results import upward
 
+_NO_PART = np.uint32(2**32 - 1)
+"""Of a vertex that the partition does not know."""
+
 _INHERITED = ("balance", "min_balance", "volume_balance", "balance_on_ratio", "objective", "machines")
 """Parameters of a refinement whose default is that of the partition."""
 
@@ -23,11 +26,18 @@ def begin(
     name: str, arguments: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of a call with graph, k, start and bounds filled in, and what made the start."""
-    start = start_of(name, arguments["partition"], arguments["k"])
-    graph = _graph(start, arguments["graph"], options)
-    filled = {"graph": graph, "k": start.k, "partition": np.asarray(start.assignment).view(np.uint32)}
-    if name == "refine":
-        filled |= _bounds(start, arguments)
+    k = None if arguments["k"] is None else parameters.parts(arguments["k"])
+    start = start_of(name, arguments["partition"], None if name == "update" else k)
+    parts = np.asarray(start.assignment).view(np.uint32)
+    if name == "update":
+        graph = _grown(start, arguments["graph"], options)
+        added = graph.num_vertices - len(parts)
+        parts = np.concatenate([parts, np.full(added, _NO_PART)]) if added else parts
+    else:
+        graph = _graph(start, arguments["graph"], options)
+    filled: dict[str, Any] = {"graph": graph, "k": k or start.k, "partition": parts}
+    if name in ("refine", "update"):
+        filled |= _bounds(name, start, arguments, filled["k"])
     origin = {"algorithm": start.algorithm, "parameters": start.parameters}
     return {**arguments, **filled}, origin
 
@@ -56,14 +66,33 @@ def _graph(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Gr
     return opened
 
 
-def _bounds(start: VertexPartition, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _grown(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Graph:
+    """Return the graph that the partition is updated for, which has all its vertices."""
+    opened = open_graph(graph, **options)
+    if opened.num_vertices < len(start):
+        raise ParameterError(
+            f"graph: it has {opened.num_vertices} vertices, the partition has {len(start)}. Vertices are never "
+            f"removed. If those that are missing have no edges, open the graph with num_vertices={len(start)}"
+        )
+    return opened
+
+
+def _bounds(name: str, start: VertexPartition, arguments: Mapping[str, Any], k: int) -> dict[str, Any]:
     """Return the given bounds and objective, and those of the partition where none are given."""
     if start.weight_loads is not None and arguments["balance_on"] is None:
         raise ParameterError(
-            "balance_on: the partition balances weights, which it does not keep. Pass them again, or refine "
+            f"balance_on: the partition balances weights, which it does not keep. Pass them again, or {name} "
             "VertexPartition(p, p.k), which balances vertices only"
         )
     known = dict(start.parameters)
+    if name == "update":
+        if known.get("objective") == "halo":
+            raise ParameterError(
+                'partition: it was made with objective="halo", and update() knows the cut only. Update '
+                "VertexPartition(p, p.k), or partition the new graph from scratch"
+            )
+        if k != start.k:
+            known["machines"] = None
     known["objective"] = "halo" if known.get("objective") == "halo" else "cut"
     if start.volume_cap is None:
         known["volume_balance"] = None
@@ -77,4 +106,5 @@ def _bounds(start: VertexPartition, arguments: Mapping[str, Any]) -> dict[str, A
             (value for value in (arguments[name], known.get(name)) if value is not None), defaults.get(name)
         )
         for name in _INHERITED
+        if name in arguments
     }

@@ -21,6 +21,7 @@ from ..parts import MANIFEST, PART, part_name
 from ..results import Evaluation
 from ..rows import Rows
 from .contents import Contents
+from .reusing import keep_unchanged
 from .schemas import SCHEMA, caps_of
 
 Sizes = dict[str, Any]
@@ -62,6 +63,8 @@ def write_directory(
             before_polars_threads("metrics.parquet")
             evaluation.parts.write_parquet(buffer)
             _put(inside / "metrics.parquet", buffer.getvalue())
+            if partition.algorithm == "update":
+                manifest["changed_parts"] = keep_unchanged(inside, target, partition)
             graph.check_unchanged()
         _put(inside / MANIFEST, as_json(manifest, indent=1))
         directory.commit()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::graph::Graph;
+use super::migration::Migration;
 use super::prices::Prices;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
@@ -16,6 +17,8 @@ pub struct Assignment<const D: usize> {
     pub loads: Vec<Load<D>>,
     /// What cut edges cost; 1 if there are none.
     pub prices: Option<Arc<Prices>>,
+    /// What it costs that vertices leave the parts they had; nothing if there is none.
+    pub migration: Option<Migration>,
 }
 
 /// How good a partition is: first how much its loads exceed the caps, then its cut.
@@ -42,7 +45,7 @@ impl<const D: usize> Assignment<D> {
             let load = &mut loads[part_of[v as usize] as usize];
             *load = plus(*load, graph.weight(v));
         })?;
-        Ok(Self { part_of, loads, prices: None })
+        Ok(Self { part_of, loads, prices: None, migration: None })
     }
 
     /// Part of `v`.
@@ -82,7 +85,7 @@ impl<const D: usize> Assignment<D> {
         parts
     }
 
-    /// Weight of the edges between parts.
+    /// Weight of the edges between parts, and what the vertices that left theirs cost.
     pub fn cut(&self, graph: &Graph<D>, run: &Run) -> Result<u64> {
         let mut ends = scratches(run, graph.num_entries(), || Ok(0_u64))?;
         // Nothing to propose: the rounds only visit all vertices.
@@ -90,6 +93,7 @@ impl<const D: usize> Assignment<D> {
         propose(&mut ends, graph.ranges(0..graph.len() as u32), &mut nothing, run, |ends, v, ()| {
             let own = self.part(v);
             graph.each(v, |u, w| *ends += u64::from(w) * u64::from(self.price(self.part(u), own)));
+            *ends += 2 * self.migration.as_ref().map_or(0, |migration| u64::from(migration.due(v, own)));
         })?;
         Ok(ends.into_iter().sum::<u64>() / 2)
     }
@@ -103,6 +107,12 @@ impl<const D: usize> Assignment<D> {
     /// What an edge between parts costs at most.
     pub fn highest_price(&self) -> u32 {
         self.prices.as_ref().map_or(1, |prices| prices.most())
+    }
+
+    /// What `v` loses beside edges if it leaves this part.
+    #[inline(always)]
+    pub fn bond(&self, v: u32, part: u32) -> u32 {
+        self.migration.as_ref().map_or(0, |migration| migration.bond(v, part))
     }
 
     /// How good it is under `caps`.
@@ -151,6 +161,9 @@ impl Connections {
         });
         if let Some(prices) = &assignment.prices {
             prices.apply(sums, parts, count, machines);
+        }
+        if let Some(migration) = &assignment.migration {
+            migration.apply(v, sums, parts, count);
         }
     }
 

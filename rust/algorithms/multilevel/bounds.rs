@@ -13,6 +13,8 @@
 //! **Least number of vertices.** In the end parts with too few vertices take some from parts that can spare them
 //! ([`fill`]). Each part has at least `floor(min_balance * n / k)`, and one where this is 0 but the ratio is not.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh3::Xxh3;
 
 use super::assignment::Assignment;
@@ -127,6 +129,19 @@ pub(super) enum Way<'a> {
     Anew(&'a Scheme, &'a Place),
     /// From the parts that somebody found.
     From(&'a [u32]),
+    /// From parts that most vertices keep.
+    Keeping(Kept<'a>),
+}
+
+/// Parts that most vertices keep.
+#[derive(Clone, Copy)]
+pub(super) struct Kept<'a> {
+    /// The part that each vertex had, or `NONE`. Those of dissolved parts have none.
+    pub old: &'a Arc<Buffer<u32>>,
+    /// Vertices of dissolved parts.
+    pub gone: u64,
+    /// How many vertices may move, if the bounds do not need more.
+    pub allowed: u64,
 }
 
 /// Partitions the graph of `csr` under all bounds; also the number of rounds that it took.
@@ -175,6 +190,7 @@ fn under<const D: usize>(
     let (part_of, rounds) = match way {
         Way::Anew(scheme, place) => multilevel.solution(scheme, place, &graph, cap_of, run)?,
         Way::From(start) => multilevel.refinement(&graph, start, (caps, least), run)?,
+        Way::Keeping(kept) => multilevel.updated(&graph, kept, (caps, least), run)?,
     };
     let mut assignment = Assignment::new(&graph, part_of, *k as usize, run)?;
     let (caps, dealt) = limits.keep(&mut assignment, caps)?;
@@ -303,7 +319,7 @@ impl<const D: usize> Limits<'_, D> {
         }
         let mut part_of: Buffer<u32> = Buffer::zeroed(self.graph.len(), "parts")?;
         part_of.copy_from_slice(&assignment.part_of);
-        let before = Assignment { part_of, loads: assignment.loads.clone(), prices: None };
+        let before = Assignment { part_of, loads: assignment.loads.clone(), prices: None, migration: None };
         rebalance(self.graph, assignment, &vec![caps; self.k as usize], self.seed, self.run)?;
         let mut aim = caps;
         aim[index] = aim[index].max(reached(&before, caps)[index].saturating_sub(1));

@@ -25,6 +25,7 @@ use rayon::prelude::*;
 
 use super::assignment::{Assignment, Connections, Quality, with_slack};
 use super::graph::Graph;
+use super::migration::Migration;
 use super::rebalancing::rebalance;
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, fits, plus};
@@ -75,7 +76,7 @@ type Mover = (Reverse<i32>, u32, u32);
 /// What a thread needs to propose.
 struct Scratch {
     connections: Connections,
-    /// Connections of vertices to their own parts.
+    /// Connections of vertices to their own parts, and their bonds with these once more.
     homes: u64,
 }
 
@@ -96,7 +97,8 @@ pub fn refine<const D: usize>(
         wishes: Buffer::zeroed(n, "wishes of vertices")?,
         locked: Bits::new(n as u64, "vertices that moved")?,
         moved: 0,
-        volume: graph.edge_weight(),
+        volume: graph.edge_weight() * u64::from(assignment.highest_price())
+            + 2 * assignment.migration.as_ref().map_or(0, Migration::highest),
     };
     let mut best_parts: Buffer<u32> = Buffer::zeroed(n, "best parts")?;
     let mut best: Option<(Quality, Vec<Load<D>>)> = None;
@@ -138,7 +140,7 @@ struct Search<'a, const D: usize> {
     /// Vertices that moved in the last iteration.
     locked: Bits,
     moved: usize,
-    /// The weight of all entries.
+    /// Twice what everything costs if all edges are cut and all vertices have left their parts.
     volume: u64,
 }
 
@@ -166,7 +168,7 @@ impl<const D: usize> Search<'_, D> {
                 }
             }
             let home = connections.to(own);
-            *homes += u64::from(home);
+            *homes += u64::from(home) + u64::from(assignment.bond(v, own));
             *wish = STAYS;
             if best != NONE && !locked.contains(v) {
                 let gain = i64::from(most) - i64::from(home);
@@ -177,7 +179,7 @@ impl<const D: usize> Search<'_, D> {
         };
         propose(&mut scratches, graph.ranges(0..graph.len() as u32), wishes, run, wish)?;
         let homes: u64 = scratches.iter().map(|scratch| scratch.homes).sum();
-        Ok((self.volume * u64::from(assignment.highest_price()) - homes) / 2)
+        Ok((self.volume - homes) / 2)
     }
 
     /// Moves those that still gain when what moves before them has moved.
@@ -191,7 +193,8 @@ impl<const D: usize> Search<'_, D> {
             if wish.to == NONE {
                 return;
             }
-            let (own, mut gain) = (assignment.part(v), 0_i64);
+            let own = assignment.part(v);
+            let mut gain = i64::from(assignment.bond(v, wish.to)) - i64::from(assignment.bond(v, own));
             let part_of = |u: u32| {
                 let (its, before) = (wishes[u as usize], assignment.part(u));
                 if its.precedes(u, wish, v) { its.to } else { before }

@@ -19,6 +19,9 @@
 //! Where copies of vertices count instead of cut edges, the partition found is refined for that ([`halo`]). Where the cut
 //! between machines comes first, an edge between them costs more than others ([`topology`], [`prices`]).
 //!
+//! [`refining`] improves a given partition, and [`updating`] keeps most of one where the graph, the bounds or the number of
+//! parts have changed.
+//!
 //! Weights of records multiply cut and gains. Volumes stay sums of degrees.
 //!
 //! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::propose`]), the
@@ -42,8 +45,10 @@ pub mod gain_table;
 pub mod graph;
 pub mod halo;
 pub mod jet;
+pub mod migration;
 mod objective;
 pub mod ordering;
+mod placing;
 pub mod prices;
 pub mod rebalancing;
 pub mod refining;
@@ -51,6 +56,7 @@ pub mod scheme;
 pub mod semi_external;
 pub mod spread;
 mod topology;
+pub mod updating;
 
 use std::path::PathBuf;
 use std::time::Duration;

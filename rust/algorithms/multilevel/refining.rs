@@ -42,6 +42,7 @@ use super::bounds::{self, Way};
 use super::filling::fill;
 use super::graph::Graph;
 use super::jet::{self, Jet};
+use super::migration::Migration;
 use super::prices::Prices;
 use super::rebalancing::{deal_surplus, rebalance};
 use super::scheme::Solution;
@@ -143,23 +144,31 @@ impl Multilevel {
         (cap, least): (Load<D>, u64),
         run: &Run,
     ) -> Result<(Buffer<u32>, u64)> {
-        let prices = self.machines.as_ref().filter(|machines| machines.len() > 1);
-        let search = Search {
+        let caps = vec![cap; self.k as usize];
+        let search = self.search(graph, &caps, least, run);
+        let ((part_of, _), rounds) = search.improve(search.begin(start)?, self.effort)?;
+        Ok((part_of, rounds))
+    }
+
+    /// What improves parts of the vertices of `graph` under `caps`.
+    pub(super) fn search<'a, const D: usize>(
+        &self,
+        graph: &'a Graph<'a, D>,
+        caps: &'a [Load<D>],
+        least: u64,
+        run: &'a Run,
+    ) -> Search<'a, D> {
+        let machines = self.machines.as_ref().filter(|machines| machines.len() > 1);
+        Search {
             graph,
-            caps: &vec![cap; self.k as usize],
+            caps,
             least,
             objective: self.objective,
-            prices: prices.map(|machines| topology::prices(graph, machines, PRICE)),
+            prices: machines.map(|machines| topology::prices(graph, machines, PRICE)),
+            migration: None,
             seed: self.seed,
             run,
-        };
-        let ends = self.effort.ends();
-        let mut progress = Progress::new(search.caps, search.begin(start)?, Patience::LONG);
-        while self.effort.goes_on(progress.rounds, ends) && progress.goes_on() {
-            let next = search.round(&progress.best.0, progress.rounds)?;
-            progress.take(next);
         }
-        Ok((progress.best.0, progress.rounds))
     }
 }
 
@@ -167,33 +176,46 @@ impl Multilevel {
 type Turn = (Reverse<u32>, u32, u32);
 
 /// What the rounds share.
-struct Search<'a, const D: usize> {
-    graph: &'a Graph<'a, D>,
-    caps: &'a [Load<D>],
+pub(super) struct Search<'a, const D: usize> {
+    pub graph: &'a Graph<'a, D>,
+    pub caps: &'a [Load<D>],
     /// Vertices that each part has at least.
     least: u64,
     objective: Objective,
     prices: Option<Arc<Prices>>,
-    seed: u64,
-    run: &'a Run,
+    /// What it costs that vertices leave the parts they had.
+    pub migration: Option<Migration>,
+    pub seed: u64,
+    pub run: &'a Run,
 }
 
 impl<const D: usize> Search<'_, D> {
     /// An assignment with these parts.
-    fn assignment(&self, parts: &[u32]) -> Result<Assignment<D>> {
+    pub fn assignment(&self, parts: &[u32]) -> Result<Assignment<D>> {
         let mut part_of: Buffer<u32> = Buffer::zeroed(parts.len(), "parts")?;
         part_of.copy_from_slice(parts);
         let assignment = Assignment::new(self.graph, part_of, self.caps.len(), self.run)?;
-        Ok(Assignment { prices: self.prices.clone(), ..assignment })
+        Ok(Assignment { prices: self.prices.clone(), migration: self.migration.clone(), ..assignment })
     }
 
     /// The start, brought within its bounds as far as this can be.
-    fn begin(&self, start: &[u32]) -> Result<Solution> {
+    pub fn begin(&self, start: &[u32]) -> Result<Solution> {
         let mut assignment = self.assignment(start)?;
         deal_surplus(self.graph, &mut assignment, self.caps, self.run)?;
         rebalance(self.graph, &mut assignment, self.caps, self.seed, self.run)?;
         self.fill(&mut assignment)?;
         self.judged(assignment)
+    }
+
+    /// The parts after as many rounds as pay, and how many those were.
+    pub fn improve(&self, start: Solution, effort: Effort) -> Result<(Solution, u64)> {
+        let ends = effort.ends();
+        let mut progress = Progress::new(self.caps, start, Patience::LONG);
+        while effort.goes_on(progress.rounds, ends) && progress.goes_on() {
+            let next = self.round(&progress.best.0, progress.rounds)?;
+            progress.take(next);
+        }
+        Ok((progress.best, progress.rounds))
     }
 
     /// One round, from the parts that are best so far.
@@ -225,7 +247,7 @@ impl<const D: usize> Search<'_, D> {
     }
 
     /// How good an assignment is by the objective.
-    fn judged(&self, assignment: Assignment<D>) -> Result<Solution> {
+    pub fn judged(&self, assignment: Assignment<D>) -> Result<Solution> {
         let Search { graph, caps, run, .. } = *self;
         let quality = match self.objective {
             Objective::Cut => assignment.quality(graph, caps, run)?,

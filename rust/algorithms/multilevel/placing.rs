@@ -1,0 +1,384 @@
+//! Where groups of vertices go: those without a part, those that full parts can spare for empty ones, and those that gain
+//! by moving.
+//!
+//! **Groups without a part** go where most of their edges go, if there is room. The group whose edges lead to placed
+//! vertices for the largest share comes first. So what is known about a group counts, not its id, and a region without
+//! parts is filled from its border.
+//!
+//! **An empty part grows** by groups of the parts that have a surplus. The group that costs least edges per vertex comes
+//! first. To leave costs what it is connected to its part, less what it is connected to the new one. Growth begins
+//! everywhere at once, or at some random group and then only at its border. The cheapest of a few tries counts.
+//!
+//! **Groups that gain** move to a part with room, the largest gain first. Each gain is counted again when its turn comes.
+//!
+//! **Memory.** 44 bytes per vertex and 8 per bound where every vertex is a group, and the queue: 16 bytes for each turn
+//! of a group.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::clustering::Clustering;
+use super::graph::Graph;
+use super::migration::Migration;
+use super::rebalancing::Price;
+use crate::base::{Buffer, NONE, Random, Result, Run};
+use crate::capacity::{Load, fits, minus, plus, relative};
+
+/// Tries to grow a part.
+const TRIES: u64 = 6;
+/// Passes over all groups that may gain.
+const DESCENTS: usize = 4;
+/// Steps in which the turn of a group comes nearer. With more the queue would grow with the edges.
+const STEPS: u32 = 16;
+/// Steps between two looks at whether the run is cancelled.
+const STRIDE: usize = 1 << 14;
+
+/// Vertices in groups, which get parts as a whole.
+pub struct Groups<'a, const D: usize> {
+    graph: &'a Graph<'a, D>,
+    group_of: Buffer<u32>,
+    /// The vertices, those of a group one after the other.
+    members: Buffer<u32>,
+    /// Where those of each group begin, and the end.
+    starts: Vec<u32>,
+    weights: Vec<Load<D>>,
+    run: &'a Run,
+}
+
+/// The part of each vertex, or [`NONE`], and the loads of the parts.
+pub struct Parts<const D: usize> {
+    /// Part of each vertex.
+    pub part_of: Buffer<u32>,
+    /// Load of each part.
+    pub loads: Vec<Load<D>>,
+}
+
+/// The groups that grow a part, in their order, and how many edges more are cut then.
+type Growth = (i64, Vec<u32>);
+
+impl<'a, const D: usize> Groups<'a, D> {
+    /// The clusters of `graph` as groups.
+    pub fn new(graph: &'a Graph<'a, D>, clustering: Clustering, run: &'a Run) -> Result<Self> {
+        let Clustering { cluster_of: group_of, count } = clustering;
+        let mut starts = vec![0_u32; count + 1];
+        let mut weights = vec![[0; D]; count];
+        run.each(graph.len(), |v| {
+            let group = group_of[v as usize] as usize;
+            starts[group + 1] += 1;
+            weights[group] = plus(weights[group], graph.weight(v));
+        })?;
+        (0..count).for_each(|group| starts[group + 1] += starts[group]);
+        let mut next = starts.clone();
+        let mut members: Buffer<u32> = Buffer::zeroed(graph.len(), "members of groups")?;
+        run.each(graph.len(), |v| {
+            let place = &mut next[group_of[v as usize] as usize];
+            members[*place as usize] = v;
+            *place += 1;
+        })?;
+        Ok(Self { graph, group_of, members, starts, weights, run })
+    }
+
+    fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    fn members(&self, group: u32) -> &[u32] {
+        &self.members[self.starts[group as usize] as usize..self.starts[group as usize + 1] as usize]
+    }
+
+    /// The part of a group, all of whose members have the same.
+    fn part(&self, parts: &Parts<D>, group: u32) -> u32 {
+        parts.part_of[self.members(group)[0] as usize]
+    }
+
+    /// Calls `visit` with each neighbour of the group outside of it, and the weight of the edge.
+    fn each(&self, group: u32, mut visit: impl FnMut(u32, u32)) {
+        for &v in self.members(group) {
+            self.graph.each(v, |u, w| {
+                if self.group_of[u as usize] != group {
+                    visit(u, w);
+                }
+            });
+        }
+    }
+
+    /// Gives the group a part.
+    fn assign(&self, parts: &mut Parts<D>, group: u32, to: u32) {
+        let (from, weight) = (self.part(parts, group), self.weights[group as usize]);
+        if from != NONE {
+            parts.loads[from as usize] = minus(parts.loads[from as usize], weight);
+        }
+        parts.loads[to as usize] = plus(parts.loads[to as usize], weight);
+        self.members(group).iter().for_each(|&v| parts.part_of[v as usize] = to);
+    }
+
+    /// Gives each group that has none one of the first parts, as many as there are caps.
+    pub fn place(&self, parts: &mut Parts<D>, caps: &[Load<D>]) -> Result<()> {
+        let mut known: Buffer<u32> = Buffer::zeroed(self.len(), "edges to placed vertices")?;
+        let mut volumes: Buffer<u32> = Buffer::zeroed(self.len(), "edges of groups")?;
+        let mut queue = BinaryHeap::new();
+        let share = |known: u32, volume: u32| Price(f64::from(known) / f64::from(volume.max(1)));
+        self.run.each(self.len(), |group| {
+            if self.part(parts, group) == NONE {
+                let (known, volume) = (&mut known[group as usize], &mut volumes[group as usize]);
+                self.each(group, |u, w| {
+                    *volume = volume.saturating_add(w);
+                    *known = known.saturating_add(if parts.part_of[u as usize] == NONE { 0 } else { w });
+                });
+                queue.push((share(*known, *volume), Reverse(group)));
+            }
+        })?;
+        let (mut ties, mut emptiest) = (Ties::new(parts.loads.len()), Emptiest::new(&parts.loads, caps));
+        let mut steps = 0;
+        while let Some((_, Reverse(group))) = queue.pop() {
+            steps += 1;
+            if steps % STRIDE == 0 {
+                self.run.check()?;
+            }
+            if self.part(parts, group) != NONE {
+                continue;
+            }
+            self.count(parts, group, None, &mut ties);
+            let to = match self.favourite(parts, caps, group, &ties) {
+                Some((_, to)) => to,
+                None => emptiest.first(&parts.loads, caps),
+            };
+            self.assign(parts, group, to);
+            self.each(group, |u, w| {
+                let other = self.group_of[u as usize];
+                if parts.part_of[u as usize] == NONE {
+                    let (known, volume) = (&mut known[other as usize], volumes[other as usize]);
+                    let step = volume / STEPS + 1;
+                    let before = std::mem::replace(known, known.saturating_add(w));
+                    if before / step < *known / step {
+                        queue.push((share(*known, volume), Reverse(other)));
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// The weight of the edges of a group to each part, and what its bonds are worth.
+    fn count(&self, parts: &Parts<D>, group: u32, migration: Option<&Migration>, ties: &mut Ties) {
+        ties.clear();
+        self.each(group, |u, w| {
+            let part = parts.part_of[u as usize];
+            if part != NONE {
+                ties.add(part, w);
+            }
+        });
+        if let Some(migration) = migration {
+            self.members(group)
+                .iter()
+                .filter_map(|&v| migration.of(v))
+                .for_each(|(old, price)| ties.add(old, price));
+        }
+    }
+
+    /// The part with room to which a group has the most connection, other than its own.
+    fn favourite(&self, parts: &Parts<D>, caps: &[Load<D>], group: u32, ties: &Ties) -> Option<(u64, u32)> {
+        let (own, weight) = (self.part(parts, group), self.weights[group as usize]);
+        let room = |&(_, part): &(u64, u32)| {
+            part != own
+                && (part as usize) < caps.len()
+                && fits(plus(parts.loads[part as usize], weight), caps[part as usize])
+        };
+        ties.iter().filter(room).max_by_key(|&(tie, part)| (tie, Reverse(part)))
+    }
+
+    /// Moves groups that gain into parts with room; how often one moved.
+    pub fn descend(
+        &self,
+        parts: &mut Parts<D>,
+        caps: &[Load<D>],
+        migration: Option<&Migration>,
+    ) -> Result<u64> {
+        let mut ties = Ties::new(parts.loads.len());
+        let gain = |parts: &Parts<D>, ties: &mut Ties, group: u32| {
+            self.count(parts, group, migration, ties);
+            let home = ties.to(self.part(parts, group));
+            let best = self.favourite(parts, caps, group, ties);
+            best.filter(|(most, _)| *most > home).map(|(most, to)| (most - home, to))
+        };
+        let mut all = 0;
+        for _ in 0..DESCENTS {
+            let mut turns = Vec::new();
+            self.run.each(self.len(), |group| {
+                turns.extend(gain(parts, &mut ties, group).map(|(gain, _)| (Reverse(gain), group)));
+            })?;
+            turns.sort_unstable();
+            let mut moved = 0;
+            for (index, (_, group)) in turns.into_iter().enumerate() {
+                if let Some((_, to)) = gain(parts, &mut ties, group) {
+                    self.assign(parts, group, to);
+                    moved += 1;
+                }
+                if index % 256 == 0 {
+                    self.run.check()?;
+                }
+            }
+            all += moved;
+            if moved == 0 {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Grows the part `to`, which is empty, by groups of the parts with a surplus of vertices.
+    pub fn grow(
+        &self,
+        parts: &mut Parts<D>,
+        surplus: &[u64],
+        (to, cap): (u32, Load<D>),
+        seed: u64,
+    ) -> Result<()> {
+        let spares = |group: u32| surplus[self.part(parts, group) as usize] > 0;
+        let mut homes: Buffer<u32> = Buffer::zeroed(self.len(), "edges to the own part")?;
+        let mut sparing: Vec<u32> = Vec::new();
+        self.run.each(self.len(), |group| {
+            if spares(group) {
+                let own = self.part(parts, group);
+                sparing.push(group);
+                self.each(group, |u, w| {
+                    let same = parts.part_of[u as usize] == own;
+                    homes[group as usize] += if same { w } else { 0 };
+                });
+            }
+        })?;
+        let mut best: Option<Growth> = None;
+        for attempt in 0..if sparing.is_empty() { 0 } else { TRIES } {
+            let mut random = Random::new(seed, attempt);
+            let first = (attempt > 0).then(|| sparing[random.below(sparing.len() as u64) as usize]);
+            let grown = self.grown(parts, surplus, &homes, (&sparing, first), cap)?;
+            if best.as_ref().is_none_or(|(least, _)| grown.0 < *least) {
+                best = Some(grown);
+            }
+        }
+        for group in best.into_iter().flat_map(|(_, groups)| groups) {
+            self.assign(parts, group, to);
+        }
+        Ok(())
+    }
+
+    /// One try: from the `first` group, or from all that can be spared.
+    fn grown(
+        &self,
+        parts: &Parts<D>,
+        surplus: &[u64],
+        homes: &[u32],
+        (sparing, first): (&[u32], Option<u32>),
+        cap: Load<D>,
+    ) -> Result<Growth> {
+        let mut left = surplus.to_vec();
+        let mut connections: Buffer<[u32; 2]> = Buffer::zeroed(self.len(), "connections of groups")?;
+        sparing.iter().for_each(|&group| connections[group as usize][0] = homes[group as usize]);
+        let loss = |[home, inside]: [u32; 2]| i64::from(home) - i64::from(inside);
+        let price = |group: u32, both: [u32; 2]| {
+            Reverse((Price(loss(both) as f64 / self.weights[group as usize][0] as f64), group))
+        };
+        let mut all: Vec<_> =
+            sparing.iter().map(|&group| price(group, connections[group as usize])).collect();
+        all.sort_unstable();
+        let mut queue = BinaryHeap::new();
+        let (mut load, mut lost, mut taken) = ([0; D], 0, Vec::new());
+        let mut is_taken = vec![false; self.len()];
+        let mut next = first;
+        loop {
+            let group = match next.take() {
+                Some(group) => group,
+                None if first.is_none() => match (queue.peek(), all.last()) {
+                    (Some(near), Some(far)) if near < far => all.pop().map_or(0, |Reverse((_, group))| group),
+                    (None, Some(_)) => all.pop().map_or(0, |Reverse((_, group))| group),
+                    (None, None) => break,
+                    _ => queue.pop().map_or(0, |Reverse((_, group))| group),
+                },
+                None => match queue.pop().or_else(|| all.pop()) {
+                    Some(Reverse((_, group))) => group,
+                    None => break,
+                },
+            };
+            let (own, weight) = (self.part(parts, group), self.weights[group as usize]);
+            if is_taken[group as usize] || weight[0] > left[own as usize] || !fits(plus(load, weight), cap) {
+                continue;
+            }
+            left[own as usize] -= weight[0];
+            load = plus(load, weight);
+            lost += loss(connections[group as usize]);
+            is_taken[group as usize] = true;
+            taken.push(group);
+            if taken.len() % 256 == 0 {
+                self.run.check()?;
+            }
+            self.each(group, |u, w| {
+                let (other, part) = (self.group_of[u as usize], parts.part_of[u as usize]);
+                if !is_taken[other as usize] && left[part as usize] > 0 {
+                    let both = &mut connections[other as usize];
+                    let (before, step) = (loss(*both), i64::from(homes[other as usize] / STEPS + 1));
+                    both[0] -= if part == own { w } else { 0 };
+                    both[1] = both[1].saturating_add(w);
+                    if loss(*both).div_euclid(step) < before.div_euclid(step) {
+                        queue.push(price(other, *both));
+                    }
+                }
+            });
+        }
+        Ok((lost, taken))
+    }
+}
+
+/// The weights of edges from a group to the parts.
+struct Ties {
+    sums: Vec<u64>,
+    parts: Vec<u32>,
+}
+
+impl Ties {
+    fn new(k: usize) -> Self {
+        Self { sums: vec![0; k], parts: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        self.parts.drain(..).for_each(|part| self.sums[part as usize] = 0);
+    }
+
+    #[inline(always)]
+    fn add(&mut self, part: u32, weight: u32) {
+        let sum = &mut self.sums[part as usize];
+        if *sum == 0 {
+            self.parts.push(part);
+        }
+        *sum += u64::from(weight);
+    }
+
+    fn to(&self, part: u32) -> u64 {
+        self.sums[part as usize]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.parts.iter().map(|&part| (self.sums[part as usize], part))
+    }
+}
+
+/// The parts, the emptiest first. Loads only rise.
+struct Emptiest(BinaryHeap<Reverse<(Price, u32)>>);
+
+impl Emptiest {
+    fn new<const D: usize>(loads: &[Load<D>], caps: &[Load<D>]) -> Self {
+        let both = (0..).zip(loads.iter().zip(caps));
+        Self(both.map(|(part, (&load, &cap))| Reverse((Price(relative(load, cap)), part))).collect())
+    }
+
+    fn first<const D: usize>(&mut self, loads: &[Load<D>], caps: &[Load<D>]) -> u32 {
+        while let Some(mut first) = self.0.peek_mut() {
+            let Reverse((known, part)) = *first;
+            let now = Price(relative(loads[part as usize], caps[part as usize]));
+            if now <= known {
+                return part;
+            }
+            *first = Reverse((now, part));
+        }
+        0
+    }
+}
