@@ -10,7 +10,6 @@ from ..parsing import named
 from ..partitions import Partition
 from ..parts import PART, part_name
 
-
 _EDGE_IDS = "edge_ids.npy"
 
 
