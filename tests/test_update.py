@@ -168,6 +168,12 @@ def test_any_partition_of_any_graph(records, old_k, k, moves, data):
     assert fp.update(start, graph, k=k, moves=moves, balance=1.2, threads=2) == p
 
 
+def test_an_empty_part_is_filled_with_new_vertices():
+    edges = np.array([[v, v + 1] for v in range(1, 18)] + [[0, 1]])
+    p = fp.update(fp.VertexPartition([0], 2), fp.open_graph(edges, num_vertices=20), moves=0, balance=1.2)
+    assert (p.assignment[0], p.parameters["moved"]) == (0, 0)
+
+
 def test_small_and_odd_graphs():
     nothing = fp.open_graph(np.empty((0, 2), np.uint32), num_vertices=0)
     assert len(fp.update([], nothing, k=3)) == 0

@@ -5,8 +5,8 @@
 //! vertices for the largest share comes first. So what is known about a group counts, not its id, and a region without
 //! parts is filled from its border.
 //!
-//! **An empty part grows** by groups of the parts that have a surplus. The group that costs least edges per vertex comes
-//! first. To leave costs what it is connected to its part, less what it is connected to the new one. Growth begins
+//! **An empty part grows** by groups of the parts that have a surplus. Groups of new vertices come before those of which a
+//! vertex had a part, and among them the group that costs least edges per vertex. To leave costs what it is connected to its part, less what it is connected to the new one. Growth begins
 //! everywhere at once, or at some random group and then only at its border. The cheapest of a few tries counts.
 //!
 //! **Groups that gain** move to a part with room, the largest gain first. Each gain is counted again when its turn comes.
@@ -23,6 +23,7 @@ use super::migration::Migration;
 use super::rebalancing::Price;
 use crate::base::{Buffer, NONE, Random, Result, Run};
 use crate::capacity::{Load, fits, minus, plus, relative};
+use crate::sets::Bits;
 
 /// Tries to grow a part.
 const TRIES: u64 = 6;
@@ -55,6 +56,24 @@ pub struct Parts<const D: usize> {
 
 /// The groups that grow a part, in their order, and how many edges more are cut then.
 type Growth = (i64, Vec<u32>);
+
+/// What is known about the groups that a part may grow by.
+struct Sparing {
+    groups: Vec<u32>,
+    /// Edges of each group to its own part.
+    homes: Buffer<u32>,
+    /// The groups of which a vertex had a part.
+    old: Bits,
+}
+
+impl Sparing {
+    /// The group with which a try begins: a random one, of new vertices if there are such.
+    fn first(&self, random: &mut Random) -> u32 {
+        let new: Vec<u32> = self.groups.iter().copied().filter(|&group| !self.old.contains(group)).collect();
+        let choice = if new.is_empty() { &self.groups } else { &new };
+        choice[random.below(choice.len() as u64) as usize]
+    }
+}
 
 impl<'a, const D: usize> Groups<'a, D> {
     /// The clusters of `graph` as groups.
@@ -226,32 +245,22 @@ impl<'a, const D: usize> Groups<'a, D> {
         Ok(all)
     }
 
-    /// Grows the part `to`, which is empty, by groups of the parts with a surplus of vertices.
+    /// Grows the part `to`, which is empty, by groups of the parts with a surplus of vertices. `old` holds the part that
+    /// each vertex had.
     pub fn grow(
         &self,
         parts: &mut Parts<D>,
         surplus: &[u64],
         (to, cap): (u32, Load<D>),
+        old: &[u32],
         seed: u64,
     ) -> Result<()> {
-        let spares = |group: u32| surplus[self.part(parts, group) as usize] > 0;
-        let mut homes: Buffer<u32> = Buffer::zeroed(self.len(), "edges to the own part")?;
-        let mut sparing: Vec<u32> = Vec::new();
-        self.run.each(self.len(), |group| {
-            if spares(group) {
-                let own = self.part(parts, group);
-                sparing.push(group);
-                self.each(group, |u, w| {
-                    let same = parts.part_of[u as usize] == own;
-                    homes[group as usize] += if same { w } else { 0 };
-                });
-            }
-        })?;
+        let sparing = self.sparing(parts, surplus, old)?;
         let mut best: Option<Growth> = None;
-        for attempt in 0..if sparing.is_empty() { 0 } else { TRIES } {
+        for attempt in 0..if sparing.groups.is_empty() { 0 } else { TRIES } {
             let mut random = Random::new(seed, attempt);
-            let first = (attempt > 0).then(|| sparing[random.below(sparing.len() as u64) as usize]);
-            let grown = self.grown(parts, surplus, &homes, (&sparing, first), cap)?;
+            let first = (attempt > 0).then(|| sparing.first(&mut random));
+            let grown = self.grown(parts, surplus, &sparing, first, cap)?;
             if best.as_ref().is_none_or(|(least, _)| grown.0 < *least) {
                 best = Some(grown);
             }
@@ -262,24 +271,45 @@ impl<'a, const D: usize> Groups<'a, D> {
         Ok(())
     }
 
+    /// The groups of the parts with a surplus.
+    fn sparing(&self, parts: &Parts<D>, surplus: &[u64], old: &[u32]) -> Result<Sparing> {
+        let mut homes: Buffer<u32> = Buffer::zeroed(self.len(), "edges to the own part")?;
+        let mut had_parts = Bits::new(self.len() as u64, "groups that had a part")?;
+        let mut groups: Vec<u32> = Vec::new();
+        self.run.each(self.len(), |group| {
+            let own = self.part(parts, group);
+            if surplus[own as usize] > 0 {
+                groups.push(group);
+                self.each(group, |u, w| {
+                    let same = parts.part_of[u as usize] == own;
+                    homes[group as usize] += if same { w } else { 0 };
+                });
+                if self.members(group).iter().any(|&v| old[v as usize] != NONE) {
+                    had_parts.insert(group);
+                }
+            }
+        })?;
+        Ok(Sparing { groups, homes, old: had_parts })
+    }
+
     /// One try: from the `first` group, or from all that can be spared.
     fn grown(
         &self,
         parts: &Parts<D>,
         surplus: &[u64],
-        homes: &[u32],
-        (sparing, first): (&[u32], Option<u32>),
+        Sparing { groups, homes, old }: &Sparing,
+        first: Option<u32>,
         cap: Load<D>,
     ) -> Result<Growth> {
         let mut left = surplus.to_vec();
         let mut connections: Buffer<[u32; 2]> = Buffer::zeroed(self.len(), "connections of groups")?;
-        sparing.iter().for_each(|&group| connections[group as usize][0] = homes[group as usize]);
+        groups.iter().for_each(|&group| connections[group as usize][0] = homes[group as usize]);
         let loss = |[home, inside]: [u32; 2]| i64::from(home) - i64::from(inside);
         let price = |group: u32, both: [u32; 2]| {
-            Reverse((Price(loss(both) as f64 / self.weights[group as usize][0] as f64), group))
+            let per_vertex = loss(both) as f64 / self.weights[group as usize][0] as f64;
+            Reverse((old.contains(group), Price(per_vertex), group))
         };
-        let mut all: Vec<_> =
-            sparing.iter().map(|&group| price(group, connections[group as usize])).collect();
+        let mut all: Vec<_> = groups.iter().map(|&group| price(group, connections[group as usize])).collect();
         all.sort_unstable();
         let mut queue = BinaryHeap::new();
         let (mut load, mut lost, mut taken) = ([0; D], 0, Vec::new());
@@ -289,13 +319,15 @@ impl<'a, const D: usize> Groups<'a, D> {
             let group = match next.take() {
                 Some(group) => group,
                 None if first.is_none() => match (queue.peek(), all.last()) {
-                    (Some(near), Some(far)) if near < far => all.pop().map_or(0, |Reverse((_, group))| group),
-                    (None, Some(_)) => all.pop().map_or(0, |Reverse((_, group))| group),
+                    (Some(near), Some(far)) if near < far => {
+                        all.pop().map_or(0, |Reverse((_, _, group))| group)
+                    }
+                    (None, Some(_)) => all.pop().map_or(0, |Reverse((_, _, group))| group),
                     (None, None) => break,
-                    _ => queue.pop().map_or(0, |Reverse((_, group))| group),
+                    _ => queue.pop().map_or(0, |Reverse((_, _, group))| group),
                 },
                 None => match queue.pop().or_else(|| all.pop()) {
-                    Some(Reverse((_, group))) => group,
+                    Some(Reverse((_, _, group))) => group,
                     None => break,
                 },
             };

@@ -310,6 +310,7 @@ impl<const D: usize> Updating<'_, D> {
                 &mut parts,
                 &surplus,
                 (part, caps[part as usize]),
+                self.kept.old,
                 splitmix64(seed ^ u64::from(part)),
             )?;
         }
