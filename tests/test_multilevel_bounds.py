@@ -215,7 +215,8 @@ def test_several_files_on_the_command_line(tmp_path, monkeypatch, capsys):
     np.save("g.npy", EDGES)
     np.savez("split.npz", **dict(zip(("train", "val", "test"), MASKS, strict=True)))
     np.save("w.npy", np.arange(N))
-    call = ["partition", "g.npy", "-k", "6", "-q", "--json", "--min-balance", "0.9", "-o", "part.npy"]
+    call = ["partition", "g.npy", "-k", "6", "-q", "--json", "--algorithm", "multilevel"]
+    call += ["--min-balance", "0.9", "-o", "part.npy"]
     assert main([*call, "--balance-on", "split.npz:train,split.npz:val,w.npy"]) == 0
     rows = json.loads(capsys.readouterr().out)["parts"]
     part = multilevel(balance_on=[*MASKS[:2], np.arange(N)], min_balance=0.9)
