@@ -103,6 +103,24 @@ def test_best_takes_another_algorithm_where_that_is_better(monkeypatch, file):
     assert p.parameters["chosen"]["because"] == f"its cut_ratio is the lowest of {len(compared)}"
 
 
+def test_what_breaks_the_cap_is_left_out(monkeypatch, file):
+    monkeypatch.setitem(
+        PARTITIONERS, "spring", lambda graph, k, **_: fp.VertexPartition(np.zeros(4000, int), k)
+    )
+    p = fp.partition(file, 8, effort="best")
+    assert p.loads.max() <= 515
+    assert p.parameters["chosen"]["left_out"]["spring"] == "a part has more than 515 vertices"
+
+
+@pytest.mark.parametrize("of", ["vertices", "edges"])
+def test_best_runs_every_partitioner(file, of):
+    chosen = fp.partition(file, 8, of, effort="best").parameters["chosen"]
+    names = {name for name, known in ALGORITHMS.items() if of in known.of}
+    tried = {label.partition(":")[0] for label in [*chosen["compared"], *chosen.get("left_out", {})]}
+    assert tried - {"edges_of"} == names
+    assert ("edges_of" in tried) == (of == "edges")
+
+
 def test_fast_cuts_less_than_fennel_on_real_graphs(real_graphs):
     ratios = []
     for graph in real_graphs.values():
@@ -179,6 +197,7 @@ def test_little_time_leads_to_a_stream(file):
         p = fp.partition(file, 8, time_limit=1e-6)
     assert p == fp.partition(file, 8, effort="fast")
     p = fp.partition(file, 8, time_limit=1e6, effort="best")
+    assert 9e5 < p.parameters["time_limit"] < 1e6
     assert again(p, file) == p
 
 
