@@ -185,6 +185,17 @@ def test_less_memory_leads_to_files_and_then_to_streams(tmp_path):
     assert "needs" in p.parameters["chosen"]["left_out"]["multilevel"]
 
 
+def test_machines_are_never_forgotten(file, tmp_path):
+    fast = fp.partition(file, 4, machines=[2, 2], effort="fast")
+    assert fast == fp.multilevel(file, 4, machines=[2, 2], effort="quick")
+    assert fp.partition(file, 4, machines=[2, 2], effort="best").parameters["machines"] == [2, 2]
+    large = tmp_path / "large.bin"
+    fp.generate.rmat(large, n=300_000, m=600_000, seed=1)
+    assert fp.spring(large, 4, memory_limit="25M").k == 4
+    with pytest.raises(fp.MemoryBudgetError):
+        fp.partition(large, 4, machines=[2, 2], memory_limit="25M")
+
+
 def test_what_does_not_fit_at_all_is_refused(file, capsys):
     with pytest.raises(fp.MemoryBudgetError, match="spring on 4000 vertices"):
         fp.partition(file, 8, memory_limit="100K")

@@ -59,16 +59,19 @@ class Request:
         return float((fitting or plans)[-1].seconds)
 
     def _of_vertices(self) -> list[list[Candidate]]:
-        best = self._all() if self.effort == "best" and self.machines is None else []
         given = {"objective": self.objective, "machines": self.machines, "checkpoints": self.checkpoints}
+        effort, others = {}, []
         if self.effort == "best":
-            given["effort"] = "best"
-        multilevel = Candidate("multilevel", partial(self._multilevel, **given), self.effort == "best")
-        if self.machines is not None or self.graph._weights:  # the streams know neither
-            fast = [self._named("multilevel", effort="quick", machines=self.machines)]
-        else:
-            fast = [self._named("refennel", passes=2)]
-        return [[*best, multilevel], fast, [self._named("spring")]]
+            effort = {"effort": "best"}
+            others = self._all("multilevel") if self.machines is None else []
+        multilevel = Candidate(
+            "multilevel", partial(self._multilevel, **given | effort), self.effort == "best"
+        )
+        quick = Candidate("multilevel:effort=quick", partial(self._multilevel, **given | {"effort": "quick"}))
+        if self.machines is not None:  # nothing else knows machines
+            return [[multilevel], [quick]]
+        fast = quick if self.graph._weights else self._named("refennel", passes=2)
+        return [[*others, multilevel], [fast], [self._named("spring")]]
 
     def _of_edges(self) -> list[list[Candidate]]:
         hep = self._named("hep", refine=True)
@@ -76,7 +79,7 @@ class Request:
         group = [sigma, hep, Candidate("edges_of", self._edges_of)]
         if self.effort == "best":  # fewer cut edges are fewer replicas on most graphs, not on all
             best = Candidate("edges_of:effort=best", partial(self._edges_of, effort="best"), in_rounds=True)
-            group = [*self._all(), *group, best]
+            group = [*self._all("hep", "sigma"), *group, best]  # refining never makes replicas
         return [group, [hep], [sigma], [self._named("hdrf")]]
 
     def _multilevel(self, **given: Any) -> Partition:
@@ -92,14 +95,14 @@ class Request:
     def _shared(self) -> dict[str, Any]:
         return {"k": self.k, "balance": self.balance, "seed": self.seed, **self.options}
 
-    def _all(self) -> list[Candidate]:
-        """Return all partitioners and their variants, as a comparison lists them."""
+    def _all(self, *but: str) -> list[Candidate]:
+        """Return all other partitioners and their variants, as a comparison lists them."""
         return [
             self._named(name, **given)
             for name, known in ALGORITHMS.items()
             for given in ({}, *VARIANTS[name])
             if items_of(name, given) == self.of
-            and name != "multilevel"
+            and name not in but
             and (known.reads_weights or self.of == "edges" or not self.graph._weights)
         ]
 

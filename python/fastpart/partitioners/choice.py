@@ -108,6 +108,8 @@ class Choice:
         try:
             partition, issued = (candidate.make(**given), []) if alone else _quietly(candidate, given)
         except (MemoryBudgetError, CapacityError) as error:
+            if alone and isinstance(error, CapacityError):
+                raise
             self._left_out[candidate.label] = str(error)
             self._refusal = error
             return

@@ -96,8 +96,8 @@ def partition(
         few between the parts of a machine second. Only for vertices.
     time_limit : float, optional
         Seconds that this should take. If they are too few for the multilevel partitioner by its own prediction, "fast"
-        is taken, with a warning. With ``effort="best"`` no further round begins after this time, and no further
-        algorithm after half of it.
+        is taken, with a warning. Where several algorithms are compared, only the last may begin after half of it. With
+        ``effort="best"`` no further round begins after it.
     checkpoints : path, optional
         A folder for what has been found so far, if levels lie in temporary files. A run that was killed goes on from
         there when it is called again, and gives the same partition. See :func:`fastpart.multilevel`.
