@@ -13,6 +13,7 @@
 //! - [`clustering`]: clusters of vertices.
 //! - [`algorithms`]: the partitioners.
 //! - [`parts`]: the partition directory.
+//! - [`sampling`]: neighbour samples of the vertices of a partition directory, for training.
 //! - [`convert`] and [`generate`]: edge lists from other formats, and synthetic graphs.
 //!
 //! A room shows at its door, its `mod.rs`, what others use of it.
@@ -35,4 +36,5 @@ pub mod partition;
 pub mod parts;
 #[cfg(feature = "python")]
 mod python;
+pub mod sampling;
 pub mod sets;

@@ -36,7 +36,7 @@ measure
 clustering
 algorithms
 parts
-convert, generate
+sampling, convert, generate
 python
 """
 

@@ -1,6 +1,7 @@
 """The compiled core. Its functions believe what the package's modules have checked; use those."""
 
 import os
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -12,6 +13,7 @@ __version__: str
 MAX_PARTS: int
 
 _Ids = npt.NDArray[np.int64]
+_Rows = npt.NDArray[np.uint32]
 _Path = str | os.PathLike[str]
 
 @final
@@ -90,6 +92,113 @@ class RowGatherer:
     ) -> RowGatherer: ...
     def push(self, rows: npt.NDArray[Any], options: RunOptions) -> None: ...
     def finish(self, options: RunOptions) -> None: ...
+
+@final
+class Topology:
+    """The in-edges of all vertices of a vertex partition, mapped from the folders of its parts.
+
+    Give the folders of all parts in their order, with a halo of one hop or two. Vertices are named by *rows*: part
+    after part, the inner vertices of each. ``starts`` has the first row of every part, and the number of rows.
+    """
+
+    def __new__(cls, folders: Sequence[_Path]) -> Topology: ...
+    @property
+    def num_parts(self) -> int: ...
+    @property
+    def num_vertices(self) -> int: ...
+    @property
+    def starts(self) -> _Ids: ...
+    def rows_of(self, ids: _Ids) -> _Rows: ...
+    def ids_of(self, rows: _Rows) -> _Ids: ...
+    def subgraph(self, rows: _Rows, *, edge_ids: bool = False) -> SampledBatch:
+        """Return the in-edges between distinct vertices, as a batch of one level: row i of the CSR is node i."""
+
+    def walks(self, roots: _Rows, length: int, *, seed: int, epoch: int = 0, step: int = 0) -> _Rows:
+        """Return the rows that walks against the direction of the edges visit, of shape (walks, length + 1).
+
+        A walk stays at a vertex without in-edges. Steps are functions of (seed, epoch, step, hop, walk, root).
+        """
+
+@final
+class Sampler:
+    """Samples ``fanouts[h]`` in-edges of every vertex of level h, without replacement; -1 takes all.
+
+    What is drawn for a vertex is a function of (seed, epoch, step, h, original id), whatever the partition. A vertex is
+    once in a level or, with ``merged``, once in the batch; then only vertices new in the batch are sampled. ``kind``:
+
+    - "uniform".
+    - "weighted": ``weights`` (float32 or float64) has a number per record, by ``edge_id % m``; 0 means never.
+    - "labor": LABOR-0, fewer distinct vertices; ``fanouts[h]`` in-edges on average.
+    """
+
+    def __new__(
+        cls,
+        topology: Topology,
+        fanouts: Sequence[int],
+        *,
+        kind: str = "uniform",
+        seed: int = 0,
+        merged: bool = False,
+        edge_ids: bool = False,
+        weights: npt.NDArray[Any] | None = None,
+    ) -> Sampler: ...
+    def sample(
+        self, seeds: _Rows, *, epoch: int = 0, step: int = 0, features: Features | None = None
+    ) -> SampledBatch: ...
+    def batches(
+        self,
+        seeds: _Rows,
+        offsets: _Ids,
+        *,
+        epoch: int = 0,
+        features: Features | None = None,
+        ahead: int = 2,
+        threads: int = 1,
+    ) -> Batches:
+        """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
+
+        ``threads`` make them, at most ``ahead`` of them before they are asked for. With ``ahead=0`` the caller makes
+        them. The number of threads does not change them.
+        """
+
+@final
+class Batches:
+    def __iter__(self) -> Batches: ...
+    def __next__(self) -> SampledBatch: ...
+    def close(self) -> None:
+        """End the threads. Dropping the iterator or an error does so, too."""
+
+@final
+class SampledBatch:
+    """Nodes level by level, and one CSR over those of all levels but the last.
+
+    The sources of row i are the nodes ``indices[indptr[i]:indptr[i + 1]]``, and ``e_id`` has their edge ids, if wanted.
+    ``n_id`` has the original id of each node. Arrays lie in memory that is used again once the last of them is gone;
+    that of the features is apart.
+    """
+
+    rows: _Rows
+    n_id: _Ids
+    indptr: npt.NDArray[np.int32]
+    indices: npt.NDArray[np.int32]
+    e_id: _Ids | None
+    num_sampled_nodes: list[int]
+    num_sampled_edges: list[int]
+    features: npt.NDArray[Any] | None
+
+@final
+class Features:
+    """Rows of all inner vertices, one ``.npy`` per part in the order of the topology.
+
+    None stands for a part whose rows are not here: ``gather`` and batches leave their places as they are.
+    """
+
+    def __new__(cls, files: Sequence[_Path | None], topology: Topology) -> Features: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def row_shape(self) -> tuple[int, ...]: ...
+    def gather(self, rows: _Rows, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]: ...
 
 def default_threads() -> int: ...
 def memory_budget() -> int: ...

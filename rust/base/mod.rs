@@ -14,7 +14,7 @@ pub mod usage;
 pub use buffer::{Buffer, reserved, shared, zeros};
 pub use error::{Error, Result, bytes, named, shown};
 pub use output::{AtomicDir, AtomicFile};
-pub use prefetch::{prefetch, prefetch_ends, read_ahead};
+pub use prefetch::{prefetch, prefetch_at, prefetch_ends, read_ahead};
 pub use random::{Permutation, Random, splitmix64};
 pub use run::Run;
 pub use temporary::TempFile;

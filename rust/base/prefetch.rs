@@ -3,14 +3,20 @@
 /// Brings `items[index]` into the cache. An index outside is ignored.
 #[inline(always)]
 pub fn prefetch<T>(items: &[T], index: usize) {
+    prefetch_at(items.as_ptr().wrapping_add(index));
+}
+
+/// Brings what lies at an address into the cache. An address of nothing is ignored.
+#[inline(always)]
+pub fn prefetch_at<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch never faults, whatever the address. x86-64 always has the instruction.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch(items.as_ptr().wrapping_add(index).cast(), _MM_HINT_T0);
+        _mm_prefetch(address.cast(), _MM_HINT_T0);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (items, index);
+    let _ = address;
 }
 
 /// Prefetches the items of both ends of `records[index]`.

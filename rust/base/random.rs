@@ -5,6 +5,7 @@
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A bijective scrambling of 64 bits.
+#[inline]
 pub fn splitmix64(value: u64) -> u64 {
     let mut z = value.wrapping_add(GOLDEN);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

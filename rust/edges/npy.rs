@@ -25,8 +25,28 @@ pub struct Header {
     pub shape: Vec<u64>,
 }
 
-/// Reads the header from the first bytes of a file. The error says what is wrong and the remedy.
+/// Where the data of an array of any type are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnyHeader {
+    /// First byte of the data.
+    pub data_offset: u64,
+    /// Type of the items, as numpy spells it: `<f4`.
+    pub descr: String,
+    /// Column-major order.
+    pub fortran: bool,
+    /// Length of each axis.
+    pub shape: Vec<u64>,
+}
+
+/// Reads the header from the first bytes of a file of ids. The error says what is wrong and the remedy.
 pub fn parse(head: &[u8]) -> Result<Header, String> {
+    let AnyHeader { data_offset, descr, fortran, shape } = parse_any(head)?;
+    let (id_type, swapped) = id_type(&descr)?;
+    Ok(Header { data_offset, id_type, swapped, fortran, shape })
+}
+
+/// The same for items of any type that one word names.
+pub fn parse_any(head: &[u8]) -> Result<AnyHeader, String> {
     let rest = head.strip_prefix(MAGIC).ok_or("no .npy magic at its start")?;
     let (length_bytes, version) = match rest {
         [1, _, ..] => (2, 1),
@@ -42,7 +62,7 @@ pub fn parse(head: &[u8]) -> Result<Header, String> {
     let text = head.get(start..start + length).ok_or("the .npy header is cut off")?;
     let text = std::str::from_utf8(text).map_err(|_| "the .npy header is not text")?;
 
-    let (id_type, swapped) = id_type(string_value(text, "descr").ok_or("the .npy header has no descr")?)?;
+    let descr = string_value(text, "descr").ok_or("the .npy header has no descr")?.to_owned();
     let fortran = match value(text, "fortran_order") {
         Some(flag) if flag.starts_with("True") => true,
         Some(flag) if flag.starts_with("False") => false,
@@ -57,7 +77,7 @@ pub fn parse(head: &[u8]) -> Result<Header, String> {
         .map(str::parse)
         .collect::<Result<_, _>>()
         .map_err(|_| format!("the .npy header has the shape ({shape})"))?;
-    Ok(Header { data_offset: (start + length) as u64, id_type, swapped, fortran, shape })
+    Ok(AnyHeader { data_offset: (start + length) as u64, descr, fortran, shape })
 }
 
 fn id_type(descr: &str) -> Result<(IdType, bool), String> {

@@ -39,6 +39,8 @@ impl OpenFile {
         (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
         let shape = shape(&head, size)?;
         let map = if io == Io::Map && size > 0 { Some(map(path, &file, size)?) } else { None };
+        // A hint: passes run from front to back.
+        let _ = map.as_ref().map(|map| map.advise(memmap2::Advice::Sequential));
         let modified = (metadata.mtime(), metadata.mtime_nsec());
         Ok((Self { path: path.to_path_buf(), file, map, size, modified }, shape))
     }
@@ -100,10 +102,11 @@ pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
     Err(Error::NotARegularFile { path: path.into(), kind })
 }
 
-/// Maps the file, which must still have the `size` that its shape was read from.
-fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
-    // SAFETY: the map is only ever read through raw pointers, byte copies into private memory, in `decode`. No
-    // reference lies over it, so bytes that change cannot break Rust's rules.
+/// Maps the file, which must still have the `size` that its shape was read from. The map must only be read through
+/// its address: its bytes may change.
+pub fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
+    // SAFETY: maps are only ever read through raw pointers, byte copies into private memory, in `decode` and by those
+    // who sample. No reference lies over them, so bytes that change cannot break Rust's rules.
     let map = unsafe { Mmap::map(file) }.map_err(|error| match error.raw_os_error() {
         Some(libc::ENOMEM) => Error::MemoryBudget {
             what: format!("{}: mapping the file (io=\"read\" needs no map)", shown(path)),
@@ -115,8 +118,6 @@ fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
     if map.len() as u64 != size {
         return Err(Error::FileChanged { path: path.into(), what: "its size changed" });
     }
-    // A hint: passes run from front to back.
-    let _ = map.advise(memmap2::Advice::Sequential);
     Ok(map)
 }
 

@@ -14,6 +14,7 @@ mod partitioners;
 mod partitions;
 mod results;
 mod run;
+mod sampling;
 mod store;
 mod values;
 
@@ -50,6 +51,8 @@ mod _core {
     use super::partitions::{EdgeResult, Identity, VertexResult};
     #[pymodule_export]
     use super::run::{default_threads, memory_budget};
+    #[pymodule_export]
+    use super::sampling::{Batches, Features, SampledBatch, Sampler, Topology};
     #[pymodule_export]
     use super::store::{RowGatherer, write_edge_parts, write_vertex_parts};
 

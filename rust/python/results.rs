@@ -22,13 +22,29 @@ pub fn array<T: Pod + Element + Send + Sync>(
     buffer: Buffer<T>,
 ) -> PyResult<Bound<'_, PyArray1<T>>> {
     let (start, len) = (buffer.as_ptr(), buffer.len());
-    let owner = Bound::new(py, Owner { _memory: Box::new(buffer) })?;
-    // SAFETY: the owner, which becomes the array's base, keeps these `len` values alive and in place.
-    let view = unsafe { ArrayView1::from_shape_ptr(len, start) };
-    // SAFETY: as above, and nobody else writes to them.
-    let array = unsafe { PyArray1::borrow_from_array(&view, owner.into_any()) };
+    let owner = owner(py, buffer)?;
+    // SAFETY: the owner keeps these `len` values alive and in place, and nobody else writes to them.
+    let array = unsafe { array_within(start, len, owner) };
     array.try_readwrite()?.make_nonwriteable();
     Ok(array)
+}
+
+/// An object that keeps `memory` until Python drops it.
+pub fn owner<M: Send + Sync + 'static>(py: Python<'_>, memory: M) -> PyResult<Bound<'_, PyAny>> {
+    Ok(Bound::new(py, Owner { _memory: Box::new(memory) })?.into_any())
+}
+
+/// An array over memory that `owner` keeps. It may be written to.
+///
+/// # Safety
+/// There are `len` values at `start`, which stay in place, and nobody but the arrays of Python uses them.
+pub unsafe fn array_within<T: Element>(
+    start: *const T,
+    len: usize,
+    owner: Bound<'_, PyAny>,
+) -> Bound<'_, PyArray1<T>> {
+    // SAFETY: as the caller vouches. The owner becomes the array's base.
+    unsafe { PyArray1::borrow_from_array(&ArrayView1::from_shape_ptr(len, start), owner) }
 }
 
 /// A copy of an array that Python may change while the GIL is free.

@@ -13,7 +13,7 @@ use super::errors::{named, raise};
 use crate::base::{Error, Result, Run};
 
 /// How often signals are looked for.
-const POLL: Duration = Duration::from_millis(50);
+pub const POLL: Duration = Duration::from_millis(50);
 
 /// What every long call takes: threads, memory limit in bytes, and the progress callback.
 #[derive(FromPyObject)]
@@ -22,6 +22,18 @@ pub struct Options {
     memory_limit: Option<u64>,
     tmp_dir: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
+}
+
+impl Options {
+    /// Those of a call that takes none: as many threads, within the memory that is available.
+    pub fn of_threads(threads: Option<usize>) -> Self {
+        Self { threads, memory_limit: None, tmp_dir: None, progress: None }
+    }
+
+    /// Those of a short call: one thread, and no look at the memory that is available.
+    pub fn short() -> Self {
+        Self { memory_limit: Some(u64::MAX), ..Self::of_threads(Some(1)) }
+    }
 }
 
 /// Runs `work` without the GIL. Ctrl-C, or an exception of the progress callback, cancels it and is raised. A panic

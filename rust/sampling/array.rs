@@ -1,0 +1,147 @@
+//! Arrays in `.npy` files, mapped read-only.
+//!
+//! Another process may change the bytes under a map. So they are only ever read through the address of the map, item by
+//! item and each once, and whoever takes an item for an index compares it with what it indexes. The files are closed
+//! once they are mapped: a directory of a thousand parts has five thousand of them.
+
+use std::io::Read;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use bytemuck::Pod;
+use memmap2::Mmap;
+
+use crate::base::{Error, Result, shown};
+use crate::edges::npy::{self, Item};
+use crate::edges::open_file::{map, open_regular};
+
+/// Rows of bytes in a mapped file.
+#[derive(Debug)]
+pub struct MappedRows {
+    path: PathBuf,
+    start: *const u8,
+    len: usize,
+    row_bytes: usize,
+    /// Type of the items, as numpy spells it.
+    pub descr: String,
+    /// Shape of a row.
+    pub row_shape: Vec<usize>,
+    _map: Mmap,
+}
+
+// SAFETY: the address is that of the map, which the value owns. It is only read.
+unsafe impl Send for MappedRows {}
+// SAFETY: as above.
+unsafe impl Sync for MappedRows {}
+
+impl MappedRows {
+    /// Maps the array in `path`, of numbers or plain bytes.
+    pub fn open(path: &Path) -> Result<Self> {
+        let (file, metadata) = open_regular(path)?;
+        let mut head = Vec::new();
+        let read = (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head);
+        read.map_err(|error| Error::io(path, error))?;
+        let refused = |what: String| Error::format(shown(path), what);
+        let npy::AnyHeader { data_offset, descr, fortran, shape } = npy::parse_any(&head).map_err(refused)?;
+        let (Some(item_bytes), Some((&len, row_shape))) = (item_bytes(&descr), shape.split_first()) else {
+            return Err(refused(format!(
+                "items of dtype {descr} and shape {shape:?} are no rows of numbers"
+            )));
+        };
+        if fortran && !row_shape.is_empty() {
+            return Err(refused("rows in Fortran order. Save numpy.ascontiguousarray of them".into()));
+        }
+        let row_bytes = row_shape.iter().try_fold(item_bytes, |bytes, &size| bytes.checked_mul(size));
+        let bytes = row_bytes.and_then(|row| row.checked_mul(len)?.checked_add(data_offset));
+        if bytes != Some(metadata.len()) {
+            let size = metadata.len();
+            return Err(refused(format!(
+                "{size} bytes do not hold the shape {shape:?} that its header claims. It is cut off or was changed"
+            )));
+        }
+        let map = map(path, &file, metadata.len())?;
+        Ok(Self {
+            path: path.into(),
+            start: map.as_ptr().wrapping_add(data_offset as usize),
+            len: len as usize,
+            row_bytes: row_bytes.unwrap_or(0) as usize,
+            descr,
+            row_shape: row_shape.iter().map(|&size| size as usize).collect(),
+            _map: map,
+        })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of a row.
+    pub fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
+    /// Path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Address of row `index`, or of no row if there is none.
+    #[inline(always)]
+    pub fn row(&self, index: usize) -> Option<*const u8> {
+        (index < self.len).then(|| self.start.wrapping_add(index * self.row_bytes))
+    }
+}
+
+/// Bytes of an item of that type, if it is a number or plain bytes.
+fn item_bytes(descr: &str) -> Option<u64> {
+    let mut letters = descr.chars();
+    let (order, kind) = (letters.next()?, letters.next()?);
+    let known = "<|=".contains(order) && "biufcV".contains(kind);
+    letters.as_str().parse().ok().filter(|&bytes| known && bytes > 0 && bytes <= 1 << 20)
+}
+
+/// One item per row.
+#[derive(Debug)]
+pub struct Column<T> {
+    rows: MappedRows,
+    item: PhantomData<T>,
+}
+
+impl<T: Item> Column<T> {
+    /// Maps the array in `path`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let rows = MappedRows::open(path)?;
+        if rows.descr == T::DESCR && rows.row_shape.is_empty() {
+            return Ok(Self { rows, item: PhantomData });
+        }
+        let what =
+            format!("dtype {} and rows of shape {:?}, expected {}", rows.descr, rows.row_shape, T::DESCR);
+        Err(Error::format(shown(path), what))
+    }
+}
+
+impl<T: Pod> Column<T> {
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.rows.len
+    }
+
+    /// Path of the file.
+    pub fn path(&self) -> &Path {
+        &self.rows.path
+    }
+
+    /// Item `index`, if there is one.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Option<T> {
+        // SAFETY: the map holds `len` items, of which this is one. Any bytes are a value of the type.
+        (index < self.rows.len).then(|| unsafe { self.rows.start.cast::<T>().add(index).read_unaligned() })
+    }
+
+    /// Brings item `index` into the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        crate::base::prefetch_at(self.rows.start.cast::<T>().wrapping_add(index));
+    }
+}

@@ -1,0 +1,69 @@
+//! A batch in memory that is used again: what was sampled, and the features.
+
+use std::sync::Arc;
+
+use super::gather::{FeatureRows, Features};
+use super::pool::{Pool, Pooled};
+use super::sample::Sample;
+use super::sampler::{Place, Sampler};
+use super::workers::Worker;
+use crate::base::Result;
+
+/// A batch.
+#[derive(Debug)]
+pub struct Batch {
+    /// What was sampled.
+    pub sample: Pooled<Sample>,
+    /// One row of features per node.
+    pub features: Option<Pooled<FeatureRows>>,
+}
+
+/// Makes batches, with features if there are any.
+#[derive(Debug)]
+pub struct Maker {
+    /// Samples.
+    pub sampler: Arc<Sampler>,
+    /// Where the features are.
+    pub features: Option<Arc<Features>>,
+    /// Memory for both.
+    pub pools: Arc<Pools>,
+}
+
+/// Memory for batches.
+#[derive(Debug, Default)]
+pub struct Pools {
+    samples: Pool<Sample>,
+    features: Pool<FeatureRows>,
+}
+
+impl Pools {
+    /// Memory for a sample.
+    pub fn sample(&self) -> Pooled<Sample> {
+        self.samples.take()
+    }
+
+    /// Memory for features.
+    pub fn features(&self) -> Pooled<FeatureRows> {
+        self.features.take()
+    }
+}
+
+impl Maker {
+    /// Makes the batch of the `seeds`, which are rows.
+    pub fn make(
+        &self,
+        seeds: &[u32],
+        place: Place,
+        worker: &mut Worker,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<Batch> {
+        let mut sample = self.pools.sample();
+        self.sampler.sample(seeds, place, worker, check, &mut sample)?;
+        let fill = |features: &Arc<Features>| {
+            let mut rows = self.pools.features();
+            features.fill(&sample.rows, &mut rows, check).map(|()| rows)
+        };
+        let features = self.features.as_ref().map(fill).transpose()?;
+        Ok(Batch { sample, features })
+    }
+}

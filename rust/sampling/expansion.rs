@@ -1,0 +1,126 @@
+//! From the nodes of a level to their in-edges.
+
+use std::ops::Range;
+
+use super::ids::IdTable;
+use super::picks::{ENOUGH, Picks, Places};
+use super::sample::Sample;
+use super::targets::{BLOCK, Target, Targets};
+use super::topology::{Part, Topology};
+use super::weighted::Candidates;
+use super::workers::Worker;
+use crate::base::{Error, Result};
+
+/// What became of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Picked {
+    /// Some of its in-edges were picked.
+    Some,
+    /// All of them are to be taken.
+    All,
+}
+
+/// Appends rows to the nodes of an empty batch. A row may occur once.
+pub fn add_distinct(
+    name: &'static str,
+    rows: &[u32],
+    topology: &Topology,
+    ids: &mut IdTable,
+    into: &mut Sample,
+) -> Result<()> {
+    let n = topology.num_vertices();
+    if let Some(row) = rows.iter().find(|&&row| row >= n) {
+        return Err(Error::parameter(name, format!("the row {row} is none of 0..{n}")));
+    }
+    rows.iter().for_each(|&row| ids.prefetch(row));
+    if let Some(&row) = rows.iter().find(|&&row| !ids.place(row).1) {
+        let part = &topology.parts()[topology.part_of(row)];
+        let vertex = part.id(row - part.start)?;
+        return Err(Error::parameter(name, format!("vertex {vertex} occurs twice in a batch. Pass it once")));
+    }
+    into.rows.extend_from_slice(rows);
+    Ok(())
+}
+
+/// Appends the original ids of rows.
+pub fn append_ids(topology: &Topology, rows: &[u32], ids: &mut Vec<i64>) -> Result<()> {
+    let mut targets = [(0, 0); BLOCK];
+    for rows in rows.chunks(BLOCK) {
+        for (target, &row) in targets.iter_mut().zip(rows) {
+            let part = topology.part_of(row);
+            let vertex = row - topology.parts()[part].start;
+            topology.parts()[part].vertices.prefetch(vertex as usize);
+            *target = (part, vertex);
+        }
+        for &(part, vertex) in &targets[..rows.len()] {
+            ids.push(topology.parts()[part].id(vertex)?);
+        }
+    }
+    Ok(())
+}
+
+/// How in-edges are appended to a batch.
+pub struct Expansion<'a> {
+    /// Of which parts.
+    pub topology: &'a Topology,
+    /// Which of their sources.
+    pub places: Places,
+    /// Whether their ids are wanted.
+    pub edge_ids: bool,
+    /// Ends the work by an error. Asked now and then.
+    pub check: &'a dyn Fn() -> Result<()>,
+}
+
+impl Expansion<'_> {
+    /// Appends the in-edges of the nodes `level`, as `pick` picks them. Lists up to `short` are read from their beginning.
+    #[inline(always)]
+    pub fn expand(
+        &self,
+        level: Range<usize>,
+        worker: &mut Worker,
+        into: &mut Sample,
+        short: usize,
+        pick: impl Fn(&Target, &Part, &mut Candidates, &mut Picks) -> Result<Picked>,
+    ) -> Result<()> {
+        let (mut targets, mut next) = (Targets::none(), Targets::none());
+        let mut done = level.start;
+        next.locate(self.topology, &into.rows[done..level.end]);
+        while done < level.end {
+            std::mem::swap(&mut targets, &mut next);
+            done += targets.len();
+            next.locate(self.topology, &into.rows[done..level.end]);
+            targets.look_up(self.topology, short, &mut into.ids)?;
+            for (target, part) in targets.iter(self.topology) {
+                let begin = worker.picks.len();
+                match pick(target, part, &mut worker.candidates, &mut worker.picks)? {
+                    Picked::Some => worker.picks.end(target.part, begin),
+                    Picked::All => self.take_all(target, worker, into)?,
+                }
+                if worker.picks.len() >= ENOUGH {
+                    self.take(worker, into)?;
+                }
+            }
+            (self.check)()?;
+        }
+        self.take(worker, into)
+    }
+
+    /// Picks all in-edges, and looks them up in between if they are many.
+    #[inline(always)]
+    fn take_all(&self, target: &Target, worker: &mut Worker, into: &mut Sample) -> Result<()> {
+        let end = target.first + target.degree;
+        let mut first = target.first;
+        while end - first > ENOUGH {
+            worker.picks.extend(target.part, first..first + ENOUGH, false);
+            self.take(worker, into)?;
+            (self.check)()?;
+            first += ENOUGH;
+        }
+        worker.picks.extend(target.part, first..end, true);
+        Ok(())
+    }
+
+    fn take(&self, worker: &mut Worker, into: &mut Sample) -> Result<()> {
+        worker.picks.take(self.topology, &mut worker.ids, self.places, self.edge_ids, into)
+    }
+}

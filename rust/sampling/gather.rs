@@ -1,0 +1,133 @@
+//! Rows of features for the nodes of a batch.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::array::MappedRows;
+use super::topology::Topology;
+use crate::base::{Buffer, Error, Result, prefetch_at, shown};
+
+/// Rows between two looks at the cancel flag.
+const STRIDE: usize = 256;
+
+/// Bytes of rows that are on their way into the cache.
+const AHEAD: usize = 4096;
+
+/// Bytes of a row that are asked for. The processor finds the others itself.
+const ASKED: usize = 1536;
+
+/// The features of the inner vertices of parts, mapped. Any of the parts may lack them.
+#[derive(Debug)]
+pub struct Features {
+    topology: Arc<Topology>,
+    parts: Vec<Option<MappedRows>>,
+    /// Bytes of a row.
+    pub row_bytes: usize,
+    /// Type of the items, as numpy spells it.
+    pub descr: String,
+    /// Shape of a row.
+    pub row_shape: Vec<usize>,
+}
+
+impl Features {
+    /// Maps the features of every part that has a file.
+    pub fn open(files: &[Option<PathBuf>], topology: Arc<Topology>) -> Result<Self> {
+        if files.len() != topology.parts().len() {
+            let what = format!(
+                "{} files for {} parts. Pass one for each, or None",
+                files.len(),
+                topology.parts().len()
+            );
+            return Err(Error::parameter("files", what));
+        }
+        let open = |file: &Option<PathBuf>| file.as_ref().map(|file| MappedRows::open(file)).transpose();
+        let parts = files.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let Some(first) = parts.iter().flatten().next() else {
+            return Err(Error::parameter("files", "no part has features"));
+        };
+        let (descr, row_shape, row_bytes) = (first.descr.clone(), first.row_shape.clone(), first.row_bytes());
+        for (part, rows) in topology.parts().iter().zip(&parts) {
+            let Some(rows) = rows else { continue };
+            if rows.len() != part.num_inner as usize || rows.descr != descr || rows.row_shape != row_shape {
+                let what = format!(
+                    "{} rows of dtype {} and shape {:?}, expected {} of dtype {descr} and shape {row_shape:?}",
+                    rows.len(),
+                    rows.descr,
+                    rows.row_shape,
+                    part.num_inner
+                );
+                return Err(Error::format(shown(rows.path()), what));
+            }
+        }
+        Ok(Self { topology, parts, row_bytes, descr, row_shape })
+    }
+
+    /// Copies the features of `rows` to `target`, one after the other. Where a part lacks them, `target` stays as it is.
+    ///
+    /// # Safety
+    /// `target` has room for as many rows, and nobody else uses it meanwhile.
+    pub unsafe fn gather(&self, rows: &[u32], target: *mut u8, check: &dyn Fn() -> Result<()>) -> Result<()> {
+        let n = self.topology.num_vertices();
+        if let Some(row) = rows.iter().find(|&&row| row >= n) {
+            return Err(Error::parameter("rows", format!("the row {row} is none of 0..{n}")));
+        }
+        let distance = (AHEAD / self.row_bytes.max(1)).clamp(2, 16);
+        for (index, &row) in rows.iter().enumerate() {
+            if let Some(address) = rows.get(index + distance).and_then(|&row| self.address(row)) {
+                for offset in (0..self.row_bytes.min(ASKED)).step_by(64) {
+                    prefetch_at(address.wrapping_add(offset));
+                }
+            }
+            if let Some(address) = self.address(row) {
+                // SAFETY: a row of the map, and the caller vouches for the place. They are different memory.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(
+                        address,
+                        target.add(index * self.row_bytes),
+                        self.row_bytes,
+                    );
+                }
+            }
+            if index.is_multiple_of(STRIDE) {
+                check()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Address of the features of a row, if its part has them.
+    #[inline(always)]
+    fn address(&self, row: u32) -> Option<*const u8> {
+        let part = self.topology.part_of(row);
+        self.parts[part].as_ref()?.row((row - self.topology.starts()[part]) as usize)
+    }
+
+    /// Copies the features of `rows` to the start of `target`, which grows as needed.
+    pub fn fill(&self, rows: &[u32], target: &mut FeatureRows, check: &dyn Fn() -> Result<()>) -> Result<()> {
+        let bytes = rows.len() * self.row_bytes;
+        let target = target.reserve(bytes)?;
+        // SAFETY: there is room, and it is borrowed.
+        unsafe { self.gather(rows, target, check) }
+    }
+}
+
+/// Memory for the features of a batch.
+#[derive(Debug, Default)]
+pub struct FeatureRows(Option<Buffer<[u64; 8]>>);
+
+impl FeatureRows {
+    /// Makes room for that many bytes, and returns where. What was there may be lost.
+    fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
+        let room = self.0.as_ref().map_or(0, |buffer| size_of_val(&**buffer));
+        if room < bytes {
+            self.0 = None;
+            self.0 = Some(Buffer::zeroed((bytes + bytes / 4).div_ceil(64), "features of a batch")?);
+        }
+        Ok(self.as_mut_ptr())
+    }
+
+    /// Where they begin.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.0.as_mut().map_or(std::ptr::dangling_mut(), |buffer| buffer.as_mut_ptr()).cast()
+    }
+}

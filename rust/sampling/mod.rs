@@ -1,0 +1,62 @@
+//! Neighbour samples of the vertices of a partition directory, for training on mini-batches.
+//!
+//! **Requirements.** The parts of a vertex partition with a halo of at least one hop, all of them, on disks of this
+//! machine. A batch has seeds, given as rows ([`Topology`]), and a number of in-edges to sample per vertex and hop.
+//!
+//! **Batches.** Level 0 of a batch are the seeds. Hop h samples in-edges of every vertex of level h, and their sources
+//! form level h + 1. A vertex occurs once in a level, or once in the batch if levels are merged. Then hop h samples only
+//! vertices that are new. A batch is one CSR whose rows are the nodes of all levels but the last, in the order of levels.
+//! So a layer of a network reads a prefix of it.
+//!
+//! **Algorithm.** What is drawn for a vertex is a function of (seed, epoch, step, hop, vertex), where the vertex is its
+//! original id ([`HopKey`]), and picks positions in its list of in-edges, which every partition has in the order of
+//! records. So neighbours are the same for any partition, number of parts, threads and processes. They are picked
+//! uniformly ([`mod@neighbours`]), by weights ([`mod@weighted`]) or by LABOR ([`mod@labor`]). The picks are looked up in
+//! blocks, one array after the other, and each loop brings into the cache what the next one reads ([`mod@picks`]). Features
+//! of the nodes are copied from the files of the parts ([`Features`]). [`walks()`] and [`subgraph()`] make the batches
+//! of other methods.
+//!
+//! **Memory.** The parts are mapped, 4 bytes per directed edge, and not copied. Directories of older schemas take 4 bytes
+//! per vertex of the halos. A worker takes 4 bytes per vertex, and a batch what it holds. Memory of batches is used again.
+//!
+//! **Parallelism.** Over the batches of an epoch, which are made ahead ([`Ahead`]). The bytes under a map may change at any
+//! time: whatever indexes something is checked when it is read, so that a damaged part leads to an error.
+//!
+//! **Complexity.** Per vertex and hop O(fanout) for uniform samples, O(degree) for the others.
+//!
+//! Source: Hamilton, Ying, Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017. Samples as a
+//! function of the vertex follow the random numbers of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
+
+mod ahead;
+mod array;
+mod batch;
+mod expansion;
+mod gather;
+mod ids;
+mod labor;
+mod neighbours;
+mod picks;
+mod pool;
+mod random;
+mod sample;
+mod sampler;
+mod subgraph;
+mod targets;
+mod topology;
+mod walks;
+mod weighted;
+mod workers;
+
+pub use ahead::{Ahead, Steps};
+pub use batch::{Batch, Maker, Pools};
+pub use expansion::append_ids;
+pub use gather::{FeatureRows, Features};
+pub use pool::{Pool, Pooled};
+pub use random::HopKey;
+pub use sample::Sample;
+pub use sampler::{Kind, Place, Sampler, Settings};
+pub use subgraph::subgraph;
+pub use topology::Topology;
+pub use walks::walks;
+pub use weighted::RecordWeights;
+pub use workers::{Worker, Workers};

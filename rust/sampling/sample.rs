@@ -1,0 +1,35 @@
+//! A batch: levels of nodes, and the in-edges that were sampled between them.
+
+/// One batch. The nodes are those of level 0, the seeds, then those of level 1, and so on.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Row of each node.
+    pub rows: Vec<u32>,
+    /// Original id of each node.
+    pub ids: Vec<i64>,
+    /// Where the in-edges of each node begin, except for the last level, whose nodes have none.
+    pub indptr: Vec<i32>,
+    /// The source of each in-edge: its place among the nodes.
+    pub indices: Vec<i32>,
+    /// Id of each in-edge, if wanted.
+    pub edge_ids: Vec<i64>,
+    /// Nodes of each level.
+    pub num_nodes: Vec<u64>,
+    /// In-edges of the nodes of each level but the last.
+    pub num_edges: Vec<u64>,
+}
+
+impl Sample {
+    /// Forgets everything but the memory.
+    pub fn clear(&mut self) {
+        let Self { rows, ids, indptr, indices, edge_ids, num_nodes, num_edges } = self;
+        rows.clear();
+        ids.clear();
+        indptr.clear();
+        indices.clear();
+        edge_ids.clear();
+        num_nodes.clear();
+        num_edges.clear();
+        indptr.push(0);
+    }
+}

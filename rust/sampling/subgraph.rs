@@ -1,0 +1,28 @@
+//! The in-edges between given vertices, for batches of clusters (Cluster-GCN) or of walks (GraphSAINT).
+
+use super::expansion::{Expansion, Picked, add_distinct};
+use super::picks::Places;
+use super::sample::Sample;
+use super::topology::Topology;
+use super::workers::Worker;
+use crate::base::Result;
+
+/// Makes a batch of one level, whose nodes are `rows`, with all in-edges between them. `check` is asked now and then and
+/// ends the work by an error.
+pub fn subgraph(
+    topology: &Topology,
+    rows: &[u32],
+    edge_ids: bool,
+    worker: &mut Worker,
+    check: &dyn Fn() -> Result<()>,
+    into: &mut Sample,
+) -> Result<()> {
+    into.clear();
+    worker.begin();
+    add_distinct("rows", rows, topology, &mut worker.ids, into)?;
+    let expansion = Expansion { topology, places: Places::Known, edge_ids, check };
+    expansion.expand(0..rows.len(), worker, into, usize::MAX, |_, _, _, _| Ok(Picked::All))?;
+    into.num_nodes.push(rows.len() as u64);
+    into.num_edges.push(into.indices.len() as u64);
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Weighted samples of in-edges, without replacement.
+//!
+//! In-edge e gets the number `-ln(u) / w(e)`, with u uniform in (0, 1]. The `fanout` smallest numbers win, so that the
+//! in-edges are drawn one after the other, each with a probability in proportion to its weight among those that are left.
+//! An in-edge of weight 0 is never picked.
+//!
+//! Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 2006.
+
+use super::picks::Picks;
+use super::random::HopKey;
+use super::targets::Target;
+use super::topology::Part;
+use crate::base::{Error, Result};
+
+/// Weights of records, in memory that belongs to the caller.
+#[derive(Debug)]
+pub struct RecordWeights {
+    start: *const u8,
+    len: usize,
+    /// float64 instead of float32.
+    wide: bool,
+}
+
+// SAFETY: `new` demands that the memory may be read as long as the value is used, from any thread.
+unsafe impl Send for RecordWeights {}
+// SAFETY: as above.
+unsafe impl Sync for RecordWeights {}
+
+impl RecordWeights {
+    /// `len` numbers at `start`, float64 if they are `wide`, else float32. Refuses those that are negative or not finite.
+    ///
+    /// # Safety
+    /// They must stay readable while the value is used.
+    pub unsafe fn new(start: *const u8, len: usize, wide: bool) -> Result<Self> {
+        let weights = Self { start, len, wide };
+        let bad = (0..len).find(|&record| !weights.at(record).is_some_and(|w| w >= 0.0 && w.is_finite()));
+        match bad {
+            Some(record) => {
+                let what = format!(
+                    "record {record} has the weight {}. Weights are finite and not negative",
+                    weights.at(record).unwrap_or(f64::NAN)
+                );
+                Err(Error::parameter("weights", what))
+            }
+            None => Ok(weights),
+        }
+    }
+
+    #[inline(always)]
+    fn at(&self, record: usize) -> Option<f64> {
+        // SAFETY: there are `len` numbers, as `new` demands, and any bytes are one.
+        (record < self.len).then(|| unsafe {
+            if self.wide {
+                self.start.cast::<f64>().add(record).read_unaligned()
+            } else {
+                f64::from(self.start.cast::<f32>().add(record).read_unaligned())
+            }
+        })
+    }
+
+    /// The weight of a directed edge: that of its record.
+    fn of(&self, edge: i64) -> Result<f64> {
+        let record = edge as usize;
+        let record = if record < self.len { record } else { record.wrapping_sub(self.len) };
+        self.at(record).ok_or_else(|| {
+            let what = format!("{} for the records of a graph that has the edge {edge}", self.len);
+            Error::parameter("weights", what)
+        })
+    }
+}
+
+/// Candidates of a list: their numbers, and the in-edges.
+pub type Candidates = Vec<(f64, usize)>;
+
+/// Picks at most `fanout` of the in-edges of `target`.
+pub fn weighted(
+    target: &Target,
+    part: &Part,
+    fanout: usize,
+    weights: &RecordWeights,
+    key: HopKey,
+    candidates: &mut Candidates,
+    picks: &mut Picks,
+) -> Result<()> {
+    let draws = key.draws(target.id);
+    candidates.clear();
+    for index in 0..target.degree {
+        let edge = target.first + index;
+        let weight = weights.of(part.edge_id(edge)?)?;
+        if weight > 0.0 {
+            candidates.push((-libm::log(draws.unit(index as u64)) / weight, edge));
+        }
+    }
+    if fanout < candidates.len() {
+        if fanout > 0 {
+            let order = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+            candidates.select_nth_unstable_by(fanout - 1, order);
+        }
+        candidates.truncate(fanout);
+        candidates.sort_unstable_by_key(|&(_, edge)| edge);
+    }
+    for &(_, edge) in &*candidates {
+        picks.push(part, edge);
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! What threads need to make batches, kept for the next epoch.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::ids::IdTable;
+use super::picks::Picks;
+use super::topology::Topology;
+use super::weighted::Candidates;
+use crate::base::Result;
+
+/// What one thread needs to make batches. Takes 4 bytes per vertex.
+#[derive(Debug)]
+pub struct Worker {
+    /// The rows of the batch.
+    pub ids: IdTable,
+    /// In-edges that were picked.
+    pub picks: Picks,
+    /// In-edges that may be picked.
+    pub candidates: Candidates,
+}
+
+impl Worker {
+    /// A worker for that topology.
+    pub fn new(topology: &Topology) -> Result<Self> {
+        let ids = IdTable::new(topology.num_vertices())?;
+        Ok(Self { ids, picks: Picks::default(), candidates: Candidates::new() })
+    }
+
+    /// Begins a batch. One that an error ended may have left picks.
+    pub fn begin(&mut self) {
+        self.ids.begin();
+        self.picks.clear();
+    }
+}
+
+/// The workers of a topology.
+#[derive(Debug)]
+pub struct Workers {
+    topology: Arc<Topology>,
+    idle: Mutex<Vec<Worker>>,
+}
+
+impl Workers {
+    /// No workers yet.
+    pub fn new(topology: Arc<Topology>) -> Self {
+        Self { topology, idle: Mutex::default() }
+    }
+
+    /// A worker that has nothing to do, or a new one.
+    pub fn take(&self) -> Result<Worker> {
+        let idle = self.idle().pop();
+        idle.map_or_else(|| Worker::new(&self.topology), Ok)
+    }
+
+    /// Keeps a worker for later.
+    pub fn put_back(&self, worker: Worker) {
+        self.idle().push(worker);
+    }
+
+    /// Bytes that as many workers take beyond those that are there.
+    pub fn memory(&self, workers: usize) -> u64 {
+        let new = workers.saturating_sub(self.idle().len());
+        new as u64 * IdTable::memory(self.topology.num_vertices())
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
+        self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
