@@ -68,12 +68,14 @@ fn vertex_part(graph: &Graph, assignment: &[i32], part: i32, kind: Kind, hops: u
         *num_halo = halo.len() as u64;
         local.extend(halo);
     }
+    let halo = || local[inner.len()..].iter().copied();
     let mut files = rows(&edges, &local, num_rows);
     let num_edges = edges.iter().filter(|(_, v, _)| local[..num_rows].contains(v)).count() as u64;
     files.extend(named([
         ("vertices.npy", i64s(local.iter().map(|&v| i64::from(v)))),
         ("degree.npy", i64s(local.iter().map(|&v| in_degree(&all, v)))),
-        ("halo_parts.npy", i32s(local[inner.len()..].iter().map(|&v| owner(v)))),
+        ("halo_parts.npy", i32s(halo().map(owner))),
+        ("halo_rows.npy", i32s(halo().map(|v| (0..v).filter(|&u| owner(u) == owner(v)).count() as i32))),
     ]));
     let num_inner = inner.len() as u64;
     let sizes = PartSizes { num_inner, num_halo, num_rows: num_rows as u64, num_edges, ..Default::default() };

@@ -14,7 +14,8 @@ EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [0, 4]
 """Two triangles joined by two edges, and a loop."""
 
 ARRAYS = {
-    "vertex": "vertices degree indptr indices edge_ids halo_parts features halo_features labels train edge_features",
+    "vertex": "vertices degree indptr indices edge_ids "
+    "halo_parts halo_rows features halo_features labels train edge_features",
     "edge": "vertices degree indptr indices edge_ids root send recv features labels train edge_features",
 }
 
@@ -135,6 +136,26 @@ def test_arrays_of_another_content(folder):
     for changed in (array + 1, np.where(array == array[-1], array[-1] - 1, array)):
         np.save(first / "indptr.npy", changed)
         refuse(folder, "indptr", "expected offsets that ascend from 0")
+
+
+@pytest.mark.parametrize("folder", ["vertex"], indirect=True)
+@pytest.mark.parametrize("bad", [-1, 3, 2**31 - 1, -(2**31)])
+def test_rows_that_the_owner_does_not_have(folder, bad):
+    file = folder / "part-00000" / "halo_rows.npy"
+    rows = np.load(file)
+    rows[-1] = bad
+    np.save(file, rows)
+    refuse(folder, "halo_rows", r"expected rows of inner vertices of the owners")
+
+
+@pytest.mark.parametrize("folder", ["vertex"], indirect=True)
+@pytest.mark.parametrize("bad", [-1, 0, 2])
+def test_owners_that_are_no_other_parts(folder, bad):
+    file = folder / "part-00000" / "halo_parts.npy"
+    parts = np.load(file)
+    parts[-1] = bad
+    np.save(file, parts)
+    refuse(folder, "halo_parts", "expected parts below 2 other than part 0")
 
 
 @pytest.mark.parametrize("folder", ["edge"], indirect=True)

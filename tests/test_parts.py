@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 import oracles
+from fastpart.partitioners import PARTITIONERS, items_of
 from strategies import edge_lists, raw
 
 ROOT = Path(__file__).parents[1]
@@ -84,6 +85,11 @@ def test_vertex_parts_are_the_graph(tmp_path_factory, case, hops):
         assert (part.num_inner, part.num_halo, sum(part.halo_sizes)) == (len(inner), len(halo), len(halo))
         assert part.halo_sizes[: len(rings)] == tuple(map(len, rings))
         assert part.halo_parts.tolist() == [assignment[v] for v in halo]
+        assert part.halo_rows.dtype == np.int32
+        assert part.halo_rows.tolist() == [
+            sum(assignment[u] == assignment[v] for u in range(v)) for v in halo
+        ]
+        np.testing.assert_array_equal(part._searched_rows(), part.halo_rows, strict=True)
         assert ids(part.degree) == [len(expected[v]) for v in inner + halo]
         with_row = inner + (rings[0] if hops == 2 else [])
         found = in_rows(part)
@@ -242,6 +248,7 @@ def test_real_graph_with_halos(datasets, tmp_path, name, hops):
         np.testing.assert_array_equal(part.halo_features, features[part.halo])
         np.testing.assert_array_equal(part.labels, labels[part.inner])
         np.testing.assert_array_equal(part.halo_parts, loaded.assignment[part.halo])
+        np.testing.assert_array_equal(part.halo_rows, part._searched_rows(), strict=True)
         if hops > 0:
             one = np.setdiff1d(sources[mine], part.inner)
             np.testing.assert_array_equal(part.halo[: len(one)], one)
@@ -255,6 +262,20 @@ def test_real_graph_with_halos(datasets, tmp_path, name, hops):
         directed = directed[loaded.assignment[directed[:, 0]] == loaded.assignment[directed[:, 1]]]
     np.testing.assert_array_equal(np.unique(both, axis=0), np.unique(directed, axis=0))
     assert len(both) == len(directed)
+
+
+@pytest.mark.parametrize("name", [name for name in PARTITIONERS if items_of(name, {}) == "vertices"])
+@pytest.mark.parametrize("hops", [0, 1, 2])
+def test_rows_of_the_halo_of_every_partitioner(tmp_path, name, hops):
+    records = np.random.default_rng(3).integers(0, 120, (2500, 2))
+    PARTITIONERS[name](records, k=5).save(tmp_path / "parts", graph=records, halo_hops=hops)
+    stored = fp.open_partition(tmp_path / "parts")
+    assert stored.manifest["schema"] == 3
+    for part in stored.parts:
+        owners = [stored.parts[owner].inner for owner in range(5)]
+        found = [owners[owner][row] for owner, row in zip(part.halo_parts, part.halo_rows, strict=True)]
+        assert found == part.halo.tolist()
+        np.testing.assert_array_equal(part._searched_rows(), part.halo_rows, strict=True)
 
 
 def test_threads_write_the_same_bytes(datasets, tmp_path):
@@ -294,7 +315,8 @@ def test_files_and_manifest(tmp_path):
     )
     names = ["assignment.npy", "manifest.json", "metrics.parquet", "part-00000", "part-00001", "part-00002"]
     assert sorted(os.listdir(tmp_path / "parts")) == names
-    arrays = "degree edge_features edge_ids features halo_features halo_parts indices indptr labels train val vertices"
+    arrays = "degree edge_features edge_ids features halo_features halo_parts halo_rows "
+    arrays += "indices indptr labels train val vertices"
     for name in names[3:]:
         files = [f"{array}.npy" for array in arrays.split()] + ["part.json"]
         assert sorted(os.listdir(tmp_path / "parts" / name)) == sorted(files)

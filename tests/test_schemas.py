@@ -16,7 +16,9 @@ DATA = Path(__file__).parent / "data" / "schemas"
 """One directory of vertices and one of edges per schema, each written by the version that it is of."""
 
 OF = ["vertices", "edges"]
+OLD = ["1", "2"]
 ARRAYS = ["vertices", "degree", "indptr", "indices", "edge_ids", "features", "labels", "train", "val", "test"]
+HALO = ["halo_parts", "halo_rows", "halo_features"]
 
 
 def manifest(folder):
@@ -27,15 +29,33 @@ def files(folder):
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+def without_rows(folder):
+    return {name: content for name, content in files(folder).items() if not name.endswith("halo_rows.npy")}
+
+
+def newest(of, schema):
+    """The manifest that a directory of an old schema gets: that of the newest without an option that came later."""
+    stored = manifest(DATA / "3" / of)
+    assert stored["parameters"].pop("refine") is False
+    return stored | {"schema": schema}
+
+
+@pytest.fixture(params=OLD)
+def schema(request):
+    return request.param
+
+
 @pytest.fixture
-def old(tmp_path, of):
-    return Path(shutil.copytree(DATA / "1" / of, tmp_path / "parts"))
+def old(tmp_path, of, schema):
+    return Path(shutil.copytree(DATA / schema / of, tmp_path / "parts"))
 
 
 @pytest.mark.parametrize("of", OF)
-def test_every_schema_is_read_and_gives_the_same(of):
-    first, second = (fp.open_partition(DATA / schema / of, DATA / "g.bin") for schema in ("1", "2"))
-    assert first.manifest == second.manifest == manifest(DATA / "2" / of)
+def test_every_schema_is_read_and_gives_the_same(of, schema):
+    first, second = (fp.open_partition(DATA / s / of, DATA / "g.bin") for s in (schema, "3"))
+    assert first.manifest == manifest(DATA / "2" / of) == newest(of, 2)
+    assert second.manifest == manifest(DATA / "3" / of)
+    assert second.parameters.pop("refine") is False
     for name in (
         "of", "k", "cap", "volume_cap", "weight_cap", "algorithm", "parameters", "num_vertices", "num_edges", "loops",
         "checksum",
@@ -44,7 +64,7 @@ def test_every_schema_is_read_and_gives_the_same(of):
     for name in ("assignment", "loads", "volume_loads"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
     for one, other in zip(first.parts, second.parts, strict=True):
-        for name in ARRAYS:
+        for name in ARRAYS + HALO * (of == "vertices"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), strict=True)
 
 
@@ -61,7 +81,7 @@ def test_what_is_saved_today_is_of_the_newest_schema(tmp_path, monkeypatch, of):
     """The graph, features and labels of the directories are read from them, so nothing depends on random numbers."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(DATA / "g.bin", "g.bin")
-    stored = fp.open_partition(DATA / "2" / of)
+    stored = fp.open_partition(DATA / "3" / of)
     features = np.empty((30, 2), np.float32)
     records = np.empty((73, 1), np.float32)
     for part in stored.parts:
@@ -75,9 +95,8 @@ def test_what_is_saved_today_is_of_the_newest_schema(tmp_path, monkeypatch, of):
         "parts", graph=graph, features=features, labels=np.arange(30) // 15, splits=splits, **more
     )
     today = manifest(Path("parts"))
-    assert today["parameters"].pop("refine") is False  # an option that came later
-    assert {**today, "fastpart": ""} == {**manifest(DATA / "2" / of), "fastpart": ""}
-    written, expected = files(Path("parts")), files(DATA / "2" / of)
+    assert {**today, "fastpart": ""} == {**manifest(DATA / "3" / of), "fastpart": ""}
+    written, expected = files(Path("parts")), files(DATA / "3" / of)
     assert written.keys() == expected.keys()
     assert all(written[name] == expected[name] for name in expected if name.endswith((".npy", "part.json")))
 
@@ -86,10 +105,10 @@ def test_what_is_saved_today_is_of_the_newest_schema(tmp_path, monkeypatch, of):
 def test_an_upgraded_directory_is_one_of_the_newest_schema(old, of):
     before = {name: (old / name).stat().st_ino for name in files(old)}
     assert fp.store.upgrade(old) is True
-    assert manifest(old) == manifest(DATA / "2" / of)
-    ours, newest = files(old), files(DATA / "2" / of)
-    assert ours.keys() == newest.keys()
-    assert all(ours[name] == newest[name] for name in newest if name != "manifest.json")
+    assert manifest(old) == newest(of, 3)
+    ours, stored = files(old), files(DATA / "3" / of)
+    assert ours.keys() == stored.keys()
+    assert all(ours[name] == stored[name] for name in stored if name != "manifest.json")
     assert all((old / name).stat().st_ino == before[name] for name in before if name != "manifest.json")
     once = files(old)
     assert fp.store.upgrade(old) is False
@@ -99,17 +118,17 @@ def test_an_upgraded_directory_is_one_of_the_newest_schema(old, of):
 @pytest.mark.parametrize("of", OF)
 def test_the_order_of_the_keys_is_that_of_the_newest_schema(old, of):
     fp.store.upgrade(old)
-    assert list(manifest(old)) == list(manifest(DATA / "2" / of))
+    assert list(manifest(old)) == list(manifest(DATA / "3" / of))
 
 
 @pytest.mark.parametrize("of", ["vertices"])
 def test_command(old, of, capsys):
     assert main(["upgrade", str(old)]) == 0
-    assert capsys.readouterr().out == f"{old}: rewritten to schema 2\n"
+    assert capsys.readouterr().out == f"{old}: rewritten to schema 3\n"
     assert main(["upgrade", str(old)]) == 0
-    assert capsys.readouterr().out == f"{old}: already schema 2\n"
+    assert capsys.readouterr().out == f"{old}: already schema 3\n"
     assert main(["upgrade", str(old), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"source": str(old), "schema": 2, "upgraded": False}
+    assert json.loads(capsys.readouterr().out) == {"source": str(old), "schema": 3, "upgraded": False}
 
 
 def test_what_is_no_partition_directory_is_refused(tmp_path):
@@ -128,11 +147,11 @@ def test_what_is_no_partition_directory_is_refused(tmp_path):
     assert main(["upgrade", str(tmp_path / "empty")]) == 1
 
 
-@pytest.mark.parametrize("of", ["vertices"])
+@pytest.mark.parametrize(("of", "schema"), [("vertices", "1")])
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"schema": 3}, r"unknown schema 3\. This fastpart \(.*\) reads schemas 1 to 2"),
+        ({"schema": 4}, r"unknown schema 4\. This fastpart \(.*\) reads schemas 1 to 3"),
         ({"schema": None}, "unknown schema None"),
         ({"schema": [1]}, r"schema \[1\]"),
         ({"kind": "hyper"}, "of: unknown value 'hyper'"),
@@ -175,27 +194,56 @@ for i in range(60):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     partition = fp.open_partition(target)
+    for part in partition.parts:
+        if partition.of == "vertices":
+            assert (part.halo_rows == fp.open_partition(old).parts[part.index].halo_rows).all()
     print(json.load(open(target + "/manifest.json"))["schema"], partition.cap)
 """
 
 
 @pytest.mark.parametrize("of", OF)
-def test_killed_at_any_time_the_directory_is_old_or_new(tmp_path, of):
+def test_killed_at_any_time_the_directory_is_old_or_new(tmp_path, of, schema):
     done = subprocess.run(
-        [sys.executable, "-c", KILLED, DATA / "1" / of, tmp_path / "parts"], capture_output=True, text=True
+        [sys.executable, "-c", KILLED, DATA / schema / of, tmp_path / "parts"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     seen = set(done.stdout.split("\n")) - {""}
     cap = fp.open_partition(DATA / "2" / of).cap
-    assert seen <= {f"1 {cap}", f"2 {cap}"}
+    assert seen <= {f"{schema} {cap}", f"3 {cap}"}
     assert len(done.stdout.split("\n")) == 61
 
 
-@pytest.mark.parametrize("of", ["vertices"])
-def test_nothing_is_written_before_the_last_step(old, of):
+@pytest.mark.parametrize("of", OF)
+def test_before_the_last_step_the_directory_is_of_its_old_schema(old, of, schema):
     before = files(old)
     subprocess.run([sys.executable, "-c", UPGRADE, old], check=True)
+    assert without_rows(old) == before
+    assert manifest(old)["schema"] == int(schema)
+    assert fp.store.upgrade(old) is True
+    assert manifest(old) == newest(of, 3)
+
+
+@pytest.mark.parametrize("of", ["vertices"])
+def test_a_halo_that_its_owner_does_not_hold_is_refused_and_nothing_is_written(old, of):
+    file = old / "part-00001" / "vertices.npy"
+    vertices = np.load(file)
+    vertices[-1] = 2**40
+    np.save(file, vertices)
+    before = files(old)
+    with pytest.raises(fp.GraphFormatError, match="part 1 has halo vertices that part 0 does not hold"):
+        fp.store.upgrade(old)
     assert files(old) == before
+
+
+@pytest.mark.parametrize("of", ["vertices"])
+def test_a_directory_without_parts_is_upgraded(tmp_path, of):
+    fp.VertexPartition([0, 0, 1], k=2).save(tmp_path / "parts")
+    today = files(tmp_path / "parts")
+    (tmp_path / "parts" / "manifest.json").write_text(
+        json.dumps(manifest(tmp_path / "parts") | {"schema": 2}, indent=1) + "\n"
+    )
+    assert fp.store.upgrade(tmp_path / "parts") is True
+    assert files(tmp_path / "parts") == today
 
 
 @pytest.mark.parametrize("name", ["part.parquet"])

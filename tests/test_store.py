@@ -83,7 +83,7 @@ def test_files_are_what_other_tools_read(tmp_path, kind):
     frame = pl.read_parquet(save(part, tmp_path, "part.parquet"))
     assert frame.to_dict(as_series=False) == {"part": [2, 0, 1, 0]}
     stored = json.loads(pl.read_parquet_metadata(tmp_path / "part.parquet")["fastpart"])
-    assert (stored["schema"], stored["of"], stored["k"]) == (2, part.of, 3)
+    assert (stored["schema"], stored["of"], stored["k"]) == (3, part.of, 3)
 
 
 def test_files_of_other_tools_are_read(tmp_path):
@@ -113,7 +113,7 @@ def test_directory_holds_manifest_assignment_and_measures(tmp_path):
     evaluation = fp.evaluate(graph, partition, [0, 0, 0, 1, 1, 1], splits)
     assert pl.read_parquet(folder / "metrics.parquet").equals(evaluation.parts)
     assert json.loads((folder / "manifest.json").read_text()) == {
-        "schema": 2,
+        "schema": 3,
         "fastpart": fp.__version__,
         "of": "vertices",
         "algorithm": "spring",

@@ -60,6 +60,6 @@ def test_halo_of_parts_that_do_not_hold_it_is_refused(tmp_path, owner):
     file = next(path.glob("*1*/halo_parts.npy"))
     np.save(file, np.full_like(np.load(file), owner))
     with pytest.raises(
-        fp.GraphFormatError, match=f"part 1 has halo vertices that part {owner} does not hold"
+        fp.GraphFormatError, match=r"part-00001/halo_parts\.npy: expected parts below 2 other than part 1"
     ):
         load(Dataset(path), 1, torch.device("cpu"))

@@ -295,6 +295,28 @@ def test_parts_that_change_only_at_their_border_are_written_anew(ring):
     assert fp.open_partition(parts).manifest["changed_parts"] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("schema", [2, 3])
+def test_rows_that_shift_in_another_part_do_not_count(ring, schema):
+    """Vertices of parts 2 and 3 change places. The rows behind them shift, and part 1 sees no more than that."""
+    parts, records = ring
+    records = np.vstack([records, [[190, 299]]])
+    fp.VertexPartition(np.arange(400) // 100, 4).save(parts, graph=records, features=np.eye(400, 8))
+    if schema == 2:
+        (parts / "manifest.json").write_text(
+            json.dumps(fp.open_partition(parts).manifest | {"schema": schema})
+        )
+        for file in parts.glob("*/halo_rows.npy"):
+            file.unlink()
+    p = fp.update(parts, records, moves=0)
+    p.assignment = p.assignment.copy()
+    p.assignment[[250, 350]] = 3, 2
+    p.save(parts, graph=records, features=np.eye(400, 8))
+    stored = fp.open_partition(parts)
+    assert stored.manifest["changed_parts"] == [2, 3]
+    halo = stored.parts[1].halo.tolist()
+    assert stored.parts[1].halo_rows[halo.index(299)] == 98
+
+
 def test_a_part_that_takes_the_number_of_another(ring):
     parts, records = ring
     p = fp.update(parts, records, k=3)

@@ -297,6 +297,8 @@ class VertexPartData(PartData):
     <VertexPartData 1: 2 inner and 1 halo vertices, 3 in-edges>
     >>> part.inner, part.halo, part.halo_parts, part.labels
     (array([2, 3]), array([1]), array([0], dtype=int32), array([7, 8]))
+    >>> part.halo_rows
+    array([1], dtype=int32)
     """
 
     halo_sizes: tuple[int, int]
@@ -325,7 +327,54 @@ class VertexPartData(PartData):
     @cached_property
     def halo_parts(self) -> LocalIds:
         """Part of each halo vertex, int32."""
-        return self._array("halo_parts", np.int32, (self.num_halo,))
+        owners: LocalIds = self._array("halo_parts", np.int32, (self.num_halo,))
+        k = int(self._manifest["k"])
+        if owners.size and (owners.min() < 0 or owners.max() >= k or np.any(owners == self.index)):
+            raise GraphFormatError(
+                f"{shown(self._folder / 'halo_parts')}.npy: expected parts below {k} other than part {self.index}"
+            )
+        return owners
+
+    @cached_property
+    def halo_rows(self) -> LocalIds:
+        """Row of each halo vertex in its own part, int32: ``parts[halo_parts[i]].inner[halo_rows[i]]`` is ``halo[i]``.
+
+        Schema 3 stores it. In a directory of an earlier schema every row is searched among the inner vertices.
+        """
+        if self._manifest["schema"] < 3:
+            return self._searched_rows()
+        rows: LocalIds = self._array("halo_rows", np.int32, (self.num_halo,))
+        inner = np.full(int(self._manifest["k"]), self._manifest["n"])  # of parts that lie on other machines
+        for owner in self._owners():
+            if (self._root / part_name(owner)).is_dir():
+                inner[owner] = self._other(owner).num_inner
+        if np.any((rows < 0) | (rows >= inner[self.halo_parts])):
+            raise GraphFormatError(
+                f"{shown(self._folder / 'halo_rows')}.npy: expected rows of inner vertices of the owners"
+            )
+        return rows
+
+    def _searched_rows(self) -> LocalIds:
+        rows = np.empty(self.num_halo, np.int32)
+        for owner in self._owners():
+            those = np.flatnonzero(self.halo_parts == owner)
+            inner = self._other(owner).inner
+            found = np.searchsorted(inner, self.halo[those])
+            if not len(inner) or np.any(inner[np.minimum(found, len(inner) - 1)] != self.halo[those]):
+                raise GraphFormatError(
+                    f"{shown(self._root)}: part {self.index} has halo vertices that part {owner} does not hold"
+                )
+            rows[those] = found
+        rows.flags.writeable = False
+        return rows
+
+    def _owners(self) -> list[int]:
+        """Return the parts that own a halo vertex."""
+        owners: list[int] = np.flatnonzero(np.bincount(self.halo_parts)).tolist()
+        return owners
+
+    def _other(self, index: int) -> VertexPartData:
+        return type(self)(self._root, self._manifest, index)
 
     @cached_property
     def halo_features(self) -> Array | None:

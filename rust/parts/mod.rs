@@ -5,8 +5,10 @@
 //!
 //! **Algorithm.** In-degrees are counted. A second pass sends each directed edge to the part of its destination,
 //! through one temporary file (`spill`). Then every part is made from its own edges alone: its halo is a ranked bit set
-//! (`local_set`), its rows are sorted in memory window by window (`layout`, `rows`). What a part holds depends on the
-//! order of the records only, not on threads or buffers.
+//! (`local_set`), its rows are sorted in memory window by window (`layout`, `rows`). The row of a vertex is its rank in
+//! its part. One pass over the assignment counts all ranks, which the local ids need anyway, so that the rows of the
+//! halo in their own parts take no more memory and no search. What a part holds depends on the order of the records
+//! only, not on threads or buffers.
 //!
 //! **Memory.** [`write_vertex_parts`]: 16 bytes per vertex (20 for `halo_hops` 0 and 2), and for each worker 0.2 bytes per
 //! vertex (0.4 for `halo_hops=2`) and at most 85 MB. [`write_edge_parts`]: 20 bytes per vertex, and for each worker 4.2 bytes

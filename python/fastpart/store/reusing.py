@@ -10,13 +10,15 @@ from ..parsing import named
 from ..partitions import Partition
 from ..parts import PART, part_name
 
-_EDGE_IDS = "edge_ids.npy"
+_NUMBERS = {"edge_ids.npy", "halo_rows.npy"}
+"""Files with numbers that records and vertices have elsewhere: in the list of records, in other parts."""
 
 
 def keep_unchanged(inside: Path, target: Path, partition: Partition) -> list[int]:
     """Link the files of ``target`` that ``inside`` has with the same content, and return the parts that differ.
 
-    Ids of records do not count: those of the second directions of edges grow with the number of records.
+    Ids of records do not count: those of the second directions of edges grow with the number of records. Nor do the
+    rows of the halo: they shift where a vertex enters or leaves another part.
     A file that is kept has its old inode and time of change, so whoever copies the directory need not copy it again.
     """
     clear_cache()
@@ -28,12 +30,12 @@ def keep_unchanged(inside: Path, target: Path, partition: Partition) -> list[int
 
 
 def _keep(new: Path, old: Path | None) -> bool:
-    """Link the equal files of the folder of a part. Return whether nothing but ids of records differs."""
+    """Link the equal files of the folder of a part. Return whether nothing but numbers differs."""
     names = {file.name for file in new.iterdir()}
     if old is None or not (old / PART).is_file():
         return False
     kept = {name for name in names if _link(old / name, new / name)}
-    return names == set(os.listdir(old)) and names - kept <= {_EDGE_IDS}
+    return names - _NUMBERS == set(os.listdir(old)) - _NUMBERS and names - kept <= _NUMBERS
 
 
 def _link(old: Path, new: Path) -> bool:

@@ -1,7 +1,8 @@
-"""Manifests of every schema. Those of earlier versions are translated to the present schema when they are read.
+"""Manifests of every schema. Those of schema 1 are translated to schema 2 when they are read.
 
-Schema 2 renamed the keys of schema 1 and made the caps a list. Arrays, ``part.json`` and ``metrics.parquet`` did not
-change, so only the manifest has to be rewritten.
+Schema 2 renamed the keys of schema 1 and made the caps a list. Schema 3 added ``halo_rows.npy`` to the parts of a
+vertex partition. Nothing else changed, so a manifest that was read has the keys of today, and its ``schema`` says which
+arrays there are: 2 or 3.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .. import _core, parameters
 from ..errors import GraphFormatError, ParameterError
 from ..partitions import Partition
 
-SCHEMA = 2
+SCHEMA = 3
 
 _RENAMED = {"kind": "of", "edges": "directedness", "metrics": "summary"}
 _ITEMS = {"vertex": "vertices", "edge": "edges"}
@@ -39,7 +40,7 @@ def caps_of(partition: Partition) -> list[dict[str, Any]]:
 
 
 def present(origin: Path, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest in the present schema. Its values are not checked yet.
+    """Return a manifest with the keys of the present schema. Its values are not checked yet.
 
     Raises
     ------
@@ -47,7 +48,7 @@ def present(origin: Path, stored: Mapping[str, Any]) -> dict[str, Any]:
         An unknown schema.
     """
     schema = stored.get("schema")
-    if schema == SCHEMA:
+    if schema in (2, SCHEMA):
         return dict(stored)
     if schema == 1:
         return _second(stored)

@@ -233,28 +233,12 @@ class Dataset(AnyDataset[VertexPartData]):
         if part.halo_features is not None:
             return part.halo_features
         features = np.empty((part.num_halo, self.task.features), np.float32)
-        rows = self.rows_of_halo(part)
         for owner in np.unique(part.halo_parts):
             those = np.flatnonzero(part.halo_parts == owner)
             other = self.partition.parts[int(owner)]
             assert other.features is not None
-            features[those] = other.features[rows[those]]
+            features[those] = other.features[part.halo_rows[those]]
         return features
-
-    def rows_of_halo(self, part: VertexPartData) -> Ids:
-        """Return the row of each halo vertex in its own part."""
-        rows = np.empty(part.num_halo, np.int64)
-        none = np.empty(0, np.int64)
-        for owner in np.unique(part.halo_parts):
-            those = np.flatnonzero(part.halo_parts == owner)
-            inner = self.partition.parts[int(owner)].inner if 0 <= owner < self.partition.k else none
-            place = np.searchsorted(inner, part.halo[those])
-            if not len(inner) or np.any(inner[np.minimum(place, len(inner) - 1)] != part.halo[those]):
-                raise GraphFormatError(
-                    f"{shown(self.path)}: part {part.index} has halo vertices that part {owner} does not hold"
-                )
-            rows[those] = place
-        return rows
 
 
 def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:

@@ -69,7 +69,7 @@ fn plan(edges: &dyn EdgeStream, k: u32, kind: Kind, halo_hops: u32, run: &Run) -
 pub struct Members {
     /// All vertices, by part.
     vertices: Groups,
-    /// Number of each vertex within its part.
+    /// Number of each vertex within its part: its row there.
     pub rank: Buffer<u32>,
 }
 
@@ -205,9 +205,8 @@ impl VertexParts<'_> {
         }
         let mut halo_degrees = 0;
         for v in halo.iter() {
-            let degree = self.degree[v as usize];
-            files.push_halo(v, degree, self.assignment[v as usize])?;
-            halo_degrees += u64::from(degree);
+            files.push_halo(self, v)?;
+            halo_degrees += u64::from(self.degree[v as usize]);
         }
         files.finish()?;
         Ok(halo_degrees)
@@ -219,6 +218,7 @@ pub struct VertexFiles<'a> {
     vertices: ArrayFile<'a, i64>,
     degree: ArrayFile<'a, i64>,
     halo_parts: ArrayFile<'a, i32>,
+    halo_rows: ArrayFile<'a, i32>,
 }
 
 impl<'a> VertexFiles<'a> {
@@ -228,6 +228,7 @@ impl<'a> VertexFiles<'a> {
             vertices: ArrayFile::open(folder, "vertices.npy", begin, run)?,
             degree: ArrayFile::open(folder, "degree.npy", begin, run)?,
             halo_parts: ArrayFile::open(folder, "halo_parts.npy", begin, run)?,
+            halo_rows: ArrayFile::open(folder, "halo_rows.npy", begin, run)?,
         })
     }
 
@@ -236,16 +237,19 @@ impl<'a> VertexFiles<'a> {
         self.degree.push(i64::from(degree))
     }
 
-    /// Appends a halo vertex of `part`.
-    pub fn push_halo(&mut self, vertex: u64, degree: u32, part: i32) -> Result<()> {
-        self.push(vertex, degree)?;
-        self.halo_parts.push(part)
+    /// Appends a halo vertex, with the part that owns it and its row there.
+    pub fn push_halo(&mut self, graph: &VertexParts, vertex: u64) -> Result<()> {
+        let v = vertex as usize;
+        self.push(vertex, graph.degree[v])?;
+        self.halo_parts.push(graph.assignment[v])?;
+        self.halo_rows.push(graph.members.rank[v] as i32) // below 2^31, or writing the owner fails
     }
 
     /// Finishes the files.
     pub fn finish(self) -> Result<()> {
         self.vertices.finish()?;
         self.degree.finish()?;
-        self.halo_parts.finish()
+        self.halo_parts.finish()?;
+        self.halo_rows.finish()
     }
 }

@@ -156,7 +156,7 @@ impl Pass<'_> {
         let folder = part_folder(into, part);
         let mut files = VertexFiles::open(&folder, Start::AtEnd, run)?;
         for v in second.iter() {
-            files.push_halo(v, degree[v as usize], assignment[v as usize])?;
+            files.push_halo(self.graph, v)?;
         }
         files.finish()?;
         let local = |&Entry { source: v, .. }: &Entry| match () {

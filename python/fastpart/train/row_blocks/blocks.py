@@ -60,7 +60,7 @@ def load(dataset: Dataset, index: int, device: torch.device) -> Blocks:
     parts = dataset.partition.parts
     part = parts[index]
     inner = part.num_inner
-    edges = _edges(part, dataset.rows_of_halo(part))
+    edges = _edges(part)
     return Blocks(
         index,
         [other.num_inner for other in parts],
@@ -74,11 +74,11 @@ def load(dataset: Dataset, index: int, device: torch.device) -> Blocks:
     )
 
 
-def _edges(part: VertexPartData, rows_of_halo: Ids) -> dict[int, Edges]:
+def _edges(part: VertexPartData) -> dict[int, Edges]:
     """Return the in-edges of the inner vertices, by the part of their source."""
     inner = part.num_inner
     owner = np.concatenate([np.full(inner, part.index), part.halo_parts])
-    row = np.concatenate([np.arange(inner), rows_of_halo])
+    row = np.concatenate([np.arange(inner), part.halo_rows])
     indptr = part.indptr[: inner + 1]  # a halo of two hops has rows, too
     sources = part.indices[: indptr[-1]]
     ends = np.repeat(np.arange(inner), np.diff(indptr))
