@@ -1,7 +1,11 @@
 # make quickstart | train-demo | test | bench | quality | lint | stubs | build: each sets up all it needs.
 #
-# .venv        numpy 2, the package in place (editable), the tools that build and lint
-# .venv-train  numpy 1.26, torch and dgl (5 GB), the package as an installed wheel; for `make test` and `make train-demo`
+# .venv         the package in place (editable), the tools that build and lint
+# .venv-train   the newest torch and PyG (6 GB), the package as an installed wheel; for `make test` and `make train-demo`
+# .venv-dgl     DGL 2.1.0 and what it is pinned to (6 GB), the wheel; for the tests of `distdgl` and of the exports
+# .venv-oldest  torch 2.4, the wheel; for `make test-oldest`
+#
+# TIDY=1 removes the last three after their tests.
 #
 # Needed beforehand: cargo of Rust 1.95 or newer, Python 3.11 with its venv module, a C compiler to link with.
 
@@ -11,7 +15,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: quickstart train-demo test bench quality lint stubs build clean machine
+.PHONY: quickstart train-demo test test-core test-train test-dgl test-oldest bench quality lint stubs build clean machine
 
 VENV := .venv/bin
 TRAIN := .venv-train/bin
@@ -31,16 +35,25 @@ train-demo: .venv-train/.package
 
 build: $(CORE)
 
-test: build .venv-train/.package
+test: test-core test-dgl test-train
+
+test-core: build
 	cargo test --locked
 	cargo check --locked --features python
 	$(VENV)/python $(PYTEST)
-	$(TRAIN)/python $(PYTEST)
+
+# Tests of modules that skip without torch, and of those that skip without DGL or the pinned PyG: tests/conftest.py.
+test-train: MARK := torch and not dgl
+test-oldest: MARK := torch and not dgl
+test-dgl: MARK := dgl
+test-train test-dgl test-oldest: test-%: .venv-%/.package
+	.venv-$*/bin/python $(PYTEST) -m "$(MARK) and not slow"
+	$(if $(TIDY),rm -rf .venv-$*)
 
 bench: build
 	cargo bench --locked
 	$(VENV)/python benches/run.py
-	if [ -e .venv-train/.package ]; then $(TRAIN)/python benches/export.py; fi
+	if [ -e .venv-dgl/.package ]; then .venv-dgl/bin/python benches/export.py; fi
 
 quality: build
 	$(VENV)/python benches/quality.py
@@ -62,7 +75,7 @@ stubs: build
 	$(VENV)/ruff format --quiet python/fastpart/partitioners/builtin.pyi
 
 clean:
-	rm -rf .venv .venv-train dist target $(CORE)
+	rm -rf .venv .venv-* dist target $(CORE)
 
 machine:
 	@cargo --version >/dev/null 2>&1 || \
@@ -78,17 +91,21 @@ machine:
 	$(VENV)/python -m pip install --quiet -r $<
 	touch $@
 
-.venv-train/.installed: tests/requirements-train.txt tests/requirements-common.txt | machine
-	"$(PYTHON)" -m venv .venv-train
-	$(TRAIN)/python -m pip install --quiet -r $<
+.venv-%/.installed: tests/requirements-%.txt tests/requirements-common.txt | machine
+	"$(PYTHON)" -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet -r $<
 	touch $@
 
 $(CORE): .venv/.installed $(RUST)
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv $(VENV)/maturin develop --release --locked
 	touch $@
 
-.venv-train/.package: .venv-train/.installed $(CORE) $(PACKAGE)
+dist/.built: $(CORE) $(PACKAGE)
 	rm -rf dist
 	$(VENV)/maturin build --release --locked --interpreter $(PYO3_PYTHON) --out dist
-	$(TRAIN)/python -m pip install --quiet --force-reinstall --no-deps dist/fastpart-*.whl
+	touch $@
+
+.PRECIOUS: .venv-%/.installed .venv-%/.package
+.venv-%/.package: .venv-%/.installed dist/.built
+	.venv-$*/bin/python -m pip install --quiet --force-reinstall --no-deps dist/fastpart-*.whl
 	touch $@

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,18 @@ os.environ.setdefault("DGLBACKEND", "pytorch")
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("search", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what may skip without a library, so that its environment runs that and nothing else."""
+    texts = {item.path: item.path.read_text() for item in items}
+    for item in items:
+        if re.search(r'importorskip\("torch|needs_torch', texts[item.path]):
+            item.add_marker("torch")
+        if re.search(
+            r'^(\w+ = )?pytest.importorskip\("(dgl|torch_geometric.dist)', texts[item.path], re.MULTILINE
+        ):
+            item.add_marker("dgl")
 
 
 @pytest.fixture(scope="session")

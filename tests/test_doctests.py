@@ -14,8 +14,6 @@ EXTRAS = ("dgl", "matplotlib", "torch", "torch_geometric")
 NEEDS = {
     "fastpart.export.dgl": "dgl",
     "fastpart.export.pyg": "torch_geometric",
-    "fastpart.train.comparing": "dgl",
-    "fastpart.train.model_averaging.launch": "dgl",
 }
 """What examples import, though their module does not."""
 
@@ -27,7 +25,14 @@ class Finder(doctest.DocTestFinder):
         return super()._from_module(module, inspect.unwrap(object))
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith(".__main__")])
+def marked(name):
+    """Return a module with the mark of its environment."""
+    pinned = name.startswith(("fastpart.train.distributed", "fastpart.export."))
+    marks = [pytest.mark.torch] * name.startswith(("fastpart.train", "fastpart.export"))
+    return pytest.param(name, marks=marks + [pytest.mark.dgl] * pinned)
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in MODULES if not name.endswith(".__main__")])
 def test_examples(name, tmp_path, monkeypatch):
     """Every example of the module prints what it says; files it writes go to a fresh directory."""
     monkeypatch.chdir(tmp_path)

@@ -223,6 +223,7 @@ def test_rustworkx():
         assert fp.open_graph(kind()).num_vertices == 0
 
 
+@pytest.mark.dgl
 def test_dgl():
     dgl = pytest.importorskip("dgl")
     u, v = BOTH.T

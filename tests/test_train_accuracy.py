@@ -9,7 +9,6 @@ import scipy.sparse
 import fastpart as fp
 
 pytest.importorskip("torch")
-pytest.importorskip("dgl")
 
 SEEDS = 3
 POINTS = 0.02
@@ -66,8 +65,10 @@ def test_model_averaging_is_as_accurate(parts, centralized, given):
     assert abs(mean(fp.train.sdt, parts, workers=1, **given) - centralized) < POINTS
 
 
+@pytest.mark.dgl
 @pytest.mark.timeout(300)
 def test_the_distributed_engine_is_as_accurate(parts, centralized):
+    pytest.importorskip("dgl")
     assert abs(mean(fp.train.distdgl, parts, batch_size=64, epochs=12) - centralized) < POINTS
 
 

@@ -6,11 +6,11 @@ import pytest
 from trainable import planted
 
 torch = pytest.importorskip("torch")
-dgl = pytest.importorskip("dgl")
 
 from fastpart.train.batches import batches, saint  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
+from fastpart.train.rows import Rows  # noqa: E402
 
 KINDS = {"neighbour": "graphsage", "cluster": "clustergcn", "saint": "graphsaint"}
 
@@ -32,13 +32,12 @@ def clusters_of(local):
 
 
 def edges_of(graph):
-    sources, destinations = (ends.tolist() for ends in graph.edges())
-    return list(zip(sources, destinations, strict=True))
+    return list(map(tuple, graph.edge_index.T.tolist()))
 
 
 def content(batch):
     """Return all that is in a batch."""
-    of_graphs = [(edges_of(graph), graph.srcdata["degree"].tolist()) for graph in batch.graphs]
+    of_graphs = [(edges_of(graph), graph.source_degree.tolist()) for graph in batch.graphs]
     weights = batch.weights if batch.weights is None else batch.weights.tolist()
     return of_graphs, batch.inputs.tolist(), batch.rows.tolist(), batch.targets.tolist(), weights
 
@@ -63,9 +62,9 @@ def test_every_training_vertex_is_a_target(dataset, kind, size, part):
     targets = []
     for batch in batches(local, options, generator()):
         assert len(batch.targets) == len(batch.rows) > 0
-        inputs = torch.arange(local.graph.num_nodes()) if batch.inputs is None else batch.inputs
+        inputs = torch.arange(local.graph.num_targets) if batch.inputs is None else batch.inputs
         assert (inputs[batch.rows] == batch.targets).all()
-        torch.testing.assert_close(batch.graphs[0].srcdata["degree"], local.graph.ndata["degree"][inputs])
+        torch.testing.assert_close(batch.graphs[0].source_degree, local.graph.source_degree[inputs])
         assert (batch.features(local) == local.features[inputs]).all()
         targets += batch.targets.tolist()
     expected = sorted(local.splits["train"].tolist())
@@ -109,7 +108,7 @@ def test_clusters_have_most_edges_inside(dataset):
     local = dataset.whole()
     next(batches(local, Options(model="clustergcn", batch_size=150), generator()))
     clusters = clusters_of(local)
-    sources, destinations = local.graph.edges()
+    sources, destinations = local.graph.edge_index
     inside = (clusters[sources] == clusters[destinations]).float().mean()
     assert inside > 2.5 / 12  # 1 / 12 at random
 
@@ -118,8 +117,9 @@ def small():
     """Return a graph of 12 vertices, 8 of them to train on: a ring with chords and a pendant vertex."""
     ring = [(i, (i + 1) % 11) for i in range(11)] + [(0, 4), (2, 7), (5, 9), (3, 11)]
     both = np.array(ring + [(v, u) for u, v in ring])
-    graph = dgl.graph((torch.from_numpy(both[:, 0]), torch.from_numpy(both[:, 1])), num_nodes=12)
-    graph.ndata["degree"] = graph.in_degrees()
+    both = both[np.argsort(both[:, 1], kind="stable")]
+    degree = np.bincount(both[:, 1], minlength=12)
+    graph = Rows(np.concatenate(([0], np.cumsum(degree))), both[:, 0], torch.from_numpy(degree))
     values = torch.randn(12, 1, generator=generator())
     return LocalGraph(graph, values, torch.zeros(12).long(), {"train": torch.arange(8)}, np.arange(12), 12)
 
@@ -135,9 +135,7 @@ def test_saint_is_right_in_expectation(monkeypatch):
         for batch in batches(local, options, shuffled):
             means.append(batch.weighted(losses[batch.targets]).mean().item())
             graph = batch.graphs[0]
-            graph.ndata["x"] = local.features[batch.inputs]
-            graph.update_all(dgl.function.u_mul_e("x", "weight", "m"), dgl.function.mean("m", "y"))
-            sums[batch.inputs] += graph.ndata["y"].squeeze(1)
+            sums[batch.inputs] += graph.mean(local.features[batch.inputs]).squeeze(1)
             seen[batch.inputs] += 1
     assert np.mean(means) == pytest.approx(losses[:8].mean().item(), rel=0.06)
     neighbours = [[u for u, w in edges_of(local.graph) if w == v] for v in range(12)]

@@ -12,13 +12,11 @@ from strategies import edge_lists
 from thread_wire import together
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("dgl")
 
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
 from fastpart.train.edge_parts.local import load  # noqa: E402
 from fastpart.train.edge_parts.share import share_of  # noqa: E402
-from fastpart.train.full_graph.kernels import kernel  # noqa: E402
 from fastpart.train.full_graph.share import Tools  # noqa: E402
 from fastpart.train.models import MODELS, build  # noqa: E402
 
@@ -54,11 +52,10 @@ def gradients(network):
     }
 
 
-def shares(dataset, wire, dtype, aggregation="torch", layers=2):
+def shares(dataset, wire, dtype, layers=2):
     copies = load(dataset, wire.rank)
     copies.features = copies.features.to(dtype)
-    cpu = torch.device("cpu")
-    tools = Tools(wire, kernel(aggregation, cpu), cpu)
+    tools = Tools(wire, torch.device("cpu"))
     options = Options(layers=layers)
     return share_of(
         copies, dataset.task, dataset.num_train, options, {"delay": 0, "exchange": "always"}, tools
@@ -86,10 +83,9 @@ def edge_partitions(draw):
 
 @settings(max_examples=8, deadline=None)
 @given(graph=edge_partitions().filter(lambda drawn: drawn[0] > 1), layers=st.integers(1, 3))
-@pytest.mark.parametrize("aggregation", ["dgl", "torch"])
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("name", FULL_BATCH)
-def test_loss_and_gradients_are_those_of_the_whole_graph(name, dtype, aggregation, graph, layers):
+def test_loss_and_gradients_are_those_of_the_whole_graph(name, dtype, graph, layers):
     n, edges, assignment, k = graph
     with tempfile.TemporaryDirectory() as folder:
         dataset = EdgeDataset(edge_parts_of(Path(folder) / "parts", n, edges, assignment, k))
@@ -98,7 +94,7 @@ def test_loss_and_gradients_are_those_of_the_whole_graph(name, dtype, aggregatio
         networks = [network_of(name, dataset.task, dtype, layers=layers) for _ in range(k)]
 
         def work(wire):
-            share = shares(dataset, wire, dtype, aggregation=aggregation, layers=layers)
+            share = shares(dataset, wire, dtype, layers=layers)
             first = step_of(share, networks[wire.rank])
             again = step_of(share, networks[wire.rank])  # with what the first layer has kept
             return share, first, again

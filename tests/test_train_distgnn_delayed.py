@@ -14,14 +14,12 @@ from strategies import edge_lists
 from thread_wire import together
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("dgl")
 
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
 from fastpart.train.edge_parts.delayed import bins_of  # noqa: E402
 from fastpart.train.edge_parts.local import load  # noqa: E402
 from fastpart.train.edge_parts.share import share_of  # noqa: E402
-from fastpart.train.full_graph.kernels import kernel  # noqa: E402
 from fastpart.train.full_graph.share import Tools  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
@@ -173,7 +171,7 @@ def moved(network, epochs, step):
 
 def share_between(wire, dataset, copies, delay, layers):
     cpu = torch.device("cpu")
-    tools = Tools(wire, kernel("torch", cpu), cpu)
+    tools = Tools(wire, cpu)
     options = Options(layers=layers)
     return share_of(
         copies,

@@ -7,11 +7,10 @@ import fastpart as fp
 from edge_partitioned import planted_edges
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("dgl")
 
 pytestmark = pytest.mark.usefixtures("one_thread", "no_processes")
 
-FEW = {"hidden": 8, "heads": 2, "epochs": 5, "threads": 1, "aggregation": "torch"}
+FEW = {"hidden": 8, "heads": 2, "epochs": 5, "threads": 1}
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +31,6 @@ def no_processes(monkeypatch):
         ({"delay": -1}, "delay: -1 is not between 0 and 1000"),
         ({"exchange": "late"}, "exchange: unknown value 'late'. Valid values are 'always', 'never'"),
         ({"delay": 5, "exchange": "never"}, 'delay: 5, but exchange="never" sends no messages'),
-        (
-            {"aggregation": "numpy"},
-            "aggregation: unknown value 'numpy'. Valid values are 'auto', 'dgl', 'torch'",
-        ),
         ({"model": "gat", "delay": 2}, 'delay: attention .*. Use delay=0 or exchange="never"'),
         ({"model": "gatv2", "delay": 1}, 'delay: attention .*. Use delay=0 or exchange="never"'),
         ({"model": "clustergcn"}, "model: 'clustergcn' needs sampled graphs, .*. Train it with sdt"),
@@ -53,15 +48,15 @@ def test_refusals(parts, given, message):
 
 
 MODELS = {
-    "DGL's layers": (
+    "layers of another library": (
         """
-import torch, dgl.nn
+import torch
 class Mine(torch.nn.Module):
     def __init__(self, task, options):
         super().__init__()
-        self.layer = dgl.nn.GraphConv(task.features, task.classes)
+        self.layer = torch.nn.Linear(task.features, task.classes)
     def forward(self, graphs, x):
-        return self.layer(graphs[0], x)
+        return self.layer(graphs[0].local_var().ndata["x"])
 """,
         r"model: .*mine.py:Mine' cannot be trained over parts: AttributeError: .*"
         r"the methods of fastpart.train.neighbourhood.Neighbourhood",

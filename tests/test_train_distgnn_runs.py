@@ -13,12 +13,11 @@ import fastpart as fp
 from edge_partitioned import edge_parts_of, planted_edges
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("dgl")
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("one_thread")]
 
 QUICK = {"hidden": 8, "heads": 2, "epochs": 5, "threads": 1}
-FEW = {**QUICK, "aggregation": "torch"}
+FEW = QUICK
 """Processes that import no DGL start sooner."""
 
 
@@ -40,22 +39,17 @@ def assert_close(one, other, tolerance=1e-4):
 
 def both(parts, **given):
     """Return what the processes came to, and what one process came to that knows no parts."""
-    options = {
-        name: value for name, value in given.items() if name not in ("delay", "exchange", "aggregation")
-    }
+    options = {name: value for name, value in given.items() if name not in ("delay", "exchange")}
     return fp.train.distgnn(parts, **given), fp.train.full(parts, **options)
 
 
 # The same as in one process.
 
 
-@pytest.mark.parametrize(
-    ("model", "dropout", "aggregation"),
-    [("graphsage", 0.5, "auto"), ("gcn", 0.5, "torch"), ("gat", 0.0, "torch")],
-)
-def test_training_is_that_of_one_process(tmp_path, model, dropout, aggregation):
+@pytest.mark.parametrize(("model", "dropout"), [("graphsage", 0.5), ("gcn", 0.5), ("gat", 0.0)])
+def test_training_is_that_of_one_process(tmp_path, model, dropout):
     parts = planted_edges(tmp_path, k=3)
-    given = {**QUICK, "epochs": 10, "model": model, "dropout": dropout, "aggregation": aggregation}
+    given = {**QUICK, "epochs": 10, "model": model, "dropout": dropout}
     trained, full = both(parts, **given)
     assert_close(trained, full)
     measured = json.loads((parts / "manifest.json").read_text())["summary"]
@@ -162,7 +156,7 @@ def test_resuming_is_going_on(parts, tmp_path, delay):
             assert went_on.history[name].to_list() == at_once.history[name].to_list()
         assert went_on.weights.keys() == at_once.weights.keys()
         assert all(torch.equal(weight, at_once.weights[name]) for name, weight in went_on.weights.items())
-    others = {"delay": 1}, {"aggregation": "auto"}, {"lr": 0.5}
+    others = {"delay": 1}, {"lr": 0.5}
     for other in others:
         with pytest.raises(fp.ParameterError, match=r"checkpoint.pt is of another method, graph or options"):
             fp.train.distgnn(parts, **{**given, **other}, out=tmp_path / "out", resume=True)
@@ -179,15 +173,14 @@ def test_patience_ends_all_workers(parts):
 MINE = """
 import sys
 from torch import nn
-from fastpart.train.models.layer import Layer
 from fastpart.train.models.network import Network
 
-class Mean(Layer):
+class Mean(nn.Module):
     def __init__(self, width, out):
         super().__init__()
         self.linear = nn.Linear(width, out)
 
-    def over(self, graph, x):
+    def forward(self, graph, x):
         return self.linear(graph.mean(x) + graph.targets(x))
 
 class Mine(Network):
@@ -242,8 +235,10 @@ trained = fp.train.distgnn(parts, **given, model=model, out=out)
 print(trained.summary["test_f1"])
 trained.network()
 assert str(trained)
+for method in ("full", "distgnn"):
+    assert getattr(fp.train, method)(parts, **given).summary["epochs"] == 3
 try:
-    fp.train.distgnn(parts, **given, aggregation="dgl")
+    fp.train.distdgl(parts)
 except ModuleNotFoundError as error:
     print(error)
 """
@@ -265,7 +260,7 @@ def test_training_where_there_is_no_dgl(parts, tmp_path, mine):
     said, refusal = done.stdout.splitlines()
     expected = fp.train.full(parts, hidden=8, epochs=3, threads=1, model=mine(MINE)).summary["test_f1"]
     assert said == str(expected)
-    assert refusal == "training needs dgl, which is not installed: pip install 'fastpart[train]'"
+    assert refusal == "training needs dgl, which is not installed: pip install 'fastpart[dgl]'"
 
 
 # From the command line.
@@ -280,7 +275,7 @@ def command(*words, **environment):
     )
 
 
-WORDS = ("--hidden", "8", "--heads", "2", "--epochs", "5", "--threads", "1", "--aggregation", "torch")
+WORDS = ("--hidden", "8", "--heads", "2", "--epochs", "5", "--threads", "1")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ import fastpart as fp
 from strategies import edge_lists
 
 torch = pytest.importorskip("torch")
-dgl = pytest.importorskip("dgl")
 
 from fastpart.train.data import SPLITS, Dataset  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset, open_dataset  # noqa: E402
@@ -72,10 +71,10 @@ def assert_same(one, other):
         assert torch.equal(one.splits[name], other.splits[name])
     assert (one.vertices == other.vertices).all()
     assert one.num_inner == other.num_inner
-    for mine, others in zip(*(local.graph.adj_tensors("csc")[:2] for local in (one, other)), strict=True):
-        assert torch.equal(mine, others)
-    for name in ("degree", "vertex"):
-        assert torch.equal(one.graph.ndata[name], other.graph.ndata[name])
+    assert np.array_equal(one.graph.indptr, other.graph.indptr)
+    assert np.array_equal(one.graph.indices, other.graph.indices)
+    assert torch.equal(one.graph.source_degree, other.graph.source_degree)
+    assert torch.equal(one.graph.vertices, other.graph.vertices)
 
 
 @settings(max_examples=40)
@@ -126,12 +125,12 @@ def test_graphs_know_degrees_and_global_ids(tmp_path, graph):
         edges[edges[:, 0] == edges[:, 1], 0], minlength=n
     )
     for local in (dataset.part(0), dataset.part(3), dataset.whole()):
-        assert (local.graph.ndata["vertex"].numpy() == local.vertices).all()
-        assert (local.graph.ndata["degree"].numpy() == degree[local.vertices]).all()
-        block = local.block()
-        for name in ("vertex", "degree"):
-            assert torch.equal(block.srcdata[name], local.graph.ndata[name])
-            assert torch.equal(block.dstdata[name], local.graph.ndata[name][: local.num_inner])
+        assert (local.graph.vertices.numpy() == local.vertices).all()
+        assert (local.graph.source_degree.numpy() == degree[local.vertices]).all()
+        inner = local.inner()
+        assert torch.equal(inner.vertices, local.graph.vertices)
+        assert torch.equal(inner.target_degree, local.graph.source_degree[: local.num_inner])
+        assert (np.diff(inner.indptr) == degree[local.vertices[: local.num_inner]]).all()
 
 
 def test_each_kind_is_opened_as_what_it_is(tmp_path, graph):

@@ -16,7 +16,6 @@ import fastpart as fp
 from trainable import planted
 
 torch = pytest.importorskip("torch")
-dgl = pytest.importorskip("dgl")
 
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.history import load_weights  # noqa: E402
@@ -70,7 +69,9 @@ def test_several_classes_for_each_vertex_are_learned(several, name):
     assert 0.6 < trained.summary["test_accuracy"] < trained.summary["test_f1"]
 
 
+@pytest.mark.dgl
 def test_several_classes_go_from_labels_to_exports(several, tmp_path):
+    dgl = pytest.importorskip("dgl")
     folder, rows = several
     assert json.loads((folder / "manifest.json").read_text())["labels"] == {"dtype": "uint8", "shape": [6]}
     config = fp.export.dgl(folder, tmp_path / "dgl")
@@ -183,6 +184,40 @@ def test_classes_that_other_processes_do_not_find():
         import_path(lambda task, options: None)
 
 
+def mean_of(task, options):
+    """Return a network that takes an edge_index, as PyG's do, without PyG."""
+
+    class Mean(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.map = torch.nn.Linear(2 * task.features, task.classes)
+
+        def forward(self, x, edge_index):
+            source, target = edge_index
+            total = torch.zeros_like(x).index_add(0, target, x[source])
+            count = torch.zeros(len(x)).index_add(0, target, torch.ones(len(target))).clamp(min=1)
+            return self.map(torch.cat([x, total / count.unsqueeze(1)], 1))
+
+    return Mean()
+
+
+def graphsage_of_pyg(task, options):
+    models = pytest.importorskip("torch_geometric.nn")
+    return models.GraphSAGE(task.features, options.hidden, options.layers, task.classes)
+
+
+@pytest.mark.parametrize("model", [mean_of, graphsage_of_pyg])
+@pytest.mark.parametrize("size", [None, 100])
+def test_models_with_an_edge_index_train_as_they_are(parts, model, size):
+    trained = fp.train.full(parts, model=model, epochs=20, lr=0.05, batch_size=size, **QUICK)
+    assert trained.summary["test_accuracy"] > 0.8
+    whole = Dataset(parts).whole()
+    logits = trained.network().model(whole.features, whole.graph.edge_index)
+    ids = whole.splits["test"]
+    accuracy = (logits[ids].argmax(1) == whole.labels[ids]).float().mean().item()
+    assert accuracy == pytest.approx(trained.summary["test_accuracy"])
+
+
 def test_any_module_with_a_forward_will_do(parts):
     class Linear(torch.nn.Module):
         def __init__(self, task, options):
@@ -190,7 +225,7 @@ def test_any_module_with_a_forward_will_do(parts):
             self.map = torch.nn.Linear(task.features, task.classes)
 
         def forward(self, graphs, x):
-            return self.map(x[: graphs[-1].num_dst_nodes()])
+            return self.map(graphs[-1].targets(x))
 
     for size in (None, 100):
         trained = fp.train.full(parts, model=Linear, epochs=20, lr=0.1, batch_size=size, **QUICK)

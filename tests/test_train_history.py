@@ -13,7 +13,6 @@ import fastpart as fp
 from trainable import planted
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("dgl")
 
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.history import History, load_weights  # noqa: E402

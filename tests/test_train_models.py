@@ -10,13 +10,14 @@ from strategies import edge_lists
 from trainable import planted
 
 torch = pytest.importorskip("torch")
-dgl = pytest.importorskip("dgl")
 
 from fastpart.train.batches import neighbour  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
 from fastpart.train.model_source import NAMES  # noqa: E402
 from fastpart.train.models import MODELS, build, sampling  # noqa: E402
+from fastpart.train.rows import Rows  # noqa: E402
+from fastpart.train.sampling import neighbours  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 TASK = Task(features=3, classes=4, multilabel=False)
@@ -36,11 +37,10 @@ def network_of(name, task=TASK, dtype=torch.float64, **options):
 
 def graph_of(n, edges):
     """Return a graph with the edges u -> v, and the matrix of how many lead to v (row) from u (column)."""
-    graph = dgl.graph(
-        (torch.from_numpy(edges[:, 0].astype(np.int64)), torch.from_numpy(edges[:, 1].astype(np.int64))),
-        num_nodes=n,
-    )
-    graph.ndata["degree"] = graph.in_degrees()
+    edges = edges[np.argsort(edges[:, 1], kind="stable")]
+    degree = np.bincount(edges[:, 1], minlength=n)
+    indptr = np.concatenate(([0], np.cumsum(degree)))
+    graph = Rows(indptr, edges[:, 0].astype(np.int32), torch.from_numpy(degree))
     matrix = np.zeros((n, n))
     np.add.at(matrix, (edges[:, 1], edges[:, 0]), 1)
     return graph, matrix
@@ -196,7 +196,7 @@ def test_parts_layer_by_layer_are_as_the_whole_graph(name, tmp_path):
         below = whole.features
         for index in range(len(network.layers)):
             rows = [
-                network.layer(index, part.block(), below[torch.from_numpy(np.array(part.vertices))])
+                network.layer(index, part.inner(), below[torch.from_numpy(np.array(part.vertices))])
                 for part in parts
             ]
             below = torch.zeros(len(below), rows[0].shape[1])
@@ -210,52 +210,32 @@ def test_parts_layer_by_layer_are_as_the_whole_graph(name, tmp_path):
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_graphs_without_edges_and_without_vertices(name, n):
     local = local_of(n, np.empty((0, 2), np.int64))
-    nothing = torch.empty(0, dtype=torch.int64)
-    block = dgl.create_block((nothing, nothing), n, 0)
-    block.srcdata["degree"], block.dstdata["degree"] = torch.zeros(n, dtype=torch.int64), nothing
     network = network_of(name)
     said = network([local.graph] * 2, local.features)
     assert said.shape == (n, TASK.classes)
     assert torch.isfinite(said).all()
     network.zero_grad()
     said.sum().backward()
-    assert network([local.graph, block], local.features).shape == (0, TASK.classes)
+    assert network([local.graph, local.graph.first(0)], local.features).shape == (0, TASK.classes)
 
 
 def test_gcn_over_samples_is_right_in_expectation():
     edges = np.array([[u, v] for u in range(6) for v in range(6) if (u + 2 * v) % 3])
     local = local_of(6, edges)
     network = network_of("gcn", layers=1)
-    sampler = dgl.dataloading.NeighborSampler([2])
-    dgl.seed(1)
+    random = np.random.default_rng(1)
     total, samples = torch.zeros(6, TASK.classes, dtype=torch.float64), 1500
     squares = total.clone()
     with torch.no_grad():
         for _ in range(samples):
-            inputs, _, (block,) = sampler.sample_blocks(local.graph, torch.arange(6))
-            block.srcdata["degree"] = local.graph.ndata["degree"][block.srcdata[dgl.NID]]
-            block.dstdata["degree"] = local.graph.ndata["degree"][block.dstdata[dgl.NID]]
-            said = network([block], local.features[inputs])
+            graphs, inputs = neighbours(local.graph, np.arange(6), [2], random)
+            said = network(graphs, local.features[torch.from_numpy(inputs)])
             total, squares = total + said, squares + said**2
         whole = network([local.graph], local.features)
     mean = total / samples
     error = ((squares / samples - mean**2).clamp(min=0) / samples).sqrt()
     assert (error > 0).any()
     assert ((mean - whole).abs() <= 5 * error + 1e-9).all()
-
-
-def test_attention_remembers_no_graph_that_is_gone():
-    import gc
-
-    from fastpart.train import dgl_graphs as module
-
-    local = local_of(3, np.array([[0, 1]]))
-    network_of("gat")([local.graph] * 2, local.features)
-    gc.collect()
-    before = len(module._looped)
-    del local
-    gc.collect()
-    assert len(module._looped) == before - 1
 
 
 # Which models there are.
@@ -269,8 +249,10 @@ def test_sampling_of_models():
     assert sampling(lambda task, options: None) == "neighbour"
 
 
+@pytest.mark.dgl
 @pytest.mark.parametrize("name", ["clustergcn", "graphsaint"])
 def test_dgl_refuses_models_with_batches_of_their_own(name):
+    pytest.importorskip("dgl")
     with pytest.raises(fp.ParameterError, match=f"model: '{name}' needs sampled graphs"):
         fp.train.distdgl("parts", model=name)
 

@@ -17,9 +17,7 @@ torch = pytest.importorskip("torch")
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.full_graph import wire as wires  # noqa: E402
-from fastpart.train.full_graph.kernels import kernel  # noqa: E402
 from fastpart.train.full_graph.share import Tools  # noqa: E402
-from fastpart.train.libraries import has_dgl  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
 from fastpart.train.row_blocks import blocks as row_blocks  # noqa: E402
@@ -30,7 +28,6 @@ from fastpart.train.scores import Task  # noqa: E402
 TASK = Task(features=3, classes=4, multilabel=False)
 CPU = torch.device("cpu")
 TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-10}
-KERNELS = ["torch", pytest.param("dgl", marks=pytest.mark.skipif(not has_dgl(), reason="needs dgl"))]
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -131,13 +128,13 @@ def trained(network, layers, features, labels, train, count):
     return loss.item(), {name: p.grad.clone() for name, p in network.named_parameters()}
 
 
-def epochs_of(case, network, how, epochs=1, aggregation="torch", watch=lambda share: None):
+def epochs_of(case, network, how, epochs=1, watch=lambda share: None):
     """Return for each epoch the loss and the gradients, summed over workers, and what all saw of each epoch."""
     dtype = next(network.parameters()).dtype
 
     def work(wire):
         blocks = case.blocks(wire.rank, dtype)
-        tools = Tools(wire, kernel(aggregation, CPU), CPU)
+        tools = Tools(wire, CPU)
         options = Options(layers=len(network.layers))
         share = share_of(blocks, TASK, case.num_train, options, how, tools)
         told = []
@@ -229,15 +226,14 @@ def assert_same(found, expected, tolerance):
 # Exact training.
 
 
-@pytest.mark.parametrize("aggregation", KERNELS)
 @pytest.mark.parametrize("rows", ["all", "boundary"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", ["graphsage", "graphsage-gcn", "gcn", "gin", "sgc", "ngnn"])
 @settings(max_examples=10)
 @given(case=cases(), layers=st.integers(1, 3))
-def test_without_a_bound_gradients_are_those_of_the_whole_graph(name, dtype, rows, aggregation, case, layers):
+def test_without_a_bound_gradients_are_those_of_the_whole_graph(name, dtype, rows, case, layers):
     network = network_of(name, dtype, layers=layers)
-    found = epochs_of(case, network, {"rows": rows}, 2, aggregation)
+    found = epochs_of(case, network, {"rows": rows}, 2)
     _, expected = simulated(case, network)
     for epoch in range(2):
         assert_same(found[epoch], expected(epoch), TOLERANCES[dtype])

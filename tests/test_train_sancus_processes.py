@@ -11,12 +11,9 @@ from trainable import planted
 
 pytest.importorskip("torch")
 
-from fastpart.train.libraries import has_dgl
-
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.mark.skipif(not has_dgl(), reason="the whole graph is DGL's")
 @pytest.mark.parametrize(("model", "rows"), [("graphsage", "all"), ("gcn", "boundary")])
 def test_losses_are_those_of_full(tmp_path, model, rows):
     path = planted(tmp_path, k=3)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(180)
 
 SECONDS = 10
 
-GIVEN = {"hidden": 8, "threads": 1, "epochs": 100_000, "aggregation": "torch"}
+GIVEN = {"hidden": 8, "threads": 1, "epochs": 100_000}
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def progress(phase, done, total):
     if done == 3:
         print(os.getpid(), flush=True)
         print("ready", flush=True)
-given = dict(hidden=8, threads=1, aggregation="torch", delay=int(sys.argv[4]), out=sys.argv[3])
+given = dict(hidden=8, threads=1, delay=int(sys.argv[4]), out=sys.argv[3])
 try:
     fp.train.distgnn(sys.argv[1], epochs=100_000, progress=progress, **given)
 except KeyboardInterrupt:

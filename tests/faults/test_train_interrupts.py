@@ -9,7 +9,6 @@ from child import SignalAt, run_child
 import fastpart as fp
 
 pytest.importorskip("torch")
-pytest.importorskip("dgl")
 
 TRAIN = """
 import sys, time

@@ -1,7 +1,7 @@
-"""Training of graph neural networks over partitions, with torch and mostly DGL: ``pip install 'fastpart[train]'``.
+"""Training of graph neural networks over partitions, with torch: ``pip install 'fastpart[train]'``.
 
 Every method reads a partition directory with features, labels and splits, and returns a :class:`TrainedModel`. ``full``
-is the reference. It ignores the parts.
+is the reference. It ignores the parts. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
 """
 
 from __future__ import annotations

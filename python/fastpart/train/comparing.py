@@ -23,6 +23,7 @@ from ..graph import Graph, open_graph
 from ..options import NAMES, RunOptions, with_options
 from .config import DEFAULTS, MOST, ComparisonTraining
 from .lazy import imported
+from .libraries import import_dgl
 from .pairing import METHODS, Method, Pairing, planned
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def compare(
     labels: Any,
     splits: Any,
     split: int | None = None,
-    methods: Sequence[Method] = ("distdgl", "sdt", "full"),
+    methods: Sequence[Method] = ("sdt", "full"),
     partitioners: Sequence[str] | None = None,
     seeds: int = 3,
     **options: Unpack[ComparisonTraining],
@@ -123,6 +124,8 @@ def compare(
     parts, count = parameters.parts(k), parameters.integer("seeds", seeds, 1, 1000)
     run = RunOptions.of(options)
     training = {name: value for name, value in options.items() if name not in NAMES}
+    if "distdgl" in chosen:
+        import_dgl()
     functions: dict[str, Callable[..., TrainedModel]] = {method: imported(method) for method in chosen}
     given = _for_methods(functions, parts, training)
     opened = open_graph(graph, **vars(replace(run, progress=None)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,8 @@ from ..parameters import StrPath, shown
 from ..partitions import Partition
 from ..parts import PartData, VertexPartData
 from ..store import open_partition
+from .rows import Rows
 from .scores import Task
-
-if TYPE_CHECKING:  # half of the methods train without DGL
-    import dgl
 
 Ids = npt.NDArray[np.int64]
 AnyPart = TypeVar("AnyPart", bound=PartData)
@@ -35,9 +33,8 @@ class LocalGraph:
 
     Attributes
     ----------
-    graph : dgl.DGLGraph
-        Directed edges that end at vertices whose neighbours are known. In ``ndata``, int64: ``"degree"`` is the
-        in-degree in the whole graph, ``"vertex"`` the global id.
+    graph : Rows
+        The in-edges of all vertices whose neighbours are known. The other vertices, if there are any, have none.
     features : torch.Tensor
         float32, one row per vertex.
     labels : torch.Tensor
@@ -50,7 +47,7 @@ class LocalGraph:
         Data that the batches computed about the graph. It survives when the part is loaded again.
     """
 
-    graph: dgl.DGLGraph
+    graph: Rows
     features: Tensor
     labels: Tensor
     splits: dict[str, Tensor]
@@ -58,17 +55,9 @@ class LocalGraph:
     num_inner: int
     cache: dict[Any, Any] = field(default_factory=dict)
 
-    def block(self) -> dgl.DGLGraph:
-        """Return the in-edges of the inner vertices as a block. Its destinations are the inner vertices."""
-        import dgl
-
-        indptr, indices, _ = self.graph.adj_tensors("csc")
-        edges = int(indptr[self.num_inner])
-        csc = (indptr[: self.num_inner + 1], indices[:edges], torch.empty(0, dtype=torch.int64))
-        block = dgl.create_block(("csc", csc), len(self.vertices), self.num_inner)
-        for name, values in self.graph.ndata.items():
-            block.srcdata[name], block.dstdata[name] = values, values[: self.num_inner]
-        return block
+    def inner(self) -> Rows:
+        """Return the in-edges of the inner vertices. They are the targets."""
+        return self.graph.first(self.num_inner)
 
 
 class AnyDataset(ABC, Generic[AnyPart]):
@@ -262,16 +251,10 @@ def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
     return indptr, np.concatenate([indices for _, indices in pieces])[places]
 
 
-def _graph(indptr: Ids, indices: npt.NDArray[Any], degree: Ids, vertices: Ids) -> dgl.DGLGraph:
+def _graph(indptr: Ids, indices: npt.NDArray[Any], degree: Ids, vertices: Ids) -> Rows:
     """Return the graph of the given rows. Vertices beyond them have no in-edges."""
-    import dgl
-
-    n = len(vertices)
-    padded = np.full(n + 1, indptr[-1], np.int64)
+    padded = np.full(len(vertices) + 1, indptr[-1], np.int64)
     padded[: len(indptr)] = indptr
-    sources = np.array(indices, np.int64)
-    csc = (torch.from_numpy(padded), torch.from_numpy(sources), torch.empty(0, dtype=torch.int64))
-    graph = dgl.graph(("csc", csc), num_nodes=n)
-    graph.ndata["degree"] = torch.from_numpy(np.array(degree))
-    graph.ndata["vertex"] = torch.from_numpy(np.array(vertices))
-    return graph
+    return Rows(
+        padded, np.array(indices), torch.from_numpy(np.array(degree)), torch.from_numpy(np.array(vertices))
+    )

@@ -1,6 +1,6 @@
 """The public names of training, imported on first use.
 
-torch and dgl take seconds to import, and only training needs them.
+torch takes seconds to import, and only training needs it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .libraries import import_libraries
+from .libraries import import_torch
 
 # A module must not have the name of its function: importing it would replace the function in the package.
 MODULES = {
@@ -21,10 +21,8 @@ MODULES = {
     "sdt": "model_averaging",
 }
 
-_WITHOUT_DGL = frozenset({"TrainedModel", "compare", "distgnn", "sancus"})
-
 
 def imported(name: str) -> Any:
     """Return a name of ``fastpart.train``, or say what to install."""
-    import_libraries(dgl=name not in _WITHOUT_DGL)
+    import_torch()
     return getattr(importlib.import_module(f"fastpart.train.{MODULES[name]}"), name)

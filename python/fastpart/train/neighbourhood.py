@@ -1,8 +1,8 @@
 """The interface between the layers of a graph neural network and a graph.
 
-The layers of :mod:`fastpart.train.models` use :class:`Neighbourhood` alone. So the same network trains on DGL's graphs
-(:mod:`.dgl_graphs`), over parts of the edges (:mod:`.edge_parts`) and over blocks of rows (:mod:`.row_blocks`), with or
-without DGL.
+The layers of :mod:`fastpart.train.models` use :class:`Neighbourhood` alone. So the same network trains on rows in
+memory (:mod:`.rows`: a graph, a part, a mini-batch), over parts of the edges (:mod:`.edge_parts`) and over blocks of
+rows (:mod:`.row_blocks`).
 """
 
 from __future__ import annotations

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import dgl
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..data import LocalGraph
+from ..rows import Rows
 
 STEPS = 10
 """Default number of batches per epoch for models that train on sampled graphs."""
@@ -20,7 +22,7 @@ class Batch:
 
     Attributes
     ----------
-    graphs : list of dgl.DGLGraph
+    graphs : sequence of Rows
         One for each layer.
     inputs : torch.Tensor or None
         Local ids of the input rows. None: all.
@@ -32,7 +34,7 @@ class Batch:
         Factors of the losses of the targets. None: 1.
     """
 
-    graphs: list[dgl.DGLGraph]
+    graphs: Sequence[Rows]
     inputs: Tensor | None
     rows: Tensor
     targets: Tensor
@@ -52,11 +54,6 @@ def size_of_batches(seeds: int, batch_size: int | None) -> int:
     return batch_size or max(1, -(-seeds // STEPS))
 
 
-def seed_dgl(generator: torch.Generator) -> None:
-    """Seed DGL. Its samplers do not take generators."""
-    dgl.seed(int(torch.randint(2**31 - 1, (), generator=generator)))
-
-
-def subgraph(graph: dgl.DGLGraph, vertices: Tensor) -> dgl.DGLGraph:
-    """Return the induced subgraph with its data. Local ids are in ``dgl.NID``, those of edges in ``dgl.EID``."""
-    return dgl.node_subgraph(graph, vertices)
+def random_of(generator: torch.Generator) -> np.random.Generator:
+    """Return random numbers of numpy that continue those of torch."""
+    return np.random.default_rng(int(torch.randint(2**62, (), generator=generator)))

@@ -16,7 +16,8 @@ from ... import partitioners
 from ...graph import open_graph
 from ..config import Options
 from ..data import LocalGraph
-from .batch import Batch, size_of_batches, subgraph
+from ..sampling import induced
+from .batch import Batch, size_of_batches
 
 CLUSTERS = 10
 """Clusters per group. With several, the edges between clusters take part, too (section 3.2)."""
@@ -40,7 +41,7 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
     for members in order.split(torch.bincount(group_of, minlength=groups).tolist()):
         rows = trained[members].nonzero().squeeze(1)
         if len(rows):
-            graph = subgraph(local.graph, members)
+            graph, _ = induced(local.graph, members.numpy())
             yield Batch([graph] * options.layers, members, rows, members[rows])
 
 
@@ -48,9 +49,9 @@ def _clusters(local: LocalGraph, groups: int, seed: int) -> Tensor:
     """Return the cluster of each vertex, int32."""
     key = ("clusters", groups, seed)
     if key not in local.cache:
-        n = local.graph.num_nodes()
+        n = local.graph.num_targets
         count = max(groups, min(CLUSTERS * groups, n // VERTICES))
-        edges = torch.stack(local.graph.edges(), 1).numpy()
+        edges = local.graph.edge_index.T.contiguous().numpy()
         threads = torch.get_num_threads()
         opened = open_graph(edges, num_vertices=n, threads=threads)
         assignment = partitioners.spring(opened, min(count, n), seed=seed, threads=threads).assignment

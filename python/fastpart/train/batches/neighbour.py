@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import dgl
 import torch
 
 from ..config import Options
 from ..data import LocalGraph
-from .batch import Batch, seed_dgl
+from ..sampling import neighbours
+from .batch import Batch, random_of
 
 
 def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
@@ -20,12 +20,8 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
     if options.batch_size is None:
         yield Batch([local.graph] * options.layers, None, seeds, seeds)
         return
-    sampler = dgl.dataloading.NeighborSampler(list(options.fanouts))
-    degree = local.graph.ndata["degree"]
-    seed_dgl(generator)
+    random = random_of(generator)
     for some in torch.randperm(len(seeds), generator=generator).split(options.batch_size):
-        inputs, targets, blocks = sampler.sample_blocks(local.graph, seeds[some])
-        for block in blocks:
-            block.srcdata["degree"] = degree[block.srcdata[dgl.NID]]
-            block.dstdata["degree"] = degree[block.dstdata[dgl.NID]]
-        yield Batch(blocks, inputs, torch.arange(len(targets)), targets)
+        targets = seeds[some]
+        graphs, inputs = neighbours(local.graph, targets.numpy(), options.fanouts, random)
+        yield Batch(graphs, torch.from_numpy(inputs), torch.arange(len(targets)), targets)

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import dgl
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..config import Options
 from ..data import LocalGraph
-from .batch import Batch, seed_dgl, size_of_batches, subgraph
+from ..rows import Rows
+from ..sampling import Vertices, induced, walked
+from .batch import Batch, random_of, size_of_batches
 
 COVERAGE = 50
 """As in the authors' code."""
@@ -30,32 +32,31 @@ def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> 
         return
     size = size_of_batches(len(seeds), options.batch_size)
     of_vertices, of_edges = _inverse_probabilities(local, seeds, size, options)
-    trained = torch.zeros(local.graph.num_nodes(), dtype=torch.bool)
+    trained = torch.zeros(local.graph.num_targets, dtype=torch.bool)
     trained[seeds] = True
-    degree = local.graph.ndata["degree"].float()
+    degree = local.graph.source_degree.float()
     for members in _samples(local.graph, seeds, size, options.layers, generator):
-        graph = subgraph(local.graph, members)
-        rows = trained[members].nonzero().squeeze(1)
-        _, ends = graph.edges()
+        graph, edges = induced(local.graph, members)
+        ids = torch.from_numpy(members)
+        rows = trained[ids].nonzero().squeeze(1)
         # A layer takes the mean over the sampled edges. These factors turn it into their sum divided by the in-degree
         # in the graph.
-        shares = (graph.in_degrees() / degree[members])[ends]
-        graph.edata["weight"] = of_edges[graph.edata[dgl.EID]] * shares
+        counts = torch.from_numpy(np.diff(graph.indptr))
+        shares = (counts / degree[ids]).repeat_interleave(counts)
         # Makes the expected mean over the targets equal to the mean over all training vertices.
-        targets = members[rows]
+        targets = ids[rows]
         weights = of_vertices[targets] * len(rows) / len(seeds)
-        yield Batch([graph] * options.layers, members, rows, targets, weights)
+        weighted = graph.with_weights(of_edges[torch.from_numpy(edges)] * shares)
+        yield Batch([weighted] * options.layers, ids, rows, targets, weights)
 
 
 def _samples(
-    graph: dgl.DGLGraph, seeds: Tensor, size: int, steps: int, generator: torch.Generator
-) -> Iterator[Tensor]:
+    graph: Rows, seeds: Tensor, size: int, steps: int, generator: torch.Generator
+) -> Iterator[Vertices]:
     """Yield the vertices of the sampled graphs of an epoch."""
-    against = dgl.reverse(graph, copy_ndata=False)  # walks go against the messages
-    seed_dgl(generator)
+    random = random_of(generator)
     for some in torch.randperm(len(seeds), generator=generator).split(size):
-        walks, _ = dgl.sampling.random_walk(against, seeds[some], length=steps)
-        yield walks[walks >= 0].unique()
+        yield walked(graph, seeds[some].numpy(), steps, random)
 
 
 def _inverse_probabilities(
@@ -69,16 +70,16 @@ def _inverse_probabilities(
     return probabilities
 
 
-def _count(graph: dgl.DGLGraph, seeds: Tensor, size: int, options: Options) -> tuple[Tensor, Tensor]:
-    of_vertices = torch.zeros(graph.num_nodes())
-    of_edges = torch.zeros(graph.num_edges())
+def _count(graph: Rows, seeds: Tensor, size: int, options: Options) -> tuple[Tensor, Tensor]:
+    of_vertices = torch.zeros(graph.num_targets)
+    of_edges = torch.zeros(len(graph.indices))
     generator = torch.Generator().manual_seed(options.seed)
     samples = 0
     for _ in range(COVERAGE):
         for members in _samples(graph, seeds, size, options.layers, generator):
-            of_vertices[members] += 1
-            of_edges[subgraph(graph, members).edata[dgl.EID]] += 1
+            of_vertices[torch.from_numpy(members)] += 1
+            of_edges[torch.from_numpy(induced(graph, members)[1])] += 1
             samples += 1
     of_vertices.clamp_(min=1)
-    _, ends = graph.edges()
-    return samples / of_vertices, of_vertices[ends] / of_edges.clamp_(min=1)
+    at_ends = of_vertices.repeat_interleave(torch.from_numpy(np.diff(graph.indptr)))
+    return samples / of_vertices, at_ends / of_edges.clamp_(min=1)

@@ -11,6 +11,7 @@ from ...parameters import StrPath
 from ..config import Training, options_of, trains
 from ..following import follow, output_of
 from ..history import History
+from ..libraries import import_dgl
 from ..models import NEIGHBOUR, sampling
 from ..supervisor import Supervisor
 from ..trained import TrainedModel
@@ -85,6 +86,8 @@ def distdgl(
         The parts do not fit into /dev/shm.
     GraphFormatError
         A damaged directory or checkpoint.
+    ModuleNotFoundError
+        Without DGL: ``pip install 'fastpart[dgl]'``. It needs Python 3.11, torch 2.2.1 and numpy 1.
 
     Notes
     -----
@@ -98,6 +101,7 @@ def distdgl(
     >>> trained = fp.train.distdgl("parts", epochs=20, batch_size=1000, fanouts=[15, 10])  # doctest: +SKIP
     >>> trained.history["remote_bytes"].mean()  # doctest: +SKIP
     """
+    import_dgl()
     options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
     if sampling(options.model) != NEIGHBOUR:
         raise ParameterError(

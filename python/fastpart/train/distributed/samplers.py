@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any
 
 from ...processes import die_with
-from ..libraries import import_libraries
+from ..libraries import import_dgl
 from ..reporting import RUN, describe
 from ..traces import SHARED_MEMORY
 from . import local
@@ -36,7 +36,7 @@ def prepare() -> None:
 def begin() -> None:
     """Begin a sampler. It imports the module of its trainer and calls a function of DGL."""
     die_with(os.getppid())
-    import_libraries()
+    import_dgl()
     local.install()
     from dgl.distributed import dist_context
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from ..libraries import import_libraries
+from ..libraries import import_dgl
 from ..reporting import Reports, run
 from . import local
 
 
 def main(reports: Reports) -> None:
     """Serve until the trainers report their end."""
-    import_libraries()
+    import_dgl()
     local.install()
     import dgl
 

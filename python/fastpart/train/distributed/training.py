@@ -19,6 +19,7 @@ from ..history import History
 from ..models import build
 from ..ranks import from_first, is_first
 from ..reporting import Reports
+from ..rows import Rows
 from ..scores import Task, score
 from ..seeds import mixed
 
@@ -120,8 +121,9 @@ class Trainer:
             batches = iter(self._loaders["train"])
             while (batch := self._timed("sampling", next, batches, None)) is not None:
                 inputs, seeds, blocks = batch
-                x, labels = self._timed("fetching", self._fetch, inputs, seeds, blocks)
-                seen["loss"] += self._step(blocks, x, labels) * len(seeds)
+                layers = self._timed("fetching", self._layers, inputs, blocks)
+                x, labels = self._timed("fetching", self._fetch, inputs, seeds)
+                seen["loss"] += self._step(layers, x, labels) * len(seeds)
                 seen["seeds"] += len(seeds)
                 seen["remote seeds"] += self._remote(seeds)
                 seen["vertices"] += len(inputs)
@@ -135,19 +137,23 @@ class Trainer:
         self._clock[step] += time.perf_counter() - start
         return result
 
-    def _fetch(self, inputs: Tensor, seeds: Tensor, blocks: list[Any]) -> tuple[Tensor, Tensor]:
+    def _layers(self, inputs: Tensor, blocks: list[Any]) -> list[Rows]:
+        """Return the blocks of DGL. The sources of each begin with its targets, which are the sources of the next."""
         degree = self._degree[inputs]
-        # The sources of each block begin with its destinations, which are the sources of the next.
-        for block in blocks:
-            block.srcdata["degree"] = degree[: block.num_src_nodes()]
-            block.dstdata["degree"] = degree[: block.num_dst_nodes()]
+        adjacencies = (block.adj_tensors("csc") for block in blocks)
+        return [
+            Rows(indptr.numpy(), indices.numpy(), degree[: block.num_src_nodes()])
+            for block, (indptr, indices, _) in zip(blocks, adjacencies, strict=True)
+        ]
+
+    def _fetch(self, inputs: Tensor, seeds: Tensor) -> tuple[Tensor, Tensor]:
         labels = self._graph.ndata["label"][seeds]
         return self._graph.ndata["feat"][inputs].float(), labels.float() if self.task.multilabel else labels
 
-    def _step(self, blocks: list[Any], x: Tensor, labels: Tensor) -> float:
+    def _step(self, layers: list[Rows], x: Tensor, labels: Tensor) -> float:
         waited = self._clock["synchronising"]
         start = time.perf_counter()
-        loss = self.task.losses(self._parallel(blocks, x), labels).mean()
+        loss = self.task.losses(self._parallel(layers, x), labels).mean()
         self._adam.zero_grad()
         loss.backward()
         self._adam.step()
@@ -192,8 +198,8 @@ class Trainer:
         nothing = torch.empty(0, self.task.classes)
         tally = self.task.tally(nothing, nothing if self.task.multilabel else nothing[:, 0].long())
         for inputs, seeds, blocks in self._loaders[split]:
-            x, labels = self._fetch(inputs, seeds, blocks)
-            tally += self.task.tally(self.network(blocks, x), labels)
+            x, labels = self._fetch(inputs, seeds)
+            tally += self.task.tally(self.network(self._layers(inputs, blocks), x), labels)
         return {f"{split}_{name}": value for name, value in score(_sum(tally)).items()}
 
     def state(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import ParameterError
 from ..config import Options
-from ..libraries import import_libraries
+from ..libraries import import_dgl
 from ..reporting import Reports, run
 from . import local, samplers
 
@@ -28,7 +28,7 @@ def main(reports: Reports) -> None:
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     if world != settings["trainers"]:
         raise ParameterError(f"WORLD_SIZE: expected {settings['trainers']} trainers, got {world}")
-    import_libraries()
+    import_dgl()
     local.install()
     import dgl
     import torch

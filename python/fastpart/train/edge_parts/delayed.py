@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ParameterError
-from ..full_graph.clock import EXCHANGE, Clock
+from ..clock import EXCHANGE, Clock
 from ..full_graph.wire import Pending, Wire, like_rows
 from .local import Copies
 

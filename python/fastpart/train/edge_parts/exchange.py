@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from ..full_graph.clock import EXCHANGE, Clock
+from ..clock import EXCHANGE, Clock
 from ..full_graph.wire import Wire, like_rows, rows_of_messages
 from .local import Copies
 

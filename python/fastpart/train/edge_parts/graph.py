@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from ..full_graph.clock import Clock
-from ..full_graph.kernels import Kernel, MakeKernel
-from ..full_graph.sums import summed
+from ..clock import Clock
+from ..full_graph.share import Tools
+from ..kernels import Kernel, with_loops
 from ..neighbourhood import Neighbourhood
 from .exchange import Totals
 from .local import Copies
@@ -20,9 +19,9 @@ from .local import Copies
 class Edges:
     """The edges of a part, for all layers."""
 
-    def __init__(self, copies: Copies, make: MakeKernel) -> None:
-        self.copies, self._make = copies, make
-        self.kernel = make(copies.indptr, copies.indices, len(copies.vertices))
+    def __init__(self, copies: Copies, tools: Tools) -> None:
+        self.copies, self._tools = copies, tools
+        self.kernel = tools.kernel(copies.indptr, copies.indices, len(copies.vertices))
 
     @cached_property
     def looped(self) -> Kernel:
@@ -35,11 +34,8 @@ class Edges:
         return self._with_loops(len(self.copies.vertices))
 
     def _with_loops(self, count: int) -> Kernel:
-        indptr, indices = self.copies.indptr, self.copies.indices
-        more = np.minimum(np.arange(len(indptr)), count)
-        return self._make(
-            indptr + more, np.insert(indices, indptr[1 : count + 1], np.arange(count)), len(indptr) - 1
-        )
+        rows = with_loops(self.copies.indptr, self.copies.indices, count)
+        return self._tools.kernel(*rows, len(self.copies.vertices))
 
 
 class EdgeLayer(Neighbourhood):
@@ -78,7 +74,7 @@ class EdgeLayer(Neighbourhood):
         return self._total(x) if self._totals.complete else super().sum(x)
 
     def _total(self, x: Tensor) -> Tensor:
-        total = self._totals.total(summed(x, self._edges.kernel, self._clock), self._last)
+        total = self._totals.total(self._edges.kernel.summed(x, self._clock), self._last)
         return total[: self.num_targets]
 
     def attend(

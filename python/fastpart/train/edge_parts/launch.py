@@ -11,7 +11,6 @@ from ... import parameters
 from ...parameters import StrPath
 from ..config import Options, Training, options_of, trains
 from ..edge_data import EdgeDataset
-from ..full_graph.kernels import AGGREGATIONS, Aggregation, kernel
 from ..full_graph.launch import DEVICES, Device, train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
@@ -27,7 +26,6 @@ def distgnn(
     *,
     delay: int = 0,
     exchange: Exchange = "always",
-    aggregation: Aggregation = "auto",
     device: Device = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -53,9 +51,6 @@ def distgnn(
         process. Sums over the features are made once and are always exact.
     exchange : {"always", "never"}
         ``"never"``: no messages in training (0c in the paper).
-    aggregation : {"auto", "dgl", "torch"}
-        The library that sums over the edges of a process. ``"auto"``: DGL, which is faster on CPUs, if it can be
-        imported.
     device : {"cpu", "cuda"}
         Where the processes compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
         path is written, but was never run.
@@ -115,13 +110,9 @@ def distgnn(
     1.0
     """
     options, run = options_of(training)
-    how = {
-        **checked(delay, exchange),
-        "aggregation": parameters.choice("aggregation", aggregation, AGGREGATIONS),
-    }
+    how = checked(delay, exchange)
     resume = parameters.flag("resume", resume)
     parameters.choice("device", device, DEVICES)
-    kernel(aggregation, torch.device(device))  # raises if a library is missing
     dataset = EdgeDataset(source)
     _try(dataset.task, options, how)
     measured = dataset.manifest.get("summary", {})

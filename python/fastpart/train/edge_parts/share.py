@@ -71,7 +71,7 @@ def share_of(
 ) -> EdgeShare:
     """Return the share of some copies of vertices."""
     delay, layers = None if how["exchange"] == "never" else how["delay"], options.layers
-    edges, random = Edges(copies, tools.make), torch.Generator(tools.device)
+    edges, random = Edges(copies, tools), torch.Generator(tools.device)
     at_once = ExactTotals(copies, tools.wire, tools.clock)
 
     def layer(index: int, totals: Totals, remembers: bool) -> EdgeLayer:

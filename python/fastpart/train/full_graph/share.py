@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..clock import Clock
+from ..kernels import Ids, Kernel
 from ..neighbourhood import Neighbourhood
 from ..scores import Task
-from .clock import Clock
-from .kernels import Aggregation, MakeKernel, kernel
 from .wire import Group, NoWire, Wire, device
 
 
@@ -24,8 +24,6 @@ class Tools:
     ----------
     wire : Wire
         Messages to the other processes.
-    make : callable
-        The constructor of kernels.
     device : torch.device
         Where tensors are.
     clock : Clock
@@ -33,21 +31,22 @@ class Tools:
     """
 
     wire: Wire
-    make: MakeKernel
     device: torch.device
     clock: Clock = field(default_factory=Clock)
 
     @classmethod
-    def of_group(cls, aggregation: Aggregation) -> Tools:
+    def of_group(cls) -> Tools:
         """Return the tools of a process in a group."""
-        where = device()
-        return cls(Group(), kernel(aggregation, where), where)
+        return cls(Group(), device())
 
     @classmethod
     def alone(cls) -> Tools:
         """Return the tools of a single process, to try out a model."""
-        where = torch.device("cpu")
-        return cls(NoWire(), kernel("torch", where), where)
+        return cls(NoWire(), torch.device("cpu"))
+
+    def kernel(self, indptr: Ids, indices: Ids, sources: int) -> Kernel:
+        """Return the sums over some edges."""
+        return Kernel(indptr, indices, sources, self.device)
 
 
 @dataclass

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from ...processes import anonymous_bytes, resident_bytes
+from ..clock import STEPS, SYNCHRONISING
 from ..config import Options
 from ..models import build
 from ..scores import score
-from .clock import STEPS, SYNCHRONISING
 from .share import Share, Tools
 
 MEASURED = (*(f"{step}_seconds" for step in STEPS), "dense_seconds", "sent_bytes", "received_bytes")
@@ -37,7 +37,7 @@ class FullBatch(ABC):
     def __init__(
         self, dataset: Any, options: Options, how: dict[str, Any], scratch: Path, state: dict[str, Any]
     ) -> None:
-        tools = Tools.of_group(how["aggregation"])
+        tools = Tools.of_group()
         self._wire, self._clock, self._device = tools.wire, tools.clock, tools.device
         self._share = share = self.share(dataset, options, how, tools)
         torch.manual_seed(options.seed)

@@ -42,7 +42,7 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
         except Exception as error:  # a model of the user may raise anything
             raise ParameterError(
                 f"model: {options.model!r} cannot be trained over parts: {describe(error)}. Its layers may use only "
-                "the methods of fastpart.train.neighbourhood.Neighbourhood, and nothing of DGL"
+                "the methods of fastpart.train.neighbourhood.Neighbourhood"
             ) from None
     if not isinstance(logits, Tensor) or logits.shape != expected:
         what = (

@@ -15,7 +15,7 @@ from ..config import Options
 from ..history import History
 from ..ranks import from_first, is_first
 from ..scores import Task
-from .methods import METHODS
+from .methods import worker_of
 from .worker import Graph
 
 
@@ -67,7 +67,7 @@ class Job:
 
     def work(self, report: Callable[[dict[str, Any]], object]) -> tuple[Task, dict[str, Any]]:
         """Train in a process group, and return task and summary. Rank 0 keeps the history and reports each row."""
-        kind = METHODS[self.method].worker()
+        kind = worker_of(self.method)
         dataset = kind.open(self.source)
         history = self.history(dataset, self.resume) if is_first() else None
         state = from_first(history and history.state)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from datetime import timedelta
 from pathlib import Path
 
-from ..libraries import import_libraries
+from ..libraries import import_torch
 from ..reporting import Reports, run
-from .methods import METHODS
 
 _PATIENCE = timedelta(days=7)
 """How long workers wait for each other. The supervisor ends them when one fails."""
@@ -20,7 +18,7 @@ def main(reports: Reports) -> None:
     """Train, and report every round to the supervisor."""
     file = Path(sys.argv[1])
     text = file.read_text()
-    import_libraries(METHODS[json.loads(text)["method"]].dgl)
+    import_torch()
     import torch
 
     from .group import join_group

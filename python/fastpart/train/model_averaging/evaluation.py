@@ -6,7 +6,6 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-import dgl
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from .. import predict
 from ..data import SPLITS, Dataset, LocalGraph
 from ..models import Network
+from ..rows import Rows
 from ..scores import score
 from .loading import Parts
 
@@ -58,7 +58,7 @@ class Evaluation:
             here = None if last else self._map(index, width)
             for local in self._parts:
                 x = local.features if below is None else torch.from_numpy(below[local.vertices])
-                rows = network.layer(index, local.block(), x)
+                rows = network.layer(index, local.inner(), x)
                 if here is not None:
                     here[local.vertices[: local.num_inner]] = rows.numpy()
                     continue
@@ -101,8 +101,7 @@ class Evaluation:
 
 def _width(network: Network, index: int, width: int) -> int:
     """Return the output width of a layer for rows of ``width``."""
-    one = dgl.graph(([0], [0]))
-    one.ndata["degree"] = torch.ones(1, dtype=torch.int64)
+    one = Rows(np.array([0, 1]), np.array([0]), torch.ones(1, dtype=torch.int64))
     with contextlib.suppress(RuntimeError):
         return int(network.layer(index, one, torch.zeros(1, width)).shape[1])
     raise TypeError(f"{type(network).__name__}: layer {index} takes no rows of width {width}")

@@ -11,17 +11,17 @@ from ..config import Options
 from ..model_source import ModelSource, checked, import_path, module_of
 from ..scores import Task
 from .clustergcn import ClusterGCN
+from .edge_index import EdgeIndexModel, takes_edge_index
 from .gat import GAT, GATv2
 from .gcn import GCN
 from .gin import GIN
 from .graphsage import GraphSAGE, GraphSAGEWithLoops
 from .graphsaint import GraphSAINT
-from .layer import Layer
 from .network import CLUSTER, NEIGHBOUR, SAINT, Network
 from .ngnn import NGNN
 from .sgc import SGC
 
-__all__ = ["CLUSTER", "MODELS", "NEIGHBOUR", "SAINT", "Layer", "Network", "build", "import_path", "sampling"]
+__all__ = ["CLUSTER", "MODELS", "NEIGHBOUR", "SAINT", "Network", "build", "import_path", "sampling"]
 
 MODELS: dict[str, type[Network]] = {
     "graphsage": GraphSAGE,
@@ -41,6 +41,8 @@ MODELS: dict[str, type[Network]] = {
 def build(task: Task, options: Options) -> nn.Module:
     """Return the network ``options.model``, from a call ``Model(task, options)``.
 
+    A module with ``forward(x, edge_index)`` is wrapped.
+
     Raises
     ------
     ParameterError
@@ -51,7 +53,7 @@ def build(task: Task, options: Options) -> nn.Module:
         raise ParameterError(
             f"model: {options.model} returned a {type(network).__name__} instead of a torch.nn.Module"
         )
-    return network
+    return EdgeIndexModel(network) if takes_edge_index(network) else network
 
 
 def sampling(model: ModelSource) -> str:

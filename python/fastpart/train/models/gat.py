@@ -9,14 +9,13 @@ from torch import Tensor, nn
 from ..config import Options
 from ..neighbourhood import Neighbourhood, dropped
 from ..scores import Task
-from .layer import Layer
 from .network import Network
 
 SLOPE = 0.2
 """Slope of the leaky ReLU of the scores."""
 
 
-class Attention(Layer):
+class Attention(nn.Module):
     """Multi-head attention of a vertex to its neighbours and itself."""
 
     def __init__(self, width: int, out: int, last: bool, options: Options) -> None:
@@ -31,7 +30,7 @@ class Attention(Layer):
         for weight in (self.fc.weight, self.attn_l, self.attn_r):
             nn.init.xavier_normal_(weight, gain=gain)
 
-    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+    def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target: the heads concatenated, or their mean in the last layer."""
         values = self.fc(x).unflatten(1, self.shape)
         source = (values * self.attn_l).sum(-1, keepdim=True)
@@ -46,7 +45,7 @@ class Attention(Layer):
         return h.mean(1) if self._last else h.flatten(1)
 
 
-class AttentionV2(Layer):
+class AttentionV2(nn.Module):
     """Dynamic attention: the ranking of the neighbours depends on the target."""
 
     def __init__(self, width: int, out: int, last: bool, options: Options) -> None:
@@ -62,7 +61,7 @@ class AttentionV2(Layer):
             nn.init.zeros_(linear.bias)
         nn.init.xavier_normal_(self.attn, gain=gain)
 
-    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+    def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target: the heads concatenated, or their mean in the last layer."""
         source = self.fc_src(x).unflatten(1, self.shape)
         target = self.fc_dst(graph.ends(x)).unflatten(1, self.shape)

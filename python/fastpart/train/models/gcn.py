@@ -7,17 +7,16 @@ from torch import Tensor, nn
 from ..config import Options
 from ..neighbourhood import Neighbourhood
 from ..scores import Task
-from .layer import Layer
 from .network import Network
 
 
-class Propagation(Layer):
+class Propagation(nn.Module):
     """Rows times D^-1/2 (A + I) D^-1/2, where D holds the in-degrees in the whole graph, plus 1.
 
     It is exact with all neighbours, also over parts, and unbiased with a sample of them.
     """
 
-    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+    def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
         return graph.once(lambda: self._propagated(graph, x))
 
@@ -27,7 +26,7 @@ class Propagation(Layer):
         return (graph.sum(scaled) + graph.targets(scaled)) * root
 
 
-class Convolution(Layer):
+class Convolution(nn.Module):
     """A linear map and a propagation. The one that makes rows shorter comes first."""
 
     def __init__(self, width: int, out: int) -> None:
@@ -37,7 +36,7 @@ class Convolution(Layer):
         self.bias = nn.Parameter(self.linear.weight.new_zeros(out))
         nn.init.xavier_uniform_(self.linear.weight)
 
-    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+    def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
         if graph.remembers or self.linear.in_features <= self.linear.out_features:
             return self.linear(self.propagation(graph, x)) + self.bias

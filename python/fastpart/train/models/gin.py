@@ -9,11 +9,10 @@ from torch import Tensor, nn
 from ..config import Options
 from ..neighbourhood import Neighbourhood
 from ..scores import Task
-from .layer import Layer
 from .network import Network
 
 
-class Isomorphism(Layer):
+class Isomorphism(nn.Module):
     """The sum of the neighbours, and the vertex itself with a learned weight, through two linear maps.
 
     Between them each row is normalised, because sums grow with the degree. The paper normalises the batch instead, but
@@ -27,7 +26,7 @@ class Isomorphism(Layer):
         self.norm = nn.LayerNorm(hidden)
         self.outer = nn.Linear(hidden, out)
 
-    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+    def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
         neighbours = graph.once(lambda: graph.sum(x))
         h = self.inner((1 + self.epsilon) * graph.targets(x) + neighbours)

@@ -8,11 +8,10 @@ from torch import Tensor, nn
 from ..config import Options
 from ..neighbourhood import Neighbourhood
 from ..scores import Task
-from .layer import Layer
 from .network import Network
 
 
-class SAGE(Layer):
+class SAGE(nn.Module):
     """The mean of the neighbours and the vertex itself, through one linear map each."""
 
     def __init__(self, width: int, out: int) -> None:
@@ -23,12 +22,12 @@ class SAGE(Layer):
         nn.init.xavier_uniform_(self.fc_self.weight, gain=gain)
         nn.init.xavier_uniform_(self.fc_neigh.weight, gain=gain)
 
-    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+    def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
         return self.fc_self(graph.targets(x)) + mapped_mean(self.fc_neigh, graph, x)
 
 
-class SAGEWithLoop(Layer):
+class SAGEWithLoop(nn.Module):
     """The mean of the neighbours with the vertex among them, through one linear map: the paper's GCN aggregator."""
 
     def __init__(self, width: int, out: int) -> None:
@@ -37,7 +36,7 @@ class SAGEWithLoop(Layer):
         self.bias = nn.Parameter(torch.zeros(out))
         nn.init.xavier_uniform_(self.fc_neigh.weight, gain=nn.init.calculate_gain("relu"))
 
-    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+    def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
         degree = graph.target_degree.to(x.dtype).unsqueeze(1)
         own = self.fc_neigh(graph.targets(x))

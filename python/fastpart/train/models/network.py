@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -11,7 +10,6 @@ from torch import Tensor, nn
 from ..config import Options
 from ..neighbourhood import Neighbourhood, dropped
 from ..scores import Task
-from .layer import around
 
 NEIGHBOUR, CLUSTER, SAINT = "neighbour", "cluster", "saint"
 """Kinds of batches."""
@@ -20,10 +18,8 @@ NEIGHBOUR, CLUSTER, SAINT = "neighbour", "cluster", "saint"
 class Network(nn.Module):
     """A stack of graph layers with ReLU and dropout between them.
 
-    Subclasses define a layer. ``forward`` takes one graph for each layer: a DGL block of a mini-batch, whose first
-    source vertices are its destinations, or the same graph each time, or a
-    :class:`~fastpart.train.neighbourhood.Neighbourhood` of a method without DGL. Graphs of DGL have
-    ``srcdata["degree"]`` and ``dstdata["degree"]``, the in-degrees in the whole graph.
+    Subclasses define a layer. ``forward`` takes one :class:`~fastpart.train.neighbourhood.Neighbourhood` for each
+    layer: the same each time, or those of a mini-batch, where the targets of a layer are the sources of the next.
 
     Your own model may be any ``nn.Module`` with this ``forward``. With ``layers`` and ``layer`` it can be evaluated one
     layer and one part at a time.
@@ -55,17 +51,17 @@ class Network(nn.Module):
         """Return the output width of a layer."""
         return out
 
-    def layer(self, index: int, graph: Any, x: Tensor) -> Tensor:
-        """Apply the layer ``index`` to the rows of the sources, and return one row for each destination."""
+    def layer(self, index: int, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Apply the layer ``index`` to the rows of the sources, and return one row for each target."""
         h: Tensor = self.layers[index](graph, x)
-        return h if index == len(self.layers) - 1 else self.between(h, around(graph))
+        return h if index == len(self.layers) - 1 else self.between(h, graph)
 
     def between(self, h: Tensor, graph: Neighbourhood) -> Tensor:
         """Return the input of the next layer, given the output of a layer over a graph."""
         return dropped(F.relu(h), self.dropout, graph) if self.training else F.relu(h)
 
-    def forward(self, graphs: Sequence[Any], x: Tensor) -> Tensor:
-        """Return the logits of the destinations of the last graph."""
+    def forward(self, graphs: Sequence[Neighbourhood], x: Tensor) -> Tensor:
+        """Return the logits of the targets of the last graph."""
         for index, graph in enumerate(graphs):
             x = self.layer(index, graph, x)
         return x

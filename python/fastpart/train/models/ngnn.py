@@ -9,11 +9,10 @@ from ..config import Options
 from ..neighbourhood import Neighbourhood
 from ..scores import Task
 from .graphsage import SAGE
-from .layer import Layer
 from .network import Network
 
 
-class DeepSAGE(Layer):
+class DeepSAGE(nn.Module):
     """A layer of GraphSAGE with an additional nonlinear layer inside."""
 
     def __init__(self, width: int, hidden: int, out: int) -> None:
@@ -21,7 +20,7 @@ class DeepSAGE(Layer):
         self.convolution = SAGE(width, hidden)
         self.linear = nn.Linear(hidden, out)
 
-    def over(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+    def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
         return self.linear(F.relu(self.convolution(graph, x)))
 

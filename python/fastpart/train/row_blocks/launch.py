@@ -11,7 +11,6 @@ from ... import parameters
 from ...parameters import StrPath
 from ..config import Options, Training, options_of, trains
 from ..data import Dataset
-from ..full_graph.kernels import AGGREGATIONS, Aggregation, kernel
 from ..full_graph.launch import DEVICES, Device, train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
@@ -31,7 +30,6 @@ def sancus(
     max_change: float | None = None,
     period: int | None = None,
     rows: RowsSent = "all",
-    aggregation: Aggregation = "auto",
     device: Device = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -66,9 +64,6 @@ def sancus(
         The rows that others receive. ``"all"``: every process with an edge from a part receives all its rows. The
         bytes depend on the number of parts and hardly on the partition. ``"boundary"``: each process receives the
         rows that it has edges from, so a good cut saves bytes. The results are the same.
-    aggregation : {"auto", "dgl", "torch"}
-        The library that sums over the edges of a process. ``"auto"``: DGL, which is faster on CPUs, if it can be
-        imported.
     device : {"cpu", "cuda"}
         Where the processes compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
         path is written, but was never run.
@@ -135,14 +130,9 @@ def sancus(
     (21, 19)
     """
     options, run = options_of(training)
-    how = {
-        "rows": parameters.choice("rows", rows, ROWS),
-        "aggregation": parameters.choice("aggregation", aggregation, AGGREGATIONS),
-        **checked(max_age, max_change, period),
-    }
+    how = {"rows": parameters.choice("rows", rows, ROWS), **checked(max_age, max_change, period)}
     resume = parameters.flag("resume", resume)
     parameters.choice("device", device, DEVICES)
-    kernel(aggregation, torch.device(device))  # raises if a library is missing
     dataset = Dataset(source)
     refuse(dataset.task, options)
     measured = dataset.manifest.get("summary", {})

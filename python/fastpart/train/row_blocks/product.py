@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..full_graph.clock import AGGREGATION, Clock
-from ..full_graph.kernels import MakeKernel
+from ..clock import AGGREGATION
+from ..full_graph.share import Tools
 from .rows import Rows
 
 
@@ -26,14 +26,14 @@ class Matrix:
         p.
     rows : Rows
         The messages.
-    make : callable
-        The constructor of the kernel of a block.
+    tools : Tools
+        The tools of this process.
     """
 
-    def __init__(self, rank: int, rows: Rows, clock: Clock, make: MakeKernel) -> None:
+    def __init__(self, rank: int, rows: Rows, tools: Tools) -> None:
         self.rows = rows
-        self._clock = clock
-        kernels = {q: make(*edges) for q, edges in sorted(rows.edges.items())}
+        self._clock = tools.clock
+        kernels = {q: tools.kernel(*edges) for q, edges in sorted(rows.edges.items())}
         self._own = kernels.pop(rank, None)
         self._others = kernels
 

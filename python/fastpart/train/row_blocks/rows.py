@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ...parts import Ids
-from ..full_graph.clock import EXCHANGE, Clock
+from ..clock import EXCHANGE, Clock
 from ..full_graph.wire import Wire, like_rows, rows_of_messages
 from .blocks import Blocks
 

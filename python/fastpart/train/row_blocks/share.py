@@ -43,7 +43,7 @@ def share_of(
     """Return the share of some blocks."""
     wire, layers = tools.wire, options.layers
     rows = ROWS[how["rows"]](blocks, wire, tools.clock)
-    matrix = Matrix(wire.rank, rows, tools.clock, tools.make)
+    matrix = Matrix(wire.rank, rows, tools)
     epoch, limit = Epoch(), bound(how, wire)
     read = [bool(readers) for readers in rows.readers]
     # Features never change, so their sums are computed once, from all blocks.
