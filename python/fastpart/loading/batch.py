@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -68,6 +70,9 @@ class Batch:
         direction. None with ``edge_ids=False``.
     edge_attr : torch.Tensor or None
         Features of the in-edges, of shape (edges, ...). None if the directory has none, or with ``edge_ids=False``.
+    rows : numpy.ndarray
+        uint32, of shape (nodes,): row of each node in the directory. The rows of part p are its inner vertices, behind
+        those of the parts before it.
     input_id : torch.Tensor
         int64, of shape (batch_size,): position of each seed among the vertices of the loader.
     indptr, indices : torch.Tensor
@@ -88,6 +93,7 @@ class Batch:
     n_id: Tensor
     e_id: Tensor | None
     edge_attr: Tensor | None
+    rows: npt.NDArray[np.uint32]
     input_id: Tensor
     indptr: Tensor
     indices: Tensor

@@ -156,6 +156,7 @@ class Loader:
             n_id=torch.from_numpy(arrays.n_id),
             e_id=_tensor(arrays.e_id),
             edge_attr=edge_attr,
+            rows=arrays.rows,
             input_id=torch.from_numpy(positions),
             indptr=torch.from_numpy(arrays.indptr),
             indices=torch.from_numpy(arrays.indices),
