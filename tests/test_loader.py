@@ -50,7 +50,9 @@ def same(one, other):
     for name, value in arrays(one).items():
         found = getattr(other, name)
         assert type(value) is type(found)
-        assert torch.equal(value, found) if isinstance(value, torch.Tensor) else value == found, name
+        assert (
+            torch.equal(value, found) if isinstance(value, torch.Tensor) else np.array_equal(value, found)
+        ), name
 
 
 # The promise.
