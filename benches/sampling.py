@@ -122,20 +122,20 @@ def measure_dgl(folders: list[Path], topology: _core.Topology, seeds: Array, fan
         ("csc", (torch.from_numpy(indptr), torch.from_numpy(np.concatenate(sources)), torch.tensor([])))
     )
     features = torch.from_numpy(np.concatenate([np.load(folder / "features.npy") for folder in folders]))
-    batches = torch.from_numpy(seeds.astype(np.int64))
+    rows = torch.from_numpy(seeds.astype(np.int64))
     samplers = {
         "NeighborSampler": dgl.dataloading.NeighborSampler,
         "LaborSampler": dgl.dataloading.LaborSampler,
     }
     for name, make in samplers.items():
-        of_dgl = partial(sizes_of_dgl, make(fanouts), graph, batches)
-        report(f"DGL {name}", len(batches), partial(of_dgl, None), partial(of_dgl, features))
+        of_dgl = partial(sizes_of_dgl, make(fanouts), graph, rows)
+        report(f"DGL {name}", len(rows), partial(of_dgl, None), partial(of_dgl, features))
 
 
-def sizes_of_dgl(sampler: Any, graph: Any, batches: Any, features: Any) -> Iterator[tuple[int, int]]:
+def sizes_of_dgl(sampler: Any, graph: Any, rows: Any, features: Any) -> Iterator[tuple[int, int]]:
     """Yield nodes and in-edges of each batch of DGL, and copy its features, if there are any."""
-    for batch in batches:
-        nodes, _, blocks = sampler.sample_blocks(graph, batch)
+    for seeds in rows:
+        nodes, _, blocks = sampler.sample_blocks(graph, seeds)
         if features is not None:
             features.index_select(0, nodes)
         yield len(nodes), sum(block.num_edges() for block in blocks)
