@@ -47,7 +47,7 @@ COMMANDS = {
 }
 """The functions behind each command, its own first."""
 
-METHODS = ("full", "distdgl", "sdt", "distgnn", "sancus")
+METHODS = ("full", "sampled", "sdt", "distgnn", "sancus", "distdgl")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="
 needs_dgl = pytest.mark.skipif(not importlib.util.find_spec("dgl"), reason="needs dgl")
 
 QUICK = ("--epochs", "3", "--hidden", "8", "--threads", "1")
-ALL_METHODS = ("full", "distdgl", "sdt", "distgnn", "sancus")
+ALL_METHODS = ("full", "sampled", "sdt", "distgnn", "sancus", "distdgl")
 
 
 @pytest.fixture(scope="module")
@@ -285,7 +285,7 @@ def test_compare_refuses(run, words, code, text):
 
 @needs_torch
 @pytest.mark.parametrize(
-    "method", ["full", pytest.param("distdgl", marks=[pytest.mark.dgl, needs_dgl]), "sdt"]
+    "method", ["full", "sampled", pytest.param("distdgl", marks=[pytest.mark.dgl, needs_dgl]), "sdt"]
 )
 @pytest.mark.parametrize(
     ("source", "text"),

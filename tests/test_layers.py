@@ -16,8 +16,8 @@ graph graph_info sources weights staging generate converting, inputs rows
 parts partitions results
 partitioners clustering ordering, metrics homes expected
 store
-export, comparing
-report
+export, comparing, loading
+report, pyg
 train
 cli
 __main__

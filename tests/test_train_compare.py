@@ -52,7 +52,14 @@ def recorded(monkeypatch):
         trained.summary["peak_bytes"] = 1000 + seed
         return trained
 
-    methods = {"full": full, "sdt": sdt, "distdgl": full, "distgnn": full_batches, "sancus": full_batches}
+    methods = {
+        "full": full,
+        "sdt": sdt,
+        "sampled": full,
+        "distdgl": full,
+        "distgnn": full_batches,
+        "sancus": full_batches,
+    }
     recorders = {name: recording(name, function) for name, function in methods.items()}
     monkeypatch.setattr("fastpart.train.comparing.imported", recorders.__getitem__)
     monkeypatch.setattr("fastpart.train.comparing.import_dgl", lambda: None)  # its stand-in needs none
@@ -233,7 +240,7 @@ def test_methods_are_given_what_they_take(given, recorded):
         (
             {"methods": ["distgnn", "full"], "partitioners": ["spring"]},
             fp.ParameterError,
-            "partitioners: spring makes parts of vertices, but .*distdgl, sdt, sancus",
+            "partitioners: spring makes parts of vertices, but .*sampled, sdt, sancus",
         ),
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["spring", "grem"]},

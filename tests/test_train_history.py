@@ -97,7 +97,8 @@ def test_resumed_training_is_as_if_never_stopped(parts, tmp_path, model, size):
     check_resumed(parts, tmp_path, interrupt, **given)
 
 
-def test_an_interrupt_amid_an_epoch_loses_that_epoch_only(parts, tmp_path):
+def test_an_interrupt_amid_an_epoch_goes_on_from_the_last_checkpoint(parts, tmp_path, monkeypatch):
+    monkeypatch.setattr("fastpart.train.history.SAVE_SECONDS", -1.0)
     given = {"model": Interrupted, "batch_size": 100, **QUICK}
 
     def interrupt(output):

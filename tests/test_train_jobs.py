@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 from fastpart.options import RunOptions  # noqa: E402
 from fastpart.train import history  # noqa: E402
-from fastpart.train.config import DEFAULTS, Batches, Learning, Options  # noqa: E402
+from fastpart.train.config import DEFAULTS, Batches, Learning, Options, report_of  # noqa: E402
 from fastpart.train.jobs import group, launch  # noqa: E402
 from fastpart.train.jobs.job import Job  # noqa: E402
 from fastpart.train.jobs.methods import METHODS, worker_of  # noqa: E402
@@ -88,7 +88,8 @@ def counting(monkeypatch):
 
 def joined(dataset, output, how, resume=False, epochs=5, progress=None):
     new = partial(Job, "counting", options=Options(epochs=epochs), how=how, resume=resume)
-    return launch.joined(new, dataset, output, RunOptions(progress=progress), {"added": 1})
+    run = RunOptions(progress=progress)
+    return launch.joined(new, dataset, output, run, report_of({}, run, epochs), {"added": 1})
 
 
 @pytest.mark.parametrize("worker", [Counting, Closing])
@@ -176,7 +177,7 @@ def test_a_library_that_cannot_be_imported_is_named(tmp_path):
     assert re.search(rf"^{text} \| FileNotFoundError$", done.stdout, re.MULTILINE), done.stderr
 
 
-@pytest.mark.parametrize("method", ["full", "sdt", "distdgl", "distgnn", "sancus"])
+@pytest.mark.parametrize("method", ["full", "sampled", "sdt", "distdgl", "distgnn", "sancus"])
 def test_every_option_is_in_the_signature_with_its_default(method):
     function = getattr(fp.train, method)
     known = inspect.signature(function).parameters
@@ -186,7 +187,9 @@ def test_every_option_is_in_the_signature_with_its_default(method):
         if whole_graph and name in ("batch_size", "fanouts"):
             assert name not in known
         else:
-            assert known[name].default == (1000 if (method, name) == ("distdgl", "batch_size") else default)
+            assert known[name].default == (
+                1000 if name == "batch_size" and method in ("distdgl", "sampled") else default
+            )
     assert {"threads", "tmp_dir", "progress"} <= set(known)
     with pytest.raises(TypeError, match=rf"^{method}\(\) has no parameter 'epocs'. Its parameters: source, "):
         function("absent", epocs=1)

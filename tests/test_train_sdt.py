@@ -18,9 +18,11 @@ from fastpart.options import RunOptions  # noqa: E402
 from fastpart.train import batches  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.inference import Inference  # noqa: E402
 from fastpart.train.model_averaging import averaging, regroup, sizing  # noqa: E402
 from fastpart.train.model_averaging.training import Worker  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
+from fastpart.train.scores import scores_of  # noqa: E402
 
 EXACT = {"dropout": 0.0, "epochs": 6, "hidden": 8, "threads": 1}
 
@@ -128,22 +130,39 @@ def _averaged(dataset, options, shared, rounds, epochs, moments):
     return copies[0].state_dict()
 
 
-def test_scores_are_those_of_the_whole_graph(one_hop, tmp_path):
-    from fastpart.train import predict
-    from fastpart.train.model_averaging.evaluation import Evaluation
-    from fastpart.train.model_averaging.loading import Parts
+class OverAll(torch.nn.Module):
+    """A network without layers that others know of."""
 
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, graphs, x):
+        return self.network(graphs, x)
+
+
+def test_scores_are_those_of_the_whole_graph(one_hop, tmp_path):
     dataset, options = Dataset(one_hop), Options(hidden=8, layers=3, fanouts=(1, 1, 1))
     network = build(dataset.task, options)
     whole = dataset.whole()
-    said = predict.logits(network, whole, 3)
-    expected = {
-        **predict.scores(dataset.task, said, whole, "val"),
-        **predict.scores(dataset.task, said, whole, "test"),
-    }
-    found = Evaluation(dataset, Parts(dataset, 0, 1), tmp_path, 3).scores(network)
-    assert found == pytest.approx(expected)
+    with torch.no_grad():
+        logits = network.eval()([whole.graph] * 3, whole.features)
+    tallies = [dataset.task.tally(logits[i], whole.labels[i]) for i in map(whole.splits.get, ("val", "test"))]
+    expected = scores_of(("val", "test"), torch.stack(tallies))
+    inference = Inference(dataset, list(range(dataset.partition.k)), tmp_path, 3)
+    assert inference.scores(network) == pytest.approx(expected)
     assert not list(tmp_path.iterdir())
+    # Another network is computed at once. Outputs of a hidden layer are those of a network without the last one.
+    assert inference.scores(OverAll(network)) == pytest.approx(expected)
+    for layers in (1, 2, 3):
+        below = whole.features
+        with torch.no_grad():
+            for index in range(layers):
+                below = network.layer(index, whole.graph, below)
+        found = torch.zeros_like(below)
+        for part, vertices, rows in inference.outputs(network, layers=layers):
+            found[torch.from_numpy(dataset.partition.parts[part].inner[vertices])] = rows
+        torch.testing.assert_close(found, below, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.timeout(120)

@@ -13,7 +13,14 @@ import pytest
 import fastpart
 
 HOME = Path(__file__).parents[1]
-HEAVY = ("fastpart.train", "fastpart.export", "fastpart.cli", "fastpart.__main__")
+HEAVY = (
+    "fastpart.train",
+    "fastpart.export",
+    "fastpart.loading",
+    "fastpart.pyg",
+    "fastpart.cli",
+    "fastpart.__main__",
+)
 """What needs torch or DGL, or is no library."""
 
 

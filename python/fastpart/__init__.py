@@ -46,7 +46,8 @@ from .partitions import EdgePartition, VertexPartition
 from .results import Clustering, Evaluation, upward
 
 if TYPE_CHECKING:
-    from . import export, generate
+    from . import export, generate, loading
+    from . import pyg as pyg
     from . import report as report
     from . import store as store
     from .comparing import Comparison, compare, open_comparison
@@ -69,7 +70,7 @@ _LATER = {
 }
 """Names that are imported on first use, and their modules."""
 
-_MODULES = ("export", "generate", "report", "store")
+_MODULES = ("export", "generate", "loading", "pyg", "report", "store")
 """Modules that are imported on first use."""
 
 
@@ -91,7 +92,7 @@ def _later(module: str, name: str) -> Callable[..., Any]:
     return lambda *args, **given: getattr(import_module(f"{__name__}.{module}"), name)(*args, **given)
 
 
-upward |= {"evaluate": evaluate, "save": _later("store", "save")}
+upward |= {"evaluate": evaluate, "save": _later("store", "save"), "loader": _later("loading", "loader")}
 upward |= {"open_partition": _later("store", "open_partition")}
 upward |= {name: _later("report", name) for name in ("evaluation_text", "comparison_text", "write_report")}
 
@@ -126,6 +127,7 @@ __all__ = [
     "generate",
     "home_parts",
     "info",
+    "loading",
     "open_comparison",
     "open_graph",
     "open_partition",

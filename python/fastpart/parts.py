@@ -94,6 +94,11 @@ class PartData:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._root, self._manifest, self.index)
 
+    @property
+    def folder(self) -> Path:
+        """Folder of the part."""
+        return self._folder
+
     @cached_property
     def vertices(self) -> Ids:
         """Global ids of the local vertices, int64: inner ones ascending, then the halo."""

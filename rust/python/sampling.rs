@@ -83,6 +83,20 @@ impl Topology {
         Ok(PyArray1::from_vec(py, ids))
     }
 
+    /// In-degrees of rows in the whole graph.
+    fn degrees_of<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray1<'py, u32>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let rows = copied(&rows, "rows")?;
+        let degrees = detached(py, &Options::short(), |_| {
+            let mut degrees = Vec::with_capacity(rows.len());
+            sampling::append_degrees(&self.inner, &rows, &mut degrees).map(|()| degrees)
+        })?;
+        Ok(PyArray1::from_vec(py, degrees))
+    }
+
     /// The in-edges between vertices.
     #[pyo3(signature = (rows, *, edge_ids = false))]
     fn subgraph(

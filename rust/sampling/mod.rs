@@ -51,7 +51,7 @@ mod workers;
 
 pub use ahead::{Ahead, Steps};
 pub use batch::{Batch, Maker, Pools};
-pub use expansion::append_ids;
+pub use expansion::{append_degrees, append_ids};
 pub use gather::{FeatureRows, Features};
 pub use pool::{Pool, Pooled};
 pub use random::HopKey;

@@ -41,6 +41,7 @@ SOURCES = {
     "export.pyg": "export.pyg",
     "export.text": "export.text",
     "train.full": "train.centralized",
+    "train.sampled": "train.sampled.launch",
     "train.distdgl": "train.distributed.launch",
     "train.sdt": "train.model_averaging.launch",
     "train.distgnn": "train.edge_parts.launch",

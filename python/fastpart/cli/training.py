@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, train
 from ..comparing.comparison import PICTURES
+from ..errors import ParameterError
 from ..parameters import choice, shown
 from ..partitioners import PARTITIONERS
 from ..report.text import table
@@ -35,15 +36,28 @@ def _refuse_typos(call: Call) -> None:
 def train_over(call: Call) -> None:
     """``fastpart train METHOD``."""
     _refuse_typos(call)
+    predictions = _predictions(call["predictions"]) if call["predictions"] else None
     trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
     if os.environ.get("RANK", "0") != "0":  # torchrun started several of us
         return
+    if predictions is not None:
+        trained.predict(call["source"], out=predictions)
     if call["json"]:
         print(_json({"summary": trained.summary, "history": trained.history.rows(named=True)}))
         return
     print(trained)
-    if call["out"] and not call["quiet"]:
-        print(f"\nsaved to {shown(call['out'])}")
+    if not call["quiet"]:
+        for target in filter(None, (call["out"], call["predictions"])):
+            print(f"\nsaved to {shown(target)}")
+
+
+def _predictions(out: str) -> Path:
+    """Return the file of predictions. Refuse one that cannot be written before any work is done."""
+    if not out.endswith(".npy"):
+        raise ParameterError(
+            f"--predictions: {shown(out)} is no .npy file. Choose a name that ends with .npy"
+        )
+    return output_file(out, (".npy",))
 
 
 def compare(call: Call) -> None:

@@ -14,7 +14,7 @@ from .sources import algorithms
 _RUNNING = ("threads", "memory_limit", "tmp_dir")
 """Parameters that do not change a result. A verb has only those of its first function."""
 
-_NOT_OPTIONS = {"self", "graph", "source", "partition", "degrees", "progress"}
+_NOT_OPTIONS = {"self", "graph", "source", "partition", "degrees", "progress", "on_epoch"}
 """Parameters that hold objects, which no command line can give."""
 
 _TITLE_OF = {
@@ -85,13 +85,14 @@ class Family:
     examples: Mapping[str, str]
     """By the names of the functions."""
     more: dict[str, Verb]
+    own: tuple[Option, ...] = ()
 
     def members(self) -> dict[str, Verb]:
         """Return its verbs by name."""
         members = {}
         for name, example in self.examples.items():
             described = {argument: read(name)[argument].doc for argument in self.arguments}
-            members[name.rpartition(".")[2]] = Verb(self.run, (name,), described, example)
+            members[name.rpartition(".")[2]] = Verb(self.run, (name,), described, example, self.own)
         return members | self.more
 
 
@@ -265,6 +266,7 @@ _VERBS: dict[str, Verb | Family] = {
         ("source",),
         {
             "train.full": "train full parts/ --model gcn --hidden 32 --epochs 200 --patience 20 -o run/",
+            "train.sampled": "train sampled parts/ --batch-size 1000 --fanouts 15,10 --epochs 20",
             "train.distdgl": "train distdgl parts/ --trainers-per-part 2 --batch-size 1000 --fanouts 15,10",
             "train.sdt": "train sdt parts/ --workers 2 --average-every 5 -o run/",
             "train.distgnn": "train distgnn parts/ --delay 5",
@@ -276,11 +278,12 @@ _VERBS: dict[str, Verb | Family] = {
                 ("train.compare", "open_graph"),
                 _FILE,
                 "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
-                "    --methods distdgl,sdt,full --partitioners spring,sigma,random --epochs 50\n"
+                "    --methods sampled,sdt,full --partitioners spring,sigma,random --epochs 50\n"
                 "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
                 "    --methods distgnn,sancus --partitioners sigma,hdrf,dbh,random -o report.html",
                 _out("A .parquet (the table), .html (a page), .svg, .png or .pdf."),
             )
         },
+        (Option("predictions", "StrPath", None, doc="A .npy for the class of every vertex."),),
     ),
 }

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from .edge_parts import distgnn
     from .model_averaging import sdt
     from .row_blocks import sancus
+    from .sampled import sampled
     from .trained import TrainedModel
 
-__all__ = ["TrainedModel", "compare", "distdgl", "distgnn", "full", "sancus", "sdt"]
+__all__ = ["TrainedModel", "compare", "distdgl", "distgnn", "full", "sampled", "sancus", "sdt"]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,13 +11,13 @@ from torch import nn
 from .. import parameters
 from ..parameters import StrPath
 from ..processes import anonymous_bytes
-from . import predict
-from .config import BatchTraining, Options, options_of, trains
+from .config import BatchTraining, Options, options_of, report_of, trains
 from .data import LocalGraph
 from .edge_data import open_dataset
 from .history import History
+from .loop import train
 from .models import build
-from .scores import Task
+from .scores import Task, scores_of
 from .settings import torch_settings
 from .steps import train_epoch
 from .trained import TrainedModel
@@ -70,6 +70,8 @@ def full(
         Continue from the checkpoint in ``out``, if there is one.
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. The threads are torch's. The step of ``progress`` is "epoch".
+    on_epoch : callable, optional
+        Called with each new row of the history, a dict, as loggers need it.
 
     Returns
     -------
@@ -104,48 +106,38 @@ def full(
     options, run = options_of(training)
     dataset = open_dataset(source)
     history = History("full", options, out, parameters.flag("resume", resume), dataset.manifest)
+
+    report = report_of(training, run, options.epochs)
     with torch_settings(run.threads, options.seed):
-        trainer = _Trainer(dataset.task, options, dataset.whole())
-        if history.state:
-            with history.restoring():
-                trainer.restore(history.state)
-        try:
-            while not history.over:
-                history.add(trainer.epoch(), trainer.network.state_dict, trainer.state)
-                if run.progress is not None:
-                    run.progress("epoch", history.first_epoch, options.epochs)
-        finally:
-            history.save()
-        return TrainedModel.of("full", dataset.task, history, trainer.final(history.best))
+        local = dataset.whole()
+        summary = train(lambda state: _Trainer(dataset.task, options, local, state), history, report)
+        return TrainedModel.of("full", dataset.task, history, summary)
 
 
 class _Trainer:
-    def __init__(self, task: Task, options: Options, local: LocalGraph) -> None:
+    def __init__(self, task: Task, options: Options, local: LocalGraph, state: dict[str, Any]) -> None:
         self._task, self._options, self._local = task, options, local
         self.network: nn.Module = build(task, options)
         self._adam = torch.optim.Adam(
             self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
         )
         self._random = torch.Generator().manual_seed(options.seed)
+        if state:
+            self.network.load_state_dict(state["network"])
+            self._adam.load_state_dict(state["adam"])
+            self._random.set_state(state["order"])
+            torch.set_rng_state(state["random"])
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a result of :meth:`state`."""
-        self.network.load_state_dict(state["network"])
-        self._adam.load_state_dict(state["adam"])
-        self._random.set_state(state["order"])
-        torch.set_rng_state(state["random"])
-
-    def epoch(self) -> dict[str, Any]:
-        """Train one epoch and return its row."""
+    def round(self, epochs: int) -> dict[str, Any]:
+        """Train one epoch and return its row. ``epochs`` is always 1."""
         start = time.perf_counter()
         loss, seen = train_epoch(
             self._task, self.network, self._adam, self._local, self._options, self._random
         )
         seconds = time.perf_counter() - start
-        logits = predict.logits(self.network, self._local, self._options.layers)
         return {
             "loss": loss / max(seen, 1),
-            **predict.scores(self._task, logits, self._local, "val"),
+            **self._scores(["val"]),
             "seconds": seconds,
             "remote_bytes": 0,
             "worker_bytes": anonymous_bytes(),
@@ -163,9 +155,13 @@ class _Trainer:
     def final(self, best: dict[str, torch.Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
         self.network.load_state_dict(best)
-        logits = predict.logits(self.network, self._local, self._options.layers)
-        return {
-            name: value
-            for split in ("val", "test")
-            for name, value in predict.scores(self._task, logits, self._local, split).items()
-        }
+        return self._scores(["val", "test"])
+
+    @torch.no_grad()
+    def _scores(self, splits: list[str]) -> dict[str, float]:
+        """Return the scores of some splits, from all neighbours."""
+        local = self._local
+        self.network.eval()
+        logits = self.network([local.graph] * self._options.layers, local.features)
+        ids = [local.splits[split] for split in splits]
+        return scores_of(splits, torch.stack([self._task.tally(logits[i], local.labels[i]) for i in ids]))

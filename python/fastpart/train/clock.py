@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 AGGREGATION, EXCHANGE, SYNCHRONISING = "aggregation", "exchange", "synchronising"
-STEPS = (AGGREGATION, EXCHANGE, SYNCHRONISING)
-"""Sums over the edges here, messages about vertices, messages about weights. The rest is dense computation."""
+"""Sums over the edges here, messages about vertices, messages about weights."""
 
 
 class Clock:
@@ -17,11 +17,11 @@ class Clock:
     Attributes
     ----------
     seconds : dict
-        Seconds of each of :data:`STEPS`.
+        Seconds of each step so far, 0 for others.
     """
 
     def __init__(self) -> None:
-        self.seconds = dict.fromkeys(STEPS, 0.0)
+        self.seconds: defaultdict[str, float] = defaultdict(float)
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -32,7 +32,7 @@ class Clock:
         finally:
             self.seconds[step] += time.perf_counter() - start
 
-    def read(self) -> dict[str, float]:
+    def read(self) -> defaultdict[str, float]:
         """Return the seconds, and reset them."""
-        seconds, self.seconds = self.seconds, dict.fromkeys(STEPS, 0.0)
+        seconds, self.seconds = self.seconds, defaultdict(float)
         return seconds

@@ -59,7 +59,7 @@ def compare(
     labels: Any,
     splits: Any,
     split: int | None = None,
-    methods: Sequence[Method] = ("sdt", "full"),
+    methods: Sequence[Method] = ("sampled", "sdt", "full"),
     partitioners: Sequence[str] | None = None,
     seeds: int = 3,
     **options: Unpack[ComparisonTraining],
@@ -74,9 +74,9 @@ def compare(
         Number of parts.
     features, labels, splits, split
         As :meth:`fastpart.VertexPartition.save` takes them.
-    methods : sequence of {"distdgl", "sdt", "sancus", "distgnn", "full"}
-        Some of ``"distdgl"``, ``"sdt"`` and ``"sancus"``, which train over parts of vertices, ``"distgnn"``, which
-        trains over parts of edges, and ``"full"``, which needs no parts and runs once per seed.
+    methods : sequence of {"full", "sampled", "sdt", "distgnn", "sancus", "distdgl"}
+        Some of ``"sampled"``, ``"sdt"``, ``"sancus"`` and ``"distdgl"``, which train over parts of vertices,
+        ``"distgnn"``, which trains over parts of edges, and ``"full"``, which needs no parts and runs once per seed.
     partitioners : sequence of str, optional
         Names of partitioners. Each method trains over the partitioners that make the parts it needs. ``"sigma"`` and
         ``"random"`` make parts of vertices and of edges. Default: ``"spring"``, ``"sigma"``, ``"grem"`` and
@@ -87,9 +87,9 @@ def compare(
         As in :class:`fastpart.Options`. The step of ``progress`` is "training".
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, batch_size, fanouts
         As in :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (default 1000) counts the
-        training vertices of a part per step. ``"full"`` takes k times as many, so that all methods make the same number
-        of steps. None: all at once, which means far fewer steps per epoch. ``"distgnn"`` and ``"sancus"`` always make
-        one step per epoch. To compare equal numbers of steps, use ``batch_size=None``.
+        training vertices of a part per step. ``"full"`` and ``"sampled"`` take k times as many, so that all methods
+        make the same number of steps. None: all at once, which means far fewer steps per epoch. ``"distgnn"`` and
+        ``"sancus"`` always make one step per epoch. To compare equal numbers of steps, use ``batch_size=None``.
 
     Returns
     -------
@@ -162,7 +162,8 @@ def _for_methods(
 ) -> dict[str, dict[str, Any]]:
     """Return the parameters that each method takes.
 
-    ``full`` gets k times the batch size, so that it makes as many steps per epoch as the others.
+    ``full`` and ``sampled`` count the vertices of all parts. They get k times the batch size, so that all make as many
+    steps per epoch.
     """
     taken = {method: set(inspect.signature(function).parameters) for method, function in functions.items()}
     if useless := sorted(set(training) - set().union(*taken.values())):
@@ -172,7 +173,10 @@ def _for_methods(
     return {
         method: {
             name: value
-            for name, value in {**training, "batch_size": of_all if method == "full" else size}.items()
+            for name, value in {
+                **training,
+                "batch_size": of_all if method in ("full", "sampled") else size,
+            }.items()
             if name in names
         }
         for method, names in taken.items()

@@ -1,7 +1,7 @@
 """The parameters of all training methods, checked in one place."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any, Self, TypedDict
@@ -40,10 +40,15 @@ class Batches(TypedDict, total=False):
     fanouts: Sequence[int] | None
 
 
+OnEpoch = Callable[[dict[str, Any]], object]
+"""Called with each new row of the history."""
+
+
 class Training(Learning, Running, total=False):
     """Parameters of all methods."""
 
     seed: int | None
+    on_epoch: OnEpoch | None
 
 
 class BatchTraining(Training, Batches, total=False):
@@ -140,6 +145,21 @@ DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Option
 
 trains = partial(with_options, defaults=DEFAULTS)
 """Decorates a training method that takes ``**training: Unpack[Training]`` or ``Unpack[BatchTraining]``."""
+
+
+def report_of(training: Mapping[str, Any], run: RunOptions, epochs: int) -> OnEpoch:
+    """Return a function that tells the user about each new row of the history."""
+    on_epoch = training.get("on_epoch")
+    if on_epoch is not None and not callable(on_epoch):
+        raise TypeError(f"on_epoch: expected a callable(row), got {type(on_epoch).__name__}")
+
+    def report(row: dict[str, Any]) -> None:
+        if run.progress is not None:
+            run.progress("epoch", row["epoch"] + 1, epochs)
+        if on_epoch is not None:
+            on_epoch(dict(row))
+
+    return report
 
 
 def options_of(training: Mapping[str, Any]) -> tuple[Options, RunOptions]:

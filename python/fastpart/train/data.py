@@ -12,10 +12,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from .. import parameters
+from .. import _core, parameters
 from ..errors import GraphFormatError, ParameterError
 from ..parameters import StrPath, shown
-from ..partitions import Partition
+from ..partitions import Partition, VertexPartition
 from ..parts import PartData, VertexPartData
 from ..store import open_partition
 from .rows import Rows
@@ -103,6 +103,13 @@ class AnyDataset(ABC, Generic[AnyPart]):
         """Labelled training vertices of each part."""
         return [len(self.splits(part)["train"]) for part in self.partition.parts]
 
+    @cached_property
+    def row_bytes(self) -> int:
+        """Bytes of the features of a vertex, as they are stored."""
+        features = self.partition.parts[0].features
+        assert features is not None
+        return features.dtype.itemsize * self.task.features
+
     @property
     def num_train(self) -> int:
         """Labelled training vertices."""
@@ -184,6 +191,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
 class Dataset(AnyDataset[VertexPartData]):
     """A partition of the vertices to train on. It has the attributes of :class:`AnyDataset`."""
 
+    partition: VertexPartition
     of = "vertices"
     refusal = (
         "an edge partition. This method trains over parts of the vertices. Make a vertex partition, as with "
@@ -193,6 +201,11 @@ class Dataset(AnyDataset[VertexPartData]):
     def __init__(self, source: StrPath) -> None:
         super().__init__(source)
         self._caches: dict[int, dict[Any, Any]] = {}
+
+    @cached_property
+    def topology(self) -> _core.Topology:
+        """The in-edges of all vertices, mapped."""
+        return self.partition._topology
 
     def own(self, part: VertexPartData) -> npt.NDArray[np.bool_]:
         """Return a mask of all inner vertices."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from .. import parameters
 from ..errors import ParameterError
-from ..parameters import Progress, StrPath
+from ..parameters import StrPath
+from .config import OnEpoch
 from .history import History
 from .scores import Task
 from .supervisor import Supervisor
@@ -26,13 +27,16 @@ def output_of(group: Supervisor, out: StrPath | None, resume: bool) -> Path:
 
 
 def follow(
-    group: Supervisor, history: History, progress: Progress | None, summary: Mapping[str, Any] | None = None
+    group: Supervisor, history: History, report: OnEpoch, summary: Mapping[str, Any] | None = None
 ) -> TrainedModel:
-    """Wait until all processes are done, and return the result that rank 0 saved. ``summary`` is added to it."""
+    """Wait until all processes are done, and return the result that rank 0 saved.
+
+    ``report`` gets each row. ``summary`` is added to the result.
+    """
     result: dict[str, Any] = {}
     for _, kind, content in group.messages():
-        if kind == "epoch" and progress is not None:
-            progress("epoch", content["epoch"] + 1, history.options.epochs)
+        if kind == "epoch":
+            report(content)
         elif kind == "result":
             result = content
     task, scores = Task(**result["task"]), result["summary"]

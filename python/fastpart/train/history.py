@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import json
 import math
@@ -63,7 +62,7 @@ class History:
         self._identity = json.dumps([method, graph.get("checksum"), graph.get("n"), options.identity(), how])
         self.out = None if out is None else _folder(out)
         self._saved_at = -math.inf
-        self._unsaved: dict[str, Any] | None = None
+        self._saved = True
         if resume:
             self._resume()
 
@@ -88,7 +87,8 @@ class History:
     ) -> None:
         """Add a row for one epoch or several.
 
-        ``weights`` and ``state`` return the current weights and the state for a resume. They are called if needed.
+        ``weights`` and ``state`` return the current weights and the state for a resume. They are called if needed: the
+        weights if the score is the best so far, the state if a checkpoint is due.
         """
         score = row.get("val_f1", math.nan)
         self.rows.append({"epoch": self.first_epoch + epochs - 1, **row})
@@ -96,11 +96,9 @@ class History:
             self._best_score = -math.inf if math.isnan(score) else score
             self.best_epoch = self.first_epoch - 1
             self.best = {name: tensor.detach().clone() for name, tensor in weights().items()}
-        if self.out is not None:
-            # A copy in one assignment: after an interrupt there is always a complete checkpoint to save.
-            self._unsaved = self._checkpoint(copy.deepcopy(state()))
+        self._saved = False
         if time.monotonic() - self._saved_at > SAVE_SECONDS:
-            self.save()
+            self.save(state)
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -115,26 +113,23 @@ class History:
         """Return the rows as a table."""
         return _frame(self.rows)
 
-    def _checkpoint(self, state: dict[str, Any]) -> dict[str, Any]:
-        return {
+    def save(self, state: Callable[[], dict[str, Any]]) -> None:
+        """Write the checkpoint, the best weights and the rows so far, each atomically, unless they are there."""
+        if self.out is None or self._saved:
+            return
+        content = {
             "identity": self._identity,
-            "rows": list(self.rows),
+            "rows": json.dumps(self.rows),
             "best": self.best,
             "best_epoch": self.best_epoch,
-            "state": state,
+            "state": state(),
         }
-
-    def save(self) -> None:
-        """Write the checkpoint, the best weights and the rows of the last epoch, each atomically."""
-        if self.out is None or self._unsaved is None:
-            return
-        content = self._unsaved
-        _write(self.out / CHECKPOINT, {**content, "rows": json.dumps(content["rows"])})
-        _write(self.out / BEST, content["best"])
+        _write(self.out / CHECKPOINT, content)
+        _write(self.out / BEST, self.best)
         buffer = io.BytesIO()
-        _frame(content["rows"]).write_parquet(buffer)
+        _frame(self.rows).write_parquet(buffer)
         _core.write_file(self.out / TABLE, buffer.getvalue())
-        self._saved_at, self._unsaved = time.monotonic(), None
+        self._saved_at, self._saved = time.monotonic(), True
 
     def reread(self) -> History:
         """Return this history with the epochs that another process saved in the output folder."""

@@ -17,6 +17,7 @@ MODULES = {
     "distdgl": "distributed",
     "distgnn": "edge_parts",
     "full": "centralized",
+    "sampled": "sampled",
     "sancus": "row_blocks",
     "sdt": "model_averaging",
 }

@@ -14,8 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-_BLOCK = 4096
-"""Rows whose random numbers stay in the cache."""
+from ..loading import dropout
 
 
 class Neighbourhood(ABC):
@@ -103,28 +102,9 @@ def dropped(h: Tensor, share: float, graph: Neighbourhood) -> Tensor:
     """
     if not share or graph.vertices is None:
         return F.dropout(h, share)
-    keys = torch.randint(-(2**63), 2**63 - 1, (2,))
-    rows = _mixed(graph.targets(graph.vertices) + keys[0])
-    columns = _mixed(torch.arange(h.shape[1], device=h.device) + keys[1]) | 1
-    scales = torch.empty_like(h)
-    for some, into in zip(rows.split(_BLOCK), scales.split(_BLOCK), strict=True):
-        # The high bits of a product of two random numbers, one of them odd, are random.
-        into.copy_(some.unsqueeze(1) * columns >= _threshold(share))
-    return h * scales.mul_(1 / (1 - share))
+    return dropped_by(h, share, graph.targets(graph.vertices))
 
 
-def _threshold(share: float) -> int:
-    """Return the number that a given share of all int64 is below."""
-    return max(-(2**63), min(2**63 - 1, int((share - 0.5) * 2**64)))
-
-
-def _mixed(x: Tensor) -> Tensor:
-    """Return pseudorandom numbers, by the finalizer of SplitMix64."""
-    x = (x ^ _shifted(x, 30)) * -0x40A7B892E31B1A47
-    x = (x ^ _shifted(x, 27)) * -0x6B2FB644ECCEEE15
-    return x ^ _shifted(x, 31)
-
-
-def _shifted(x: Tensor, bits: int) -> Tensor:
-    """Shift to the right like unsigned numbers."""
-    return (x >> bits) & ((1 << (64 - bits)) - 1)
+def dropped_by(h: Tensor, share: float, ids: Tensor) -> Tensor:
+    """Apply dropout to rows. The choice depends on torch's random numbers and on the id of each row."""
+    return dropout(h, share, ids, *torch.randint(-(2**63), 2**63 - 1, (2,)).tolist())

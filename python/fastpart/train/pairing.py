@@ -11,13 +11,14 @@ from .. import partitioners as known_partitioners
 from ..errors import ParameterError
 from ..parameters import Of
 
-Method = Literal["full", "distdgl", "sdt", "distgnn", "sancus"]
+Method = Literal["full", "sampled", "sdt", "distgnn", "sancus", "distdgl"]
 METHODS: dict[Method, Of | None] = {
     "full": None,
-    "distdgl": "vertices",
+    "sampled": "vertices",
     "sdt": "vertices",
     "distgnn": "edges",
     "sancus": "vertices",
+    "distdgl": "vertices",
 }
 """Methods and the items of their parts. The reference ignores parts."""
 

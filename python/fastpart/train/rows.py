@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .kernels import Ids, Kernel, with_loops
-from .neighbourhood import Neighbourhood
+from .kernels import CPU, Ids, Kernel, with_loops
+from .neighbourhood import Neighbourhood, dropped_by
 
 
 class Rows(Neighbourhood):
@@ -21,8 +22,10 @@ class Rows(Neighbourhood):
     ----------
     indptr, indices : numpy.ndarray
         Where the in-edges of each target begin, and the source of each in-edge. Integers.
-    degree : torch.Tensor
-        In-degree of each source in the whole graph, int64.
+    degree : torch.Tensor or callable
+        In-degree of each source in the whole graph, int64, or what returns it. Few models need it.
+    sources : int, optional
+        Number of sources. Default: that of the degrees.
     vertices : torch.Tensor, optional
         Global id of each source, int64.
     weights : torch.Tensor, optional
@@ -33,16 +36,29 @@ class Rows(Neighbourhood):
         self,
         indptr: Ids,
         indices: Ids,
-        degree: Tensor,
+        degree: Tensor | Callable[[], Tensor],
         vertices: Tensor | None = None,
         weights: Tensor | None = None,
+        sources: int | None = None,
+        device: torch.device = CPU,
     ) -> None:
         super().__init__()
         self.indptr, self.indices, self.weights = indptr, indices, weights
         self.num_targets = len(indptr) - 1
-        self.source_degree, self.target_degree = degree, degree[: self.num_targets]
+        self.num_sources = len(degree) if isinstance(degree, Tensor) else sources or 0
         self.vertices = vertices
-        self._kernel = Kernel(indptr, indices, len(degree), degree.device, weights)
+        self._degree, self._device = degree, device
+        self._kernel = Kernel(indptr, indices, self.num_sources, device, weights)
+
+    @cached_property
+    def source_degree(self) -> Tensor:
+        """In-degree of each source in the whole graph, int64."""
+        return self._degree if isinstance(self._degree, Tensor) else self._degree()
+
+    @property
+    def target_degree(self) -> Tensor:
+        """In-degree of each target in the whole graph, int64."""
+        return self.source_degree[: self.num_targets]
 
     def first(self, targets: int, sources: int | None = None) -> Rows:
         """Return the rows of the first targets. They need no more than the first ``sources``."""
@@ -50,8 +66,22 @@ class Rows(Neighbourhood):
         weights = None if self.weights is None else self.weights[:end]
         vertices = None if self.vertices is None else self.vertices[:sources]
         return Rows(
-            self.indptr[: targets + 1], self.indices[:end], self.source_degree[:sources], vertices, weights
+            self.indptr[: targets + 1],
+            self.indices[:end],
+            lambda: self.source_degree[:sources],
+            vertices,
+            weights,
+            self.num_sources if sources is None else sources,
+            self._device,
         )
+
+    def by_layer(self, levels: Sequence[int]) -> list[Rows]:
+        """Return one neighbourhood for each layer of a network. The targets of the last one are the first level.
+
+        ``levels`` has the number of sources of each level. The in-edges of a level end at it and begin at the next.
+        """
+        sizes = list(accumulate(levels))
+        return [self.first(targets, sources) for targets, sources in reversed(list(pairwise(sizes)))]
 
     def with_weights(self, weights: Tensor) -> Rows:
         """Return the same rows with factors of the edges."""
@@ -62,17 +92,17 @@ class Rows(Neighbourhood):
         """Source and target of each in-edge, int64 of shape (2, edges), as the layers of PyG take them."""
         targets = np.repeat(np.arange(self.num_targets), np.diff(self.indptr))
         ends = np.stack([self.indices.astype(np.int64), targets])
-        return torch.from_numpy(ends).to(self.source_degree.device)
+        return torch.from_numpy(ends).to(self._device)
 
     @cached_property
     def _counts(self) -> Tensor:
         counts = torch.from_numpy(np.diff(self.indptr).astype(np.int64))
-        return counts.clamp(min=1).unsqueeze(1).to(self.source_degree.device)
+        return counts.clamp(min=1).unsqueeze(1).to(self._device)
 
     @cached_property
     def _looped(self) -> Kernel:
         rows = with_loops(self.indptr, self.indices, self.num_targets)
-        return Kernel(*rows, len(self.source_degree), self.source_degree.device)
+        return Kernel(*rows, self.num_sources, self._device)
 
     def mean(self, x: Tensor) -> Tensor:
         """Return the mean over the in-edges of each target."""
@@ -86,4 +116,12 @@ class Rows(Neighbourhood):
         scores = score(kernel.both(source, target))
         weights = torch.exp(scores - kernel.at(kernel.largest(scores)))
         shares = weights / kernel.at(kernel.total(weights))
-        return kernel.weighted(values, F.dropout(shares, drop))
+        return kernel.weighted(values, self._dropped(shares, drop, kernel))
+
+    def _dropped(self, shares: Tensor, drop: float, kernel: Kernel) -> Tensor:
+        """Apply dropout to the rows of the edges. The choice depends on the ids of their ends, not on their place."""
+        if not drop or self.vertices is None:
+            return F.dropout(shares, drop)
+        sources = kernel.of_sources(self.vertices)
+        # An odd factor, so that the two ends of an edge do not change places.
+        return dropped_by(shares, drop, sources * 0x2545F4914F6CDD1D + kernel.at(self.targets(self.vertices)))

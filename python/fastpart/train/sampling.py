@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +62,7 @@ def neighbours(
     indptr = np.concatenate(([0], np.cumsum(np.concatenate([counts for _, counts in kept]))))
     indices = place[graph.indices[np.concatenate([edges for edges, _ in kept])]]
     whole = _part(graph, indptr, indices, vertices)
-    return [whole.first(targets, sources) for targets, sources in reversed(list(pairwise(sizes)))], vertices
+    return whole.by_layer(np.diff(sizes, prepend=0).tolist()), vertices
 
 
 def _edges(graph: Rows, vertices: Vertices) -> tuple[Vertices, Vertices]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -46,6 +47,15 @@ class Task:
             vertices = right.new_tensor(len(labels))
             counts = [right, vertices, right, 2 * (vertices - right)]
         return torch.stack(counts).double()
+
+
+def scores_of(splits: Sequence[str], tallies: Tensor) -> dict[str, float]:
+    """Return accuracy and micro-F1 of each split, as ``val_accuracy`` and ``val_f1`` of ``val``."""
+    return {
+        f"{split}_{name}": value
+        for split, tally in zip(splits, tallies, strict=True)
+        for name, value in score(tally).items()
+    }
 
 
 def score(tally: Tensor) -> dict[str, float]:

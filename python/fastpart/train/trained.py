@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
 import polars as pl
 from torch import Tensor, nn
 
@@ -15,6 +16,7 @@ from ..parameters import StrPath
 from .config import Options
 from .history import PLOT, History
 from .models import build
+from .predicting import Predicted, predictions
 from .scores import Task
 
 _SHOWN = 10
@@ -84,6 +86,51 @@ class TrainedModel:
         network = build(self.task, self.options)
         network.load_state_dict(self.weights)
         return network.eval()
+
+    def predict(
+        self, source: StrPath, kind: Predicted = "classes", out: StrPath | None = None
+    ) -> npt.NDArray[Any]:
+        """Return what the network says of every vertex, from whole neighbourhoods.
+
+        Over a partition of the vertices, it is computed layer by layer. Then edges and features stay in files, and so
+        do hidden layers and, with ``out``, the result: graphs may be larger than memory.
+
+        Parameters
+        ----------
+        source : path
+            A partition directory with ``graph=``, ``features=``, ``labels=`` and ``splits=``, of the graph that the
+            model was trained on or of another with the same features.
+        kind : {"classes", "logits", "embeddings"}
+            ``"classes"``: the class with the largest logit, int64 of shape (n,), or for multi-label tasks 1 for each
+            class above 0, uint8 of shape (n, classes). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``:
+            the outputs of the last hidden layer, float32 of shape (n, width).
+        out : path, optional
+            A ``.npy`` file. It appears as a whole.
+
+        Returns
+        -------
+        numpy.ndarray
+            Row v belongs to vertex v of the graph. Mapped read-only if ``out`` is given.
+
+        Raises
+        ------
+        ParameterError
+            An unknown kind or suffix, a directory with other features, or embeddings of a model without layers.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp, tempfile
+        >>> folder = tempfile.mkdtemp() + "/parts"
+        >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
+        >>> labels = np.arange(12) // 6
+        >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
+        >>> fp.VertexPartition(labels, k=2).save(
+        ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+        ... )
+        >>> fp.train.full(folder, epochs=20).predict(folder)
+        array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+        """
+        return predictions(self.network(), self.task, self.options, source, kind, out)
 
     def __str__(self) -> str:
         from ..report.text import table

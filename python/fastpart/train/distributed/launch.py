@@ -8,7 +8,7 @@ from typing import Unpack
 from ... import parameters
 from ...errors import ParameterError
 from ...parameters import StrPath
-from ..config import Training, options_of, trains
+from ..config import Training, options_of, report_of, trains
 from ..following import follow, output_of
 from ..history import History
 from ..libraries import import_dgl
@@ -63,6 +63,8 @@ def distdgl(
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. All trainers on this machine share the threads. The step of ``progress`` is
         "epoch".
+    on_epoch
+        As in :func:`fastpart.train.full`.
 
     Returns
     -------
@@ -110,7 +112,7 @@ def distdgl(
         )
     trainers_per_part = parameters.integer("trainers_per_part", trainers_per_part, 1, 1 << 10)
     samplers = parameters.integer("samplers", samplers, 0, 1 << 10)
-    resume = parameters.flag("resume", resume)
+    resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
     with Supervisor(run.tmp_dir) as group:
         graph = Export.of(source, group.folder, run)
         if ip_config is None:
@@ -122,4 +124,4 @@ def distdgl(
         history = History("distdgl", options, output_of(group, out, resume), resume, graph.identity)
         plan = Plan(graph, machines, trainers_per_part, samplers, run.threads)
         plan.start(group, history, resume)
-        return follow(group, history, run.progress)
+        return follow(group, history, report)

@@ -16,11 +16,12 @@ from ...errors import ParameterError
 from ...processes import anonymous_bytes
 from ..config import Options
 from ..history import History
+from ..loop import train
 from ..models import build
 from ..ranks import from_first, is_first
 from ..reporting import Reports
 from ..rows import Rows
-from ..scores import Task, score
+from ..scores import Task, scores_of
 from ..seeds import mixed
 
 STEPS = ("sampling", "fetching", "compute", "synchronising")
@@ -30,7 +31,7 @@ _EVALUATION_BATCH = 512
 """Vertices per step of evaluation, with all their neighbours."""
 
 
-def train(graph: Any, options: Options, settings: dict[str, Any], reports: Reports) -> None:
+def train_over(graph: Any, options: Options, settings: dict[str, Any], reports: Reports) -> None:
     """Train until rank 0 ends it. The first trainer of each machine keeps a history."""
     history = None
     if settings["keeps"]:
@@ -38,14 +39,8 @@ def train(graph: Any, options: Options, settings: dict[str, Any], reports: Repor
         history = History("distdgl", options, settings["out"], resume, settings["graph"])
     _repeat(history)
     trainer = Trainer(graph, options, from_first(history and history.state))
-    while not from_first(history and history.over):
-        row = trainer.epoch(from_first(history and history.first_epoch))
-        if history is not None:
-            history.add(row, trainer.network.state_dict, trainer.state)
-            reports.send("epoch", history.rows[-1])
-    summary = trainer.final(from_first(history and history.best))
+    summary = train(lambda state: trainer, history, lambda row: reports.send("epoch", row))
     if history is not None:
-        history.save()
         reports.send("result", {"task": vars(trainer.task), "summary": summary})
 
 
@@ -76,9 +71,11 @@ class Trainer:
         self._adam = torch.optim.Adam(
             self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
         )
+        self._epoch = 0
         if state:
             self.network.load_state_dict(state["network"])
             self._adam.load_state_dict(state["adam"])
+            self._epoch = state["epoch"]
         self._clock: defaultdict[str, float] = defaultdict(float)
         self._parallel = nn.parallel.DistributedDataParallel(self.network)
         self._parallel.register_comm_hook(None, lambda _, bucket: self._synchronise(bucket))
@@ -107,9 +104,10 @@ class Trainer:
             self._graph, self._seeds[split], sampler, batch_size=size, shuffle=shuffle, drop_last=False
         )
 
-    def epoch(self, number: int) -> dict[str, Any]:
-        """Train one epoch and return its row."""
-        seed = mixed(self._options.seed, number, dist.get_rank())
+    def round(self, epochs: int) -> dict[str, Any]:
+        """Train one epoch and return its row. ``epochs`` is always 1."""
+        seed = mixed(self._options.seed, self._epoch, dist.get_rank())
+        self._epoch += epochs
         torch.manual_seed(seed)
         dgl.seed(seed % 2**31)
         self._clock.clear()
@@ -200,11 +198,11 @@ class Trainer:
         for inputs, seeds, blocks in self._loaders[split]:
             x, labels = self._fetch(inputs, seeds)
             tally += self.task.tally(self.network(self._layers(inputs, blocks), x), labels)
-        return {f"{split}_{name}": value for name, value in score(_sum(tally)).items()}
+        return scores_of([split], _sum(tally).unsqueeze(0))
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
-        return {"network": self.network.state_dict(), "adam": self._adam.state_dict()}
+        return {"network": self.network.state_dict(), "adam": self._adam.state_dict(), "epoch": self._epoch}
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""

@@ -42,10 +42,10 @@ def main(reports: Reports) -> None:
     )
     graph = dgl.distributed.DistGraph(settings["graph_name"])
     reports.ready()
-    from .training import train
+    from .training import train_over
 
     settings["keeps"] = os.environ["LOCAL_RANK"] == "0"
-    train(graph, Options.from_json(settings["options"]), settings, reports)
+    train_over(graph, Options.from_json(settings["options"]), settings, reports)
     torch.distributed.barrier()
     reports.done()
     over.set()

@@ -9,7 +9,7 @@ import torch
 
 from ... import parameters
 from ...parameters import StrPath
-from ..config import Options, Training, options_of, trains
+from ..config import Options, Training, options_of, report_of, trains
 from ..edge_data import EdgeDataset
 from ..full_graph.launch import DEVICES, Device, train
 from ..full_graph.share import Tools
@@ -59,6 +59,8 @@ def distgnn(
         begins without messages, as in the first epoch.
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. All processes share the threads. The step of ``progress`` is "epoch".
+    on_epoch
+        As in :func:`fastpart.train.full`.
 
     Returns
     -------
@@ -111,7 +113,7 @@ def distgnn(
     """
     options, run = options_of(training)
     how = checked(delay, exchange)
-    resume = parameters.flag("resume", resume)
+    resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
     parameters.choice("device", device, DEVICES)
     dataset = EdgeDataset(source)
     _try(dataset.task, options, how)
@@ -122,7 +124,7 @@ def distgnn(
         "parts": dataset.partition.k,
         "replication_factor": measured.get("rf"),
     }
-    return train("distgnn", dataset, options, how, out, resume, run, summary, device)
+    return train("distgnn", dataset, options, how, out, resume, run, report, summary, device)
 
 
 def _try(task: Task, options: Options, how: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from ...errors import ParameterError
 from ...options import RunOptions
 from ...parameters import StrPath
-from ..config import Options
+from ..config import OnEpoch, Options
 from ..data import AnyDataset
 from ..following import output_of
 from ..jobs.group import refuse_few_gpus, shared_output, torchrun_group, under_torchrun, world_size
@@ -31,6 +31,7 @@ def train(
     out: StrPath | None,
     resume: bool,
     run: RunOptions,
+    report: OnEpoch,
     summary: Mapping[str, Any],
     device: Device,
 ) -> TrainedModel:
@@ -46,7 +47,7 @@ def train(
             )
         refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", k)))
         with torchrun_group(device):
-            return joined(new, dataset, shared, run, summary)
+            return joined(new, dataset, shared, run, report, summary)
     refuse_few_gpus(device, k)
     with Supervisor(run.tmp_dir) as group:
-        return supervised(group, new, dataset, output_of(group, out, resume), k, run, summary)
+        return supervised(group, new, dataset, output_of(group, out, resume), k, run, report, summary)

@@ -12,11 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from ...processes import anonymous_bytes, resident_bytes
-from ..clock import STEPS, SYNCHRONISING
+from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
 from ..models import build
-from ..scores import score
+from ..scores import scores_of
 from .share import Share, Tools
+
+STEPS = (AGGREGATION, EXCHANGE, SYNCHRONISING)
+"""The timed steps of an epoch. The rest is dense computation."""
 
 MEASURED = (*(f"{step}_seconds" for step in STEPS), "dense_seconds", "sent_bytes", "received_bytes")
 """Columns of each worker and epoch."""
@@ -70,7 +73,7 @@ class FullBatch(ABC):
         spent = self._clock.read()
         self._epoch += 1
         dense = seconds - sum(spent.values())
-        mine = [*spent.values(), dense, self._wire.sent, self._wire.received]
+        mine = [*(spent[step] for step in STEPS), dense, self._wire.sent, self._wire.received]
         table = self._gathered([seconds, self._memory, *mine])
         self._measured.append(table[:, 2:])
         means = table[:, 2:].mean(0)
@@ -155,13 +158,8 @@ class FullBatch(ABC):
         tallies = [share.task.tally(logits[ids], share.labels[ids]) for ids in map(share.splits.get, splits)]
         sent = torch.tensor([self._wire.sent], dtype=torch.float64, device=self._device)
         sums = self._wire.total(torch.cat([*tallies, sent])).cpu()
-        scores = {
-            f"{split}_{name}": value
-            for split, tally in zip(splits, sums[:-1].view(len(splits), -1), strict=True)
-            for name, value in score(tally).items()
-        }
         self._clock.read()
-        return scores, int(sums[-1])
+        return scores_of(splits, sums[:-1].view(len(splits), -1)), int(sums[-1])
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
-from torch import Tensor, nn
 
 from ..config import Options
 from ..history import History
-from ..ranks import from_first, is_first
+from ..loop import Report, train
+from ..ranks import is_first
 from ..scores import Task
 from .methods import worker_of
-from .worker import Graph
+from .worker import Graph, Worker
 
 
 @dataclass(frozen=True)
@@ -65,30 +64,19 @@ class Job:
         """Return the history in the output folder."""
         return History(self.method, self.options, self.out, resume, dataset.manifest, self.how)
 
-    def work(self, report: Callable[[dict[str, Any]], object]) -> tuple[Task, dict[str, Any]]:
+    def work(self, report: Report) -> tuple[Task, dict[str, Any]]:
         """Train in a process group, and return task and summary. Rank 0 keeps the history and reports each row."""
         kind = worker_of(self.method)
         dataset = kind.open(self.source)
         history = self.history(dataset, self.resume) if is_first() else None
-        state = from_first(history and history.state)
-        worker = kind(dataset, self.options, self.how, Path(self.scratch), state)
-        every = self.how.get("average_every", 1)
-        while not from_first(history and history.over):
-            done = from_first(history and history.first_epoch)
-            epochs = min(every, self.options.epochs - done)
-            row = worker.round(epochs)
-            if history is not None:
-                history.add(row, lambda: _on_cpu(worker.network), worker.state, epochs)
-                report(history.rows[-1])
-        summary = worker.final(from_first(history and history.best))
-        if history is not None:
-            history.save()
+        worker: list[Any] = []
+
+        def new(state: dict[str, Any]) -> Worker:
+            worker.append(kind(dataset, self.options, self.how, Path(self.scratch), state))
+            return worker[0]
+
+        summary = train(new, history, report, self.how.get("average_every", 1))
         dist.barrier()
-        if hasattr(worker, "close"):
-            worker.close()
+        if hasattr(worker[0], "close"):
+            worker[0].close()
         return dataset.task, summary
-
-
-def _on_cpu(network: nn.Module) -> dict[str, Tensor]:
-    """Return the weights on the CPU. Otherwise all workers would receive tensors on the GPU of rank 0."""
-    return {name: tensor.cpu() for name, tensor in network.state_dict().items()}

@@ -11,6 +11,7 @@ import torch.distributed as dist
 
 from ... import _core
 from ...options import RunOptions
+from ..config import OnEpoch
 from ..following import follow
 from ..ranks import is_first
 from ..settings import torch_settings
@@ -33,6 +34,7 @@ def supervised(
     out: Path,
     workers: int,
     run: RunOptions,
+    report: OnEpoch,
     summary: Mapping[str, Any],
 ) -> TrainedModel:
     """Start all workers on this machine, and return their result. ``summary`` is added to it."""
@@ -56,19 +58,20 @@ def supervised(
     for rank in range(workers):
         ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
         group.start(f"worker {rank}", "fastpart.train.jobs.process", str(file), environment=common | ranks)
-    return follow(group, history, run.progress, summary)
+    return follow(group, history, report, summary)
 
 
 def joined(
-    new: NewJob, dataset: Graph, out: Path, run: RunOptions, summary: Mapping[str, Any]
+    new: NewJob,
+    dataset: Graph,
+    out: Path,
+    run: RunOptions,
+    report: OnEpoch,
+    summary: Mapping[str, Any],
 ) -> TrainedModel:
     """Work as one of the workers of an existing group, and return the result. ``summary`` is added to it."""
     folder = os.path.abspath(out)
     job = new(source=os.path.abspath(dataset.path), out=folder, scratch=folder, threads=run.threads or 1)
-
-    def report(row: dict[str, Any]) -> None:
-        if run.progress is not None:
-            run.progress("epoch", row["epoch"] + 1, job.options.epochs)
 
     if is_first():
         job.history(dataset, resume=False)  # creates the folder

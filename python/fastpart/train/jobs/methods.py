@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 METHODS = {
+    "sampled": "sampled.training",
     "sdt": "model_averaging.training",
     "distgnn": "edge_parts.training",
     "sancus": "row_blocks.training",

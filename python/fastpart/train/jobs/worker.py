@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from torch import Tensor, nn
-
 from ...parameters import StrPath
+from .. import loop
 from ..config import Options
 from ..scores import Task
 
@@ -34,19 +33,8 @@ class Graph(Protocol):
     def task(self) -> Task: ...  # noqa: D102
 
 
-class Worker(Protocol):
-    """A process of a training. The process group exists before the worker. All workers act in step.
-
-    States and best weights are stored as tensors on the CPU. A worker may have a method ``close`` without arguments,
-    for example to receive pending messages. It is called after all workers have finished.
-
-    Attributes
-    ----------
-    network : torch.nn.Module
-        The network. After each round its weights are equal in all workers.
-    """
-
-    network: nn.Module
+class Worker(loop.Worker, Protocol):
+    """A process of a job. The process group exists before the worker."""
 
     def __init__(
         self, dataset: Any, options: Options, how: dict[str, Any], scratch: Path, state: dict[str, Any]
@@ -56,15 +44,3 @@ class Worker(Protocol):
     @staticmethod
     def open(source: StrPath) -> Graph:
         """Return the dataset of a partition directory."""
-
-    def round(self, epochs: int) -> dict[str, Any]:
-        """Train some epochs, and return the row of the history. That of rank 0 counts.
-
-        It has at least ``loss``, ``seconds``, ``remote_bytes`` and ``worker_bytes``, and scores if there are any.
-        """
-
-    def state(self) -> dict[str, Any]:
-        """Return what a resume needs. Only rank 0 is asked, so this must not communicate."""
-
-    def final(self, best: dict[str, Tensor]) -> dict[str, Any]:
-        """Return scores of these weights and entries of the method for the summary. Those of rank 0 count."""

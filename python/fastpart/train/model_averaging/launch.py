@@ -12,7 +12,7 @@ from ... import _core, parameters
 from ...errors import ParameterError
 from ...options import RunOptions
 from ...parameters import StrPath
-from ..config import BatchTraining, options_of, trains
+from ..config import BatchTraining, OnEpoch, options_of, report_of, trains
 from ..data import Dataset
 from ..following import output_of
 from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
@@ -73,6 +73,8 @@ def sdt(
         As in :func:`fastpart.train.full`. New parts are stored there, too.
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. All workers share the threads. The step of ``progress`` is "epoch".
+    on_epoch
+        As in :func:`fastpart.train.full`.
 
     Returns
     -------
@@ -124,16 +126,16 @@ def sdt(
         "average_every": parameters.integer("average_every", average_every, 1, options.epochs),
         "moments": parameters.flag("average_moments", average_moments),
     }
-    resume = parameters.flag("resume", resume)
+    resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
     wanted = _Parts(parts, parameters.memory_size(memory_per_worker))
     dataset = Dataset(source)
     new = partial(Job, "sdt", options=options, how=how, resume=resume)
     if under_torchrun():
-        return _joined(dataset, wanted, new, shared_output(out, asked), run)
+        return _joined(dataset, wanted, new, shared_output(out, asked), run, report)
     most = asked or run.threads or _core.default_threads()
     with Supervisor(run.tmp_dir) as group:
-        return _supervised(group, dataset, wanted, new, output_of(group, out, resume), most, run)
+        return _supervised(group, dataset, wanted, new, output_of(group, out, resume), most, run, report)
 
 
 @dataclass(frozen=True)
@@ -169,22 +171,25 @@ def _supervised(
     out: Path,
     workers: int,
     run: RunOptions,
+    report: OnEpoch,
 ) -> TrainedModel:
     """Start all workers on this machine, at most one per part."""
     sizes = wanted.of(dataset, workers, run)
     dataset = wanted.dataset(dataset, sizes, out, run)
     workers = min(workers, dataset.partition.k)
-    return supervised(group, new, dataset, out, workers, run, _facts(dataset, sizes, workers))
+    return supervised(group, new, dataset, out, workers, run, report, _facts(dataset, sizes, workers))
 
 
-def _joined(dataset: Dataset, wanted: _Parts, new: NewJob, out: Path, run: RunOptions) -> TrainedModel:
+def _joined(
+    dataset: Dataset, wanted: _Parts, new: NewJob, out: Path, run: RunOptions, report: OnEpoch
+) -> TrainedModel:
     """Work as one of the workers that torchrun started. Rank 0 partitions the graph."""
     with torchrun_group("cpu"):
         workers = world_size()
         sizes = from_first(wanted.of(dataset, workers, run) if is_first() else None)
         folder = wanted.dataset(dataset, sizes, out, run).path if is_first() else None
         dataset = Dataset(from_first(folder and os.path.abspath(folder)))
-        return joined(new, dataset, out, run, _facts(dataset, sizes, workers))
+        return joined(new, dataset, out, run, report, _facts(dataset, sizes, workers))
 
 
 def _facts(dataset: Dataset, sizes: Sizes, workers: int) -> dict[str, Any]:

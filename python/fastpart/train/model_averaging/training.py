@@ -16,10 +16,10 @@ from ...processes import anonymous_bytes
 from ..batches import Batch, batches
 from ..config import Options
 from ..data import Dataset, LocalGraph
+from ..inference import Inference
 from ..models import build
 from ..steps import losses, train_epoch
 from .averaging import Mean, moments_of, put_moments, put_weights, weights_of
-from .evaluation import Evaluation
 from .loading import Parts
 from .memory import PartState
 
@@ -48,7 +48,7 @@ class Worker:
         )
         self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
         self._of_parts = {number: PartState.new(options.seed, number) for number in self._parts.numbers}
-        self._evaluation = Evaluation(dataset, self._parts, folder, options.layers)
+        self._inference = Inference(dataset, self._parts.numbers, folder, options.layers)
         self._seconds = {"compute": 0.0, "averaging": 0.0}
         self._memory = 0
         self._gathered: dict[int, Any] = {}
@@ -85,7 +85,7 @@ class Worker:
             },
             "remote_bytes": sent * dist.get_world_size() // epochs,
             "worker_bytes": int(most[1]),
-            **self._evaluation.scores(self.network, ("val",)),
+            **self._inference.scores(self.network, ("val",)),
         }
 
     def _by_weights(self, epochs: int) -> tuple[float, int, int]:
@@ -192,7 +192,7 @@ class Worker:
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
         self.network.load_state_dict(best)
-        return self._evaluation.scores(self.network)
+        return self._inference.scores(self.network)
 
 
 def _sum_gradients(parameters: list[nn.Parameter], targets: float) -> int:

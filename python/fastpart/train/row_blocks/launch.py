@@ -9,7 +9,7 @@ import torch
 
 from ... import parameters
 from ...parameters import StrPath
-from ..config import Options, Training, options_of, trains
+from ..config import Options, Training, options_of, report_of, trains
 from ..data import Dataset
 from ..full_graph.launch import DEVICES, Device, train
 from ..full_graph.share import Tools
@@ -71,6 +71,8 @@ def sancus(
         As in :func:`fastpart.train.full`. The checkpoint does not hold copies. After a resume all rows are broadcast.
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. All processes share the threads. The step of ``progress`` is "epoch".
+    on_epoch
+        As in :func:`fastpart.train.full`.
 
     Returns
     -------
@@ -131,13 +133,13 @@ def sancus(
     """
     options, run = options_of(training)
     how = {"rows": parameters.choice("rows", rows, ROWS), **checked(max_age, max_change, period)}
-    resume = parameters.flag("resume", resume)
+    resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
     parameters.choice("device", device, DEVICES)
     dataset = Dataset(source)
     refuse(dataset.task, options)
     measured = dataset.manifest.get("summary", {})
     summary = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
-    return train("sancus", dataset, options, how, out, resume, run, summary, device)
+    return train("sancus", dataset, options, how, out, resume, run, report, summary, device)
 
 
 def refuse(task: Task, options: Options) -> None:

@@ -1,0 +1,216 @@
+"""The loader: the batches of a rank, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from .. import _core, parameters
+from ..errors import ParameterError
+from ..partitions import VertexPartition
+from ..rows import rows_of
+from .batch import Batch
+from .edge_rows import EdgeFeatures
+from .seeds import owner_of, rank_of_part, seeds_of
+
+Sampling = Literal["uniform", "weighted", "labor"]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The seeds of a rank in each step of an epoch, as positions among the vertices of the loader."""
+
+    positions: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+    global_sizes: npt.NDArray[np.int64]
+
+
+class Loader:
+    """Mini-batches of one rank. See :meth:`fastpart.VertexPartition.loader`, which makes it.
+
+    Iterating over it gives the batches of an epoch, each a :class:`Batch`. Iterating again gives the next epoch.
+
+    Attributes
+    ----------
+    vertices : numpy.ndarray
+        int64: ids of all seeds of all ranks, in the order that ``input_id`` counts.
+    fanouts : tuple of int
+        In-edges per vertex in each hop. -1 takes all.
+    batch_size : int
+        Seeds of a step on all ranks. The last step of an epoch may have fewer.
+    seed : int
+        Seed of the order and of all draws.
+    rank, world_size : int
+        This rank, and the number of ranks.
+    """
+
+    def __init__(
+        self,
+        partition: VertexPartition,
+        vertices: Any,
+        *,
+        fanouts: Sequence[int],
+        batch_size: int,
+        seed: int | None,
+        rank: int | None,
+        world_size: int | None,
+        device: torch.device | str | int | None,
+        sampling: Sampling,
+        weights: Any,
+        merged: bool,
+        shuffle: bool | None,
+        drop_last: bool,
+        edge_ids: bool,
+        ahead: int,
+        threads: int,
+    ) -> None:
+        self.fanouts = fanouts_of(fanouts)
+        self.batch_size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
+        self.seed = parameters.seed(seed)
+        self.rank, self.world_size = _ranks(rank, world_size)
+        self.device = None if device is None else torch.device(device)
+        trains = isinstance(vertices, str) and vertices == "train"
+        self._shuffle = trains if shuffle is None else parameters.flag("shuffle", shuffle)
+        self._drop_last = parameters.flag("drop_last", drop_last)
+        self._ahead = parameters.integer("ahead", ahead, 0, 2**10)
+        self._threads = parameters.integer("threads", threads, 1, 2**10)
+        self._epoch = 0
+        parts, manifest = partition.parts, partition.manifest or {}
+        partition.refuse_without_edges()
+        topology = partition._topology
+        self._seeds = seeds_of(vertices, parts, topology, manifest.get("splits", []))
+        self.vertices = self._seeds.ids
+        self._ranks = rank_of_part(partition.k, self.world_size)[owner_of(self._seeds.rows, topology.starts)]
+        self._sampler = _core.Sampler(
+            topology,
+            list(self.fanouts),
+            kind=parameters.choice("sampling", sampling, ("uniform", "weighted", "labor")),
+            seed=self.seed,
+            merged=parameters.flag("merged", merged),
+            edge_ids=parameters.flag("edge_ids", edge_ids),
+            weights=weights_of(weights, partition),
+        )
+        self._features = None
+        if "features" in manifest:
+            self._features = _core.Features([part._file("features.npy") for part in parts], topology)
+        self._edge_features = None
+        if edge_ids and "edge_features" in manifest:
+            self._edge_features = EdgeFeatures(parts, int(manifest["m"]), topology.starts)
+
+    def __len__(self) -> int:
+        """Steps of an epoch, the same on every rank."""
+        whole, rest = divmod(len(self.vertices), self.batch_size)
+        return whole + (rest > 0 and not self._drop_last)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next iteration that of an epoch, as after a restart."""
+        self._epoch = parameters.integer("epoch", epoch, 0, 2**63 - 1)
+
+    def __iter__(self) -> Iterator[Batch]:
+        epoch = self._epoch
+        self._epoch += 1
+        return self._batches(epoch)
+
+    def _batches(self, epoch: int) -> Iterator[Batch]:
+        steps = self._steps(epoch)
+        sampled = self._sampler.batches(
+            self._seeds.rows[steps.positions],
+            steps.offsets,
+            epoch=epoch,
+            features=self._features,
+            ahead=self._ahead,
+            threads=self._threads,
+        )
+        try:
+            for step, arrays in enumerate(sampled):
+                yield self._batch(arrays, steps, epoch, step)
+        finally:
+            sampled.close()
+
+    def _steps(self, epoch: int) -> Steps:
+        """Deal the global batches of an epoch. Every rank computes the same order, and takes what it owns."""
+        count = min(len(self) * self.batch_size, len(self.vertices))
+        order = self._seeds.order(self.seed, epoch) if self._shuffle else np.arange(len(self.vertices))
+        bounds = np.minimum(np.arange(len(self) + 1) * self.batch_size, count)
+        own = self._ranks[order[:count]] == self.rank
+        before = np.concatenate(([0], np.cumsum(own)))
+        return Steps(order[:count][own], before[bounds], np.diff(bounds))
+
+    def _batch(self, arrays: _core.SampledBatch, steps: Steps, epoch: int, step: int) -> Batch:
+        positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
+        labels, edge_attr = self._seeds.labels, None
+        if self._edge_features is not None and arrays.e_id is not None:
+            counts = np.diff(arrays.indptr)
+            targets = np.repeat(arrays.rows[: len(counts)], counts)
+            edge_attr = torch.from_numpy(self._edge_features.of(targets, arrays.e_id))
+        batch = Batch(
+            x=_tensor(arrays.features),
+            y=None if labels is None else torch.from_numpy(labels[positions]),
+            n_id=torch.from_numpy(arrays.n_id),
+            e_id=_tensor(arrays.e_id),
+            edge_attr=edge_attr,
+            rows=arrays.rows,
+            input_id=torch.from_numpy(positions),
+            indptr=torch.from_numpy(arrays.indptr),
+            indices=torch.from_numpy(arrays.indices),
+            num_sampled_nodes=arrays.num_sampled_nodes,
+            num_sampled_edges=arrays.num_sampled_edges,
+            batch_size=len(positions),
+            global_size=int(steps.global_sizes[step]),
+            seed=self.seed,
+            epoch=epoch,
+            step=step,
+        )
+        return batch if self.device is None else batch.to(self.device)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Loader: {len(self.vertices)} vertices in {len(self)} steps of {self.batch_size}, fanouts "
+            f"{list(self.fanouts)}, rank {self.rank} of {self.world_size}>"
+        )
+
+
+def loader(partition: VertexPartition, vertices: Any = "train", **given: Any) -> Loader:
+    """Return a loader, as :meth:`fastpart.VertexPartition.loader` documents."""
+    return Loader(partition, vertices, **given)
+
+
+def _tensor(array: npt.NDArray[Any] | None) -> Tensor | None:
+    return None if array is None else torch.from_numpy(array)
+
+
+def fanouts_of(value: object) -> tuple[int, ...]:
+    """Return the number of in-edges per vertex in each hop."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
+        raise TypeError(f"fanouts: expected a list of integers, as [15, 10], got {type(value).__name__}")
+    return tuple(parameters.integer("fanouts", each, -1, 2**31 - 1) for each in value)
+
+
+def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """Return this rank and the number of ranks: those of ``torch.distributed`` unless given."""
+    if (rank is None) != (world_size is None):
+        raise ParameterError("rank, world_size: pass both or none")
+    if rank is None or world_size is None:
+        if dist.is_available() and dist.is_initialized():
+            return dist.get_rank(), dist.get_world_size()
+        return 0, 1
+    size = parameters.integer("world_size", world_size, 1, 2**31 - 1)
+    return parameters.integer("rank", rank, 0, size - 1), size
+
+
+def weights_of(weights: Any, partition: VertexPartition) -> npt.NDArray[Any] | None:
+    """Return one weight per record as contiguous float32 or float64. None stays None."""
+    if weights is None:
+        return None
+    rows, m = rows_of("weights", weights), partition.num_edges or 0
+    if rows.shape != (m,):
+        raise ParameterError(f"weights: expected one per record, of shape ({m},), got {rows.shape}")
+    array = rows.read(0, m)
+    return np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)

@@ -1,0 +1,122 @@
+"""The seeds of every step, and which of them a rank takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import ParameterError
+from ..parts import Parts, VertexPartData
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Seeds:
+    """Vertices to make batches for, in their order.
+
+    Attributes
+    ----------
+    ids : numpy.ndarray
+        int64: original ids. Those of a split ascend.
+    rows : numpy.ndarray
+        uint32: row of each in the topology.
+    labels : numpy.ndarray or None
+        Label of each.
+    """
+
+    ids: Ids
+    rows: npt.NDArray[np.uint32]
+    labels: npt.NDArray[Any] | None
+
+    def order(self, seed: int, epoch: int) -> Ids:
+        """Return a permutation of the positions. It depends on the ids, not on their order."""
+        with np.errstate(over="ignore"):
+            key = _mixed(_mixed(np.uint64(seed)) ^ np.uint64(epoch))
+            return np.lexsort((self.ids, _mixed(self.ids.astype(np.uint64) ^ key)))
+
+
+def _mixed(x: Any) -> Any:
+    """Return pseudorandom numbers, by SplitMix64."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def seeds_of(
+    vertices: Any, parts: Parts[VertexPartData], topology: _core.Topology, splits: list[str]
+) -> Seeds:
+    """Return the labelled vertices of a split, or given vertices."""
+    if isinstance(vertices, str):
+        if vertices not in splits:
+            there = ", ".join(map(repr, splits)) or "none"
+            raise ParameterError(
+                f"vertices: the directory has no split {vertices!r}. It has {there}. Save the partition with "
+                "splits=, or pass ids"
+            )
+        masks = [_labelled(part, vertices) for part in parts]
+    else:
+        rows = topology.rows_of(_checked(vertices, topology.num_vertices))
+        return _of_rows(rows, parts, topology)
+    places = [np.flatnonzero(mask) + start for mask, start in zip(masks, topology.starts, strict=False)]
+    rows = np.concatenate(places).astype(np.uint32)
+    seeds = _of_rows(rows, parts, topology)
+    order = np.argsort(seeds.ids)
+    labels = None if seeds.labels is None else seeds.labels[order]
+    return Seeds(seeds.ids[order], rows[order], labels)
+
+
+def _labelled(part: VertexPartData, split: str) -> npt.NDArray[np.bool_]:
+    mask: npt.NDArray[np.bool_] = getattr(part, split)
+    if part.labels is None or part.labels.ndim == 2:
+        return mask
+    return mask & (part.labels >= 0)
+
+
+def _checked(vertices: Any, n: int) -> Ids:
+    """Return ids as int64, from ids or from a mask."""
+    array = np.asarray(vertices)
+    if array.dtype == np.bool_ and array.shape == (n,):
+        return np.flatnonzero(array)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeError(
+            f"vertices: expected 'train', 'val', 'test', integer ids or a bool mask of length {n}, got "
+            f"{array.dtype} of shape {array.shape}"
+        )
+    bad = np.flatnonzero((array < 0) | (array >= n))
+    if bad.size:
+        raise ParameterError(f"vertices: {array[bad[0]]} is not between 0 and {n - 1}")
+    ids, counts = np.unique(array, return_counts=True)
+    if len(ids) < len(array):
+        raise ParameterError(f"vertices: {ids[counts > 1][0]} occurs more than once")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _of_rows(rows: npt.NDArray[np.uint32], parts: Parts[VertexPartData], topology: _core.Topology) -> Seeds:
+    starts = topology.starts
+    ids, labels = np.empty(len(rows), np.int64), None
+    owners = owner_of(rows, starts)
+    for part in parts:
+        those = np.flatnonzero(owners == part.index)
+        own = rows[those] - starts[part.index]
+        ids[those] = part.inner[own]
+        if part.labels is not None:
+            if labels is None:
+                labels = np.empty((len(rows), *part.labels.shape[1:]), part.labels.dtype)
+            labels[those] = part.labels[own]
+    return Seeds(ids, rows, labels)
+
+
+def owner_of(rows: npt.NDArray[Any], starts: Ids) -> Ids:
+    """Return the part of each row of the topology."""
+    return np.searchsorted(starts, rows, side="right") - 1
+
+
+def rank_of_part(k: int, world_size: int) -> Ids:
+    """Return the rank that owns each part: consecutive parts, as evenly as possible."""
+    return np.arange(k) * world_size // k

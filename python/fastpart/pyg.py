@@ -1,0 +1,301 @@
+"""A partition directory for PyG's own loaders: a feature store, a graph store and a sampler.
+
+:meth:`fastpart.VertexPartition.loader` is simpler and faster. Use these where a program is built around
+``torch_geometric.loader.NodeLoader``. Vertices have their original ids everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch_geometric.data import EdgeAttr, FeatureStore, GraphStore, TensorAttr
+from torch_geometric.data.graph_store import EdgeLayout
+from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
+
+from . import _core, parameters
+from .errors import FastpartError, ParameterError
+from .loading.loader import Sampling, fanouts_of, weights_of
+from .partitions import VertexPartition
+from .parts import VertexPartData
+
+_SPLITS = {"train_mask": "train", "val_mask": "val", "test_mask": "test"}
+
+
+class PartitionFeatures(FeatureStore):
+    """``x``, ``y`` and the masks of a partition directory, read-only. See :func:`feature_store`."""
+
+    def __init__(self, partition: VertexPartition) -> None:
+        super().__init__()
+        self._partition = partition
+        manifest = partition.manifest or {}
+        splits = manifest.get("splits", [])
+        self._names = {name: of for name, of in {"x": "features", "y": "labels"}.items() if of in manifest}
+        self._names |= {name: of for name, of in _SPLITS.items() if of in splits}
+        self._files: dict[str, _core.Features] = {}
+
+    def _read(self, name: str, ids: npt.NDArray[np.int64]) -> Tensor:
+        topology = self._partition._topology
+        if name not in self._files:
+            files = [part._file(f"{self._names[name]}.npy") for part in self._partition.parts]
+            self._files[name] = _core.Features(files, topology)
+        return torch.from_numpy(self._files[name].gather(topology.rows_of(ids)))
+
+    def _get_tensor(self, attr: TensorAttr) -> Tensor | None:
+        if attr.attr_name not in self._names:
+            return None
+        n = len(self._partition)
+        index = slice(None) if not attr.is_set("index") or attr.index is None else attr.index
+        if isinstance(index, slice):
+            ids = np.arange(n)[index]
+        else:
+            ids = np.asarray(index)
+            ids = np.flatnonzero(ids) if ids.dtype == np.bool_ else ids.astype(np.int64)
+        return self._read(attr.attr_name, np.ascontiguousarray(ids.reshape(-1)))
+
+    def _get_tensor_size(self, attr: TensorAttr) -> tuple[int, ...] | None:
+        if attr.attr_name not in self._names:
+            return None
+        return (len(self._partition), *self._read(attr.attr_name, np.zeros(0, np.int64)).shape[1:])
+
+    def get_all_tensor_attrs(self) -> list[TensorAttr]:
+        """Return one attribute per array that was saved."""
+        return [TensorAttr(group_name=None, attr_name=name) for name in self._names]
+
+    def _put_tensor(self, tensor: Any, attr: TensorAttr) -> bool:
+        raise FastpartError("feature_store: a partition directory is read-only")
+
+    def _remove_tensor(self, attr: TensorAttr) -> bool:
+        raise FastpartError("feature_store: a partition directory is read-only")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_files": {}}
+
+    def __repr__(self) -> str:
+        return f"PartitionFeatures({', '.join(self._names)})"
+
+
+class PartitionEdges(GraphStore):
+    """The in-edges of a partition directory, read-only. See :func:`graph_store`."""
+
+    def __init__(self, partition: VertexPartition) -> None:
+        super().__init__()
+        self._partition = partition
+
+    def _get_edge_index(self, attr: EdgeAttr) -> tuple[Tensor, Tensor] | None:
+        if attr.layout == EdgeLayout.CSR:
+            return None
+        degrees = np.zeros(len(self._partition), np.int64)
+        for part in self._partition.parts:
+            degrees[part.inner] = np.diff(part.indptr[: part.num_inner + 1])
+        indptr = np.concatenate(([0], np.cumsum(degrees)))
+        sources = np.empty(indptr[-1], np.int64)
+        for part in self._partition.parts:
+            _copy_rows(part, indptr, sources)
+        ends = indptr if attr.layout == EdgeLayout.CSC else np.repeat(np.arange(len(degrees)), degrees)
+        return torch.from_numpy(sources), torch.from_numpy(ends)
+
+    def get_all_edge_attrs(self) -> list[EdgeAttr]:
+        """Return the layouts that there are: COO and CSC, both sorted by target."""
+        n = len(self._partition)
+        return [EdgeAttr(None, layout, is_sorted=True, size=(n, n)) for layout in ("coo", "csc")]
+
+    def _put_edge_index(self, edge_index: Any, edge_attr: EdgeAttr) -> bool:
+        raise FastpartError("graph_store: a partition directory is read-only")
+
+    def _remove_edge_index(self, edge_attr: EdgeAttr) -> bool:
+        raise FastpartError("graph_store: a partition directory is read-only")
+
+    def __repr__(self) -> str:
+        return f"PartitionEdges({len(self._partition)} vertices)"
+
+
+def _copy_rows(part: VertexPartData, indptr: npt.NDArray[np.int64], sources: npt.NDArray[np.int64]) -> None:
+    """Copy the in-edges of the inner vertices to the rows of the whole graph."""
+    counts = np.diff(part.indptr[: part.num_inner + 1])
+    edges = int(counts.sum())
+    shift = np.repeat(indptr[part.inner] - part.indptr[: part.num_inner], counts)
+    sources[np.arange(edges) + shift] = part.vertices[part.indices[:edges]]
+
+
+class PartitionSampler(BaseSampler):
+    """Neighbour samples of a partition directory. See :func:`sampler`."""
+
+    def __init__(self, partition: VertexPartition, fanouts: Sequence[int], **settings: Any) -> None:
+        self._partition = partition
+        self._fanouts = fanouts_of(fanouts)
+        self._settings = settings
+        self._calls = 0
+        self._open()
+
+    def _open(self) -> None:
+        self._topology = self._partition._topology
+        self._sampler = _core.Sampler(self._topology, list(self._fanouts), edge_ids=True, **self._settings)
+
+    def sample_from_nodes(self, index: NodeSamplerInput, **_: Any) -> SamplerOutput:
+        """Sample the in-edges around seeds.
+
+        Parameters
+        ----------
+        index : torch_geometric.sampler.NodeSamplerInput
+            ``node`` has the original ids of the seeds. Times are not supported.
+
+        Returns
+        -------
+        torch_geometric.sampler.SamplerOutput
+            ``node`` has original ids, the seeds first, and ``edge`` those of ``edge_ids.npy``.
+        """
+        if index.time is not None:
+            raise ParameterError("sampler: times of seeds are not supported")
+        ids = index.node.numpy().astype(np.int64)
+        # PyG does not say which step it is. The seeds and the number of earlier calls take its place.
+        step = int.from_bytes(hashlib.blake2b(ids.tobytes(), digest_size=8).digest(), "little")
+        batch = self._sampler.sample(self._topology.rows_of(ids), epoch=self._calls, step=step)
+        self._calls += 1
+        counts = np.diff(batch.indptr)
+        return SamplerOutput(
+            node=torch.from_numpy(batch.n_id),
+            row=torch.from_numpy(batch.indices).long(),
+            col=torch.from_numpy(np.repeat(np.arange(len(counts)), counts)),
+            edge=torch.from_numpy(batch.e_id),
+            num_sampled_nodes=batch.num_sampled_nodes,
+            num_sampled_edges=batch.num_sampled_edges,
+            metadata=(index.input_id, index.time),
+        )
+
+    def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> SamplerOutput:
+        """Refuse: links are not sampled."""
+        raise ParameterError("sampler: only vertices can be seeds. Use it with NodeLoader")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k not in ("_topology", "_sampler")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+
+def feature_store(partition: VertexPartition) -> PartitionFeatures:
+    """Return what PyG's loaders read features from.
+
+    Parameters
+    ----------
+    partition : VertexPartition
+        Opened from a directory that was saved with ``graph=``.
+
+    Returns
+    -------
+    torch_geometric.data.FeatureStore
+        ``x``, ``y``, ``train_mask``, ``val_mask`` and ``test_mask`` as far as they were saved, by original id. Rows are
+        read through maps of the files. Nothing is loaded as a whole.
+
+    Raises
+    ------
+    FastpartError
+        The partition does not come from such a directory.
+
+    Examples
+    --------
+    See :func:`sampler`.
+    """
+    _stored(partition)
+    return PartitionFeatures(partition)
+
+
+def graph_store(partition: VertexPartition) -> PartitionEdges:
+    """Return what PyG's loaders read edges from.
+
+    Parameters
+    ----------
+    partition : VertexPartition
+        Opened from a directory that was saved with ``graph=`` and ``halo_hops`` of at least 1.
+
+    Returns
+    -------
+    torch_geometric.data.GraphStore
+        ``get_edge_index`` copies all in-edges, 8 to 16 bytes each. :func:`sampler` does not need it.
+
+    Raises
+    ------
+    FastpartError
+        The partition does not come from such a directory.
+
+    Examples
+    --------
+    See :func:`sampler`.
+    """
+    _stored(partition)
+    return PartitionEdges(partition)
+
+
+def sampler(
+    partition: VertexPartition,
+    fanouts: Sequence[int],
+    *,
+    sampling: Sampling = "uniform",
+    weights: Any = None,
+    seed: int | None = 0,
+    merged: bool = True,
+) -> PartitionSampler:
+    """Return a sampler for ``torch_geometric.loader.NodeLoader``. It does not need pyg-lib.
+
+    Parameters
+    ----------
+    partition : VertexPartition
+        Opened from a directory that was saved with ``graph=`` and ``halo_hops`` of at least 1.
+    fanouts, sampling, weights, seed
+        As in :meth:`fastpart.VertexPartition.loader`.
+    merged : bool
+        A vertex occurs once in a batch, as in PyG.
+
+    Returns
+    -------
+    torch_geometric.sampler.BaseSampler
+        It draws anew in every call. The same calls in the same order give the same batches.
+
+    Raises
+    ------
+    FastpartError
+        The partition does not come from such a directory.
+    ParameterError
+        A parameter is out of its range.
+
+    Examples
+    --------
+    >>> import fastpart as fp, numpy as np, tempfile, torch
+    >>> from torch_geometric.loader import NodeLoader
+    >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
+    >>> folder = tempfile.mkdtemp() + "/parts"
+    >>> fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(folder, graph=ring, features=np.eye(6, dtype=np.float32))
+    >>> stored = fp.open_partition(folder, of="vertices")
+    >>> loader = NodeLoader(
+    ...     (fp.pyg.feature_store(stored), fp.pyg.graph_store(stored)),
+    ...     node_sampler=fp.pyg.sampler(stored, [2, 2]),
+    ...     input_nodes=torch.arange(6),
+    ...     batch_size=3,
+    ... )
+    >>> [(batch.batch_size, batch.x.shape[1], batch.n_id[:3].tolist()) for batch in loader]
+    [(3, 6, [0, 1, 2]), (3, 6, [3, 4, 5])]
+    """
+    _stored(partition)
+    kind = parameters.choice("sampling", sampling, ("uniform", "weighted", "labor"))
+    return PartitionSampler(
+        partition,
+        fanouts,
+        kind=kind,
+        weights=weights_of(weights, partition),
+        seed=parameters.seed(seed),
+        merged=parameters.flag("merged", merged),
+    )
+
+
+def _stored(partition: object) -> None:
+    """Refuse what has no in-edges of all vertices."""
+    if not isinstance(partition, VertexPartition):
+        raise TypeError(f"partition: expected a VertexPartition, got {type(partition).__name__}")
+    partition.refuse_without_edges()

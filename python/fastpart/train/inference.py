@@ -1,0 +1,178 @@
+"""Exact outputs of a network for the vertices of a vertex partition, from whole neighbourhoods.
+
+A :class:`~.models.Network` is computed layer by layer: the outputs of a layer for all vertices go to files, 4 bytes per
+vertex and number, and the next layer gathers the rows that it needs. In memory is one block of vertices with its
+neighbours. So graphs and features may be larger than memory. Any other network is computed at once for all wanted
+vertices of a part.
+
+Several processes share the work: each takes the parts that it owns, and waits for the others after each layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from .. import _core
+from .data import SPLITS, Dataset
+from .models import Network
+from .ranks import barrier, total
+from .rows import Rows
+from .scores import scores_of
+
+Vertices = npt.NDArray[np.int64]
+
+Outputs = tuple[int, Vertices, Tensor]
+"""A part, some of its inner vertices by local id, and one row for each."""
+
+Wanted = Callable[[int], npt.NDArray[np.bool_]]
+"""Returns the mask of the inner vertices of a part whose outputs are wanted."""
+
+_EDGES = 1 << 19
+"""In-edges of a block, about. A vertex with more is a block of its own."""
+
+
+class Inference:
+    """The outputs of networks over a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The graph.
+    parts : list of int
+        The parts of this process. Together the processes have all of them, each once.
+    folder : path
+        For files of hidden layers. All processes see it.
+    layers : int
+        Number of hops that the network looks at, if it has no layers of its own.
+    """
+
+    def __init__(self, dataset: Dataset, parts: list[int], folder: Path, layers: int) -> None:
+        self._dataset, self._own, self._folder, self._layers = dataset, parts, folder, layers
+        self._parts = dataset.partition.parts
+        self._topology = dataset.topology
+        self._hop = _core.Sampler(self._topology, [-1], merged=True)
+
+    @torch.no_grad()
+    def scores(self, network: nn.Module, splits: tuple[str, ...] = SPLITS[1:]) -> dict[str, float]:
+        """Return accuracy and micro-F1 of each split, the same in all processes."""
+        task = self._dataset.task
+        tallies = torch.zeros(len(splits), 4, dtype=torch.float64)
+        known = {part: self._known(part, splits) for part in self._own}
+        for part, vertices, logits in self.outputs(network, lambda part: np.any(known[part][1], axis=0)):
+            labels, masks = known[part]
+            for tally, mask in zip(tallies, masks, strict=True):
+                those = torch.from_numpy(np.flatnonzero(mask[vertices]))
+                tally += task.tally(logits[those], labels[torch.from_numpy(vertices)[those]])
+        return scores_of(splits, total(tallies))
+
+    def _known(self, part: int, splits: tuple[str, ...]) -> tuple[Tensor, npt.NDArray[np.bool_]]:
+        """Return the labels of the inner vertices of a part, and for each split a mask of those that count."""
+        data = self._parts[part]
+        masks = np.zeros((len(splits), data.num_inner), bool)
+        for mask, ids in zip(masks, map(self._dataset.splits(data).get, splits), strict=True):
+            mask[ids] = True
+        return self._dataset.labels(data), masks
+
+    @torch.no_grad()
+    def outputs(
+        self,
+        network: nn.Module,
+        wanted: Wanted | None = None,
+        layers: int | None = None,
+    ) -> Iterator[Outputs]:
+        """Yield a part of this process, some of its inner vertices by local id, and their outputs.
+
+        Parameters
+        ----------
+        network : torch.nn.Module
+            The network.
+        wanted : callable, optional
+            Returns the mask of the inner vertices of a part whose outputs are wanted. Default: all.
+        layers : int, optional
+            Number of layers, to get the outputs of a hidden one. Default: all.
+        """
+        network.eval()
+        if not isinstance(network, Network):
+            yield from self._at_once(network, wanted)
+            return
+        rows, files = self._features(), []
+        last = (len(network.layers) if layers is None else layers) - 1
+        for index in range(last):
+            files += self._save(index, self._layer(network, index, rows, None))
+            barrier()
+            rows = _core.Features(
+                [self._file(index, part) for part in range(len(self._parts))], self._topology
+            )
+        yield from self._layer(network, last, rows, wanted)
+        barrier()
+        for file in files:
+            file.unlink()
+
+    def _features(self) -> _core.Features:
+        return _core.Features([part.folder / "features.npy" for part in self._parts], self._topology)
+
+    def _file(self, index: int, part: int) -> Path | None:
+        """Return the file of the outputs of a layer for the vertices of a part, None if there are none."""
+        return self._folder / f"layer-{index}-{part}.npy" if self._parts[part].num_inner else None
+
+    def _save(self, index: int, outputs: Iterator[Outputs]) -> list[Path]:
+        """Write the outputs of a layer, and return the files."""
+        files: dict[Path, npt.NDArray[Any]] = {}
+        for part, vertices, h in outputs:
+            file = self._file(index, part)
+            assert file is not None
+            if file not in files:
+                shape = (self._parts[part].num_inner, h.shape[1])
+                files[file] = np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape)
+            files[file][vertices] = h.numpy()
+        return list(files)
+
+    def _layer(
+        self, network: Network, index: int, rows: _core.Features, wanted: Wanted | None
+    ) -> Iterator[Outputs]:
+        """Yield the outputs of one layer, given its inputs for all vertices."""
+        dtype = _dtype(network)
+        for number in self._own:
+            part = self._parts[number]
+            vertices = np.arange(part.num_inner) if wanted is None else np.flatnonzero(wanted(number))
+            edges = np.cumsum(part.indptr[vertices + 1] - part.indptr[vertices])
+            for block in np.split(vertices, np.flatnonzero(np.diff(edges // _EDGES)) + 1):
+                if len(block):
+                    sample = self._hop.sample(self._rows_of(number, block), features=rows)
+                    x = torch.from_numpy(sample.features).to(dtype)
+                    yield number, block, network.layer(index, self._graph(sample), x)
+
+    def _at_once(self, network: nn.Module, wanted: Wanted | None) -> Iterator[Outputs]:
+        """Yield the outputs of a network without layers of its own."""
+        hops = _core.Sampler(self._topology, [-1] * self._layers, merged=True)
+        rows, dtype = self._features(), _dtype(network)
+        for number in self._own:
+            inner = self._parts[number].num_inner
+            vertices = np.arange(inner) if wanted is None else np.flatnonzero(wanted(number))
+            if len(vertices):
+                sample = hops.sample(self._rows_of(number, vertices), features=rows)
+                x = torch.from_numpy(sample.features).to(dtype)
+                yield number, vertices, network(self._graph(sample).by_layer(sample.num_sampled_nodes), x)
+
+    def _rows_of(self, part: int, vertices: Vertices) -> npt.NDArray[np.uint32]:
+        return (self._topology.starts[part] + vertices).astype(np.uint32)
+
+    def _graph(self, sample: _core.SampledBatch) -> Rows:
+        return Rows(
+            sample.indptr,
+            sample.indices,
+            lambda: torch.from_numpy(self._topology.degrees_of(sample.rows)),
+            torch.from_numpy(sample.n_id),
+            sources=len(sample.rows),
+        )
+
+
+def _dtype(network: nn.Module) -> torch.dtype:
+    return next((weight.dtype for weight in network.parameters()), torch.float32)

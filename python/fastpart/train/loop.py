@@ -1,0 +1,84 @@
+"""The epochs of a training, for every method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+from .history import History
+from .ranks import from_first
+
+Report = Callable[[dict[str, Any]], object]
+"""Called with each new row of the history."""
+
+
+class Worker(Protocol):
+    """A process of a training, or the only one. All processes act in step.
+
+    States and best weights are stored as tensors on the CPU. A worker may have a method ``close`` without arguments,
+    for example to receive pending messages. It is called after all workers have finished.
+
+    Attributes
+    ----------
+    network : torch.nn.Module
+        The network. After each round its weights are equal in all workers.
+    """
+
+    network: nn.Module
+
+    def round(self, epochs: int) -> dict[str, Any]:
+        """Train some epochs, and return the row of the history. That of rank 0 counts.
+
+        It has at least ``loss``, ``seconds``, ``remote_bytes`` and ``worker_bytes``, and scores if there are any.
+        """
+
+    def state(self) -> dict[str, Any]:
+        """Return what a resume needs. Only processes with a history are asked, so this must not communicate."""
+
+    def final(self, best: dict[str, Tensor]) -> dict[str, Any]:
+        """Return scores of these weights and entries of the method for the summary. Those of rank 0 count."""
+
+
+def train(
+    new: Callable[[dict[str, Any]], Worker], history: History | None, report: Report, every: int = 1
+) -> dict[str, Any]:
+    """Train until rank 0 ends it, and return the summary of rank 0.
+
+    Parameters
+    ----------
+    new : callable
+        Returns the worker, given the state of a checkpoint, which is empty for a new training.
+    history : History or None
+        Keeps the epochs. Rank 0 has one, and other processes may.
+    report : callable
+        Called with each new row, where there is a history.
+    every : int
+        Epochs of a round.
+    """
+    state = from_first(history and history.state)
+    if history is None:
+        worker = new(state)
+    else:
+        with history.restoring():
+            worker = new(state)
+    while not from_first(history and history.over):
+        done, most = from_first(history and (history.first_epoch, history.options.epochs))
+        epochs = min(every, most - done)
+        row = worker.round(epochs)
+        if history is not None:
+            history.add(row, lambda: on_cpu(worker.network), worker.state, epochs)
+            try:
+                report(history.rows[-1])
+            except BaseException:  # what the user raises between two epochs loses none
+                history.save(worker.state)
+                raise
+    if history is not None:
+        history.save(worker.state)
+    return worker.final(from_first(history and history.best))
+
+
+def on_cpu(network: nn.Module) -> dict[str, Tensor]:
+    """Return the weights on the CPU. Otherwise all workers would receive tensors on the GPU of rank 0."""
+    return {name: tensor.cpu() for name, tensor in network.state_dict().items()}

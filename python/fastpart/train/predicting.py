@@ -1,0 +1,121 @@
+"""What a trained network says of every vertex, from whole neighbourhoods."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from .. import parameters
+from ..errors import ParameterError
+from ..parameters import StrPath, shown
+from .config import Options
+from .data import AnyDataset, Dataset
+from .edge_data import open_dataset
+from .inference import Inference
+from .models import Network
+from .scores import Task
+
+Predicted = Literal["classes", "logits", "embeddings"]
+PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
+
+Found = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
+"""Ids of vertices, and one row for each."""
+
+
+def predictions(
+    network: nn.Module, task: Task, options: Options, source: StrPath, kind: Predicted, out: StrPath | None
+) -> npt.NDArray[Any]:
+    """Return one row for each vertex of a partition directory. See :meth:`.TrainedModel.predict`."""
+    parameters.choice("kind", kind, PREDICTED)
+    target = None if out is None else parameters.path("out", out)
+    if target is not None and target.suffix != ".npy":
+        raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .npy")
+    dataset = open_dataset(source)
+    if dataset.task.features != task.features:
+        raise ParameterError(
+            f"source: {shown(dataset.path)} has {dataset.task.features} features, but the model was trained on "
+            f"{task.features}"
+        )
+    layers = options.layers
+    if kind == "embeddings":
+        layers -= 1
+        if not isinstance(network, Network) or not layers:
+            raise ParameterError(
+                "kind: 'embeddings' are the outputs of the last hidden layer, which only a "
+                "fastpart.train.models.Network of two layers or more has"
+            )
+    rows = _Rows(int(dataset.manifest["n"]), target)
+    try:
+        with tempfile.TemporaryDirectory(prefix="fastpart-", dir=target.parent if target else None) as folder:
+            for vertices, outputs in _outputs(dataset, network, layers, Path(folder)):
+                rows.put(vertices, _said(outputs, task) if kind == "classes" else outputs.numpy())
+        return rows.finished()
+    finally:
+        rows.discard()
+
+
+def _outputs(dataset: AnyDataset[Any], network: nn.Module, layers: int, folder: Path) -> Found:
+    if isinstance(dataset, Dataset):
+        parts = dataset.partition.parts
+        inference = Inference(dataset, list(range(len(parts))), folder, layers)
+        for part, vertices, outputs in inference.outputs(network, layers=layers):
+            yield parts[part].inner[vertices], outputs
+        return
+    # A part of the edges has no whole rows, so the graph is put together in memory.
+    local = dataset.whole()
+    with torch.no_grad():
+        network.eval()
+        if isinstance(network, Network):
+            x = local.features
+            for index in range(layers):
+                x = network.layer(index, local.graph, x)
+        else:
+            x = network([local.graph] * layers, local.features)
+    yield np.asarray(local.vertices), x
+
+
+def _said(logits: Tensor, task: Task) -> npt.NDArray[Any]:
+    if task.multilabel:
+        return (logits > 0).to(torch.uint8).numpy()
+    return logits.argmax(1).numpy()
+
+
+class _Rows:
+    """Rows by vertex, in memory or in a file that appears as a whole."""
+
+    def __init__(self, n: int, target: Path | None) -> None:
+        self._n, self._target = n, target
+        self._file = None if target is None else target.with_name(f".{target.name}.tmp-{os.getpid()}")
+        self._rows: npt.NDArray[Any] | None = None
+
+    def put(self, vertices: npt.NDArray[np.int64], rows: npt.NDArray[Any]) -> None:
+        if self._rows is None:
+            shape = (self._n, *rows.shape[1:])
+            if self._file is None:
+                self._rows = np.empty(shape, rows.dtype)
+            else:
+                self._rows = np.lib.format.open_memmap(self._file, "w+", rows.dtype, shape)
+        self._rows[vertices] = rows
+
+    def finished(self) -> npt.NDArray[Any]:
+        """Return the rows, mapped if they are in a file."""
+        assert self._rows is not None
+        if self._file is None or self._target is None:
+            return self._rows
+        self._rows.flush()  # type: ignore[attr-defined]
+        os.replace(self._file, self._target)
+        mapped: npt.NDArray[Any] = np.lib.format.open_memmap(self._target, "r")
+        return mapped
+
+    def discard(self) -> None:
+        """Remove an unfinished file."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)

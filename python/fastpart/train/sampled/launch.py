@@ -1,0 +1,140 @@
+"""``sampled``: start workers for a partition directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, Unpack, get_args
+
+from ... import _core, parameters
+from ...errors import ParameterError
+from ...parameters import StrPath
+from ..config import Training, options_of, report_of, trains
+from ..data import Dataset
+from ..following import output_of
+from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
+from ..jobs.job import Job
+from ..jobs.launch import joined, supervised
+from ..models import NEIGHBOUR, sampling
+from ..supervisor import Supervisor
+from ..trained import TrainedModel
+
+Draw = Literal["uniform", "labor"]
+DRAWS: tuple[Draw, ...] = get_args(Draw)
+
+
+@trains
+def sampled(
+    source: StrPath,
+    *,
+    batch_size: int | None = 1000,
+    fanouts: Sequence[int] | None = None,
+    draw: Draw = "uniform",
+    workers: int | None = None,
+    out: StrPath | None = None,
+    resume: bool = False,
+    **training: Unpack[Training],
+) -> TrainedModel:
+    """Train on mini-batches of sampled neighbours over all parts.
+
+    Every worker maps the edges of all parts, takes the training vertices of its own parts, and fetches the features
+    that its batches need. Gradients are added in every step and divided by the training vertices of the whole batch.
+    What is sampled for a vertex depends on the seed, the step and the vertex, not on parts or workers. So the losses
+    are the same for any partition, any number of parts and any number of workers, up to rounding.
+
+    Parameters
+    ----------
+    source : path
+        A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume
+        As in :func:`fastpart.train.full`. ``clustergcn`` and ``graphsaint`` train with ``full`` and ``sdt``.
+    batch_size : int, optional
+        Training vertices per step, of all workers together. None: all at once.
+    fanouts : sequence of int, optional
+        Number of neighbours that are sampled per layer, first layer first. -1 takes all. Default: 10 each.
+    draw : {"uniform", "labor"}
+        How neighbours are drawn: ``"uniform"`` without replacement, or ``"labor"`` (LABOR-0), which draws the same
+        neighbours for many vertices and so fetches fewer rows, with as many neighbours on average.
+    workers : int, optional
+        Number of processes. Default: one per CPU, at most one per part.
+    threads, tmp_dir, progress
+        As in :class:`fastpart.Options`. All workers share the threads. The step of ``progress`` is "epoch".
+    on_epoch
+        As in :func:`fastpart.train.full`.
+
+    Returns
+    -------
+    TrainedModel
+        ``history`` adds for each epoch ``sampling_seconds`` (waiting for batches, with their features),
+        ``compute_seconds`` and ``synchronising_seconds`` (gradients, with waiting for the slowest worker), each the
+        mean over the workers. ``remote_rows`` counts rows of features of parts of other workers, ``local_rows`` those
+        of the worker's own parts, and ``remote_bytes`` the bytes of the former. ``summary`` adds ``parts``,
+        ``workers``, ``halo_rf`` and ``label_skew``.
+
+    Raises
+    ------
+    ParameterError
+        An invalid parameter, or a directory without features, labels, splits or halo.
+    TrainingError
+        A worker died. The text names it and its signal or exit code, and quotes the end of its stderr.
+    GraphFormatError
+        A damaged directory or checkpoint.
+
+    Notes
+    -----
+    A worker holds its batches and the network. Edges and features stay in files, which the workers of a machine share
+    in the page cache. Scores are exact, with all neighbours. They are computed layer by layer.
+
+    Under ``torchrun`` the calling process is one of the workers, as with :func:`fastpart.train.sdt`. All machines must
+    see the whole directory.
+
+    References
+    ----------
+    Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017, section 3.1.
+    Balin and Catalyurek, "Layer-Neighbor Sampling", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp() + "/parts"
+    >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
+    >>> labels = np.arange(12) // 6
+    >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
+    >>> fp.VertexPartition(labels, k=2).save(
+    ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ... )
+    >>> fp.train.sampled(folder, epochs=20, workers=1).summary["test_accuracy"]
+    1.0
+    """
+    options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
+    if sampling(options.model) != NEIGHBOUR:
+        raise ParameterError(
+            f"model: {options.model!r} needs sampled graphs, but sampled draws neighbours only. Train it with sdt or "
+            "full, or use graphsage, which has the same layers"
+        )
+    how = {"draw": parameters.choice("draw", draw, DRAWS)}
+    resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
+    asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
+    dataset = Dataset(source)
+    measured = dataset.manifest.get("summary", {})
+    summary = {
+        "parts": dataset.partition.k,
+        **{name: measured.get(name) for name in ("halo_rf", "label_skew")},
+    }
+    new = partial(Job, "sampled", options=options, how=how, resume=resume)
+    if under_torchrun():
+        shared = shared_output(out, asked)
+        _refuse_idle(world_size(), dataset)
+        with torchrun_group("cpu"):
+            return joined(new, dataset, shared, run, report, {**summary, "workers": world_size()})
+    count = min(asked or run.threads or _core.default_threads(), dataset.partition.k)
+    with Supervisor(run.tmp_dir) as group:
+        folder = output_of(group, out, resume)
+        return supervised(group, new, dataset, folder, count, run, report, {**summary, "workers": count})
+
+
+def _refuse_idle(workers: int, dataset: Dataset) -> None:
+    if workers > dataset.partition.k:
+        raise ParameterError(
+            f"source: {dataset.partition.k} parts for {workers} processes. Start at most one process per part"
+        )

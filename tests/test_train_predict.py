@@ -1,0 +1,128 @@
+"""Predictions of every vertex in the user's ids, and what loggers are told."""
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from edge_partitioned import planted_edges
+from fastpart.cli import main
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+
+from fastpart.train.edge_data import open_dataset  # noqa: E402
+
+QUICK = {"hidden": 8, "epochs": 5, "threads": 1}
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted(tmp_path_factory.mktemp("planted"), k=3)
+
+
+def linear(task, options):
+    """Return a network that nobody can take apart."""
+
+    class Linear(torch.nn.Linear):
+        def forward(self, graphs, x):
+            h = graphs[0].targets(x) + graphs[0].mean(x)
+            return super().forward(graphs[1].targets(h))
+
+    return Linear(task.features, task.classes)
+
+
+def expected(trained, source, layers):
+    """Return the outputs of some layers, from the whole graph in memory."""
+    local, network = open_dataset(source).whole(), trained.network()
+    x = local.features
+    with torch.no_grad():
+        if not hasattr(network, "layers"):
+            return network([local.graph] * 2, x).numpy()
+        for index in range(layers):
+            x = network.layer(index, local.graph, x)
+    return x.numpy()
+
+
+@pytest.mark.parametrize("model", ["graphsage", "gcn", "gat", linear])
+@pytest.mark.parametrize("where", ["memory", "file"])
+def test_predictions_are_those_of_the_whole_graph(parts, tmp_path, model, where):
+    trained = fp.train.full(parts, model=model, **QUICK)
+    out = tmp_path / "x.npy" if where == "file" else None
+    logits = trained.predict(parts, "logits", out=out)
+    np.testing.assert_allclose(logits, expected(trained, parts, 2), rtol=1e-4, atol=1e-4)
+    if out is not None:
+        assert np.array_equal(np.load(out), logits)
+        assert [file.name for file in tmp_path.iterdir()] == ["x.npy"]
+    classes = trained.predict(parts)
+    assert (classes.dtype, classes.shape) == (np.int64, (600,))
+    assert (classes == logits.argmax(1)).mean() > 0.99
+    if model is not linear:
+        found = trained.predict(parts, "embeddings")
+        np.testing.assert_allclose(found, expected(trained, parts, 1), rtol=1e-4, atol=1e-4)
+
+
+def test_parts_do_not_change_predictions(parts, tmp_path):
+    trained = fp.train.full(parts, **QUICK)
+    logits = trained.predict(parts, "logits")
+    other = planted(tmp_path, k=5, assignment=np.arange(600) % 5)
+    np.testing.assert_allclose(trained.predict(other, "logits"), logits, rtol=1e-4, atol=1e-4)
+    (tmp_path / "edges").mkdir()
+    edges = planted_edges(tmp_path / "edges", k=3)
+    by_edges = fp.train.full(edges, **QUICK)
+    np.testing.assert_allclose(
+        by_edges.predict(edges, "logits"), expected(by_edges, edges, 2), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_an_empty_part_changes_nothing(tmp_path):
+    parts = planted(tmp_path, k=3, assignment=np.arange(600) % 2 * 2)
+    trained = fp.train.full(parts, **QUICK)
+    np.testing.assert_allclose(
+        trained.predict(parts, "logits"), expected(trained, parts, 2), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_several_classes_are_zeros_and_ones(tmp_path):
+    planted(tmp_path)
+    rows = np.eye(4, dtype=np.uint8)[np.load(tmp_path / "g.bin.labels.npy")]
+    parts = planted(tmp_path, labels=rows)
+    trained = fp.train.full(parts, **{**QUICK, "epochs": 30}, lr=0.05)
+    said = trained.predict(parts)
+    assert (said.dtype, said.shape) == (np.uint8, (600, 4))
+    assert (said == rows).mean() > 0.9
+
+
+def test_what_cannot_be_predicted_is_refused(parts, tmp_path):
+    trained = fp.train.full(parts, **QUICK)
+    with pytest.raises(fp.ParameterError, match="kind: unknown value 'best'"):
+        trained.predict(parts, "best")
+    with pytest.raises(fp.ParameterError, match=r"out: unknown suffix '.csv'. Use .npy"):
+        trained.predict(parts, out=tmp_path / "x.csv")
+    with pytest.raises(fp.ParameterError, match="kind: 'embeddings' are the outputs of the last hidden"):
+        fp.train.full(parts, model=linear, **QUICK).predict(parts, "embeddings")
+    with pytest.raises(fp.ParameterError, match="kind: 'embeddings'"):
+        fp.train.full(parts, layers=1, **QUICK).predict(parts, "embeddings")
+    other = planted(tmp_path, features=np.zeros((600, 5), np.float32))
+    with pytest.raises(fp.ParameterError, match=r"has 5 features, but the model was trained on 8"):
+        trained.predict(other)
+
+
+def test_the_command_line_writes_predictions(parts, tmp_path, capsys):
+    out = tmp_path / "said.npy"
+    words = ["--hidden", "8", "--epochs", "5", "--threads", "1", "--predictions", str(out)]
+    assert main(["train", "full", str(parts), *words]) == 0
+    assert capsys.readouterr().out.endswith(f"saved to {out}\n")
+    assert np.array_equal(np.load(out), fp.train.full(parts, **QUICK).predict(parts))
+    assert main(["train", "full", str(parts), "--predictions", str(tmp_path / "x.txt")]) == 2
+    assert "--predictions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["full", "sdt"])
+def test_loggers_get_every_row(parts, method):
+    told = []
+    trained = getattr(fp.train, method)(parts, on_epoch=told.append, **QUICK)
+    assert told == trained.history.rows(named=True)
+    with pytest.raises(TypeError, match=r"on_epoch: expected a callable\(row\), got int"):
+        getattr(fp.train, method)(parts, on_epoch=3, **QUICK)

@@ -1,0 +1,175 @@
+"""Mini-batches over all parts: the same losses for any parts and workers, resumed, and in agreement with full."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from fastpart.cli import main
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+
+from fastpart.train.models import MODELS, sampling  # noqa: E402
+
+QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 100, "fanouts": [4, 3]}
+
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted(tmp_path_factory.mktemp("planted"), k=3)
+
+
+def assert_same(one, other, tolerance=1e-4):
+    """Assert the same training, up to rounding."""
+    for name in ("loss", "val_f1"):
+        np.testing.assert_allclose(one.history[name], other.history[name], rtol=tolerance, atol=tolerance)
+    for name, weight in one.weights.items():
+        torch.testing.assert_close(weight, other.weights[name], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("model", "given"),
+    [("graphsage", {}), ("gcn", {"draw": "labor"}), ("gat", {"heads": 2}), ("gin", {"fanouts": [-1, -1]})],
+)
+def test_parts_and_workers_do_not_change_the_losses(parts, tmp_path, model, given):
+    given = {**QUICK, "model": model, **given}
+    one = fp.train.sampled(planted(tmp_path, k=1), **given)
+    assert_same(one, fp.train.sampled(parts, workers=3, **given))
+    by_hash = planted(tmp_path, k=4, assignment=np.arange(600) * 7 % 4)
+    assert_same(one, fp.train.sampled(by_hash, workers=2, **given))
+
+
+def test_all_neighbours_of_all_vertices_at_once_are_full_batches(parts):
+    given = {"hidden": 8, "threads": 1, "epochs": 5, "dropout": 0.0}
+    found = fp.train.sampled(parts, workers=2, batch_size=None, fanouts=[-1, -1], **given)
+    assert_same(found, fp.train.full(parts, **given))
+
+
+def test_what_a_training_counts(parts):
+    trained = fp.train.sampled(parts, workers=2, **QUICK)
+    measured = json.loads((parts / "manifest.json").read_text())["summary"]
+    rows = trained.history
+    assert (rows["remote_rows"] > 0).all()
+    assert (rows["local_rows"] > rows["remote_rows"] * 0).all()
+    assert (rows["remote_bytes"] == rows["remote_rows"] * 8 * 4).all()  # 8 features of float32
+    for name in ("sampling_seconds", "compute_seconds", "synchronising_seconds"):
+        assert (rows[name] > 0).all()
+        assert (rows[name] <= rows["seconds"] * 1.5).all()
+    summary = {"parts": 3, "workers": 2, "halo_rf": measured["halo_rf"], "label_skew": measured["label_skew"]}
+    assert summary.items() <= trained.summary.items()
+    alone = fp.train.sampled(parts, workers=1, **QUICK)
+    assert (alone.history["remote_rows"] == 0).all()
+
+
+def test_it_learns_as_full_does(parts):
+    given = {"hidden": 16, "threads": 1, "epochs": 15, "batch_size": 100, "fanouts": [5, 5]}
+    found, central = fp.train.sampled(parts, **given), fp.train.full(parts, **given)
+    assert found.summary["test_accuracy"] == pytest.approx(central.summary["test_accuracy"], abs=0.04)
+    assert found.summary["test_accuracy"] > 0.9
+
+
+def stop(_, done, __):
+    if done == 2:
+        raise InterruptedError
+
+
+def test_resumed_training_is_as_if_never_stopped(parts, tmp_path, monkeypatch):
+    given = {**QUICK, "epochs": 4, "workers": 2}
+    whole = fp.train.sampled(parts, **given)
+    with pytest.raises(InterruptedError):
+        fp.train.sampled(parts, out=tmp_path / "out", progress=stop, **given)
+    resumed = fp.train.sampled(parts, out=tmp_path / "out", resume=True, **given)
+    assert resumed.history["loss"].to_list() == whole.history["loss"].to_list()
+    assert all(torch.equal(weight, whole.weights[name]) for name, weight in resumed.weights.items())
+
+
+@pytest.mark.parametrize("what", ["empty part", "no training vertices"])
+def test_parts_that_hold_nothing_take_part(tmp_path, what):
+    if what == "empty part":
+        parts = planted(tmp_path, k=3, assignment=np.arange(600) % 2 * 2)
+    else:
+        order = np.random.default_rng(0).permutation(300)
+        splits = {"train": order[:150], "val": order[150:], "test": np.arange(300, 600)}
+        parts = planted(tmp_path, k=2, assignment=np.arange(600) // 300, splits=splits)
+    trained = fp.train.sampled(parts, workers=2, **QUICK)
+    (tmp_path / "one").mkdir()
+    saved = {} if what == "empty part" else {"splits": splits}
+    assert_same(trained, fp.train.sampled(planted(tmp_path / "one", k=1, **saved), **QUICK))
+
+
+def test_features_stay_what_they_are_on_disk(tmp_path):
+    planted(tmp_path)
+    features = np.load(tmp_path / "g.bin.features.npy")
+    (tmp_path / "half").mkdir()
+    half = planted(tmp_path / "half", k=2, features=features.astype(np.float16))
+    (tmp_path / "single").mkdir()
+    single = planted(tmp_path / "single", k=2, features=features.astype(np.float16).astype(np.float32))
+    one, other = (fp.train.sampled(each, workers=2, **QUICK) for each in (half, single))
+    assert one.history["loss"].to_list() == other.history["loss"].to_list()
+    assert (one.history["remote_bytes"] * 2 == other.history["remote_bytes"]).all()
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if sampling(name) != "neighbour"])
+def test_models_with_samples_of_their_own_are_refused(parts, name):
+    with pytest.raises(fp.ParameterError, match=f"model: '{name}' needs sampled graphs"):
+        fp.train.sampled(parts, model=name)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"draw": "best"}, "draw: unknown value 'best'. Valid values are 'uniform', 'labor'"),
+        ({"workers": 0}, "workers"),
+        ({"batch_size": 0}, "batch_size: 0"),
+        ({"fanouts": [5]}, "fanouts: 1 numbers for 2 layers"),
+        ({"resume": True}, "resume: needs out="),
+    ],
+)
+def test_refusals(parts, given, message):
+    with pytest.raises(fp.ParameterError, match=message):
+        fp.train.sampled(parts, **given)
+
+
+def test_a_directory_without_edges_between_parts_is_refused(tmp_path):
+    with pytest.raises(fp.ParameterError, match="lacks the edges between parts"):
+        fp.train.sampled(planted(tmp_path, halo_hops=0))
+
+
+def test_the_command_line(parts, tmp_path, capsys):
+    words = ["--hidden", "8", "--threads", "1", "--epochs", "3", "--batch-size", "100", "--fanouts", "4,3"]
+    code = main(["train", "sampled", str(parts), *words, "--workers", "2", "--json"])
+    out = json.loads(capsys.readouterr().out)
+    assert code == 0
+    expected = fp.train.sampled(parts, workers=2, **QUICK)
+    assert [row["loss"] for row in out["history"]] == expected.history["loss"].to_list()
+
+
+def test_torchrun(parts, tmp_path):
+    words = [
+        "--hidden",
+        "8",
+        "--epochs",
+        "3",
+        "--batch-size",
+        "100",
+        "--fanouts",
+        "4,3",
+        "-o",
+        tmp_path / "out",
+    ]
+    run = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m", "fastpart"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run(
+        [sys.executable, *run, "train", "sampled", parts, *words, "--json", "-q"],
+        capture_output=True, text=True, env=environment, timeout=150,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    losses = [row["loss"] for row in json.loads(done.stdout)["history"]]
+    assert losses == fp.train.sampled(parts, workers=2, **QUICK).history["loss"].to_list()
