@@ -128,7 +128,7 @@ class Sampler:
     once in a level or, with ``merged``, once in the batch; then only vertices new in the batch are sampled. ``kind``:
 
     - "uniform".
-    - "weighted": ``weights`` (float32 or float64) has a number per record, by ``edge_id % m``; 0 means never.
+    - "weighted": ``weights`` (float32 or float64) has one number for each of the m records; 0 means never.
     - "labor": LABOR-0, fewer distinct vertices; ``fanouts[h]`` in-edges on average.
     """
 
@@ -159,7 +159,7 @@ class Sampler:
         """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
 
         ``threads`` make them, at most ``ahead`` of them before they are asked for. With ``ahead=0`` the caller makes
-        them. The number of threads does not change them.
+        them. The number of threads, of which no more than ``ahead`` start, does not change them.
         """
 
 @final

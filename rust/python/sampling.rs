@@ -76,6 +76,7 @@ impl Topology {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let rows = copied(&rows, "rows")?;
         let ids = detached(py, &Options::short(), |_| {
+            self.inner.check_rows("rows", &rows)?;
             let mut ids = Vec::with_capacity(rows.len());
             sampling::append_ids(&self.inner, &rows, &mut ids).map(|()| ids)
         })?;
@@ -285,7 +286,7 @@ impl Source {
         if ahead == 0 {
             return Ok(Source::Calls { maker, steps, workers, next: AtomicUsize::new(0) });
         }
-        let threads = threads.clamp(1, ahead.min(MAX_THREADS)).min(steps.len());
+        let threads = threads.clamp(1, ahead.min(MAX_THREADS)).min(steps.count());
         let needed = workers.memory(threads);
         if needed > 0 {
             let budget = budget::available();
@@ -307,7 +308,7 @@ impl Source {
             },
             Source::Calls { maker, steps, workers, next } => {
                 let step = next.fetch_add(1, Relaxed);
-                if step >= steps.len() {
+                if step >= steps.count() {
                     return Ok(None);
                 }
                 let mut worker = workers.take().map_err(|error| raise(py, error))?;

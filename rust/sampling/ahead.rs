@@ -35,7 +35,7 @@ impl Steps {
     }
 
     /// Number of steps.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.offsets.len() - 1
     }
 
@@ -92,11 +92,11 @@ impl Shared {
     /// The next step to make. None at the end.
     fn claim(&self) -> Option<usize> {
         let mut state = self.state();
-        while !self.has_stopped() && state.next < self.steps.len() && state.next >= state.wanted + self.ahead
+        while !self.has_stopped() && state.next < self.steps.count() && state.next >= state.wanted + self.ahead
         {
             state = self.room.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
-        let step = (!self.has_stopped() && state.next < self.steps.len()).then_some(state.next);
+        let step = (!self.has_stopped() && state.next < self.steps.count()).then_some(state.next);
         state.next += 1;
         step
     }
@@ -165,7 +165,7 @@ impl Ahead {
             return Some(Some(Err(Error::parameter("batches", what))));
         }
         let waits = |state: &mut State| {
-            let comes = state.wanted < self.shared.steps.len() && !self.shared.has_stopped();
+            let comes = state.wanted < self.shared.steps.count() && !self.shared.has_stopped();
             comes && !state.batches.contains_key(&state.wanted)
         };
         let (mut state, _) = self

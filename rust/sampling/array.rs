@@ -139,6 +139,18 @@ impl<T: Pod> Column<T> {
         (index < self.rows.len).then(|| unsafe { self.rows.start.cast::<T>().add(index).read_unaligned() })
     }
 
+    /// Copies the items from `first` on, if there are as many.
+    #[inline(always)]
+    pub fn copy(&self, first: usize, into: &mut [T]) -> Option<()> {
+        if first.checked_add(into.len())? > self.rows.len {
+            return None;
+        }
+        let (from, to) = (self.rows.start.cast::<T>().wrapping_add(first), into.as_mut_ptr());
+        // SAFETY: the map holds these items, as bytes that are any values of the type. The places are a slice.
+        unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast(), size_of_val(into)) };
+        Some(())
+    }
+
     /// Brings item `index` into the cache.
     #[inline(always)]
     pub fn prefetch(&self, index: usize) {

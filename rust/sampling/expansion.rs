@@ -3,22 +3,12 @@
 use std::ops::Range;
 
 use super::ids::IdTable;
+use super::picker::{Picked, Picker};
 use super::picks::{ENOUGH, Picks, Places};
 use super::sample::Sample;
 use super::targets::{BLOCK, Target, Targets};
-use super::topology::{Part, Topology};
-use super::weighted::Candidates;
-use super::workers::Worker;
+use super::topology::Topology;
 use crate::base::{Error, Result};
-
-/// What became of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Picked {
-    /// Some of its in-edges were picked.
-    Some,
-    /// All of them are to be taken.
-    All,
-}
 
 /// Appends rows to the nodes of an empty batch. A row may occur once.
 pub fn add_distinct(
@@ -28,10 +18,7 @@ pub fn add_distinct(
     ids: &mut IdTable,
     into: &mut Sample,
 ) -> Result<()> {
-    let n = topology.num_vertices();
-    if let Some(row) = rows.iter().find(|&&row| row >= n) {
-        return Err(Error::parameter(name, format!("the row {row} is none of 0..{n}")));
-    }
+    topology.check_rows(name, rows)?;
     rows.iter().for_each(|&row| ids.prefetch(row));
     if let Some(&row) = rows.iter().find(|&&row| !ids.place(row).1) {
         let part = &topology.parts()[topology.part_of(row)];
@@ -87,15 +74,13 @@ pub struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// Appends the in-edges of the nodes `level`, as `pick` picks them. Lists up to `short` are read from their beginning.
-    #[inline(always)]
+    /// Appends the in-edges of the nodes `level` that `picker` picks.
     pub fn expand(
         &self,
         level: Range<usize>,
-        worker: &mut Worker,
+        (ids, picks): (&mut IdTable, &mut Picks),
         into: &mut Sample,
-        short: usize,
-        pick: impl Fn(&Target, &Part, &mut Candidates, &mut Picks) -> Result<Picked>,
+        mut picker: impl Picker,
     ) -> Result<()> {
         let (mut targets, mut next) = (Targets::none(), Targets::none());
         let mut done = level.start;
@@ -104,38 +89,47 @@ impl Expansion<'_> {
             std::mem::swap(&mut targets, &mut next);
             done += targets.len();
             next.locate(self.topology, &into.rows[done..level.end]);
-            targets.look_up(self.topology, short, &mut into.ids)?;
+            targets.look_up(self.topology, picker.short(), &mut into.ids)?;
             for (target, part) in targets.iter(self.topology) {
-                let begin = worker.picks.len();
-                match pick(target, part, &mut worker.candidates, &mut worker.picks)? {
-                    Picked::Some => worker.picks.end(target.part, begin),
-                    Picked::All => self.take_all(target, worker, into)?,
+                picker.prepare(target, part);
+            }
+            for (target, part) in targets.iter(self.topology) {
+                let begin = picks.len();
+                match picker.pick(target, part, picks)? {
+                    Picked::Some => picks.end(target.part, begin),
+                    Picked::All => self.take_all(target, ids, picks, into)?,
                 }
-                if worker.picks.len() >= ENOUGH {
-                    self.take(worker, into)?;
+                if picks.len() >= ENOUGH {
+                    self.take(ids, picks, into)?;
                 }
             }
             (self.check)()?;
         }
-        self.take(worker, into)
+        self.take(ids, picks, into)
     }
 
     /// Picks all in-edges, and looks them up in between if they are many.
     #[inline(always)]
-    fn take_all(&self, target: &Target, worker: &mut Worker, into: &mut Sample) -> Result<()> {
+    fn take_all(
+        &self,
+        target: &Target,
+        ids: &mut IdTable,
+        picks: &mut Picks,
+        into: &mut Sample,
+    ) -> Result<()> {
         let end = target.first + target.degree;
         let mut first = target.first;
         while end - first > ENOUGH {
-            worker.picks.extend(target.part, first..first + ENOUGH, false);
-            self.take(worker, into)?;
+            picks.extend(target.part, first..first + ENOUGH, false);
+            self.take(ids, picks, into)?;
             (self.check)()?;
             first += ENOUGH;
         }
-        worker.picks.extend(target.part, first..end, true);
+        picks.extend(target.part, first..end, true);
         Ok(())
     }
 
-    fn take(&self, worker: &mut Worker, into: &mut Sample) -> Result<()> {
-        worker.picks.take(self.topology, &mut worker.ids, self.places, self.edge_ids, into)
+    fn take(&self, ids: &mut IdTable, picks: &mut Picks, into: &mut Sample) -> Result<()> {
+        picks.take(self.topology, ids, self.places, self.edge_ids, into)
     }
 }

@@ -67,10 +67,7 @@ impl Features {
     /// # Safety
     /// `target` has room for as many rows, and nobody else uses it meanwhile.
     pub unsafe fn gather(&self, rows: &[u32], target: *mut u8, check: &dyn Fn() -> Result<()>) -> Result<()> {
-        let n = self.topology.num_vertices();
-        if let Some(row) = rows.iter().find(|&&row| row >= n) {
-            return Err(Error::parameter("rows", format!("the row {row} is none of 0..{n}")));
-        }
+        self.topology.check_rows("rows", rows)?;
         let distance = (AHEAD / self.row_bytes.max(1)).clamp(2, 16);
         for (index, &row) in rows.iter().enumerate() {
             if let Some(address) = rows.get(index + distance).and_then(|&row| self.address(row)) {

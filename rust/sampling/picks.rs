@@ -11,7 +11,7 @@ use super::topology::{Part, Topology};
 use crate::base::{Error, Result};
 
 /// Picks that are collected before they are looked up. Few, so that what they bring into the cache stays there.
-pub const ENOUGH: usize = 2048;
+pub const ENOUGH: usize = 512;
 
 /// In-edges that were picked.
 #[derive(Debug, Default)]

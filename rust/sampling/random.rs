@@ -8,7 +8,7 @@ use crate::base::splitmix64;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The key of all draws of one hop.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HopKey(u64);
 
 impl HopKey {

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use super::expansion::{Expansion, Picked, add_distinct, append_ids};
-use super::labor::labor;
-use super::neighbours::uniform;
-use super::picks::{Picks, Places};
+use super::expansion::{Expansion, add_distinct, append_ids};
+use super::labor::Labor;
+use super::neighbours::Uniform;
+use super::picks::Places;
 use super::random::HopKey;
 use super::sample::Sample;
-use super::targets::Target;
-use super::topology::{Part, Topology};
-use super::weighted::{Candidates, RecordWeights, weighted};
+use super::topology::Topology;
+use super::weighted::{RecordWeights, Weighted};
 use super::workers::Worker;
 use crate::base::Result;
 
@@ -71,7 +70,7 @@ impl Sampler {
         check: &dyn Fn() -> Result<()>,
         into: &mut Sample,
     ) -> Result<()> {
-        let Settings { fanouts, seed, merged, edge_ids, .. } = &self.settings;
+        let Settings { fanouts, kind, seed, merged, edge_ids } = &self.settings;
         into.clear();
         worker.begin();
         add_distinct("seeds", seeds, &self.topology, &mut worker.ids, into)?;
@@ -83,47 +82,21 @@ impl Sampler {
             let key = HopKey::new(*seed, place.epoch, place.step, hop as u64);
             let picked = (into.indices.len(), level.len());
             let places = Places::Appended(if *merged { 0 } else { level.end });
-            Expansion { topology: &self.topology, places, edge_ids: *edge_ids, check }.expand(
-                level.clone(),
-                worker,
-                into,
-                self.short(fanout),
-                |target, part, candidates, picks| self.pick(target, part, fanout, key, candidates, picks),
-            )?;
+            let expansion = Expansion { topology: &self.topology, places, edge_ids: *edge_ids, check };
+            let Worker { ids, picks, candidates, small_numbers } = &mut *worker;
+            let (nodes, tables, fanout) = (level.clone(), (ids, picks), fanout.unwrap_or(usize::MAX));
+            match kind {
+                Kind::Uniform => expansion.expand(nodes, tables, into, Uniform { fanout, key }),
+                Kind::Weighted(weights) => {
+                    expansion.expand(nodes, tables, into, Weighted { fanout, key, weights, candidates })
+                }
+                Kind::Labor => expansion.expand(nodes, tables, into, Labor { fanout, key, small_numbers }),
+            }?;
             into.num_nodes.push(picked.1 as u64);
             into.num_edges.push((into.indices.len() - picked.0) as u64);
             level = level.end..into.rows.len();
         }
         into.num_nodes.push(level.len() as u64);
         append_ids(&self.topology, &into.rows[level], &mut into.ids)
-    }
-
-    /// Lists up to this length are read from front to back.
-    fn short(&self, fanout: Option<usize>) -> usize {
-        match self.settings.kind {
-            Kind::Uniform => fanout.unwrap_or(usize::MAX),
-            Kind::Weighted(_) | Kind::Labor => usize::MAX,
-        }
-    }
-
-    /// Picks in-edges, unless all are to be taken.
-    #[inline(always)]
-    fn pick(
-        &self,
-        target: &Target,
-        part: &Part,
-        fanout: Option<usize>,
-        key: HopKey,
-        candidates: &mut Candidates,
-        picks: &mut Picks,
-    ) -> Result<Picked> {
-        let fanout = fanout.unwrap_or(usize::MAX);
-        match &self.settings.kind {
-            Kind::Weighted(weights) => weighted(target, part, fanout, weights, key, candidates, picks)?,
-            _ if target.degree <= fanout => return Ok(Picked::All),
-            Kind::Uniform => uniform(target, part, fanout, key, picks),
-            Kind::Labor => labor(target, part, fanout, key, picks)?,
-        }
-        Ok(Picked::Some)
     }
 }

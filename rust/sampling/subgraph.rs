@@ -1,6 +1,7 @@
 //! The in-edges between given vertices, for batches of clusters (Cluster-GCN) or of walks (GraphSAINT).
 
-use super::expansion::{Expansion, Picked, add_distinct};
+use super::expansion::{Expansion, add_distinct};
+use super::picker::All;
 use super::picks::Places;
 use super::sample::Sample;
 use super::topology::Topology;
@@ -21,7 +22,7 @@ pub fn subgraph(
     worker.begin();
     add_distinct("rows", rows, topology, &mut worker.ids, into)?;
     let expansion = Expansion { topology, places: Places::Known, edge_ids, check };
-    expansion.expand(0..rows.len(), worker, into, usize::MAX, |_, _, _, _| Ok(Picked::All))?;
+    expansion.expand(0..rows.len(), (&mut worker.ids, &mut worker.picks), into, All)?;
     into.num_nodes.push(rows.len() as u64);
     into.num_edges.push(into.indices.len() as u64);
     Ok(())

@@ -127,9 +127,40 @@ impl Part {
     /// The original id of a local vertex.
     #[inline(always)]
     pub fn id(&self, local: u32) -> Result<i64> {
-        self.vertices
-            .get(local as usize)
-            .ok_or_else(|| damaged(self.indices.path(), "a local id of no vertex"))
+        self.vertices.get(local as usize).ok_or_else(|| self.no_vertex())
+    }
+
+    /// The error for a local id that is none.
+    #[cold]
+    pub fn no_vertex(&self) -> Error {
+        damaged(self.indices.path(), "a local id of no vertex")
+    }
+
+    /// Brings the original id of a local vertex into the cache.
+    #[inline(always)]
+    pub fn prefetch_id(&self, local: u32) {
+        self.vertices.prefetch(local as usize);
+    }
+
+    /// Number of local vertices.
+    pub fn num_local(&self) -> usize {
+        self.vertices.len()
+    }
+
+    /// Copies the original ids from local vertex `first` on.
+    pub fn copy_ids(&self, first: usize, into: &mut [i64]) -> Result<()> {
+        self.vertices.copy(first, into).ok_or_else(|| self.no_vertex())
+    }
+
+    /// Copies the local ids of the sources from in-edge `first` on.
+    #[inline(always)]
+    pub fn copy_sources(&self, first: usize, into: &mut [i32]) -> Result<()> {
+        self.indices.copy(first, into).ok_or_else(|| damaged(self.indptr.path(), "an offset of no in-edge"))
+    }
+
+    /// Copies the ids of in-edges from in-edge `first` on.
+    pub fn copy_edge_ids(&self, first: usize, into: &mut [i64]) -> Result<()> {
+        self.edge_ids.copy(first, into).ok_or_else(|| damaged(self.indptr.path(), "an offset of no in-edge"))
     }
 
     /// The local id of the source of an in-edge.
@@ -199,6 +230,15 @@ impl Topology {
         &self.starts
     }
 
+    /// Refuses rows of no vertex. `name` is that of the parameter.
+    pub fn check_rows(&self, name: &'static str, rows: &[u32]) -> Result<()> {
+        let n = self.num_vertices();
+        match rows.iter().find(|&&row| row >= n) {
+            Some(row) => Err(Error::parameter(name, format!("the row {row} is none of 0..{n}"))),
+            None => Ok(()),
+        }
+    }
+
     /// The part of a row below [`Self::num_vertices`].
     #[inline(always)]
     pub fn part_of(&self, row: u32) -> usize {
@@ -210,7 +250,7 @@ impl Topology {
     pub fn row_of_halo(&self, part: &Part, local: u32) -> Result<u32> {
         let halo = local.wrapping_sub(part.num_inner) as usize;
         let (Some(owner), Some(row)) = (part.halo_parts.get(halo), part.halo_rows.get(halo)) else {
-            return Err(damaged(part.indices.path(), "a local id of no vertex"));
+            return Err(part.no_vertex());
         };
         match self.parts.get(owner as usize) {
             Some(owner) if (row as u32) < owner.num_inner => Ok(owner.start + row as u32),
@@ -351,5 +391,26 @@ impl Finder {
             part += 1;
         }
         part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_its_part() {
+        for sizes in [&[5_u32][..], &[0, 3, 0, 0, 1, 0], &[1, 100_000, 2, 0, 70_001, 1], &[1; 3000], &[]] {
+            let mut starts = vec![0];
+            starts.extend(sizes.iter().scan(0, |sum, size| {
+                *sum += size;
+                Some(*sum)
+            }));
+            let finder = Finder::new(&starts);
+            for (part, size) in sizes.iter().enumerate() {
+                (starts[part]..starts[part] + size)
+                    .for_each(|row| assert_eq!(finder.part_of(&starts, row), part));
+            }
+        }
     }
 }

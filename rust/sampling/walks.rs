@@ -20,10 +20,7 @@ pub fn walks(
     place: Place,
     check: &dyn Fn() -> Result<()>,
 ) -> Result<Vec<u32>> {
-    let n = topology.num_vertices();
-    if let Some(row) = roots.iter().find(|&&row| row >= n) {
-        return Err(Error::parameter("roots", format!("the row {row} is none of 0..{n}")));
-    }
+    topology.check_rows("roots", roots)?;
     let keys: Vec<HopKey> =
         (0..length as u64).map(|hop| HopKey::new(seed, place.epoch, place.step, hop)).collect();
     let total = roots.len().checked_mul(length + 1).filter(|&total| total < 1 << 40);

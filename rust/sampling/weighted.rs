@@ -6,11 +6,12 @@
 //!
 //! Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 2006.
 
+use super::picker::{Picked, Picker};
 use super::picks::Picks;
 use super::random::HopKey;
 use super::targets::Target;
 use super::topology::Part;
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, prefetch_at};
 
 /// Weights of records, in memory that belongs to the caller.
 #[derive(Debug)]
@@ -58,49 +59,75 @@ impl RecordWeights {
         })
     }
 
-    /// The weight of a directed edge: that of its record.
-    fn of(&self, edge: i64) -> Result<f64> {
+    /// The record of a directed edge.
+    #[inline(always)]
+    fn record(&self, edge: i64) -> usize {
         let record = edge as usize;
-        let record = if record < self.len { record } else { record.wrapping_sub(self.len) };
-        self.at(record).ok_or_else(|| {
+        if record < self.len { record } else { record.wrapping_sub(self.len) }
+    }
+
+    /// Brings the weight of a directed edge into the cache.
+    #[inline(always)]
+    fn prefetch(&self, edge: i64) {
+        prefetch_at(self.start.wrapping_add(self.record(edge).wrapping_mul(if self.wide { 8 } else { 4 })));
+    }
+
+    /// The weight of a directed edge: that of its record.
+    #[inline(always)]
+    fn of(&self, edge: i64) -> Result<f64> {
+        self.at(self.record(edge)).ok_or_else(|| {
             let what = format!("{} for the records of a graph that has the edge {edge}", self.len);
             Error::parameter("weights", what)
         })
     }
 }
 
-/// Candidates of a list: their numbers, and the in-edges.
+/// In-edges of a list that may be picked: their numbers, and their places.
 pub type Candidates = Vec<(f64, usize)>;
 
-/// Picks at most `fanout` of the in-edges of `target`.
-pub fn weighted(
-    target: &Target,
-    part: &Part,
-    fanout: usize,
-    weights: &RecordWeights,
-    key: HopKey,
-    candidates: &mut Candidates,
-    picks: &mut Picks,
-) -> Result<()> {
-    let draws = key.draws(target.id);
-    candidates.clear();
-    for index in 0..target.degree {
-        let edge = target.first + index;
-        let weight = weights.of(part.edge_id(edge)?)?;
-        if weight > 0.0 {
-            candidates.push((-libm::log(draws.unit(index as u64)) / weight, edge));
+/// In-edges that are looked up together.
+const CHUNK: usize = 64;
+
+/// Picks at most `fanout` in-edges.
+#[derive(Debug)]
+pub struct Weighted<'a> {
+    /// Number of in-edges.
+    pub fanout: usize,
+    /// Of the hop.
+    pub key: HopKey,
+    /// Weights of records.
+    pub weights: &'a RecordWeights,
+    /// Memory.
+    pub candidates: &'a mut Candidates,
+}
+
+impl Picker for Weighted<'_> {
+    fn pick(&mut self, target: &Target, part: &Part, picks: &mut Picks) -> Result<Picked> {
+        let (draws, candidates) = (self.key.draws(target.id), &mut *self.candidates);
+        candidates.clear();
+        let mut edges = [0; CHUNK];
+        for first in (0..target.degree).step_by(CHUNK) {
+            let edges = &mut edges[..CHUNK.min(target.degree - first)];
+            part.copy_edge_ids(target.first + first, edges)?;
+            edges.iter().for_each(|&edge| self.weights.prefetch(edge));
+            for (index, &edge) in (first..).zip(&*edges) {
+                let weight = self.weights.of(edge)?;
+                if weight > 0.0 {
+                    candidates.push((-libm::log(draws.unit(index as u64)) / weight, target.first + index));
+                }
+            }
         }
-    }
-    if fanout < candidates.len() {
-        if fanout > 0 {
-            let order = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-            candidates.select_nth_unstable_by(fanout - 1, order);
+        if self.fanout < candidates.len() {
+            if self.fanout > 0 {
+                let order = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+                candidates.select_nth_unstable_by(self.fanout - 1, order);
+            }
+            candidates.truncate(self.fanout);
+            candidates.sort_unstable_by_key(|&(_, edge)| edge);
         }
-        candidates.truncate(fanout);
-        candidates.sort_unstable_by_key(|&(_, edge)| edge);
+        for &(_, edge) in &*candidates {
+            picks.push(part, edge);
+        }
+        Ok(Picked::Some)
     }
-    for &(_, edge) in &*candidates {
-        picks.push(part, edge);
-    }
-    Ok(())
 }

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::ids::IdTable;
+use super::labor::SmallNumbers;
 use super::picks::Picks;
 use super::topology::Topology;
 use super::weighted::Candidates;
 use crate::base::Result;
 
-/// What one thread needs to make batches. Takes 4 bytes per vertex.
+/// What one thread needs to make batches. Takes 4 bytes per vertex, and LABOR a bit for each vertex of each part.
 #[derive(Debug)]
 pub struct Worker {
     /// The rows of the batch.
@@ -17,13 +18,16 @@ pub struct Worker {
     pub picks: Picks,
     /// In-edges that may be picked.
     pub candidates: Candidates,
+    /// Which vertices of each part have small numbers.
+    pub small_numbers: Vec<SmallNumbers>,
 }
 
 impl Worker {
     /// A worker for that topology.
     pub fn new(topology: &Topology) -> Result<Self> {
         let ids = IdTable::new(topology.num_vertices())?;
-        Ok(Self { ids, picks: Picks::default(), candidates: Candidates::new() })
+        let small_numbers = topology.parts().iter().map(|_| SmallNumbers::default()).collect();
+        Ok(Self { ids, picks: Picks::default(), candidates: Candidates::new(), small_numbers })
     }
 
     /// Begins a batch. One that an error ended may have left picks.

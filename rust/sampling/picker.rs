@@ -1,0 +1,40 @@
+//! What picks in-edges of one vertex after the other.
+
+use super::picks::Picks;
+use super::targets::Target;
+use super::topology::Part;
+use crate::base::Result;
+
+/// A way to pick in-edges.
+pub trait Picker {
+    /// Lists up to this length are read from their beginning.
+    fn short(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Brings into the cache what [`Self::pick`] reads for a target that comes soon.
+    #[inline(always)]
+    fn prepare(&self, _target: &Target, _part: &Part) {}
+
+    /// Picks in-edges of a target of `part`.
+    fn pick(&mut self, target: &Target, part: &Part, picks: &mut Picks) -> Result<Picked>;
+}
+
+/// What became of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Picked {
+    /// Some of its in-edges were picked.
+    Some,
+    /// All of them are to be taken.
+    All,
+}
+
+/// Takes all in-edges.
+#[derive(Debug)]
+pub struct All;
+
+impl Picker for All {
+    fn pick(&mut self, _: &Target, _: &Part, _: &mut Picks) -> Result<Picked> {
+        Ok(Picked::All)
+    }
+}
