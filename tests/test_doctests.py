@@ -14,6 +14,7 @@ EXTRAS = ("dgl", "matplotlib", "torch", "torch_geometric")
 NEEDS = {
     "fastpart.export.dgl": "dgl",
     "fastpart.export.pyg": "torch_geometric",
+    "fastpart.pyg": "torch_geometric",
     "fastpart.train.comparing": "torch",
 }
 """What examples import, though their module does not."""

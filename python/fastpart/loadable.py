@@ -122,7 +122,8 @@ class Loadable:
         without batch normalization. Let each rank divide the sum of its losses by ``batch.global_size`` and add
         the gradients with :func:`fastpart.loading.sum_gradients`.
 
-        The parts of all ranks have to lie on this machine, or on a file system that all machines share.
+        The parts of all ranks have to lie on this machine, or on a file system that all machines share. They are
+        mapped. The loader takes 28 bytes per seed of all ranks, and up to 60 more while an epoch begins.
 
         Examples
         --------

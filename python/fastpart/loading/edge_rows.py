@@ -53,14 +53,15 @@ class EdgeFeatures:
 
     def _places(self, part: VertexPartData, rows: Ids, ids: Ids) -> Ids:
         """Return the position of each in-edge in the part, by a binary search in the row of its target."""
-        low, high = part.indptr[rows], part.indptr[rows + 1]
-        records, last = ids % self._num_records, max(part.num_edges - 1, 0)
-        while np.any(low < high):
-            middle = (low + high) // 2
-            less = part.edge_ids[np.minimum(middle, last)] % self._num_records < records
-            low, high = np.where((low < high) & less, middle + 1, low), np.where(less, high, middle)
-        if np.any(part.edge_ids[np.minimum(low, last)] != ids):
+        m, places = self._num_records, part.indptr[rows]
+        counts, records = part.indptr[rows + 1] - places, ids - m * (ids >= m)
+        while np.any(counts > 1):
+            half = counts >> 1
+            found = part.edge_ids[places + (half - 1).clip(min=0)]
+            places += half * (found - m * (found >= m) < records)
+            counts -= half
+        if np.any(part.edge_ids[places.clip(max=max(part.num_edges - 1, 0))] != ids):
             raise GraphFormatError(
                 f"edge_ids.npy of part {part.index}: the in-edges of a vertex are not in the order of records"
             )
-        return low
+        return places

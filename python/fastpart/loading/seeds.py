@@ -37,7 +37,9 @@ class Seeds:
         """Return a permutation of the positions. It depends on the ids, not on their order."""
         with np.errstate(over="ignore"):
             key = _mixed(_mixed(np.uint64(seed)) ^ np.uint64(epoch))
-            return np.lexsort((self.ids, _mixed(self.ids.astype(np.uint64) ^ key)))
+            return np.argsort(
+                _mixed(self.ids.astype(np.uint64) ^ key)
+            )  # different ids have different numbers
 
 
 def _mixed(x: Any) -> Any:
