@@ -7,7 +7,7 @@ use super::picker::{Picked, Picker};
 use super::picks::{ENOUGH, Picks, Places};
 use super::sample::Sample;
 use super::targets::{BLOCK, Target, Targets};
-use super::topology::Topology;
+use super::topology::{Part, Topology};
 use crate::base::{Error, Result};
 
 /// Appends rows to the nodes of an empty batch. A row may occur once.
