@@ -26,11 +26,11 @@ def splits() -> dict[str, np.ndarray]:
 
 
 def mini_batches(edges: fp.Graph, out: Path, **content) -> Path:
-    """Train with DGL's distributed engine over 2 parts of the vertices; return the directory of the parts."""
+    """Train on sampled mini-batches over 2 parts of the vertices; return the directory of the parts."""
     start = time.perf_counter()
     mask = np.zeros(VERTICES, bool)
     mask[content["splits"]["train"]] = True
-    # Every trainer is to have as much to do: the training vertices are balanced, too.
+    # Every worker is to have as much to do: the training vertices are balanced, too.
     part = fp.spring(edges, k=2, balance_on=mask)
     folder = out / f"{NAME}-train"
     part.save(folder, graph=edges, **content)
@@ -42,7 +42,7 @@ def mini_batches(edges: fp.Graph, out: Path, **content) -> Path:
             first = first or time.perf_counter() - start
             print(f"epoch {done} of {total}", flush=True)
 
-    trained = fp.train.distdgl(
+    trained = fp.train.sampled(
         folder, epochs=10, batch_size=1000, fanouts=[10, 10], out=out / "train-demo", progress=progress
     )
     print(f"\n{trained}\n")
@@ -66,7 +66,7 @@ def main() -> None:
     out.mkdir(exist_ok=True)
     edges = fp.convert(HERE / f"{NAME}.txt.gz", out / f"{NAME}.bin", num_vertices=VERTICES)
     content = {"features": features(), "labels": HERE / f"{NAME}.labels.npy", "splits": splits()}
-    print("distdgl: sampled mini-batches over 2 parts of the vertices\n")
+    print("sampled: mini-batches over 2 parts of the vertices\n")
     vertices = mini_batches(edges, out, **content)
     print("distgnn: full batches over 4 parts of the edges")
     by_edges = full_batches(edges, out, **content)

@@ -47,7 +47,7 @@ COMMANDS = {
 }
 """The functions behind each command, its own first."""
 
-METHODS = ("full", "sampled", "sdt", "distgnn", "sancus", "distdgl")
+METHODS = ("full", "sampled", "distdgl", "sdt", "distgnn", "sancus")
 
 
 @pytest.fixture

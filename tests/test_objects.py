@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import polars as pl
@@ -329,3 +330,10 @@ def test_spawned_processes_get_graphs_and_partitions(tmp_path):
     # In a process of its own: a pool leaves a tracker of resources behind, a child that other tests would count.
     (tmp_path / "spawning.py").write_text(SPAWNING)
     subprocess.run([sys.executable, tmp_path / "spawning.py", raw(tmp_path / "g.bin", GRAPH)], check=True)
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
+def test_loading_without_torch_says_what_to_install():
+    for call in (lambda: fp.VertexPartition([0], 1).loader(fanouts=[1]), lambda: fp.pyg):
+        with pytest.raises(ModuleNotFoundError, match="is not installed: pip install 'fastpart"):
+            call()

@@ -184,6 +184,68 @@ def test_classes_that_other_processes_do_not_find():
         import_path(lambda task, options: None)
 
 
+NOTEBOOK = """
+import sys
+import fastpart as fp
+
+CELLS = ['''
+%matplotlib inline
+import torch
+from fastpart.train.models import Network
+from fastpart.train.neighbourhood import dropped as drop
+SLOPE = {"negative_slope": 0.1}
+''', '''
+class Own(torch.nn.Module):
+    def __init__(self, width, out):
+        super().__init__()
+        self.map = torch.nn.Linear(width, out)
+
+    def forward(self, graph, x):
+        return twice(drop(self.map(graph.mean(x) + graph.targets(x)), 0.0, graph))
+
+def twice(h):
+    return torch.nn.functional.leaky_relu(2 * h, **SLOPE)
+
+class Mine(Network):
+    def make_layer(self, index, width, out, task, options):
+        return Own(width, out)
+''', '''
+class Bad(Mine):
+    def extra(self):
+        return LIST
+LIST = object()
+''']
+In = []
+for cell in CELLS:
+    In.append(cell)
+    exec(cell.replace("%matplotlib inline", ""))
+
+parts, out = sys.argv[1:]
+given = dict(hidden=8, threads=1, epochs=3, dropout=0.0)
+full = fp.train.full(parts, model=Mine, **given)
+sdt = fp.train.sdt(parts, model=Mine, parts=1, out=out, **given)
+print(full.history["loss"].to_list() == sdt.history["loss"].to_list())
+again = fp.train.sdt(parts, model=Mine, parts=1, out=out, resume=True, **given)
+print(again.history.equals(sdt.history))
+try:
+    fp.train.sdt(parts, model=Bad, **given)
+except fp.ParameterError as error:
+    print(error)
+"""
+
+
+def test_models_of_notebooks_train_with_every_method(parts, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK, parts, tmp_path / "out"], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    same, resumed, refusal = done.stdout.splitlines()
+    assert (same, resumed) == ("True", "True")
+    assert refusal.startswith(
+        "model: it uses 'LIST' of the notebook, a object, which other processes do not have"
+    )
+
+
 def mean_of(task, options):
     """Return a network that takes an edge_index, as PyG's do, without PyG."""
 

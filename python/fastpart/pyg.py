@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
+
+if find_spec("torch_geometric") is None:
+    raise ModuleNotFoundError(
+        "fastpart.pyg needs PyG, which is not installed: pip install 'fastpart[train]' torch_geometric",
+        name="torch_geometric",
+    )
 
 import numpy as np
 import numpy.typing as npt

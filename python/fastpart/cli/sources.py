@@ -41,7 +41,7 @@ SOURCES = {
     "export.pyg": "export.pyg",
     "export.text": "export.text",
     "train.full": "train.centralized",
-    "train.sampled": "train.sampled.launch",
+    "train.sampled": "train.mini_batches.launch",
     "train.distdgl": "train.distributed.launch",
     "train.sdt": "train.model_averaging.launch",
     "train.distgnn": "train.edge_parts.launch",

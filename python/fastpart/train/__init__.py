@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from .comparing import compare
     from .distributed import distdgl
     from .edge_parts import distgnn
+    from .mini_batches import sampled
     from .model_averaging import sdt
     from .row_blocks import sancus
-    from .sampled import sampled
     from .trained import TrainedModel
 
 __all__ = ["TrainedModel", "compare", "distdgl", "distgnn", "full", "sampled", "sancus", "sdt"]

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Self, TypedDict
 
-from .. import parameters
+from .. import _core, parameters
 from ..errors import ParameterError
 from ..options import Options as CallOptions
 from ..options import Running, RunOptions, with_options
 from .model_source import ModelSource, checked, import_path
+from .notebooks import in_notebook, text_of
 
 MOST = 2**31 - 1
 """Largest accepted count."""
@@ -119,6 +121,15 @@ class Options:
         values["fanouts"] = _fanouts(given["fanouts"], values["layers"])
         values["model"] = checked(given["model"])
         return cls(**values)
+
+    def importable(self, folder: Path) -> Self:
+        """Return options whose model other processes can import. That of a notebook is written to ``model.py``."""
+        if not in_notebook(self.model):
+            return self
+        folder.mkdir(exist_ok=True)
+        file = folder / "model.py"
+        _core.write_file(file, text_of(self.model).encode())  # type: ignore[arg-type]
+        return replace(self, model=f"{file.resolve()}:{self.model.__name__}")  # type: ignore[union-attr]
 
     def to_json(self) -> str:
         """Return text that :meth:`from_json` reads in another process."""

@@ -17,7 +17,7 @@ MODULES = {
     "distdgl": "distributed",
     "distgnn": "edge_parts",
     "full": "centralized",
-    "sampled": "sampled",
+    "sampled": "mini_batches",
     "sancus": "row_blocks",
     "sdt": "model_averaging",
 }

@@ -58,7 +58,7 @@ def train(
         Epochs of a round.
     """
     state = from_first(history and history.state)
-    if history is None:
+    if history is None or not state:
         worker = new(state)
     else:
         with history.restoring():

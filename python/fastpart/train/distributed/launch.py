@@ -103,7 +103,6 @@ def distdgl(
     >>> trained = fp.train.distdgl("parts", epochs=20, batch_size=1000, fanouts=[15, 10])  # doctest: +SKIP
     >>> trained.history["remote_bytes"].mean()  # doctest: +SKIP
     """
-    import_dgl()
     options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
     if sampling(options.model) != NEIGHBOUR:
         raise ParameterError(
@@ -113,6 +112,7 @@ def distdgl(
     trainers_per_part = parameters.integer("trainers_per_part", trainers_per_part, 1, 1 << 10)
     samplers = parameters.integer("samplers", samplers, 0, 1 << 10)
     resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
+    import_dgl()
     with Supervisor(run.tmp_dir) as group:
         graph = Export.of(source, group.folder, run)
         if ip_config is None:

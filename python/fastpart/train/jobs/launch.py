@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -45,6 +46,7 @@ def supervised(
         scratch=str(group.folder),
         threads=each,
     )
+    job = replace(job, options=job.options.importable(out))
     history = job.history(dataset, job.resume)
     file = group.folder / "job.json"
     file.write_text(job.to_json())

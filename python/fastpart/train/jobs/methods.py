@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 METHODS = {
-    "sampled": "sampled.training",
+    "sampled": "mini_batches.training",
     "sdt": "model_averaging.training",
     "distgnn": "edge_parts.training",
     "sancus": "row_blocks.training",
