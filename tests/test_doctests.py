@@ -14,6 +14,7 @@ EXTRAS = ("dgl", "matplotlib", "torch", "torch_geometric")
 NEEDS = {
     "fastpart.export.dgl": "dgl",
     "fastpart.export.pyg": "torch_geometric",
+    "fastpart.train.comparing": "torch",
 }
 """What examples import, though their module does not."""
 
@@ -28,7 +29,9 @@ class Finder(doctest.DocTestFinder):
 def marked(name):
     """Return a module with the mark of its environment."""
     pinned = name.startswith(("fastpart.train.distributed", "fastpart.export."))
-    marks = [pytest.mark.torch] * name.startswith(("fastpart.train", "fastpart.export"))
+    marks = [pytest.mark.torch] * name.startswith(
+        ("fastpart.train", "fastpart.export", "fastpart.loading", "fastpart.pyg")
+    )
     return pytest.param(name, marks=marks + [pytest.mark.dgl] * pinned)
 
 

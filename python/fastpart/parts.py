@@ -352,18 +352,17 @@ class VertexPartData(PartData):
         inner = np.full(int(self._manifest["k"]), self._manifest["n"])  # of parts that lie on other machines
         for owner in self._owners():
             if (self._root / part_name(owner)).is_dir():
-                inner[owner] = self._other(owner).num_inner
+                inner[owner] = Parts(VertexPartData, self._root, self._manifest)[owner].num_inner
         if np.any((rows < 0) | (rows >= inner[self.halo_parts])):
-            raise GraphFormatError(
-                f"{shown(self._folder / 'halo_rows')}.npy: expected rows of inner vertices of the owners"
-            )
+            file = shown(self._folder / "halo_rows.npy")
+            raise GraphFormatError(f"{file}: expected rows of inner vertices of the owners")
         return rows
 
     def _searched_rows(self) -> LocalIds:
         rows = np.empty(self.num_halo, np.int32)
         for owner in self._owners():
             those = np.flatnonzero(self.halo_parts == owner)
-            inner = self._other(owner).inner
+            inner = Parts(VertexPartData, self._root, self._manifest)[owner].inner
             found = np.searchsorted(inner, self.halo[those])
             if not len(inner) or np.any(inner[np.minimum(found, len(inner) - 1)] != self.halo[those]):
                 raise GraphFormatError(
@@ -375,11 +374,7 @@ class VertexPartData(PartData):
 
     def _owners(self) -> list[int]:
         """Return the parts that own a halo vertex."""
-        owners: list[int] = np.flatnonzero(np.bincount(self.halo_parts)).tolist()
-        return owners
-
-    def _other(self, index: int) -> VertexPartData:
-        return type(self)(self._root, self._manifest, index)
+        return [int(owner) for owner in np.flatnonzero(np.bincount(self.halo_parts))]
 
     @cached_property
     def halo_features(self) -> Array | None:

@@ -92,7 +92,9 @@ impl Shared {
     /// The next step to make. None at the end.
     fn claim(&self) -> Option<usize> {
         let mut state = self.state();
-        while !self.has_stopped() && state.next < self.steps.count() && state.next >= state.wanted + self.ahead
+        while !self.has_stopped()
+            && state.next < self.steps.count()
+            && state.next >= state.wanted + self.ahead
         {
             state = self.room.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
         }

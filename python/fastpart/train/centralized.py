@@ -6,7 +6,6 @@ import time
 from typing import Any, Unpack
 
 import torch
-from torch import nn
 
 from .. import parameters
 from ..parameters import StrPath
@@ -15,8 +14,8 @@ from .config import BatchTraining, Options, options_of, report_of, trains
 from .data import LocalGraph
 from .edge_data import open_dataset
 from .history import History
+from .learner import Learner
 from .loop import train
-from .models import build
 from .scores import Task, scores_of
 from .settings import torch_settings
 from .steps import train_epoch
@@ -117,22 +116,17 @@ def full(
 class _Trainer:
     def __init__(self, task: Task, options: Options, local: LocalGraph, state: dict[str, Any]) -> None:
         self._task, self._options, self._local = task, options, local
-        self.network: nn.Module = build(task, options)
-        self._adam = torch.optim.Adam(
-            self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
-        )
+        self._learner = Learner(task, options, state)
+        self.network = self._learner.network
         self._random = torch.Generator().manual_seed(options.seed)
         if state:
-            self.network.load_state_dict(state["network"])
-            self._adam.load_state_dict(state["adam"])
             self._random.set_state(state["order"])
-            torch.set_rng_state(state["random"])
 
     def round(self, epochs: int) -> dict[str, Any]:
         """Train one epoch and return its row. ``epochs`` is always 1."""
         start = time.perf_counter()
         loss, seen = train_epoch(
-            self._task, self.network, self._adam, self._local, self._options, self._random
+            self._task, self.network, self._learner.adam, self._local, self._options, self._random
         )
         seconds = time.perf_counter() - start
         return {
@@ -145,16 +139,11 @@ class _Trainer:
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
-        return {
-            "network": self.network.state_dict(),
-            "adam": self._adam.state_dict(),
-            "order": self._random.get_state(),
-            "random": torch.get_rng_state(),
-        }
+        return {**self._learner.state(), "order": self._random.get_state()}
 
     def final(self, best: dict[str, torch.Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
-        self.network.load_state_dict(best)
+        self._learner.put(best)
         return self._scores(["val", "test"])
 
     @torch.no_grad()

@@ -16,8 +16,8 @@ from ...errors import ParameterError
 from ...processes import anonymous_bytes
 from ..config import Options
 from ..history import History
+from ..learner import Learner
 from ..loop import train
-from ..models import build
 from ..ranks import from_first, is_first
 from ..reporting import Reports
 from ..rows import Rows
@@ -66,16 +66,8 @@ class Trainer:
         self._degree = _degrees(graph)
         self.task = _task(graph)
         self._seeds = {split: self._share(split) for split in ("train", "val", "test")}
-        torch.manual_seed(options.seed)
-        self.network: nn.Module = build(self.task, options)
-        self._adam = torch.optim.Adam(
-            self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
-        )
-        self._epoch = 0
-        if state:
-            self.network.load_state_dict(state["network"])
-            self._adam.load_state_dict(state["adam"])
-            self._epoch = state["epoch"]
+        self._learner = Learner(self.task, options, state)
+        self.network = self._learner.network
         self._clock: defaultdict[str, float] = defaultdict(float)
         self._parallel = nn.parallel.DistributedDataParallel(self.network)
         self._parallel.register_comm_hook(None, lambda _, bucket: self._synchronise(bucket))
@@ -106,8 +98,8 @@ class Trainer:
 
     def round(self, epochs: int) -> dict[str, Any]:
         """Train one epoch and return its row. ``epochs`` is always 1."""
-        seed = mixed(self._options.seed, self._epoch, dist.get_rank())
-        self._epoch += epochs
+        seed = mixed(self._options.seed, self._learner.epochs, dist.get_rank())
+        self._learner.epochs += epochs
         torch.manual_seed(seed)
         dgl.seed(seed % 2**31)
         self._clock.clear()
@@ -152,9 +144,9 @@ class Trainer:
         waited = self._clock["synchronising"]
         start = time.perf_counter()
         loss = self.task.losses(self._parallel(layers, x), labels).mean()
-        self._adam.zero_grad()
+        self._learner.adam.zero_grad()
         loss.backward()
-        self._adam.step()
+        self._learner.adam.step()
         self._clock["compute"] += time.perf_counter() - start - (self._clock["synchronising"] - waited)
         return loss.item()
 
@@ -202,11 +194,11 @@ class Trainer:
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
-        return {"network": self.network.state_dict(), "adam": self._adam.state_dict(), "epoch": self._epoch}
+        return self._learner.state()
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
-        self.network.load_state_dict(best)
+        self._learner.put(best)
         return {**self.scores("val"), **self.scores("test")}
 
 

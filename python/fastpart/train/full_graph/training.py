@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from ...loading import sum_gradients
 from ...processes import anonymous_bytes, resident_bytes
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
-from ..models import build
+from ..learner import Learner
 from ..scores import scores_of
 from .share import Share, Tools
 
@@ -43,20 +44,11 @@ class FullBatch(ABC):
         tools = Tools.of_group()
         self._wire, self._clock, self._device = tools.wire, tools.clock, tools.device
         self._share = share = self.share(dataset, options, how, tools)
-        torch.manual_seed(options.seed)
-        self.network: nn.Module = build(share.task, options).to(self._device)
+        self._learner = Learner(share.task, options, state, self._device)
+        self.network = self._learner.network
         self._agree(self.network.state_dict().values())
-        self._adam = torch.optim.Adam(
-            self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
-        )
-        self._epoch = 0
         self._memory = 0
         self._measured: list[Tensor] = []
-        if state:
-            self.network.load_state_dict(state["network"])
-            self._adam.load_state_dict(state["adam"])
-            torch.set_rng_state(state["random"])
-            self._epoch = state["epoch"]
 
     @staticmethod
     @abstractmethod
@@ -71,7 +63,7 @@ class FullBatch(ABC):
         loss = self._step()
         seconds = time.perf_counter() - start
         spent = self._clock.read()
-        self._epoch += 1
+        self._learner.epochs += 1
         dense = seconds - sum(spent.values())
         mine = [*(spent[step] for step in STEPS), dense, self._wire.sent, self._wire.received]
         table = self._gathered([seconds, self._memory, *mine])
@@ -96,7 +88,7 @@ class FullBatch(ABC):
 
     def _begin(self) -> None:
         share = self._share
-        share.begin(self._epoch)
+        share.begin(self._learner.epochs)
         self._wire.total(
             torch.zeros(1, device=self._device)
         )  # so that waiting for a late start does not count
@@ -107,29 +99,18 @@ class FullBatch(ABC):
         """Make a step, and return the mean loss over all training vertices."""
         share = self._share
         self.network.train()
-        self._adam.zero_grad()
+        self._learner.adam.zero_grad()
         logits = self.network(share.layers, share.features)
         ids = share.splits["train"]
         loss = share.task.losses(logits[ids], share.labels[ids]).sum() / share.num_train
         self._memory = max(self._memory, anonymous_bytes())
         loss.backward()
         with self._clock.timed(SYNCHRONISING):
-            total = self._summed(loss.detach())
-        self._adam.step()
+            sum_gradients(self.network.parameters())
+            total = self._wire.total(loss.detach().view(1))
+        self._learner.adam.step()
         self._memory = max(self._memory, anonymous_bytes())
-        return total
-
-    def _summed(self, loss: Tensor) -> float:
-        """Add up the gradients of all workers, and the loss with them."""
-        if self._wire.size == 1:
-            return loss.item()
-        trained = [weight for weight in self.network.parameters() if weight.requires_grad]
-        gradients = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in trained]
-        flat = self._wire.total(torch.cat([loss.view(1), *(gradient.reshape(-1) for gradient in gradients)]))
-        pieces = flat[1:].split([weight.numel() for weight in trained])
-        for weight, piece in zip(trained, pieces, strict=True):
-            weight.grad = piece.view_as(weight)
-        return flat[0].item()
+        return total.item()
 
     @torch.no_grad()
     def _agree(self, tensors: Iterable[Tensor]) -> None:
@@ -163,16 +144,11 @@ class FullBatch(ABC):
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
-        return {
-            "network": self.network.state_dict(),
-            "adam": self._adam.state_dict(),
-            "random": torch.get_rng_state(),
-            "epoch": self._epoch,
-        }
+        return self._learner.state()
 
     def final(self, best: dict[str, Tensor]) -> dict[str, Any]:
         """Return the scores of the best weights, and one row for each worker."""
-        self.network.load_state_dict(best)
+        self._learner.put(best)
         scores, _ = self._scored(("val", "test"))
         facts = self._share.facts
         peaks = self._gathered([resident_bytes(peak=True), *facts.values()])

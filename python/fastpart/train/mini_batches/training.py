@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...loading import Batch, sum_gradients
 from ...loading.seeds import rank_of_part
@@ -18,7 +18,7 @@ from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..data import Dataset
 from ..inference import Inference
-from ..models import build
+from ..learner import Learner
 from ..ranks import barrier, largest, rank, total, world_size
 from ..rows import Rows
 from ..seeds import mixed
@@ -55,32 +55,26 @@ class Worker:
             sampling=how["draw"],
             edge_ids=False,
         )
-        torch.manual_seed(options.seed)
-        self.network: nn.Module = build(dataset.task, options)
-        self._adam = torch.optim.Adam(
-            self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
-        )
+        self._learner = Learner(dataset.task, options, state)
+        self.network = self._learner.network
         self._inference = Inference(dataset, np.flatnonzero(self._owned).tolist(), folder, options.layers)
         self._clock = Clock()
-        self._epoch = 0
-        if state:
-            self.network.load_state_dict(state["network"])
-            self._adam.load_state_dict(state["adam"])
-            self._epoch = state["epoch"]
 
     def round(self, epochs: int) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
-        self._loader.set_epoch(self._epoch)
+        self._loader.set_epoch(self._learner.epochs)
         self.network.train()
         self._clock.read()
         barrier()
         start = time.perf_counter()
         counts = np.zeros(4)  # loss, seeds, rows of own parts, rows of other parts
         for batch in self._timed():
-            torch.manual_seed(mixed(self._options.seed, self._epoch, batch.step))  # equal in all workers
+            torch.manual_seed(
+                mixed(self._options.seed, self._learner.epochs, batch.step)
+            )  # equal in all workers
             counts += [*self._step(batch), *self._rows(batch)]
         seconds = time.perf_counter() - start
-        self._epoch += epochs
+        self._learner.epochs += epochs
         spent = self._clock.read()
         sums = total(torch.tensor([*counts, *(spent[step] for step in STEPS)], dtype=torch.float64)).tolist()
         loss, seen, local, remote = sums[:4]
@@ -110,13 +104,13 @@ class Worker:
         """Make a step, and return the sum of the losses here and their number."""
         loss = 0.0
         with self._clock.timed(COMPUTE):
-            self._adam.zero_grad()
+            self._learner.adam.zero_grad()
             if batch.batch_size:
                 loss = self._backward(batch)
         with self._clock.timed(SYNCHRONISING):
             sum_gradients(self.network.parameters())
         with self._clock.timed(COMPUTE):
-            self._adam.step()
+            self._learner.adam.step()
         return loss, batch.batch_size
 
     def _backward(self, batch: Batch) -> float:
@@ -143,13 +137,8 @@ class Worker:
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
-        return {
-            "network": self.network.state_dict(),
-            "adam": self._adam.state_dict(),
-            "epoch": self._epoch,
-        }
+        return self._learner.state()
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
-        self.network.load_state_dict(best)
-        return self._inference.scores(self.network)
+        return self._inference.scores(self._learner.put(best))

@@ -10,14 +10,15 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
+from ...loading import sum_gradients
 from ...processes import anonymous_bytes
 from ..batches import Batch, batches
 from ..config import Options
 from ..data import Dataset, LocalGraph
 from ..inference import Inference
-from ..models import build
+from ..learner import Learner
 from ..steps import losses, train_epoch
 from .averaging import Mean, moments_of, put_moments, put_weights, weights_of
 from .loading import Parts
@@ -41,11 +42,8 @@ class Worker:
         rank = dist.get_rank()
         self._dataset, self._options, self._how = dataset, options, how
         self._parts = Parts(dataset, rank, dist.get_world_size())
-        torch.manual_seed(options.seed)
-        self.network: nn.Module = build(dataset.task, options)
-        self._adam = torch.optim.Adam(
-            self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
-        )
+        learner = Learner(dataset.task, options, {})
+        self.network, self._adam = learner.network, learner.adam
         self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
         self._of_parts = {number: PartState.new(options.seed, number) for number in self._parts.numbers}
         self._inference = Inference(dataset, self._parts.numbers, folder, options.layers)
@@ -144,7 +142,10 @@ class Worker:
                 dist.all_reduce(counts)
                 if counts[1] == 0:
                     break
-                sent += _sum_gradients(parameters, counts[0].item())
+                sum_gradients(parameters)
+                for parameter in parameters:
+                    parameter.grad /= counts[0].item()
+                    sent += parameter.numel() * parameter.element_size()
                 self._seconds["averaging"] += time.perf_counter() - start
                 self._adam.step()
                 loss, targets = loss + lost, targets + seen
@@ -193,16 +194,3 @@ class Worker:
         """Return the scores of the best weights."""
         self.network.load_state_dict(best)
         return self._inference.scores(self.network)
-
-
-def _sum_gradients(parameters: list[nn.Parameter], targets: float) -> int:
-    """Replace all gradients by their sum over the workers, divided by the targets. Return the bytes sent."""
-    gradients = [
-        torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters
-    ]
-    flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
-    dist.all_reduce(flat)
-    parts = (flat / targets).split([parameter.numel() for parameter in parameters])
-    for parameter, values in zip(parameters, parts, strict=True):
-        parameter.grad = values.reshape(parameter.shape)
-    return flat.numel() * flat.element_size()

@@ -1,0 +1,160 @@
+"""What a vertex partition of a directory can do: give mini-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _core, parameters
+from .errors import ParameterError
+from .parts import Parts
+from .protocols import MiniBatches
+from .results import upward
+
+
+class Loadable:
+    """The base of :class:`fastpart.VertexPartition` that has :meth:`loader`."""
+
+    folder: Path | None
+    if TYPE_CHECKING:
+
+        @property
+        def parts(self) -> Parts[Any]: ...  # noqa: D102
+
+    def refuse_without_edges(self) -> None:
+        """Raise an error unless the parts are stored with all of their in-edges."""
+        if self.parts._manifest["halo_hops"] < 1:
+            raise ParameterError(
+                f"partition: {parameters.shown(self.folder or '')} lacks the edges between parts. Save it with "
+                "halo_hops=1"
+            )
+
+    @cached_property
+    def _topology(self) -> _core.Topology:
+        """The in-edges of all parts, mapped."""
+        return _core.Topology([part._folder for part in self.parts])
+
+    def loader(
+        self,
+        vertices: Any = "train",
+        *,
+        fanouts: Sequence[int],
+        batch_size: int = 1024,
+        seed: int | None = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+        device: Any = None,
+        sampling: Literal["uniform", "weighted", "labor"] = "uniform",
+        weights: Any = None,
+        merged: bool = False,
+        shuffle: bool | None = None,
+        drop_last: bool = False,
+        edge_ids: bool = True,
+        ahead: int = 2,
+        threads: int = 1,
+    ) -> MiniBatches:
+        """Return the mini-batches of this rank, for any model of torch or PyG.
+
+        Every step has a global batch of ``batch_size`` vertices. A rank takes those that its parts hold, so that it
+        reads mostly their features and in-edges. All ranks make the same number of steps. A rank may have no seed in a
+        step. Then it gets an empty batch.
+
+        Parameters
+        ----------
+        vertices : {"train", "val", "test"} or array
+            The seeds: the labelled vertices of a split, or ids of vertices, or a bool mask of length n.
+        fanouts : sequence of int
+            In-edges to sample per vertex in each hop. -1 takes all.
+        batch_size : int
+            Seeds of a step on all ranks together.
+        seed : int
+            Of the order and of all draws.
+        rank, world_size : int, optional
+            This rank, and the number of ranks. Rank r takes the parts p with ``p * world_size // k == r``. Default:
+            those of ``torch.distributed`` if it is initialized, else one rank.
+        device : torch.device or str, optional
+            Where the tensors of a batch are. Default: the CPU.
+        sampling : {"uniform", "weighted", "labor"}
+            How in-edges are drawn: all subsets with the same probability, in proportion to ``weights``, or by LABOR-0,
+            which gives fewer distinct sources.
+        weights : array or path of a .npy, optional
+            One number per record, shape (m,), for ``sampling="weighted"``. Both directions of an undirected record have
+            its weight.
+        merged : bool
+            A vertex occurs once in a batch, as in PyG, instead of once in a level. Losses then depend on the partition.
+        shuffle : bool, optional
+            Permute the seeds in every epoch. Default: only those of "train".
+        drop_last : bool
+            Leave out the last step if it has fewer than ``batch_size`` seeds.
+        edge_ids : bool
+            Give ``e_id`` and ``edge_attr``. Without them batches are made faster.
+        ahead : int
+            Batches that are made ahead of their use, in threads. 0 makes each when it is asked for.
+        threads : int
+            Threads that make them.
+
+        Returns
+        -------
+        fastpart.loading.Loader
+            Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.Batch`. Iterating again
+            gives the next epoch.
+
+        Raises
+        ------
+        FastpartError
+            The partition does not come from a directory, or the directory was saved without ``graph=``.
+        ParameterError
+            There is no such split, a parameter is out of its range, or the directory has ``halo_hops=0``.
+        GraphFormatError
+            The directory is damaged.
+        MemoryBudgetError
+            The threads need more memory than there is: 4 bytes per vertex each.
+        ModuleNotFoundError
+            torch is not installed.
+
+        Notes
+        -----
+        What is drawn for a vertex is a function of (seed, epoch, step, hop, vertex). In layered batches, the default, a
+        seed therefore has the same output and the same loss whoever computes it: for any partition, any number of parts
+        and any number of ranks. This holds for all kinds of sampling, with :meth:`fastpart.loading.Batch.dropout`, and
+        without batch normalization. Let each rank divide the sum of its losses by ``batch.global_size`` and add
+        the gradients with :func:`fastpart.loading.sum_gradients`.
+
+        The parts of all ranks have to lie on this machine, or on a file system that all machines share.
+
+        Examples
+        --------
+        >>> import fastpart as fp, numpy as np, tempfile
+        >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
+        >>> folder = tempfile.mkdtemp() + "/parts"
+        >>> fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(
+        ...     folder, graph=ring, features=np.eye(6, dtype=np.float32), labels=[0, 1, 0, 1, 0, 1],
+        ...     splits={"train": [0, 1, 4, 5]},
+        ... )
+        >>> stored = fp.open_partition(folder, of="vertices")
+        >>> for batch in stored.loader("train", fanouts=[2, 2], batch_size=2):  # doctest: +SKIP
+        ...     print(batch, batch.x.shape, batch.y)
+        <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([0, 1])
+        <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([1, 0])
+        """
+        made: MiniBatches = upward["loader"](
+            self,
+            vertices,
+            fanouts=fanouts,
+            batch_size=batch_size,
+            seed=seed,
+            rank=rank,
+            world_size=world_size,
+            device=device,
+            sampling=sampling,
+            weights=weights,
+            merged=merged,
+            shuffle=shuffle,
+            drop_last=drop_last,
+            edge_ids=edge_ids,
+            ahead=ahead,
+            threads=threads,
+        )
+        return made
