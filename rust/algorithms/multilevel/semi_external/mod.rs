@@ -12,7 +12,7 @@
 //! weights and without, all entries stay in their order, and so does the result. With k = 8, 2 threads, n = 2^20 and m = 16
 //! M in a control group of 180 MB, it read 1.2 GB instead of 7.7 of an R-MAT graph, and 2.5 instead of 5.1 of planted
 //! communities. It took 18 and 20 s of the processors instead of 16 and 14, and in the system 2.4 and 4.9 s instead of 9.6
-//! and 6.2. Where a page cache holds all files anyway, packed lists take 15 to 45 % more time of the processors.
+//! and 6.2. Where a page cache holds all files anyway, packed lists take 15 to 50 % more time of the processors.
 //!
 //! **Source.** Akhremtsev, Sanders and Schulz, "(Semi-)External Algorithms for Graph Partitioning and Clustering",
 //! ALENEX 2015; sampling of edges: Sanders, Schulz, Seemaier et al., "TeraPart: Memory-Efficient Multilevel Graph
