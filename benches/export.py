@@ -1,6 +1,6 @@
 """A DGL partition from the edge stream, beside `dgl.distributed.partition_graph`: seconds and anonymous memory.
 
-Needs torch and dgl: `.venv-train/bin/python benches/export.py [vertices edges features k]`. Both sides get the same
+Needs torch and dgl: `.venv-dgl/bin/python benches/export.py [vertices edges features k]`. Both sides get the same
 random parts of a directed R-MAT; each run is a process of its own.
 """
 

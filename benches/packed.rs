@@ -18,6 +18,7 @@ use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::generate;
 use fastpart::generate::Generator;
 use fastpart::graph::Csr;
+use fastpart::graph::csr::Packed;
 
 const N: u64 = 1 << 18;
 const K: u64 = 8;
@@ -81,7 +82,11 @@ fn passes(criterion: &mut Criterion) {
     let part_of: Vec<u32> = (0..N).map(|v| (v * K / N) as u32).collect();
     for (graph, model) in [("planted", &planted as &dyn Generator), ("grid", &grid)] {
         for (csr, ids) in adjacencies(model, &run).iter().zip(["mixed", "ordered"]) {
-            let packed = csr.packed(&run).expect("memory");
+            let vertices = csr.num_vertices();
+            let list = |v| (csr.neighbours(v), None);
+            let whole = || std::iter::once(0..N as u32);
+            let packed = Packed::of(vertices, false, whole, list, u64::MAX, &run);
+            let packed = packed.expect("disk space").expect("lists");
             let plain = 4 * csr.num_entries() + 8 * (N + 1);
             let per_entry = |bytes: u64| bytes as f64 / csr.num_entries() as f64;
             println!(
@@ -104,10 +109,9 @@ fn passes(criterion: &mut Criterion) {
             });
             group.bench_function("packed", |bencher| {
                 bencher.iter(|| {
-                    let mut lists = packed.lists(0..N as u32);
-                    let largest = |_| {
+                    let largest = |v| {
                         connections.clear();
-                        lists.each(|u| connections.add(part_of[u as usize]));
+                        packed.each(v, |u, _| connections.add(part_of[u as usize]));
                         connections.largest()
                     };
                     (0..N as u32).map(largest).sum::<u64>()

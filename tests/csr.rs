@@ -18,7 +18,7 @@ use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
 use fastpart::generate;
 use fastpart::generate::Rmat;
-use fastpart::graph::csr::{AdjacencyCache, Csr, packed_len};
+use fastpart::graph::csr::{AdjacencyCache, Csr, Packed, packed_len};
 use fastpart::graph::degrees;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -62,19 +62,22 @@ fn check(graph: &Graph, csr: &Csr, symmetric: bool) {
     check_packed(csr);
 }
 
-/// Packed, it has the same lists, wherever one begins to read, and takes as much as was foretold.
+/// Packed, it has the same lists, whichever is read when, and takes as much as was foretold.
 fn check_packed(csr: &Csr) {
-    let (packed, n) = (csr.packed(&run(2)).unwrap(), csr.num_vertices() as u32);
-    for start in [0, n / 2, n / 64 * 64, n] {
-        let mut lists = packed.lists(start..n);
-        for v in start..n {
-            let mut list = vec![];
-            lists.each(|u| list.push(u));
-            assert_eq!(list, csr.neighbours(v));
-        }
+    let n = csr.num_vertices();
+    let whole = || std::iter::once(0..n as u32);
+    let list = |v| (csr.neighbours(v), None);
+    let packed = Packed::of(n, false, whole, list, u64::MAX, &run(2)).unwrap().unwrap();
+    for v in (0..n).map(|index| (index * 7919 % n) as u32) {
+        let mut list = vec![];
+        packed.each(v, |u, w| list.push((u, w)));
+        assert!(list.iter().map(|&(u, _)| u).eq(csr.neighbours(v).iter().copied()));
+        assert!(list.iter().all(|&(_, w)| w == 1));
     }
-    let places = 8 * (u64::from(n).div_ceil(64) + 1);
+    let places = 8 * (n.div_ceil(8) + 1) as u64;
     assert_eq!(packed.len() - places, packed_len(csr, None, &run(3)).unwrap());
+    // What would not get shorter is left.
+    assert!(Packed::of(n, false, whole, list, packed.len(), &run(1)).unwrap().is_none());
 }
 
 /// Builds it in every way there is, and holds each against the oracle.

@@ -72,6 +72,11 @@ fn contract(graph: &Graph, counts: [u64; 2], sample: Sample, threads: usize) {
     let two = clustering(counts[0], counts[1], 2);
     let all = lists(&contraction::contract(&in_memory, &two, &run(1)).unwrap());
     assert_eq!(lists(&contract(&in_files, &two, ALL)), all);
+    // Packed, it is the same graph.
+    let before = (lists(&in_files), in_files.edge_weight(), in_files.num_entries());
+    let in_files = in_files.packed(0, &run(threads)).unwrap();
+    assert_eq!((lists(&in_files), in_files.edge_weight(), in_files.num_entries()), before);
+    assert_eq!(lists(&contract(&in_files, &two, ALL)), all);
     let sampled = contract(&in_files, &two, sample);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     let count = |lists: &Lists| lists.iter().map(|(list, _)| list.len()).sum::<usize>() as u64;

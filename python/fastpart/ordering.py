@@ -34,8 +34,8 @@ class Ordering:
     ids : numpy.ndarray
         uint64, length n, mapped, read-only: row = new id, value = old id. The file is ``OUT.ids.npy``.
     bytes_per_entry, bytes_per_entry_before : float
-        Bytes per neighbour, if lists of neighbours are packed: their lengths and differences as varints. In the new
-        order, and in the old one. Plain lists take 4.
+        Bytes per neighbour, if lists of neighbours are packed: their lengths and differences in 1, 2, 3 or 5 bytes.
+        In the new order, and in the old one. Plain lists take 4.
     """
 
     def __init__(self, given: Graph, graph: Graph, ids: Path, result: _core.Ordered) -> None:

@@ -1,11 +1,12 @@
 //! One wrapper for every long call: the GIL is released, the work runs on a private pool, and the calling thread
-//! looks for signals and reports progress every 50 ms.
+//! looks for signals and reports progress every 50 ms. And one for short calls, which start no thread.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
@@ -16,24 +17,12 @@ use crate::base::{Error, Result, Run};
 pub const POLL: Duration = Duration::from_millis(50);
 
 /// What every long call takes: threads, memory limit in bytes, and the progress callback.
-#[derive(FromPyObject)]
+#[derive(Default, FromPyObject)]
 pub struct Options {
     threads: Option<usize>,
     memory_limit: Option<u64>,
     tmp_dir: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
-}
-
-impl Options {
-    /// Those of a call that takes none: as many threads, within the memory that is available.
-    pub fn of_threads(threads: Option<usize>) -> Self {
-        Self { threads, memory_limit: None, tmp_dir: None, progress: None }
-    }
-
-    /// Those of a short call: one thread, and no look at the memory that is available.
-    pub fn short() -> Self {
-        Self { memory_limit: Some(u64::MAX), ..Self::of_threads(Some(1)) }
-    }
 }
 
 /// Runs `work` without the GIL. Ctrl-C, or an exception of the progress callback, cancels it and is raised. A panic
@@ -95,6 +84,31 @@ fn watched<R: Send>(
         };
         (outcome, interruption)
     })
+}
+
+/// Runs `work` without the GIL on the calling thread, for calls that take milliseconds: no thread is started. What `work`
+/// asks now and then looks for signals every 50 ms.
+pub fn in_place<R: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Fn() -> Result<()>) -> Result<R> + Send,
+) -> PyResult<R> {
+    let (outcome, interruption) = py.detach(|| {
+        let (looked, interruption) = (Cell::new(Instant::now()), Cell::new(None));
+        let check = || {
+            if looked.get().elapsed() < POLL {
+                return Ok(());
+            }
+            looked.set(Instant::now());
+            Python::attach(|py| py.check_signals()).map_err(|error| {
+                interruption.set(Some(error));
+                Error::Cancelled
+            })
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(&check)));
+        (outcome, interruption.take())
+    });
+    let outcome = outcome.unwrap_or_else(|panic| Err(Error::Internal(panic_text(&*panic))));
+    outcome.map_err(|error| interruption.unwrap_or_else(|| raise(py, error)))
 }
 
 fn report(py: Python<'_>, callback: &Py<PyAny>, run: &Run) -> PyResult<()> {

@@ -15,9 +15,9 @@ use pyo3::types::PyTuple;
 
 use super::errors::raise;
 use super::results::{array_within, copied, owner};
-use super::run::{Options, POLL, detached};
+use super::run::{Options, POLL, detached, in_place};
 use crate::base::run::MAX_THREADS;
-use crate::base::{Error, Result, Run, budget, named};
+use crate::base::{Error, Result, budget, named};
 use crate::sampling::{
     self, Ahead, Batch, FeatureRows, Kind, Maker, Place, Pooled, Pools, RecordWeights, Sample, Settings,
     Steps, Workers,
@@ -35,8 +35,8 @@ pub struct Topology {
 impl Topology {
     #[new]
     fn new(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<Self> {
-        let options = Options::of_threads(None);
-        let inner = Arc::new(detached(py, &options, |run| sampling::Topology::open(&folders, run))?);
+        let inner =
+            Arc::new(detached(py, &Options::default(), |run| sampling::Topology::open(&folders, run))?);
         let workers = Arc::new(Workers::new(Arc::clone(&inner)));
         Ok(Self { inner, workers, pools: Arc::default() })
     }
@@ -64,7 +64,7 @@ impl Topology {
         ids: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let ids = ids.as_slice()?.to_vec();
-        let rows = detached(py, &Options::short(), |run| self.inner.rows_of(&ids, run))?;
+        let rows = in_place(py, |check| self.inner.rows_of(&ids, check))?;
         Ok(PyArray1::from_vec(py, rows))
     }
 
@@ -75,7 +75,7 @@ impl Topology {
         rows: PyReadonlyArray1<'py, u32>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let rows = copied(&rows, "rows")?;
-        let ids = detached(py, &Options::short(), |_| {
+        let ids = in_place(py, |_| {
             self.inner.check_rows("rows", &rows)?;
             let mut ids = Vec::with_capacity(rows.len());
             sampling::append_ids(&self.inner, &rows, &mut ids).map(|()| ids)
@@ -90,7 +90,8 @@ impl Topology {
         rows: PyReadonlyArray1<'py, u32>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let rows = copied(&rows, "rows")?;
-        let degrees = detached(py, &Options::short(), |_| {
+        let degrees = in_place(py, |_| {
+            self.inner.check_rows("rows", &rows)?;
             let mut degrees = Vec::with_capacity(rows.len());
             sampling::append_degrees(&self.inner, &rows, &mut degrees).map(|()| degrees)
         })?;
@@ -108,8 +109,8 @@ impl Topology {
         let rows = copied(&rows, "rows")?;
         let mut worker = self.workers.take().map_err(|error| raise(py, error))?;
         let mut sample = self.pools.sample();
-        detached(py, &Options::short(), |run| {
-            sampling::subgraph(&self.inner, &rows, edge_ids, &mut worker, &|| run.check(), &mut sample)
+        in_place(py, |check| {
+            sampling::subgraph(&self.inner, &rows, edge_ids, &mut worker, check, &mut sample)
         })?;
         self.workers.put_back(worker);
         SampledBatch::new(py, Batch { sample, features: None }, edge_ids, None)
@@ -128,9 +129,7 @@ impl Topology {
     ) -> PyResult<Bound<'py, PyAny>> {
         let roots = copied(&roots, "roots")?;
         let place = Place { epoch, step };
-        let visited = detached(py, &Options::short(), |run| {
-            sampling::walks(&self.inner, &roots, length, seed, place, &|| run.check())
-        })?;
+        let visited = in_place(py, |check| sampling::walks(&self.inner, &roots, length, seed, place, check))?;
         Ok(PyArray1::from_vec(py, visited).reshape([roots.len(), length + 1])?.into_any())
     }
 }
@@ -182,8 +181,7 @@ impl Sampler {
         let (maker, workers) = (self.maker(&features), &self.topology.get().workers);
         let mut worker = workers.take().map_err(|error| raise(py, error))?;
         let place = Place { epoch, step };
-        let batch =
-            detached(py, &Options::short(), |run| maker.make(&seeds, place, &mut worker, &|| run.check()))?;
+        let batch = in_place(py, |check| maker.make(&seeds, place, &mut worker, check))?;
         workers.put_back(worker);
         SampledBatch::new(py, batch, self.edge_ids, features.as_ref())
     }
@@ -312,8 +310,8 @@ impl Source {
                     return Ok(None);
                 }
                 let mut worker = workers.take().map_err(|error| raise(py, error))?;
-                let make = |run: &Run| steps.make(step, maker, &mut worker, &|| run.check());
-                let batch = detached(py, &Options::short(), make)?;
+                let make = |check: &dyn Fn() -> Result<()>| steps.make(step, maker, &mut worker, check);
+                let batch = in_place(py, make)?;
                 workers.put_back(worker);
                 Ok(Some(batch))
             }
@@ -457,14 +455,14 @@ impl Features {
             self.check(py, &out, rows.len())?;
             let start = data(&out).expose_provenance();
             // SAFETY: numpy vouches for the room, which `out` keeps. Its owner asked for the bytes to be overwritten.
-            let gather = |run: &Run| unsafe {
-                self.inner.gather(&rows, with_exposed_provenance_mut(start), &|| run.check())
+            let gather = |check: &dyn Fn() -> Result<()>| unsafe {
+                self.inner.gather(&rows, with_exposed_provenance_mut(start), check)
             };
-            detached(py, &Options::short(), gather)?;
+            in_place(py, gather)?;
             return Ok(out.into_any());
         }
         let mut memory = self.pools.features();
-        detached(py, &Options::short(), |run| self.inner.fill(&rows, &mut memory, &|| run.check()))?;
+        in_place(py, |check| self.inner.fill(&rows, &mut memory, check))?;
         self.array(py, memory, rows.len())
     }
 }

@@ -6,8 +6,8 @@ use super::ids::IdTable;
 use super::picker::{Picked, Picker};
 use super::picks::{ENOUGH, Picks, Places};
 use super::sample::Sample;
-use super::targets::{BLOCK, Target, Targets};
-use super::topology::{Part, Topology};
+use super::targets::{Target, Targets};
+use super::topology::Topology;
 use crate::base::{Error, Result};
 
 /// Appends rows to the nodes of an empty batch. A row may occur once.
@@ -26,38 +26,6 @@ pub fn add_distinct(
         return Err(Error::parameter(name, format!("vertex {vertex} occurs twice in a batch. Pass it once")));
     }
     into.rows.extend_from_slice(rows);
-    Ok(())
-}
-
-/// Appends the original ids of rows.
-pub fn append_ids(topology: &Topology, rows: &[u32], ids: &mut Vec<i64>) -> Result<()> {
-    append(topology, rows, ids, |part, vertex| part.id(vertex))
-}
-
-/// Appends the number of in-edges of each row, in the whole graph.
-pub fn append_degrees(topology: &Topology, rows: &[u32], degrees: &mut Vec<i64>) -> Result<()> {
-    append(topology, rows, degrees, |part, vertex| Ok(part.in_edges(vertex)?.1 as i64))
-}
-
-/// Appends what the parts hold of each row.
-fn append(
-    topology: &Topology,
-    rows: &[u32],
-    values: &mut Vec<i64>,
-    read: impl Fn(&Part, u32) -> Result<i64>,
-) -> Result<()> {
-    let mut targets = [(0, 0); BLOCK];
-    for rows in rows.chunks(BLOCK) {
-        for (target, &row) in targets.iter_mut().zip(rows) {
-            let part = topology.part_of(row);
-            let vertex = row - topology.parts()[part].start;
-            topology.parts()[part].prefetch(vertex);
-            *target = (part, vertex);
-        }
-        for &(part, vertex) in &targets[..rows.len()] {
-            values.push(read(&topology.parts()[part], vertex)?);
-        }
-    }
     Ok(())
 }
 

@@ -11,13 +11,14 @@
 //! **Algorithm.** What is drawn for a vertex is a function of (seed, epoch, step, hop, vertex), where the vertex is its
 //! original id ([`HopKey`]), and picks positions in its list of in-edges, which every partition has in the order of
 //! records. So neighbours are the same for any partition, number of parts, threads and processes. They are picked
-//! uniformly ([`mod@neighbours`]), by weights ([`mod@weighted`]) or by LABOR ([`mod@labor`]). The picks are looked up in
-//! blocks, one array after the other, and each loop brings into the cache what the next one reads ([`mod@picks`]). Features
+//! uniformly (`neighbours`), by weights (`weighted`) or by LABOR (`labor`). The picks are looked up in
+//! blocks, one array after the other, and each loop brings into the cache what the next one reads (`picks`). Features
 //! of the nodes are copied from the files of the parts ([`Features`]). [`walks()`] and [`subgraph()`] make the batches
 //! of other methods.
 //!
 //! **Memory.** The parts are mapped, 4 bytes per directed edge, and not copied. Directories of older schemas take 4 bytes
-//! per vertex of the halos. A worker takes 4 bytes per vertex, and a batch what it holds. Memory of batches is used again.
+//! per vertex of the halos. A worker takes 4 bytes per vertex, for LABOR another bit per local vertex of the parts, and a
+//! batch what it holds. Memory of batches is used again.
 //!
 //! **Parallelism.** Over the batches of an epoch, which are made ahead ([`Ahead`]). The bytes under a map may change at any
 //! time: whatever indexes something is checked when it is read, so that a damaged part leads to an error.
@@ -45,13 +46,13 @@ mod small_numbers;
 mod subgraph;
 mod targets;
 mod topology;
+mod vertices;
 mod walks;
 mod weighted;
 mod workers;
 
 pub use ahead::{Ahead, Steps};
 pub use batch::{Batch, Maker, Pools};
-pub use expansion::{append_degrees, append_ids};
 pub use gather::{FeatureRows, Features};
 pub use pool::{Pool, Pooled};
 pub use random::HopKey;
@@ -59,6 +60,7 @@ pub use sample::Sample;
 pub use sampler::{Kind, Place, Sampler, Settings};
 pub use subgraph::subgraph;
 pub use topology::Topology;
+pub use vertices::{append_degrees, append_ids};
 pub use walks::walks;
 pub use weighted::RecordWeights;
 pub use workers::{Worker, Workers};

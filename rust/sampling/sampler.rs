@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::expansion::{Expansion, add_distinct, append_ids};
+use super::expansion::{Expansion, add_distinct};
 use super::labor::Labor;
 use super::neighbours::Uniform;
 use super::picks::Places;
 use super::random::HopKey;
 use super::sample::Sample;
 use super::topology::Topology;
+use super::vertices::append_ids;
 use super::weighted::{RecordWeights, Weighted};
 use super::workers::Worker;
 use crate::base::Result;

@@ -26,7 +26,7 @@ macro_rules! on_avx2 {
 }
 
 /// A small number has this many zeros at its front.
-pub const ZEROS: u32 = 5;
+pub const ZEROS: u32 = 6;
 
 /// In-edges or vertices that are looked up together.
 pub const CHUNK: usize = 1024;

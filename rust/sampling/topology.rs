@@ -264,8 +264,8 @@ impl Topology {
         if local < part.num_inner { Ok(part.start + local) } else { self.row_of_halo(part, local) }
     }
 
-    /// The rows of the vertices with these original ids.
-    pub fn rows_of(&self, ids: &[i64], run: &Run) -> Result<Vec<u32>> {
+    /// The rows of the vertices with these original ids. `check` is asked now and then and ends the work by an error.
+    pub fn rows_of(&self, ids: &[i64], check: &dyn Fn() -> Result<()>) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..ids.len() as u32).collect();
         order.sort_unstable_by_key(|&place| ids[place as usize]);
         let mut rows = vec![crate::base::NONE; ids.len()];
@@ -278,7 +278,7 @@ impl Topology {
                     rows[place as usize] = part.start + next as u32;
                 }
             }
-            run.check()?;
+            check()?;
         }
         match rows.iter().position(|&row| row == crate::base::NONE) {
             Some(place) => Err(Error::parameter("ids", format!("no part holds the vertex {}", ids[place]))),

@@ -127,10 +127,21 @@ pub(super) fn padded(bounds: usize) -> usize {
 pub(super) enum Way<'a> {
     /// By coarsening.
     Anew(&'a Scheme, &'a Place),
-    /// From the parts that somebody found.
-    From(&'a [u32]),
+    /// From the parts that somebody found. Lists in files of more than so many bytes are packed.
+    From(&'a [u32], u64),
     /// From parts that most vertices keep.
     Keeping(Kept<'a>),
+}
+
+impl Way<'_> {
+    /// Bytes of lists in files from which on they are packed. An update takes too few passes for that.
+    fn room(self) -> u64 {
+        match self {
+            Way::Anew(_, place) => place.room,
+            Way::From(_, room) => room,
+            Way::Keeping(_) => u64::MAX,
+        }
+    }
 }
 
 /// Parts that most vertices keep.
@@ -174,7 +185,7 @@ fn under<const D: usize>(
             None => u64::from(index == 0),
         })
     };
-    let graph = Graph::finest(csr, &weigh, run)?;
+    let graph = Graph::finest(csr, &weigh, run)?.packed(way.room(), run)?;
     let n = graph.len() as u64;
     let asked_of = |k: u32| -> Load<D> {
         std::array::from_fn(|index| match bound(index) {
@@ -189,7 +200,7 @@ fn under<const D: usize>(
     let least = least(multilevel.min_balance, n, *k)?;
     let (part_of, rounds) = match way {
         Way::Anew(scheme, place) => multilevel.solution(scheme, place, &graph, cap_of, run)?,
-        Way::From(start) => multilevel.refinement(&graph, start, (caps, least), run)?,
+        Way::From(start, _) => multilevel.refinement(&graph, start, (caps, least), run)?,
         Way::Keeping(kept) => multilevel.updated(&graph, kept, (caps, least), run)?,
     };
     let mut assignment = Assignment::new(&graph, part_of, *k as usize, run)?;

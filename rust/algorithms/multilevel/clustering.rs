@@ -188,10 +188,7 @@ impl<const D: usize> State<'_, D> {
         let own = self.cluster_of[v as usize];
         map.begin(self.graph.degree(v), self.cluster_of.len());
         // Lookups in arrays of all vertices wait for memory: those of a vertex to come are begun now.
-        self.graph
-            .neighbours_up_to(v.saturating_add(AHEAD), MOST_AHEAD)
-            .iter()
-            .for_each(|&u| prefetch(&self.cluster_of, u as usize));
+        self.graph.prefetch_neighbours(v.saturating_add(AHEAD), MOST_AHEAD, &self.cluster_of);
         self.graph.each(v, |u, w| {
             let cluster = self.cluster_of[u as usize];
             if map.add(cluster, w) {

@@ -5,7 +5,7 @@
 
 use super::clustering::Clustering;
 use super::graph::{Builder, Graph, Lists};
-use crate::base::{Buffer, Result, Run, prefetch};
+use crate::base::{Buffer, Result, Run};
 use crate::capacity::plus;
 use crate::exec::{scratches, share};
 use crate::sets::{Groups, RatingMap};
@@ -40,10 +40,7 @@ pub fn contract<const D: usize>(
         for (index, &v) in members.iter().enumerate() {
             // Members lie anywhere: what the next but one needs is looked up now.
             if let Some(&later) = members.get(index + AHEAD) {
-                graph
-                    .neighbours_up_to(later, MOST_AHEAD)
-                    .iter()
-                    .for_each(|&u| prefetch(cluster_of, u as usize));
+                graph.prefetch_neighbours(later, MOST_AHEAD, cluster_of);
             }
             weight = plus(weight, graph.weight(v));
             graph.each(v, |u, w| {

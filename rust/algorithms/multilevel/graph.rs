@@ -5,46 +5,27 @@
 //! vertex gets what merged ones would give. A coarser graph owns its lists, with 4 bytes for a neighbour and 4 for
 //! the weight of the edge. Weights are above 0. Those of the adjacency add up to 2^32 at most, so that sums fit.
 //!
-//! Lists in files are read ahead of each pass over [`Graph::ranges`], in the order in which the pass takes them. Otherwise
-//! the system would have to guess. Where a pass skips most vertices, as a group of clustering does, it would read many
-//! times as much as is needed.
+//! Lists in files are read ahead of each pass over [`Graph::ranges`]. Where the disk is the limit, they are packed
+//! ([`Graph::packed`]), with all entries in the same order.
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
-use crate::base::{Buffer, NONE, Result, Run, read_ahead};
+use super::entries::{Ahead, Entries, Items};
+use crate::base::{Buffer, NONE, Result, Run, prefetch};
 use crate::capacity::{Load, plus};
 use crate::exec::share;
 use crate::graph::Csr;
+use crate::graph::csr::Packed;
 
 /// Entries of the vertices that a thread takes at a time.
 const ENTRIES_AT_A_TIME: u64 = 1 << 15;
 /// Most vertices that a thread takes at a time.
 const VERTICES_AT_A_TIME: u32 = 1 << 13;
-/// Entries in files that are read ahead of a pass, and how many with one call. Linux reads no more than 128 KiB then, at
-/// the least. The entries after those of a block are prefetched while its last vertices are at work.
-const AHEAD: u64 = 1 << 20;
-const AHEAD_AT_A_TIME: u64 = 1 << 15;
-const AFTER_A_BLOCK: u64 = 1 << 10;
+/// Bytes of a packed list, per neighbour that is prefetched.
+const PREFETCHED: usize = 3;
 
 /// What the vertices of the given graph weigh under each bound.
 pub type Weigh<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
-
-/// Items that a graph owns, or that it borrows from the adjacency.
-enum Items<'a, T> {
-    Owned(Buffer<T>),
-    Borrowed(&'a [T]),
-}
-
-impl<T> Deref for Items<'_, T> {
-    type Target = [T];
-    #[inline(always)]
-    fn deref(&self) -> &[T] {
-        match self {
-            Items::Owned(items) => items,
-            Items::Borrowed(items) => items,
-        }
-    }
-}
 
 /// What vertices weigh.
 enum Weights<'a, const D: usize> {
@@ -55,9 +36,7 @@ enum Weights<'a, const D: usize> {
 /// An undirected graph whose vertices weigh something under each of D bounds. Every edge is an entry at both ends.
 pub struct Graph<'a, const D: usize> {
     offsets: Items<'a, u64>,
-    targets: Items<'a, u32>,
-    /// Weight of each entry; 1 if there are none.
-    edge_weights: Option<Items<'a, u32>>,
+    entries: Entries<'a>,
     weights: Weights<'a, D>,
     total: Load<D>,
     heaviest: Load<D>,
@@ -87,8 +66,10 @@ impl<'a, const D: usize> Graph<'a, D> {
         })?;
         Ok(Self {
             offsets: Items::Borrowed(csr.offsets()),
-            targets: Items::Borrowed(csr.entries()),
-            edge_weights: csr.weights().map(Items::Borrowed),
+            entries: Entries::Plain {
+                targets: Items::Borrowed(csr.entries()),
+                weights: csr.weights().map(Items::Borrowed),
+            },
             weights: Weights::Given(weight),
             total,
             heaviest,
@@ -98,7 +79,12 @@ impl<'a, const D: usize> Graph<'a, D> {
 
     /// The same graph, whose edges all weigh 1.
     pub fn unweighted(self) -> Self {
-        Self { edge_weights: None, ..self }
+        match self.entries {
+            Entries::Plain { targets, .. } => {
+                Self { entries: Entries::Plain { targets, weights: None }, ..self }
+            }
+            Entries::Packed { .. } => self,
+        }
     }
 
     /// The graph of these lists in files, which are those of the vertices one after the other, each where `offsets` says.
@@ -116,8 +102,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         })?;
         Ok(Self {
             offsets: Items::Owned(offsets),
-            targets: Items::Owned(targets),
-            edge_weights: Some(Items::Owned(edge_weights)),
+            entries: Entries::owned(targets, edge_weights),
             weights: Weights::Stored(weights),
             total,
             heaviest,
@@ -125,14 +110,31 @@ impl<'a, const D: usize> Graph<'a, D> {
         })
     }
 
-    /// What [`Graph::of`] takes, if it is not borrowed.
+    /// What [`Graph::of`] takes, if it is neither borrowed nor packed.
     pub fn arrays(&self) -> Option<Arrays<'_, D>> {
-        match (&self.edge_weights, &self.weights) {
-            (Some(edge_weights), Weights::Stored(weights)) => {
-                Some(Arrays { offsets: &self.offsets, targets: &self.targets, edge_weights, weights })
+        match (&self.entries, &self.weights) {
+            (Entries::Plain { targets, weights: Some(edge_weights) }, Weights::Stored(weights)) => {
+                Some(Arrays { offsets: &self.offsets, targets, edge_weights, weights })
             }
             _ => None,
         }
+    }
+
+    /// The same graph with its lists packed, if they take more than so many bytes in files, and fewer then.
+    pub fn packed(self, room: u64, run: &Run) -> Result<Self> {
+        let Entries::Plain { weights, .. } = &self.entries else { return Ok(self) };
+        let (all, weighted) = (0..self.len() as u32, weights.is_some());
+        let most = self.num_entries() * if weighted { 8 } else { 4 };
+        if !self.outside || most <= room {
+            return Ok(self);
+        }
+        let list = |v: u32| self.entries.list(self.range(v..v + 1));
+        let packed = Packed::of(self.len(), weighted, || self.ranges(all.clone()), list, most, run)?;
+        let weight = self.edge_weight();
+        Ok(match packed {
+            None => self,
+            Some(lists) => Self { entries: Entries::Packed { lists, weight }, ..self },
+        })
     }
 
     /// Number of vertices.
@@ -156,38 +158,52 @@ impl<'a, const D: usize> Graph<'a, D> {
         (self.offsets[v as usize + 1] - self.offsets[v as usize]) as usize
     }
 
+    /// The places of the entries of these vertices in the order of all.
+    fn range(&self, vertices: Range<u32>) -> Range<u64> {
+        self.offsets[vertices.start as usize]..self.offsets[vertices.end as usize]
+    }
+
     /// Calls `visit` with each neighbour of `v` and the weight of the edge.
     #[inline(always)]
     pub fn each(&self, v: u32, mut visit: impl FnMut(u32, u32)) {
         let range = self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize;
-        let targets = &self.targets[range.clone()];
-        match &self.edge_weights {
-            None => targets.iter().for_each(|&u| visit(u, 1)),
-            Some(weights) => targets.iter().zip(&weights[range]).for_each(|(&u, &w)| visit(u, w)),
+        match &self.entries {
+            Entries::Plain { targets, weights: None } => targets[range].iter().for_each(|&u| visit(u, 1)),
+            Entries::Plain { targets, weights: Some(weights) } => {
+                targets[range.clone()].iter().zip(&weights[range]).for_each(|(&u, &w)| visit(u, w));
+            }
+            Entries::Packed { lists, .. } => lists.each(v, visit),
         }
     }
 
     /// Calls `visit` with each neighbour of `v` once. The list must ascend, as those of the given graph do.
     #[inline(always)]
     pub fn distinct(&self, v: u32, mut visit: impl FnMut(u32)) {
-        let range = self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize;
         let mut last = NONE;
-        for &u in &self.targets[range] {
+        self.each(v, |u, _| {
             if std::mem::replace(&mut last, u) != u {
                 visit(u);
             }
-        }
+        });
     }
 
-    /// Neighbours of `v`, at most so many, for prefetching; none of a vertex outside.
+    /// Brings the items of the neighbours of `v`, at most about so many, into the cache. A vertex outside has none.
     #[inline(always)]
-    pub fn neighbours_up_to(&self, v: u32, most: usize) -> &[u32] {
+    pub fn prefetch_neighbours<T>(&self, v: u32, most: usize, items: &[T]) {
         let Some(&[start, end]) =
             self.offsets.get(v as usize..v as usize + 2).and_then(|ends| ends.first_chunk())
         else {
-            return &[];
+            return;
         };
-        &self.targets[start as usize..(end as usize).min(start as usize + most)]
+        match &self.entries {
+            Entries::Plain { targets, .. } => targets
+                [start as usize..(end as usize).min(start as usize + most)]
+                .iter()
+                .for_each(|&u| prefetch(items, u as usize)),
+            Entries::Packed { lists, .. } => {
+                lists.each_within(v, most * PREFETCHED, |u, _| prefetch(items, u as usize));
+            }
+        }
     }
 
     /// The weight of all edges of `v`.
@@ -218,9 +234,12 @@ impl<'a, const D: usize> Graph<'a, D> {
 
     /// The weight of all entries.
     pub fn edge_weight(&self) -> u64 {
-        match &self.edge_weights {
-            None => self.num_entries(),
-            Some(weights) => weights[..self.num_entries() as usize].iter().map(|&w| u64::from(w)).sum(),
+        match &self.entries {
+            Entries::Plain { weights: None, .. } => self.num_entries(),
+            Entries::Plain { weights: Some(weights), .. } => {
+                weights[..self.num_entries() as usize].iter().map(|&w| u64::from(w)).sum()
+            }
+            Entries::Packed { weight, .. } => *weight,
         }
     }
 
@@ -239,7 +258,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         &self,
         blocks: impl Iterator<Item = Range<u32>> + Clone,
     ) -> impl Iterator<Item = Range<u32>> {
-        let mut ahead = self.outside.then(|| Ahead::new(self, blocks.clone()));
+        let mut ahead = self.outside.then(|| Ahead::new(&self.entries, &self.offsets, blocks.clone()));
         blocks.flat_map(|block| self.split(block)).inspect(move |range| {
             if let Some(ahead) = &mut ahead {
                 ahead.take(range.clone());
@@ -287,45 +306,6 @@ impl<'a, const D: usize> Graph<'a, D> {
             }
         }
         Ok((builder.finish(), ids))
-    }
-}
-
-/// Reads the lists of blocks of vertices ahead of a pass.
-struct Ahead<'a, const D: usize, B> {
-    graph: &'a Graph<'a, D>,
-    blocks: B,
-    /// Entries of the current block that are not asked for yet.
-    left: Range<u64>,
-    /// How many entries were asked for that the pass has not reached.
-    given: u64,
-}
-
-impl<'a, const D: usize, B: Iterator<Item = Range<u32>>> Ahead<'a, D, B> {
-    fn new(graph: &'a Graph<'a, D>, blocks: B) -> Self {
-        Self { graph, blocks, left: 0..0, given: 0 }
-    }
-
-    /// The pass takes this range.
-    fn take(&mut self, range: Range<u32>) {
-        let Graph { offsets, targets, edge_weights, .. } = self.graph;
-        let taken = self.graph.entries_of(range);
-        while self.given < taken + AHEAD {
-            if self.left.is_empty() {
-                let Some(block) = self.blocks.next() else { break };
-                self.left = offsets[block.start as usize]..offsets[block.end as usize];
-                continue;
-            }
-            let end = self.left.end.min(self.left.start + AHEAD_AT_A_TIME);
-            let after = if end == self.left.end { AFTER_A_BLOCK } else { 0 };
-            let some = self.left.start as usize..((end + after) as usize).min(targets.len());
-            self.given += end - self.left.start;
-            self.left.start = end;
-            read_ahead(&targets[some.clone()]);
-            if let Some(weights) = edge_weights {
-                read_ahead(&weights[some]);
-            }
-        }
-        self.given = self.given.saturating_sub(taken);
     }
 }
 
@@ -424,8 +404,7 @@ impl<const D: usize> Builder<D> {
     pub fn finish(self) -> Graph<'static, D> {
         Graph {
             offsets: Items::Owned(self.offsets),
-            targets: Items::Owned(self.targets),
-            edge_weights: Some(Items::Owned(self.edge_weights)),
+            entries: Entries::owned(self.targets, self.edge_weights),
             weights: Weights::Stored(self.weights),
             total: self.total,
             heaviest: self.heaviest,

@@ -38,6 +38,7 @@ pub mod assignment;
 pub mod bounds;
 pub mod clustering;
 pub mod contraction;
+mod entries;
 mod exchange;
 mod filling;
 pub mod fm;
@@ -244,7 +245,7 @@ describe! {
     /// (128 with a second bound). Weighted records add 8 bytes per edge. Where a memory limit has no room for that, the
     /// adjacency and the largest of the contracted graphs lie in temporary files (see ``path``). About 80 bytes per vertex
     /// are then enough, or 2 to 15 per edge if those are more, and the cut grows by about 1 %. The files take about 40
-    /// bytes per edge beside the adjacency, at most 72. :func:`fastpart.info` says which path each memory limit leads to
+    /// bytes per edge beside the adjacency, at most 80. :func:`fastpart.info` says which path each memory limit leads to
     /// and how long it should take. ``checkpoints`` lets a killed run go on.
     ///
     /// Notes

@@ -47,12 +47,13 @@ use super::prices::Prices;
 use super::rebalancing::{deal_surplus, rebalance};
 use super::scheme::Solution;
 use super::scheme::effort::{Patience, Progress};
+use super::semi_external::path;
 use super::spread::Spread;
 use super::{Bound, Effort, Multilevel, Objective, check_symmetry, halo, in_rounds, topology};
 use crate::base::{Buffer, Error, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
-use crate::graph::Csr;
+use crate::graph::{Csr, Graph as Identity};
 use crate::partition::{
     Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe, validate_start,
 };
@@ -130,7 +131,10 @@ impl Refinement {
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         self.validate(csr.graph().n)?;
         check_symmetry(csr, run)?;
-        bounds::partition(&self.goal, Way::From(&self.start), csr, run)
+        let &Identity { n, m, .. } = csr.graph();
+        let used = memory(&self.goal, &Shape { n, m, symmetric: csr.is_symmetric() });
+        let room = path::room(run.budget().saturating_sub(used), run);
+        bounds::partition(&self.goal, Way::From(&self.start, room), csr, run)
     }
 }
 

@@ -47,7 +47,7 @@ use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::{EdgeStream, Weights};
 use buckets::{Buckets, Columns};
 pub use cache::AdjacencyCache;
-pub use packed::{Packed, packed_len};
+pub use packed::{List, Packed, expected, packed_len};
 use weights::Scaled;
 
 /// Vertices between two looks at the cancel flag.

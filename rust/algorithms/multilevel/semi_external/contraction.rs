@@ -23,7 +23,7 @@ use bytemuck::{Pod, Zeroable};
 use super::sampling::{Histogram, Sample};
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::graph::Graph;
-use crate::base::{Buffer, Result, Run, TempFile, prefetch, reserved, zeros};
+use crate::base::{Buffer, Result, Run, TempFile, reserved, zeros};
 use crate::capacity::{Load, plus};
 use crate::exec::{map, scan};
 use crate::sets::RatingMap;
@@ -164,10 +164,7 @@ impl Buckets {
             writer.begin(unit)?;
             for range in graph.ranges(vertices) {
                 for v in range {
-                    graph
-                        .neighbours_up_to(v.saturating_add(AHEAD), MOST_AHEAD)
-                        .iter()
-                        .for_each(|&u| prefetch(cluster_of, u as usize));
+                    graph.prefetch_neighbours(v.saturating_add(AHEAD), MOST_AHEAD, cluster_of);
                     let own = cluster_of[v as usize];
                     map.begin(graph.degree(v), *count);
                     graph.each(v, |u, w| {

@@ -2,10 +2,12 @@
 //!
 //! **Memory and files** are upper bounds. For the files these are the spilled sums of a contraction (12 bytes each, at
 //! most one per entry), the lists of the levels (8 per entry, and no level has more entries than the graph), and the
-//! adjacency, if it lies in files.
+//! adjacency, if it lies in files, perhaps with its packed lists, which take no more than the plain ones.
 //!
 //! **Bytes read and written** are expectations: whatever passes over lists in files touch. A page cache that holds the
-//! files saves all of the reads. One that holds half of them saves little, since passes read from front to back.
+//! files saves all of the reads. One that holds half of them saves little, since passes read from front to back. Lists that
+//! the memory left over has no room for are packed ([`packed`](crate::algorithms::multilevel::graph::Graph::packed)). That takes two passes over the plain ones. How many
+//! bytes are left depends on the order of the vertices. It is supposed to be arbitrary.
 //!
 //! **Seconds** are a sum over the steps: entries times a constant, divided by what the threads are worth. A disk adds the
 //! bytes divided by its rate, as if nothing were read ahead. Expect a factor of two. The constants are those below.
@@ -13,11 +15,12 @@
 //! (n = 2^20, 16 M records, k = 8 and 32) whose files were in the page cache. Caches of the processor hold less of the
 //! vertices of a larger graph. There it takes longer.
 
-use super::path::{Path, Plan};
+use super::path::{self, Path, Plan};
 use super::sampling::LEAST_DEGREE;
 use crate::algorithms::multilevel::Multilevel;
 use crate::base::{Run, bytes};
 use crate::graph::Csr;
+use crate::graph::csr::expected;
 use crate::partition::Input;
 
 /// Bytes per second of the disk that notes suppose.
@@ -43,6 +46,11 @@ const THREAD: f64 = 0.7;
 const PASSES: [f64; 3] = [5.0, 21.0, 5.0];
 /// Passes over the top, whose levels are smaller.
 const TOP: f64 = 25.0;
+/// Nanoseconds that an entry takes longer in each pass if lists are packed.
+const UNPACK: f64 = 2.0;
+/// Passes over plain lists that pack them. Bytes of a packed entry of a level.
+const PACKING: f64 = 2.0;
+const PACKED: f64 = 4.0;
 /// Entries of a level per entry of the finer one, and of the next one; spilled sums per entry.
 const LEVEL: [f64; 2] = [0.6, 0.15];
 const SUMS: f64 = 0.8;
@@ -158,6 +166,14 @@ impl Choice<'_> {
         Some((best.0, beside, limit < in_memory || limit < all))
     }
 
+    /// Bytes of plain lists in files that a limit leaves room for.
+    fn room(&self, limit: u64, beside: u64, outside: bool) -> u64 {
+        let Size { n, entries, each, .. } = self.size;
+        let lists = if outside { 0 } else { entries.saturating_mul(each) };
+        let used = beside.saturating_add(lists).saturating_add(8 * n + 8);
+        path::room(limit.saturating_sub(used), self.run)
+    }
+
     /// All limits at which another plan, or another place of the adjacency, may begin.
     fn limits(&self) -> Vec<u64> {
         let of_plans = [true, false]
@@ -175,6 +191,28 @@ struct Sum {
     read: f64,
     written: f64,
     nanoseconds: f64,
+}
+
+/// The lists of a graph in files.
+struct Lists {
+    entries: f64,
+    /// Bytes of an entry, plain and packed.
+    each: [f64; 2],
+    /// Bytes of plain lists that stay in memory.
+    room: f64,
+}
+
+impl Sum {
+    /// Adds so many passes over lists.
+    fn pass(&mut self, Lists { entries, each: [plain, packed], room }: Lists, passes: f64) {
+        if plain * entries <= room {
+            self.read += passes * plain * entries;
+            return;
+        }
+        self.read += (PACKING * plain + passes * packed) * entries;
+        self.written += packed * entries;
+        self.nanoseconds += UNPACK * passes * entries;
+    }
 }
 
 impl Multilevel {
@@ -208,9 +246,11 @@ impl Multilevel {
         let (plan, beside, outside) = choice.within(limit)?;
         let (size, threads) = (choice.size, choice.run.threads());
         let Size { n, m, entries, each } = size;
-        let sum = self.sum(plan, outside, size);
+        let room = choice.room(limit, beside, outside);
+        let sum = self.sum(plan, outside, size, room);
         let building = if outside { entries.saturating_mul(2 + each) } else { 0 };
         let lists = if outside { entries.saturating_mul(each) } else { 0 };
+        let packed = if lists > room { lists } else { 0 };
         let times = if self.machines.is_some() { MACHINES } else { 1.0 }
             * if self.wants_few_copies() { COPIES } else { 1.0 };
         let build = BUILD * entries as f64;
@@ -223,7 +263,7 @@ impl Multilevel {
             memory: limit,
             beside,
             outside,
-            files: building.max(lists.saturating_add(plan.files(n, entries))),
+            files: building.max(lists.saturating_add(packed).saturating_add(plan.files(n, entries))),
             read: (records + built + times * sum.read) as u64,
             written: (built + lists as f64 + times * sum.written) as u64,
             seconds: nanoseconds * 1e-9 / (1.0 + THREAD * (threads - 1) as f64),
@@ -231,26 +271,29 @@ impl Multilevel {
     }
 
     /// What comes after the adjacency.
-    fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size) -> Sum {
+    fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size, room: u64) -> Sum {
         let bounds = if self.bounds.is_empty() { 1.0 } else { BOUNDS };
         let [passes, all, one] = PASSES;
         let refining = if self.is_quick() { one } else { all };
         let attempts = 1.0 + self.effort.rounds() as f64;
         let mut sum = Sum::default();
-        let (mut here, mut lists) = (entries as f64, if outside { each as f64 } else { 0.0 });
+        let (mut here, room) = (entries as f64, room as f64);
+        let packed = if each > 4 { PACKED } else { expected(n, entries) };
+        let mut lists = if outside { [each as f64, packed] } else { [0.0; 2] };
         if plan.path == Path::Memory {
             sum.nanoseconds = MEMORY * bounds * attempts * here;
-            sum.read = (passes + refining) * attempts * lists * here;
+            sum.pass(Lists { entries: here, each: lists, room }, (passes + refining) * attempts);
             return sum;
         }
         for (level, share) in LEVEL.iter().enumerate().take(plan.path.levels()) {
             sum.nanoseconds += (CLUSTER + CONTRACT + REFINE * bounds * refining / all) * here;
             let spilled = 12.0 * SUMS * here;
             let coarse = share * here;
-            sum.read += (passes + refining) * lists * here + spilled;
+            sum.pass(Lists { entries: here, each: lists, room }, passes + refining);
+            sum.read += spilled;
             sum.written += spilled + 8.0 * coarse;
             let kept = coarse.min(plan.sample * entries as f64);
-            (here, lists) = (coarse, 8.0);
+            (here, lists) = (coarse, [8.0, PACKED]);
             if level + 1 == plan.path.levels() && kept < coarse {
                 sum.read += 8.0 * coarse;
                 sum.written += 8.0 * kept;
@@ -260,7 +303,7 @@ impl Multilevel {
         // There are far fewer than there is room for.
         let vertices = (plan.path.vertices(n, self.k.into()) / 8) as f64;
         sum.nanoseconds += bounds * attempts * (MEMORY * here + VERTEX * vertices.min(here));
-        sum.read += TOP * attempts * lists * here;
+        sum.pass(Lists { entries: here, each: lists, room }, TOP * attempts);
         sum
     }
 }

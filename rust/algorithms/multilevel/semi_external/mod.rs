@@ -8,6 +8,12 @@
 //! **Clusters** of the given graph are small and dense, and make up for the loss of choice in those of the next level,
 //! which are larger, and rated by weight. Their caps are a share of a part.
 //!
+//! **Lists in files are packed** ([`Graph::packed`]) where the memory that is left has no room for them as they are. With
+//! weights and without, all entries stay in their order, and so does the result. With k = 8, 2 threads, n = 2^20 and m = 16
+//! M in a control group of 180 MB, it read 1.2 GB instead of 7.7 of an R-MAT graph, and 2.5 instead of 5.1 of planted
+//! communities. It took 18 and 20 s of the processors instead of 16 and 14, and in the system 2.4 and 4.9 s instead of 9.6
+//! and 6.2. Where a page cache holds all files anyway, packed lists take 15 to 50 % more time of the processors.
+//!
 //! **Source.** Akhremtsev, Sanders and Schulz, "(Semi-)External Algorithms for Graph Partitioning and Clustering",
 //! ALENEX 2015; sampling of edges: Sanders, Schulz, Seemaier et al., "TeraPart: Memory-Efficient Multilevel Graph
 //! Partitioning", 2025.
@@ -48,6 +54,8 @@ const STALLED: f64 = 0.95;
 pub struct Place {
     /// Where the levels lie.
     pub plan: Plan,
+    /// Bytes of the lists of a graph in files from which on they are packed.
+    pub room: u64,
     /// Where steps of the way down and back are kept.
     pub checkpoints: Option<Checkpoints>,
 }
@@ -56,7 +64,9 @@ impl Multilevel {
     /// The place for the graph of `csr`: the first plan that fits, or that of the checkpoints that are there.
     pub(super) fn place(&self, csr: &Csr, run: &Run) -> Result<Place> {
         let (plan, checkpoints) = self.plan_with_checkpoints(csr, run)?;
-        Ok(Place { plan, checkpoints })
+        let used = plan.memory(self, csr.graph().n, csr.most_entries());
+        let room = path::room(run.budget().saturating_sub(used), run);
+        Ok(Place { plan, room, checkpoints })
     }
 }
 
@@ -112,7 +122,7 @@ struct Descent<'a> {
 impl Descent<'_> {
     /// The levels below `graph`, the top last.
     fn levels<const D: usize>(&self, graph: &Graph<D>) -> Result<Vec<Level<D>>> {
-        let Descent { place: Place { plan, checkpoints: done }, run, .. } = self;
+        let Descent { place: Place { plan, room, checkpoints: done }, run, .. } = self;
         let mut levels: Vec<Level<D>> = Vec::new();
         let n = graph.len() as u64;
         let most = plan.path.vertices(n, self.k);
@@ -139,6 +149,7 @@ impl Descent<'_> {
             let coarse = checkpoints::lists(done.as_ref(), step, clustering.count, run, || {
                 contract(finer, &clustering, sample, run.tmp_dir(), held, run)
             })?;
+            let coarse = coarse.packed(*room, run)?;
             // A level beyond those that were asked for replaces the last of them.
             match levels.pop_if(|_| is_more) {
                 Some((finer, _)) => levels.push((finer.coarsened(&clustering, run)?, coarse)),

@@ -67,6 +67,12 @@ impl Default for Plan {
     }
 }
 
+/// Bytes of lists in files that so much memory has room for. Those of a graph that take more are read from a disk in every
+/// pass, and are packed. Files in memory count as memory already.
+pub fn room(left: u64, run: &Run) -> u64 {
+    if run.temporary(run.tmp_dir(), 1, "").0 == 0 { left } else { u64::MAX }
+}
+
 impl Plan {
     /// Entries that the last level may have of so many.
     pub fn entries(self, entries: u64) -> u64 {
