@@ -4,9 +4,7 @@ import json
 import pickle
 import warnings
 
-import networkx as nx
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
@@ -16,6 +14,9 @@ from hypothesis import strategies as st
 import fastpart as fp
 from fastpart import _core
 from fastpart.cli import main
+
+nx = pytest.importorskip("networkx")
+pd = pytest.importorskip("pandas")
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*assumed n")
 

@@ -67,13 +67,13 @@ class Assignment:
     ) -> Any:
         if stream is not None or dl_device not in (None, _CPU):
             raise BufferError(f"the array is in the memory of the CPU, not on device {dl_device}")
+        if copy is not False:  # torch 2.15 asks for version 1, and then writes into read-only arrays
+            return np.array(self.assignment).__dlpack__()
         if _EXPORTS_READ_ONLY and max_version is not None and max_version >= (1, 0):
             return self.assignment.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
-        if copy is False:
-            raise BufferError(
-                "the array is read-only, and this consumer cannot import read-only arrays. Let it copy"
-            )
-        return np.array(self.assignment).__dlpack__()
+        raise BufferError(
+            "the array is read-only, and this consumer cannot import read-only arrays. Let it copy"
+        )
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return pl.DataFrame({self._column: self.assignment}).__arrow_c_stream__(requested_schema)
