@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import threading
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -365,6 +366,9 @@ def test_an_iterator_that_is_dropped_or_closed_leaves_no_thread(stored):
     for leave in ("drop", "close"):
         batches = sampler.batches(rows, offsets, features=features, ahead=3, threads=2)
         next(batches)
+        begun = time.monotonic()
+        while names_of_threads().count("fastpart-sample") < 2 and time.monotonic() < begun + 10:
+            time.sleep(0.01)  # a thread has its name once it runs
         assert names_of_threads().count("fastpart-sample") == 2
         if leave == "drop":
             del batches

@@ -1,20 +1,26 @@
 """Mini-batches of a vertex partition for any model of torch or PyG.
 
-:meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each.
+:meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each. Without torch,
+the package can be imported, and its names say what to install.
 """
 
 from __future__ import annotations
 
 from importlib.util import find_spec
-
-if find_spec("torch") is None:
-    raise ModuleNotFoundError(
-        "loading needs torch, which is not installed: pip install 'fastpart[train]'", name="torch"
-    )
-
-from .batch import Batch, Block
-from .dropout import dropout
-from .gradients import sum_gradients
-from .loader import Loader, loader
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["Batch", "Block", "Loader", "dropout", "loader", "sum_gradients"]
+
+if TYPE_CHECKING or find_spec("torch") is not None:
+    from .batch import Batch, Block
+    from .dropout import dropout
+    from .gradients import sum_gradients
+    from .loader import Loader, loader
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise ModuleNotFoundError(
+            "loading needs torch, which is not installed: pip install 'fastpart[train]'", name="torch"
+        )
