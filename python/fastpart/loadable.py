@@ -23,11 +23,11 @@ class Loadable:
         @property
         def parts(self) -> Parts[Any]: ...  # noqa: D102
 
-    def refuse_without_edges(self) -> None:
-        """Raise an error unless the parts are stored with all of their in-edges."""
-        if self.parts._manifest["halo_hops"] < 1:
+    def refuse_without_edges(self, name: str = "partition") -> None:
+        """Raise an error that begins with ``name`` unless the parts are stored with all of their in-edges."""
+        if self.parts._manifest.get("halo_hops", 0) < 1:
             raise ParameterError(
-                f"partition: {parameters.shown(self.folder or '')} lacks the edges between parts. Save it with "
+                f"{name}: {parameters.shown(self.folder or '')} lacks the edges between parts. Save the partition with "
                 "halo_hops=1"
             )
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ..errors import GraphFormatError
 from ..parts import Parts, VertexPartData
+from .seeds import owner_of
 
 Ids = npt.NDArray[np.int64]
 
@@ -37,7 +38,7 @@ class EdgeFeatures:
     def of(self, targets: npt.NDArray[np.uint32], ids: Ids) -> npt.NDArray[Any]:
         """Return the features of in-edges, given the row of each target in the topology and the id of each in-edge."""
         features = np.empty((len(ids), *self._shape), self._dtype)
-        owners = np.searchsorted(self.starts, targets, side="right") - 1
+        owners = owner_of(targets, self.starts)
         for owner in np.flatnonzero(np.bincount(owners)).tolist():
             those = np.flatnonzero(owners == owner)
             part = self._part(owner)

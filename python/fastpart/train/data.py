@@ -229,10 +229,7 @@ class Dataset(AnyDataset[VertexPartData]):
 
     def _refuse_incomplete(self) -> None:
         super()._refuse_incomplete()
-        if self.manifest.get("halo_hops", 0) < 1:
-            raise ParameterError(
-                f"source: {shown(self.path)} lacks the edges between parts. Save the partition with halo_hops=1"
-            )
+        self.partition.refuse_without_edges("source")
 
     def _rows(self) -> tuple[Ids, Ids]:
         pieces = []

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from .history import History
-from .ranks import from_first
+from .ranks import barrier, from_first
 
 Report = Callable[[dict[str, Any]], object]
 """Called with each new row of the history."""
@@ -76,7 +76,11 @@ def train(
                 raise
     if history is not None:
         history.save(worker.state)
-    return worker.final(from_first(history and history.best))
+    summary = worker.final(from_first(history and history.best))
+    barrier()
+    if hasattr(worker, "close"):
+        worker.close()
+    return summary
 
 
 def on_cpu(network: nn.Module) -> dict[str, Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -13,9 +14,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from .. import parameters
+from .. import _core, parameters
 from ..errors import ParameterError
 from ..parameters import StrPath, shown
+from ..staging import beside
 from .config import Options
 from .data import AnyDataset, Dataset
 from .edge_data import open_dataset
@@ -52,14 +54,25 @@ def predictions(
                 "kind: 'embeddings' are the outputs of the last hidden layer, which only a "
                 "fastpart.train.models.Network of two layers or more has"
             )
-    rows = _Rows(int(dataset.manifest["n"]), target)
+    with _scratch(target) as folder:
+        rows = _Rows(int(dataset.manifest["n"]), None if target is None else folder / target.name)
+        for vertices, outputs in _outputs(dataset, network, layers, folder):
+            rows.put(vertices, _said(outputs, task) if kind == "classes" else outputs.numpy())
+        return rows.moved(target)
+
+
+@contextmanager
+def _scratch(target: Path | None) -> Iterator[Path]:
+    """Yield a temporary folder: beside the target, so that a file in it can take its place."""
+    if target is None:
+        with tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
+            yield Path(folder)
+        return
+    atomic = _core.AtomicDir(beside(target, "staged"), "")
     try:
-        with tempfile.TemporaryDirectory(prefix="fastpart-", dir=target.parent if target else None) as folder:
-            for vertices, outputs in _outputs(dataset, network, layers, Path(folder)):
-                rows.put(vertices, _said(outputs, task) if kind == "classes" else outputs.numpy())
-        return rows.finished()
+        yield Path(atomic.path)
     finally:
-        rows.discard()
+        atomic.discard()
 
 
 def _outputs(dataset: AnyDataset[Any], network: nn.Module, layers: int, folder: Path) -> Found:
@@ -89,11 +102,10 @@ def _said(logits: Tensor, task: Task) -> npt.NDArray[Any]:
 
 
 class _Rows:
-    """Rows by vertex, in memory or in a file that appears as a whole."""
+    """Rows by vertex, in memory or in a file."""
 
-    def __init__(self, n: int, target: Path | None) -> None:
-        self._n, self._target = n, target
-        self._file = None if target is None else target.with_name(f".{target.name}.tmp-{os.getpid()}")
+    def __init__(self, n: int, file: Path | None) -> None:
+        self._n, self._file = n, file
         self._rows: npt.NDArray[Any] | None = None
 
     def put(self, vertices: npt.NDArray[np.int64], rows: npt.NDArray[Any]) -> None:
@@ -105,17 +117,12 @@ class _Rows:
                 self._rows = np.lib.format.open_memmap(self._file, "w+", rows.dtype, shape)
         self._rows[vertices] = rows
 
-    def finished(self) -> npt.NDArray[Any]:
-        """Return the rows, mapped if they are in a file."""
+    def moved(self, target: Path | None) -> npt.NDArray[Any]:
+        """Return the rows, or a map of them after the file has taken the place of the target."""
         assert self._rows is not None
-        if self._file is None or self._target is None:
+        if self._file is None or target is None:
             return self._rows
         self._rows.flush()  # type: ignore[attr-defined]
-        os.replace(self._file, self._target)
-        mapped: npt.NDArray[Any] = np.lib.format.open_memmap(self._target, "r")
+        os.replace(self._file, target)
+        mapped: npt.NDArray[Any] = np.lib.format.open_memmap(target, "r")
         return mapped
-
-    def discard(self) -> None:
-        """Remove an unfinished file."""
-        if self._file is not None:
-            self._file.unlink(missing_ok=True)

@@ -7,15 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch.distributed as dist
-
 from ..config import Options
 from ..history import History
 from ..loop import Report, train
 from ..ranks import is_first
 from ..scores import Task
 from .methods import worker_of
-from .worker import Graph, Worker
+from .worker import Graph
 
 
 @dataclass(frozen=True)
@@ -69,14 +67,11 @@ class Job:
         kind = worker_of(self.method)
         dataset = kind.open(self.source)
         history = self.history(dataset, self.resume) if is_first() else None
-        worker: list[Any] = []
-
-        def new(state: dict[str, Any]) -> Worker:
-            worker.append(kind(dataset, self.options, self.how, Path(self.scratch), state))
-            return worker[0]
-
-        summary = train(new, history, report, self.how.get("average_every", 1))
-        dist.barrier()
-        if hasattr(worker[0], "close"):
-            worker[0].close()
+        how, scratch = self.how, Path(self.scratch)
+        summary = train(
+            lambda state: kind(dataset, self.options, how, scratch, state),
+            history,
+            report,
+            how.get("average_every", 1),
+        )
         return dataset.task, summary

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...loading import Batch, sum_gradients
-from ...loading.seeds import rank_of_part
+from ...loading.seeds import owner_of, rank_of_part
 from ...processes import anonymous_bytes
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
@@ -131,8 +131,7 @@ class Worker:
 
     def _rows(self, batch: Batch) -> tuple[int, int]:
         """Return how many rows of features are of own parts, and of others."""
-        parts = np.searchsorted(self._topology.starts, batch.rows, side="right") - 1
-        own = int(np.count_nonzero(self._owned[parts]))
+        own = int(np.count_nonzero(self._owned[owner_of(batch.rows, self._topology.starts)]))
         return own, batch.num_nodes - own
 
     def state(self) -> dict[str, Any]:

@@ -1,0 +1,140 @@
+//! The batches of an epoch.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use pyo3::prelude::*;
+
+use super::batch::SampledBatch;
+use super::features::Features;
+use crate::base::run::MAX_THREADS;
+use crate::base::{Error, Result, budget};
+use crate::python::errors::raise;
+use crate::python::run::{POLL, in_place};
+use crate::sampling::{Ahead, Batch, Maker, Steps, Workers};
+
+/// Where batches come from.
+pub(super) enum Source {
+    /// From threads that are ahead.
+    Ahead(Ahead),
+    /// From the caller's, one after the other.
+    Calls { maker: Maker, steps: Steps, workers: Arc<Workers>, next: AtomicUsize },
+}
+
+impl Source {
+    pub(super) fn new(
+        maker: Maker,
+        steps: Steps,
+        ahead: usize,
+        threads: usize,
+        workers: Arc<Workers>,
+    ) -> Result<Self> {
+        if ahead == 0 {
+            return Ok(Source::Calls { maker, steps, workers, next: AtomicUsize::new(0) });
+        }
+        let threads = threads.clamp(1, ahead.min(MAX_THREADS)).min(steps.count());
+        let needed = workers.memory(threads);
+        if needed > 0 {
+            let budget = budget::available();
+            if needed > budget {
+                let what = format!("{threads} threads that sample");
+                return Err(Error::MemoryBudget { what, needed, budget });
+            }
+        }
+        Ahead::start(maker, steps, ahead, threads, workers).map(Source::Ahead)
+    }
+
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        match self {
+            Source::Ahead(ahead) => loop {
+                if let Some(batch) = py.detach(|| ahead.next(POLL)) {
+                    return batch.transpose().map_err(|error| raise(py, error));
+                }
+                py.check_signals()?;
+            },
+            Source::Calls { maker, steps, workers, next } => {
+                let step = next.fetch_add(1, Relaxed);
+                if step >= steps.count() {
+                    return Ok(None);
+                }
+                let mut worker = workers.take().map_err(|error| raise(py, error))?;
+                let make = |check: &dyn Fn() -> Result<()>| steps.make(step, maker, &mut worker, check);
+                let batch = in_place(py, make)?;
+                workers.put_back(worker);
+                Ok(Some(batch))
+            }
+        }
+    }
+
+    fn stop(&self) {
+        if let Source::Ahead(ahead) = self {
+            ahead.stop();
+        }
+    }
+}
+
+/// The batches of an epoch. See `_core.pyi`.
+#[pyclass(frozen, module = "fastpart._core")]
+pub struct Batches {
+    /// Dropped first: its threads use the others.
+    source: Mutex<Option<Arc<Source>>>,
+    edge_ids: bool,
+    features: Option<Py<Features>>,
+    /// Keeps what the source reads.
+    _sampler: Py<PyAny>,
+}
+
+impl Batches {
+    pub(super) fn new(
+        source: Source,
+        edge_ids: bool,
+        features: Option<Py<Features>>,
+        sampler: Py<PyAny>,
+    ) -> Self {
+        Self { source: Mutex::new(Some(Arc::new(source))), edge_ids, features, _sampler: sampler }
+    }
+
+    fn source(&self) -> MutexGuard<'_, Option<Arc<Source>>> {
+        self.source.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[pymethods]
+impl Batches {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<SampledBatch>> {
+        let Some(source) = self.source().clone() else { return Ok(None) };
+        let batch = source.next(py);
+        if !matches!(batch, Ok(Some(_))) {
+            self.close();
+        }
+        let Some(batch) = batch? else { return Ok(None) };
+        arrays_of(py, batch, self.edge_ids, self.features.as_ref()).map(Some)
+    }
+
+    /// Ends the threads.
+    fn close(&self) {
+        let source = self.source().take();
+        if let Some(source) = source {
+            source.stop();
+        }
+    }
+}
+
+/// The arrays of a batch.
+pub(super) fn arrays_of(
+    py: Python<'_>,
+    batch: Batch,
+    edge_ids: bool,
+    features: Option<&Py<Features>>,
+) -> PyResult<SampledBatch> {
+    let Batch { sample, features: memory } = batch;
+    let features = match (features, memory) {
+        (Some(features), Some(memory)) => Some(features.get().array(py, memory, sample.rows.len())?.unbind()),
+        _ => None,
+    };
+    SampledBatch::new(py, sample, edge_ids, features)
+}

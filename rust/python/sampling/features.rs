@@ -1,0 +1,111 @@
+//! The features of the vertices.
+
+use std::path::PathBuf;
+use std::ptr::with_exposed_provenance_mut;
+use std::sync::Arc;
+
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::topology::Topology;
+use crate::base::Result;
+use crate::python::errors::raise;
+use crate::python::results::{array_within, copied, owner};
+use crate::python::run::in_place;
+use crate::sampling::{self, FeatureRows, Pooled, Pools};
+
+/// Features of parts. See `_core.pyi`.
+#[pyclass(frozen, module = "fastpart._core")]
+pub struct Features {
+    pub(super) inner: Arc<sampling::Features>,
+    dtype: Py<PyArrayDescr>,
+    pools: Arc<Pools>,
+}
+
+#[pymethods]
+impl Features {
+    #[new]
+    fn new(py: Python<'_>, files: Vec<Option<PathBuf>>, topology: &Topology) -> PyResult<Self> {
+        let inner = sampling::Features::open(&files, Arc::clone(&topology.inner));
+        let inner = Arc::new(inner.map_err(|error| raise(py, error))?);
+        let dtype = PyArrayDescr::new(py, &inner.descr)?.unbind();
+        Ok(Self { inner, dtype, pools: Arc::clone(&topology.pools) })
+    }
+
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
+        self.dtype.bind(py).clone()
+    }
+
+    #[getter]
+    fn row_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.inner.row_shape)
+    }
+
+    /// Copies the features of `rows`.
+    #[pyo3(signature = (rows, out = None))]
+    fn gather<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray1<'py, u32>,
+        out: Option<Bound<'py, PyUntypedArray>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let rows = copied(&rows, "rows")?;
+        if let Some(out) = out {
+            self.check(py, &out, rows.len())?;
+            let start = data(&out).expose_provenance();
+            // SAFETY: numpy vouches for the room, which `out` keeps. Its owner asked for the bytes to be overwritten.
+            let gather = |check: &dyn Fn() -> Result<()>| unsafe {
+                self.inner.gather(&rows, with_exposed_provenance_mut(start), check)
+            };
+            in_place(py, gather)?;
+            return Ok(out.into_any());
+        }
+        let mut memory = self.pools.features();
+        in_place(py, |check| self.inner.fill(&rows, &mut memory, check))?;
+        self.array(py, memory, rows.len())
+    }
+}
+
+impl Features {
+    /// Refuses an array that does not fit.
+    fn check(&self, py: Python<'_>, out: &Bound<'_, PyUntypedArray>, count: usize) -> PyResult<()> {
+        let shape = out.shape().split_first();
+        let fits = shape.is_some_and(|(&rows, rest)| rows == count && rest == self.inner.row_shape);
+        let writeable: bool = out.getattr("flags")?.getattr("writeable")?.extract()?;
+        if fits && writeable && out.is_c_contiguous() && out.dtype().is_equiv_to(self.dtype.bind(py)) {
+            return Ok(());
+        }
+        Err(PyTypeError::new_err(format!(
+            "out: expected a writeable C-contiguous array of {} and shape ({count}, *{:?}), got {} of shape {:?}",
+            self.dtype.bind(py),
+            self.inner.row_shape,
+            out.dtype(),
+            out.shape()
+        )))
+    }
+
+    /// The array over `count` rows of features.
+    pub(super) fn array<'py>(
+        &self,
+        py: Python<'py>,
+        mut memory: Pooled<FeatureRows>,
+        count: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let start = memory.as_mut_ptr();
+        let owner = owner(py, memory)?;
+        // SAFETY: the rows were filled, the owner keeps them, and nobody else uses them until it is gone.
+        let bytes = unsafe { array_within::<u8>(start, count * self.inner.row_bytes, owner) };
+        let shape: Vec<usize> = std::iter::once(count).chain(self.inner.row_shape.iter().copied()).collect();
+        let shape = PyTuple::new(py, shape)?;
+        bytes.call_method1("view", (self.dtype.bind(py),))?.call_method1("reshape", (shape,))
+    }
+}
+
+/// Where the items of an array begin.
+pub(super) fn data(array: &Bound<'_, PyUntypedArray>) -> *mut u8 {
+    // SAFETY: the pointer comes from a live array object. Only its fields are read here.
+    unsafe { (*array.as_array_ptr()).fields.data }.cast()
+}

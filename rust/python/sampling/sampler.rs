@@ -1,0 +1,148 @@
+//! The sampler and its settings.
+
+use std::sync::Arc;
+
+use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use super::batch::SampledBatch;
+use super::batches::{Batches, Source, arrays_of};
+use super::features::{Features, data};
+use super::topology::Topology;
+use crate::base::{Error, Result, named};
+use crate::python::errors::raise;
+use crate::python::results::copied;
+use crate::python::run::in_place;
+use crate::sampling::{self, Kind, Maker, Place, RecordWeights, Settings, Steps};
+
+/// Makes batches. See `_core.pyi`.
+#[pyclass(frozen, module = "fastpart._core")]
+pub struct Sampler {
+    inner: Arc<sampling::Sampler>,
+    edge_ids: bool,
+    topology: Py<Topology>,
+    /// Keeps the weights.
+    _weights: Option<Py<PyUntypedArray>>,
+}
+
+#[pymethods]
+impl Sampler {
+    #[new]
+    #[pyo3(signature = (topology, fanouts, *, kind = "uniform", seed = 0, merged = false, edge_ids = false, weights = None))]
+    #[expect(clippy::too_many_arguments, reason = "one per setting")]
+    fn new(
+        py: Python<'_>,
+        topology: Py<Topology>,
+        fanouts: Vec<i64>,
+        kind: &str,
+        seed: u64,
+        merged: bool,
+        edge_ids: bool,
+        weights: Option<Bound<'_, PyUntypedArray>>,
+    ) -> PyResult<Self> {
+        let kind = kind_of(kind, weights.as_ref())?.map_err(|error| raise(py, error))?;
+        let fanouts =
+            fanouts.into_iter().map(fanout).collect::<Result<_>>().map_err(|error| raise(py, error))?;
+        let settings = Settings { fanouts, kind, seed, merged, edge_ids };
+        let inner = Arc::new(sampling::Sampler::new(Arc::clone(&topology.get().inner), settings));
+        Ok(Self { inner, edge_ids, topology, _weights: weights.map(Bound::unbind) })
+    }
+
+    /// Samples one batch.
+    #[pyo3(signature = (seeds, *, epoch = 0, step = 0, features = None))]
+    fn sample(
+        &self,
+        py: Python<'_>,
+        seeds: PyReadonlyArray1<'_, u32>,
+        epoch: u64,
+        step: u64,
+        features: Option<Py<Features>>,
+    ) -> PyResult<SampledBatch> {
+        let seeds = copied(&seeds, "seeds")?;
+        let (maker, workers) = (self.maker(&features), &self.topology.get().workers);
+        let mut worker = workers.take().map_err(|error| raise(py, error))?;
+        let place = Place { epoch, step };
+        let batch = in_place(py, |check| maker.make(&seeds, place, &mut worker, check))?;
+        workers.put_back(worker);
+        arrays_of(py, batch, self.edge_ids, features.as_ref())
+    }
+
+    /// Samples the batches of an epoch.
+    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, ahead = 2, threads = 1))]
+    #[expect(clippy::too_many_arguments, reason = "one per parameter")]
+    fn batches(
+        slf: Bound<'_, Self>,
+        py: Python<'_>,
+        seeds: PyReadonlyArray1<'_, u32>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        epoch: u64,
+        features: Option<Py<Features>>,
+        ahead: usize,
+        threads: usize,
+    ) -> PyResult<Batches> {
+        let this = slf.get();
+        let (maker, workers) = (this.maker(&features), Arc::clone(&this.topology.get().workers));
+        let seeds = copied(&seeds, "seeds")?;
+        let steps = Steps::new(seeds, offsets.as_slice()?, epoch);
+        let source = steps.and_then(|steps| Source::new(maker, steps, ahead, threads, workers));
+        let source = source.map_err(|error| raise(py, error))?;
+        let edge_ids = this.edge_ids;
+        Ok(Batches::new(source, edge_ids, features, slf.into_any().unbind()))
+    }
+}
+
+impl Sampler {
+    fn maker(&self, features: &Option<Py<Features>>) -> Maker {
+        Maker {
+            sampler: Arc::clone(&self.inner),
+            features: features.as_ref().map(|features| Arc::clone(&features.get().inner)),
+            pools: Arc::clone(&self.topology.get().pools),
+        }
+    }
+}
+
+fn fanout(fanout: i64) -> Result<Option<usize>> {
+    match fanout {
+        -1 => Ok(None),
+        0..=0x7fff_ffff => Ok(Some(fanout as usize)),
+        _ => Err(Error::parameter("fanouts", format!("expected -1 (all) or at least 0, got {fanout}"))),
+    }
+}
+
+fn kind_of(kind: &str, weights: Option<&Bound<'_, PyUntypedArray>>) -> PyResult<Result<Kind>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Name {
+        Uniform,
+        Weighted,
+        Labor,
+    }
+    let known = [("uniform", Name::Uniform), ("weighted", Name::Weighted), ("labor", Name::Labor)];
+    let name = match named("kind", "value", kind, &known) {
+        Ok(name) => name,
+        Err(error) => return Ok(Err(error)),
+    };
+    Ok(match (name, weights) {
+        (Name::Weighted, Some(weights)) => record_weights(weights)?.map(Kind::Weighted),
+        (Name::Weighted, None) => Err(Error::parameter("weights", "kind=\"weighted\" needs them")),
+        (_, Some(_)) => {
+            Err(Error::parameter("weights", format!("only kind=\"weighted\" takes them, not {kind:?}")))
+        }
+        (Name::Uniform, None) => Ok(Kind::Uniform),
+        (Name::Labor, None) => Ok(Kind::Labor),
+    })
+}
+
+fn record_weights(weights: &Bound<'_, PyUntypedArray>) -> PyResult<Result<RecordWeights>> {
+    let (py, dtype) = (weights.py(), weights.dtype());
+    let wide = dtype.is_equiv_to(&numpy::dtype::<f64>(py));
+    if !wide && !dtype.is_equiv_to(&numpy::dtype::<f32>(py))
+        || weights.ndim() != 1
+        || !weights.is_c_contiguous()
+    {
+        let text = format!("weights: expected contiguous float32 or float64 of shape (m,), got {dtype}");
+        return Err(PyTypeError::new_err(text));
+    }
+    // SAFETY: numpy vouches for as many numbers, and the sampler keeps the array.
+    Ok(unsafe { RecordWeights::new(data(weights), weights.len(), wide) })
+}

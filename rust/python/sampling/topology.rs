@@ -1,0 +1,124 @@
+//! The parts that are sampled.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use super::batch::SampledBatch;
+use crate::python::errors::raise;
+use crate::python::results::copied;
+use crate::python::run::{Options, detached, in_place};
+use crate::sampling::{self, Place, Pools, Workers};
+
+/// The in-edges of all vertices of a partition directory. See `_core.pyi`.
+#[pyclass(frozen, module = "fastpart._core")]
+pub struct Topology {
+    pub(super) inner: Arc<sampling::Topology>,
+    pub(super) workers: Arc<Workers>,
+    pub(super) pools: Arc<Pools>,
+}
+
+#[pymethods]
+impl Topology {
+    #[new]
+    fn new(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<Self> {
+        let inner =
+            Arc::new(detached(py, &Options::default(), |run| sampling::Topology::open(&folders, run))?);
+        let workers = Arc::new(Workers::new(Arc::clone(&inner)));
+        Ok(Self { inner, workers, pools: Arc::default() })
+    }
+
+    #[getter]
+    fn num_parts(&self) -> usize {
+        self.inner.parts().len()
+    }
+
+    #[getter]
+    fn num_vertices(&self) -> u32 {
+        self.inner.num_vertices()
+    }
+
+    #[getter]
+    fn starts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let starts: Vec<i64> = self.inner.starts().iter().map(|&start| i64::from(start)).collect();
+        PyArray1::from_vec(py, starts)
+    }
+
+    /// Rows of vertices.
+    fn rows_of<'py>(
+        &self,
+        py: Python<'py>,
+        ids: PyReadonlyArray1<'py, i64>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let ids = ids.as_slice()?.to_vec();
+        let rows = in_place(py, |check| self.inner.rows_of(&ids, check))?;
+        Ok(PyArray1::from_vec(py, rows))
+    }
+
+    /// Original ids of rows.
+    fn ids_of<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray1<'py, u32>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let rows = copied(&rows, "rows")?;
+        let ids = in_place(py, |_| {
+            self.inner.check_rows("rows", &rows)?;
+            let mut ids = Vec::with_capacity(rows.len());
+            sampling::append_ids(&self.inner, &rows, &mut ids).map(|()| ids)
+        })?;
+        Ok(PyArray1::from_vec(py, ids))
+    }
+
+    /// In-degrees of rows in the whole graph.
+    fn degrees_of<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray1<'py, u32>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let rows = copied(&rows, "rows")?;
+        let degrees = in_place(py, |_| {
+            self.inner.check_rows("rows", &rows)?;
+            let mut degrees = Vec::with_capacity(rows.len());
+            sampling::append_degrees(&self.inner, &rows, &mut degrees).map(|()| degrees)
+        })?;
+        Ok(PyArray1::from_vec(py, degrees))
+    }
+
+    /// The in-edges between vertices.
+    #[pyo3(signature = (rows, *, edge_ids = false))]
+    fn subgraph(
+        &self,
+        py: Python<'_>,
+        rows: PyReadonlyArray1<'_, u32>,
+        edge_ids: bool,
+    ) -> PyResult<SampledBatch> {
+        let rows = copied(&rows, "rows")?;
+        let mut worker = self.workers.take().map_err(|error| raise(py, error))?;
+        let mut sample = self.pools.sample();
+        in_place(py, |check| {
+            sampling::subgraph(&self.inner, &rows, edge_ids, &mut worker, check, &mut sample)
+        })?;
+        self.workers.put_back(worker);
+        SampledBatch::new(py, sample, edge_ids, None)
+    }
+
+    /// Random walks.
+    #[pyo3(signature = (roots, length, *, seed, epoch = 0, step = 0))]
+    fn walks<'py>(
+        &self,
+        py: Python<'py>,
+        roots: PyReadonlyArray1<'py, u32>,
+        length: usize,
+        seed: u64,
+        epoch: u64,
+        step: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let roots = copied(&roots, "roots")?;
+        let place = Place { epoch, step };
+        let visited = in_place(py, |check| sampling::walks(&self.inner, &roots, length, seed, place, check))?;
+        Ok(PyArray1::from_vec(py, visited).reshape([roots.len(), length + 1])?.into_any())
+    }
+}
