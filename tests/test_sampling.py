@@ -364,3 +364,42 @@ def test_threads_of_python_may_share_an_iterator(stored):
     for thread in threads:
         thread.join()
     assert sorted(found) == rows[::10].tolist()
+
+
+@given(graph=edge_lists(12, 40), seed=st.integers(0, 5))
+@pytest.mark.parametrize("kind", ["uniform", "labor"])
+def test_a_graph_in_memory_is_as_its_only_part(tmp_path_factory, graph, kind, seed):
+    n, records = graph
+    root = tmp_path_factory.mktemp("one") / "parts"
+    stored = saved(root, n, records, np.zeros(n, int), 1)
+    (part,) = fp.open_partition(root, of="vertices").parts
+    arrays = [np.array(each) for each in (part.vertices, part.indptr, part.indices)]
+    memory = _core.Topology.in_memory(*arrays)
+    del arrays
+    gc.collect()
+    ids, seeds = np.array(part.edge_ids), np.arange(n, dtype=np.uint32)
+
+    def content(batch, ids=None):
+        edges = batch.e_id.tolist() if ids is None else ids[batch.e_id].tolist()
+        return batch.n_id.tolist(), batch.indptr.tolist(), batch.indices.tolist(), edges
+
+    one, other = (
+        _core.Sampler(topology, [2, 1], kind=kind, seed=seed, edge_ids=True).sample(seeds)
+        for topology in (stored, memory)
+    )
+    assert content(one) == content(other, ids)
+    one, other = (topology.subgraph(seeds[::2].copy(), edge_ids=True) for topology in (stored, memory))
+    assert content(one) == content(other, ids)
+    one, other = (topology.walks(seeds, 3, seed=seed) for topology in (stored, memory))
+    assert one.tolist() == other.tolist()
+
+
+def test_a_graph_in_memory_is_checked():
+    ids, offsets, sources = np.arange(2), np.array([0, 1, 2]), np.array([1, 0], np.int32)
+    for wrong in ((ids[:1], offsets[:1], sources), (ids, offsets[:2], sources)):
+        with pytest.raises(fp.GraphFormatError, match="the lengths of its arrays contradict"):
+            _core.Topology.in_memory(*wrong)
+    for offsets, sources in (([0, 3, 2], [1, 0]), ([0, 1, 2], [1, 7]), ([0, 1, 2], [-1, 0])):
+        topology = _core.Topology.in_memory(ids, np.array(offsets), np.array(sources, np.int32))
+        with pytest.raises(fp.GraphFormatError, match="the graph"):
+            _core.Sampler(topology, [-1]).sample(np.arange(2, dtype=np.uint32))

@@ -1,5 +1,8 @@
 """Batches: neighbours, unions of clusters, and graphs of random walks, which their weights make right on average."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,7 @@ from fastpart.train.batches import batches, saint  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
 from fastpart.train.rows import Rows  # noqa: E402
+from fastpart.train.steps import batches_of  # noqa: E402
 
 KINDS = {"neighbour": "graphsage", "cluster": "clustergcn", "saint": "graphsaint"}
 
@@ -28,7 +32,7 @@ def generator(seed=0):
 
 def clusters_of(local):
     (clusters,) = local.cache.values()
-    return clusters
+    return torch.from_numpy(clusters)
 
 
 def edges_of(graph):
@@ -43,12 +47,12 @@ def content(batch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_seed_gives_the_same_batches(dataset, kind):
+def test_the_same_seed_gives_the_same_batches_of(dataset, kind):
     options = Options(model=KINDS[kind], batch_size=64, fanouts=(3, 3))
     first, again = (
-        [content(batch) for batch in batches(dataset.whole(), options, generator())] for _ in range(2)
+        [content(batch) for batch in batches_of(dataset.whole(), options, generator())] for _ in range(2)
     )
-    other = [content(batch) for batch in batches(dataset.whole(), options, generator(1))]
+    other = [content(batch) for batch in batches_of(dataset.whole(), options, generator(1))]
     assert len(first) > 1
     assert first == again != other
 
@@ -60,12 +64,12 @@ def test_every_training_vertex_is_a_target(dataset, kind, size, part):
     local = dataset.whole() if part is None else dataset.part(part)
     options = Options(model=KINDS[kind], batch_size=size, fanouts=(3, 3))
     targets = []
-    for batch in batches(local, options, generator()):
+    for batch in batches_of(local, options, generator()):
         assert len(batch.targets) == len(batch.rows) > 0
-        inputs = torch.arange(local.graph.num_targets) if batch.inputs is None else batch.inputs
+        inputs = np.arange(local.graph.num_targets) if batch.inputs is None else batch.inputs
         assert (inputs[batch.rows] == batch.targets).all()
-        torch.testing.assert_close(batch.graphs[0].source_degree, local.graph.source_degree[inputs])
-        assert (batch.features(local) == local.features[inputs]).all()
+        degrees = local.graph.source_degree[inputs.astype(int)]
+        torch.testing.assert_close(batch.graphs[0].source_degree, degrees)
         targets += batch.targets.tolist()
     expected = sorted(local.splits["train"].tolist())
     assert (sorted(set(targets)) if kind == "saint" else sorted(targets)) == expected
@@ -77,14 +81,14 @@ def test_without_training_vertices_there_is_no_batch(dataset, kind):
     local.splits["train"] = local.splits["train"][:0]
     for size in (None, 5):
         options = Options(model=KINDS[kind], batch_size=size, fanouts=(3, 3))
-        assert list(batches(local, options, generator())) == []
+        assert list(batches_of(local, options, generator())) == []
 
 
 @pytest.mark.parametrize("kind", ["cluster", "saint"])
 def test_sampled_graphs_are_induced(dataset, kind):
     local = dataset.whole()
     edges = edges_of(local.graph)
-    for batch in batches(local, Options(model=KINDS[kind], batch_size=100), generator()):
+    for batch in batches_of(local, Options(model=KINDS[kind], batch_size=100), generator()):
         members = batch.inputs.tolist()
         inside = set(members)
         assert len(inside) == len(members)
@@ -95,18 +99,18 @@ def test_sampled_graphs_are_induced(dataset, kind):
 def test_clusters_stay_and_their_groups_change(dataset):
     local, shuffled = dataset.whole(), generator()
     options = Options(model="clustergcn", batch_size=150)
-    first, second = (list(batches(local, options, shuffled)) for _ in range(2))
+    first, second = (list(batches_of(local, options, shuffled)) for _ in range(2))
     assert [batch.inputs.tolist() for batch in first] != [batch.inputs.tolist() for batch in second]
     clusters = clusters_of(local)
     assert int(clusters.max()) + 1 == 12  # of 600 vertices, for 2 groups
     for batch in first + second:
-        whole = set(clusters[batch.inputs].tolist())
+        whole = set(clusters[batch.inputs.astype(int)].tolist())
         assert len(batch.inputs) == sum(int((clusters == cluster).sum()) for cluster in whole)
 
 
 def test_clusters_have_most_edges_inside(dataset):
     local = dataset.whole()
-    next(batches(local, Options(model="clustergcn", batch_size=150), generator()))
+    next(batches_of(local, Options(model="clustergcn", batch_size=150), generator()))
     clusters = clusters_of(local)
     sources, destinations = local.graph.edge_index
     inside = (clusters[sources] == clusters[destinations]).float().mean()
@@ -132,11 +136,11 @@ def test_saint_is_right_in_expectation(monkeypatch):
     losses[[1, 6]] = 1  # which are in fewer graphs than others
     sums, seen, means = torch.zeros(12), torch.zeros(12), []
     for _ in range(300):
-        for batch in batches(local, options, shuffled):
-            means.append(batch.weighted(losses[batch.targets]).mean().item())
-            graph = batch.graphs[0]
-            sums[batch.inputs] += graph.mean(local.features[batch.inputs]).squeeze(1)
-            seen[batch.inputs] += 1
+        for batch in batches_of(local, options, shuffled):
+            means.append(batch.weighted(losses[batch.targets.astype(int)]).sum().item() / batch.count)
+            graph, inputs = batch.graphs[0], batch.inputs.astype(int)
+            sums[inputs] += graph.mean(local.features[inputs]).squeeze(1)
+            seen[inputs] += 1
     assert np.mean(means) == pytest.approx(losses[:8].mean().item(), rel=0.06)
     neighbours = [[u for u, w in edges_of(local.graph) if w == v] for v in range(12)]
     expected = torch.stack([local.features[these].mean() for these in neighbours])
@@ -147,8 +151,46 @@ def test_saint_is_right_in_expectation(monkeypatch):
 def test_what_was_found_out_about_a_part_is_remembered(tmp_path, kind):
     dataset = Dataset(planted(tmp_path, k=2, n=100, m=300))
     options = Options(model=KINDS[kind], batch_size=20)
-    first = [content(batch) for batch in batches(dataset.part(1), options, generator())]
+    first = [content(batch) for batch in batches_of(dataset.part(1), options, generator())]
     ((key, found),) = dataset.part(1).cache.items()
-    assert [content(batch) for batch in batches(dataset.part(1), options, generator())] == first
+    assert [content(batch) for batch in batches_of(dataset.part(1), options, generator())] == first
     assert dataset.part(1).cache[key] is found
     assert dataset.part(0).cache == {}
+
+
+def fields_of(dataset, folder, count):
+    """Return the vertices of a graph in memory dealt to several processes."""
+    whole = dataset.whole().field
+    bounds = np.linspace(0, whole.topology.num_vertices, count + 1).astype(int)
+    return [
+        replace(whole, own=slice(first, end), folder=folder, rank=rank, processes=count, cache={})
+        for rank, (first, end) in enumerate(pairwise(bounds))
+    ]
+
+
+def test_processes_deal_the_clusters_of_their_own_vertices(dataset, tmp_path):
+    options = Options(model="clustergcn", batch_size=50)
+    fields = fields_of(dataset, tmp_path, 3)
+    steps = [list(batches(field, options, seed=4)) for field in fields]
+    assert {len(each) for each in steps} == {6}  # of 300 training vertices
+    for field, each in zip(fields, steps, strict=True):
+        members = np.sort(np.concatenate([batch.inputs for batch in each]))
+        assert members.tolist() == list(range(field.own.start, field.own.stop))
+        assert all(batch.count == len(batch.targets) for batch in each)
+
+
+def test_saint_over_processes_is_right_in_expectation(dataset, tmp_path):
+    """The loss is the mean over the training vertices, whose walks begin in several processes."""
+    options = Options(model="graphsaint", batch_size=60)
+    fields = fields_of(dataset, tmp_path, 2)
+    for field in fields:
+        saint._counts(field, 60, options)
+    one = torch.zeros(600)
+    one[fields[0].seeds[::7].astype(int)] = 1.0
+    means = []
+    for seed in range(60):
+        for both in zip(*(batches(field, options, seed) for field in fields), strict=True):
+            sums = sum(batch.weighted(one[batch.targets.astype(int)]).sum().item() for batch in both)
+            means.append(sums / sum(batch.count for batch in both))
+    expected = one[fields[0].seeds.astype(int)].mean().item()
+    assert np.mean(means) == pytest.approx(expected, rel=0.04)

@@ -84,6 +84,67 @@ def test_it_learns_as_full_does(parts):
     assert found.summary["test_accuracy"] > 0.9
 
 
+SAMPLED = [name for name in MODELS if sampling(name) != "neighbour"]
+
+
+@pytest.mark.parametrize("model", SAMPLED)
+def test_models_of_sampled_graphs_learn_and_resume(parts, tmp_path, model):
+    given = {"model": model, "hidden": 16, "threads": 1, "epochs": 12, "batch_size": 100, "workers": 2}
+    whole = fp.train.sampled(parts, **given)
+    assert whole.summary["test_accuracy"] > 0.9
+    assert (whole.history["remote_rows"] > 0).all() == (model == "graphsaint")
+    with pytest.raises(InterruptedError):
+        fp.train.sampled(parts, out=tmp_path / "out", progress=stop, **given)
+    resumed = fp.train.sampled(parts, out=tmp_path / "out", resume=True, **given)
+    assert resumed.history["loss"].to_list() == whole.history["loss"].to_list()
+    assert all(torch.equal(weight, whole.weights[name]) for name, weight in resumed.weights.items())
+
+
+WITH_EDGES = """
+import torch
+from torch import nn
+
+class Mine(nn.Module):
+    def __init__(self, task, options):
+        super().__init__()
+        self.nodes = nn.Linear(task.features, task.classes)
+        self.edges = nn.Linear(2, task.features)
+
+    def forward(self, x, edge_index, edge_attr):
+        source, target = edge_index
+        messages = torch.relu(x[source] + self.edges(edge_attr))
+        sums = torch.zeros_like(x).index_put((target,), messages, accumulate=True)
+        return self.nodes(x + sums)
+"""
+
+
+def test_edge_features_reach_models(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(WITH_EDGES)
+    given = {**QUICK, "model": f"{file}:Mine", "layers": 1, "fanouts": [4]}
+    features = np.random.default_rng(0).standard_normal((4000, 2)).astype(np.float32)
+    trained = []
+    for k, edge_features in ((1, features), (3, features), (2, features * 2)):
+        folder = tmp_path / f"{k}"
+        folder.mkdir()
+        saved = planted(folder, k=k, edge_features=edge_features)
+        trained.append(fp.train.sampled(saved, workers=k, **given))
+    assert_same(trained[0], trained[1])
+    assert trained[0].history["loss"][0] != pytest.approx(trained[2].history["loss"][0], rel=1e-3)
+
+
+def test_a_model_that_takes_edge_features_needs_them(parts, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(WITH_EDGES)
+    (tmp_path / "optional.py").write_text(WITH_EDGES.replace("edge_attr):", "edge_attr=None):"))
+    text = "Mine.forward takes edge_attr. Save the partition with edge_features="
+    for method in (fp.train.sampled, fp.train.sdt, fp.train.full):
+        with pytest.raises(fp.FastpartError, match=text):
+            method(parts, model=f"{file}:Mine", epochs=1, threads=1)
+    with pytest.raises(fp.FastpartError, match="NoneType"):  # it is called without
+        fp.train.sampled(parts, model=f"{tmp_path}/optional.py:Mine", epochs=1, threads=1)
+
+
 def stop(_, done, __):
     if done == 2:
         raise InterruptedError
@@ -123,12 +184,6 @@ def test_features_stay_what_they_are_on_disk(tmp_path):
     one, other = (fp.train.sampled(each, workers=2, **QUICK) for each in (half, single))
     assert one.history["loss"].to_list() == other.history["loss"].to_list()
     assert (one.history["remote_bytes"] * 2 == other.history["remote_bytes"]).all()
-
-
-@pytest.mark.parametrize("name", [name for name in MODELS if sampling(name) != "neighbour"])
-def test_models_with_samples_of_their_own_are_refused(parts, name):
-    with pytest.raises(fp.ParameterError, match=f"model: '{name}' needs sampled graphs"):
-        fp.train.sampled(parts, model=name)
 
 
 @pytest.mark.parametrize(

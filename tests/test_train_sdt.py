@@ -15,7 +15,6 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.options import RunOptions  # noqa: E402
-from fastpart.train import batches  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
@@ -23,6 +22,7 @@ from fastpart.train.model_averaging import averaging, regroup, sizing  # noqa: E
 from fastpart.train.model_averaging.training import Worker  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.scores import scores_of  # noqa: E402
+from fastpart.train.steps import batches_of  # noqa: E402
 
 EXACT = {"dropout": 0.0, "epochs": 6, "hidden": 8, "threads": 1}
 
@@ -292,5 +292,7 @@ def test_a_model_that_a_worker_cannot_make_is_named(one_hop, tmp_path):
 def test_batches_are_of_each_part(one_hop):
     local = Dataset(one_hop).part(1)
     options = Options(batch_size=7, fanouts=(3, 3))
-    found = list(batches.batches(local, options, torch.Generator().manual_seed(0)))
-    assert sorted(torch.cat([batch.targets for batch in found]).tolist()) == local.splits["train"].tolist()
+    found = list(batches_of(local, options, torch.Generator().manual_seed(0)))
+    assert (
+        sorted(np.concatenate([batch.targets for batch in found]).tolist()) == local.splits["train"].tolist()
+    )

@@ -102,6 +102,10 @@ class Topology:
     """
 
     def __new__(cls, folders: Sequence[_Path]) -> Topology: ...
+    @staticmethod
+    def in_memory(vertices: _Ids, indptr: _Ids, indices: npt.NDArray[np.int32]) -> Topology:
+        """Return the topology of a graph in memory, as one part. The ids of its in-edges are their positions."""
+
     @property
     def num_parts(self) -> int: ...
     @property

@@ -1,4 +1,4 @@
-//! Arrays in `.npy` files, mapped read-only.
+//! Arrays in `.npy` files, mapped read-only, or in the memory of a caller.
 //!
 //! Another process may change the bytes under a map. So they are only ever read through the address of the map, item by
 //! item and each once, and whoever takes an item for an index compares it with what it indexes. The files are closed
@@ -26,10 +26,11 @@ pub struct MappedRows {
     pub descr: String,
     /// Shape of a row.
     pub row_shape: Vec<usize>,
-    _map: Mmap,
+    /// None: the memory is a caller's.
+    _map: Option<Mmap>,
 }
 
-// SAFETY: the address is that of the map, which the value owns. It is only read.
+// SAFETY: the address is that of the map, which the value owns, or of memory that a caller keeps. It is only read.
 unsafe impl Send for MappedRows {}
 // SAFETY: as above.
 unsafe impl Sync for MappedRows {}
@@ -67,7 +68,7 @@ impl MappedRows {
             row_bytes: row_bytes.unwrap_or(0) as usize,
             descr,
             row_shape: row_shape.iter().map(|&size| size as usize).collect(),
-            _map: map,
+            _map: Some(map),
         })
     }
 
@@ -122,6 +123,24 @@ impl<T: Item> Column<T> {
 }
 
 impl<T: Pod> Column<T> {
+    /// Items in memory, under a name for errors.
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps them as long as the column.
+    pub unsafe fn in_memory(name: &Path, items: &[T]) -> Self {
+        let rows = MappedRows {
+            path: name.into(),
+            start: items.as_ptr().cast(),
+            len: items.len(),
+            row_bytes: size_of::<T>(),
+            descr: String::new(),
+            row_shape: Vec::new(),
+            _map: None,
+        };
+        Self { rows, item: PhantomData }
+    }
+
     /// Number of items.
     pub fn len(&self) -> usize {
         self.rows.len

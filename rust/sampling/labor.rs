@@ -11,12 +11,12 @@
 //!
 //! Source: Balin and Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion in GNNs", NeurIPS 2023.
 
+use super::part::Part;
 use super::picker::{Picked, Picker};
 use super::picks::Picks;
 use super::random::HopKey;
 use super::small_numbers::{Bits, CHUNK, ZEROS};
 use super::targets::Target;
-use super::topology::Part;
 use crate::base::Result;
 
 /// Vertices per in-edge read, from which on the bits of all of them are computed.

@@ -1,7 +1,7 @@
 //! Neighbour samples of the vertices of a partition directory, for training on mini-batches.
 //!
 //! **Requirements.** The parts of a vertex partition with a halo of at least one hop, all of them, on disks of this
-//! machine. A batch has seeds, given as rows ([`Topology`]), and a number of in-edges to sample per vertex and hop.
+//! machine. Or a graph in memory ([`Part::in_memory`]). A batch has seeds, given as rows ([`Topology`]), and a number of in-edges to sample per vertex and hop.
 //!
 //! **Batches.** Level 0 of a batch are the seeds. Hop h samples in-edges of every vertex of level h, and their sources
 //! form level h + 1. A vertex occurs once in a level, or once in the batch if levels are merged. Then hop h samples only
@@ -36,6 +36,7 @@ mod gather;
 mod ids;
 mod labor;
 mod neighbours;
+mod part;
 mod picker;
 mod picks;
 mod pool;
@@ -54,6 +55,7 @@ mod workers;
 pub use ahead::{Ahead, Steps};
 pub use batch::{Batch, Maker, Pools};
 pub use gather::{FeatureRows, Features};
+pub use part::Part;
 pub use pool::{Pool, Pooled};
 pub use random::HopKey;
 pub use sample::Sample;

@@ -6,11 +6,11 @@
 
 use rustc_hash::FxHashSet;
 
+use super::part::Part;
 use super::picker::{Picked, Picker};
 use super::picks::Picks;
 use super::random::HopKey;
 use super::targets::Target;
-use super::topology::Part;
 use crate::base::Result;
 
 /// Samples up to this size are searched from front to back for what they already hold.

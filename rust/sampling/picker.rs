@@ -1,8 +1,8 @@
 //! What picks in-edges of one vertex after the other.
 
+use super::part::Part;
 use super::picks::Picks;
 use super::targets::Target;
-use super::topology::Part;
 use crate::base::Result;
 
 /// A way to pick in-edges.

@@ -6,8 +6,9 @@
 use std::ops::Range;
 
 use super::ids::IdTable;
+use super::part::Part;
 use super::sample::Sample;
-use super::topology::{Part, Topology};
+use super::topology::Topology;
 use crate::base::{Error, Result};
 
 /// Picks that are collected before they are looked up. Few, so that what they bring into the cache stays there.
@@ -121,7 +122,7 @@ impl Picks {
                     part.prefetch_halo(local);
                 }
                 if with_edge_ids {
-                    part.edge_ids.prefetch(edge as usize);
+                    part.prefetch_edge_id(edge as usize);
                 }
                 sources.push(local);
             }

@@ -5,8 +5,8 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
+use super::part::Part;
 use super::random::HopKey;
-use super::topology::Part;
 use crate::base::{Result, reserved};
 
 /// Does the same work, compiled for AVX2 if the processor has it: on eight items at a time.

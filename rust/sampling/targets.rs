@@ -3,7 +3,8 @@
 //! What is known of a vertex lies in several arrays at random places. A block is looked up one array after the other,
 //! and what the next block needs is on its way into the cache meanwhile.
 
-use super::topology::{Part, Topology};
+use super::part::Part;
+use super::topology::Topology;
 use crate::base::Result;
 
 /// Nodes of a block.

@@ -4,10 +4,11 @@
 //! without gaps. What the parts hold names a source by its place among the local vertices of the part. If it is inner,
 //! that is its row. If it is in the halo, its owner and its row there are looked up.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::array::Column;
-use crate::base::{Buffer, Error, Result, Run, shown};
+use super::part::{HaloRows, Part, damaged};
+use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::MAX_VERTICES;
 use crate::exec;
 
@@ -20,184 +21,17 @@ pub struct Topology {
     finder: Finder,
 }
 
-/// One part.
-#[derive(Debug)]
-pub struct Part {
-    /// Its first row.
-    pub start: u32,
-    /// Number of inner vertices.
-    pub num_inner: u32,
-    /// Original ids of the local vertices.
-    pub vertices: Column<i64>,
-    /// Where the in-edges of each local vertex begin.
-    indptr: Column<i64>,
-    /// Local ids of the sources.
-    pub indices: Column<i32>,
-    /// Id of each in-edge.
-    pub edge_ids: Column<i64>,
-    halo_parts: Column<i32>,
-    halo_rows: HaloRows,
-}
-
-/// The row of each halo vertex among those of its owner.
-#[derive(Debug)]
-enum HaloRows {
-    Mapped(Column<i32>),
-    /// Directories of older schemas do not have the file.
-    Searched(Buffer<i32>),
-}
-
-impl HaloRows {
-    #[inline(always)]
-    fn get(&self, index: usize) -> Option<i32> {
-        match self {
-            HaloRows::Mapped(column) => column.get(index),
-            HaloRows::Searched(rows) => rows.get(index).copied(),
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, index: usize) {
-        match self {
-            HaloRows::Mapped(column) => column.prefetch(index),
-            HaloRows::Searched(rows) => crate::base::prefetch(rows, index),
-        }
-    }
-}
-
-impl Part {
-    fn open(folder: &Path) -> Result<Self> {
-        let vertices = Column::open(&folder.join("vertices.npy"))?;
-        let indptr = Column::<i64>::open(&folder.join("indptr.npy"))?;
-        let indices = Column::open(&folder.join("indices.npy"))?;
-        let edge_ids = Column::open(&folder.join("edge_ids.npy"))?;
-        let halo_parts = Column::<i32>::open(&folder.join("halo_parts.npy"))?;
-        let rows = folder.join("halo_rows.npy");
-        let halo_rows = if rows.exists() {
-            HaloRows::Mapped(Column::open(&rows)?)
-        } else {
-            HaloRows::Searched(Buffer::zeroed(halo_parts.len(), "rows of the halo")?)
-        };
-        let part =
-            Self { start: 0, num_inner: 0, vertices, indptr, indices, edge_ids, halo_parts, halo_rows };
-        part.sized(folder)
-    }
-
-    /// Checks the sizes against each other.
-    fn sized(self, folder: &Path) -> Result<Self> {
-        let (local, halo) = (self.vertices.len(), self.halo_parts.len());
-        let halo_rows = match &self.halo_rows {
-            HaloRows::Mapped(column) => column.len(),
-            HaloRows::Searched(rows) => rows.len(),
-        };
-        let num_inner = local.checked_sub(halo).filter(|&inner| {
-            inner < self.indptr.len()
-                && local <= i32::MAX as usize
-                && halo_rows == halo
-                && self.edge_ids.len() == self.indices.len()
-        });
-        let Some(num_inner) = num_inner else {
-            let what = "the lengths of its arrays contradict each other. Save the partition again";
-            return Err(Error::format(shown(folder), what));
-        };
-        Ok(Self { num_inner: num_inner as u32, ..self })
-    }
-
-    /// Brings into the cache where the in-edges of an inner vertex begin, and its id.
-    #[inline(always)]
-    pub fn prefetch(&self, vertex: u32) {
-        self.indptr.prefetch(vertex as usize);
-        self.vertices.prefetch(vertex as usize);
-    }
-
-    /// The in-edges of an inner vertex: the first, and their number.
-    #[inline(always)]
-    pub fn in_edges(&self, vertex: u32) -> Result<(usize, usize)> {
-        let (first, end) = (self.indptr.get(vertex as usize), self.indptr.get(vertex as usize + 1));
-        if let (Some(first), Some(end)) = (first, end)
-            && 0 <= first
-            && first <= end
-            && end as usize <= self.indices.len()
-        {
-            return Ok((first as usize, (end - first) as usize));
-        }
-        Err(damaged(self.indptr.path(), "offsets that do not ascend within the in-edges"))
-    }
-
-    /// The original id of a local vertex.
-    #[inline(always)]
-    pub fn id(&self, local: u32) -> Result<i64> {
-        self.vertices.get(local as usize).ok_or_else(|| self.no_vertex())
-    }
-
-    /// The error for a local id that is none.
-    #[cold]
-    pub fn no_vertex(&self) -> Error {
-        damaged(self.indices.path(), "a local id of no vertex")
-    }
-
-    /// Brings the original id of a local vertex into the cache.
-    #[inline(always)]
-    pub fn prefetch_id(&self, local: u32) {
-        self.vertices.prefetch(local as usize);
-    }
-
-    /// Number of local vertices.
-    pub fn num_local(&self) -> usize {
-        self.vertices.len()
-    }
-
-    /// Copies the original ids from local vertex `first` on.
-    pub fn copy_ids(&self, first: usize, into: &mut [i64]) -> Result<()> {
-        self.vertices.copy(first, into).ok_or_else(|| self.no_vertex())
-    }
-
-    /// Copies the local ids of the sources from in-edge `first` on.
-    #[inline(always)]
-    pub fn copy_sources(&self, first: usize, into: &mut [i32]) -> Result<()> {
-        self.indices.copy(first, into).ok_or_else(|| damaged(self.indptr.path(), "an offset of no in-edge"))
-    }
-
-    /// Copies the ids of in-edges from in-edge `first` on.
-    pub fn copy_edge_ids(&self, first: usize, into: &mut [i64]) -> Result<()> {
-        self.edge_ids.copy(first, into).ok_or_else(|| damaged(self.indptr.path(), "an offset of no in-edge"))
-    }
-
-    /// The local id of the source of an in-edge.
-    #[inline(always)]
-    pub fn source(&self, edge: usize) -> Result<u32> {
-        let local =
-            self.indices.get(edge).ok_or_else(|| damaged(self.indptr.path(), "an offset of no in-edge"));
-        Ok(local? as u32)
-    }
-
-    /// The id of an in-edge.
-    #[inline(always)]
-    pub fn edge_id(&self, edge: usize) -> Result<i64> {
-        self.edge_ids.get(edge).ok_or_else(|| damaged(self.indptr.path(), "an offset of no in-edge"))
-    }
-
-    /// Brings into the cache what [`Topology::row_of_halo`] looks at.
-    #[inline(always)]
-    pub fn prefetch_halo(&self, local: u32) {
-        let halo = local.wrapping_sub(self.num_inner) as usize;
-        self.halo_parts.prefetch(halo);
-        self.halo_rows.prefetch(halo);
-    }
-}
-
-#[cold]
-fn damaged(file: &Path, what: &str) -> Error {
-    Error::format(
-        shown(file),
-        format!("{what}. The file is damaged or was changed. Save the partition again"),
-    )
-}
-
 impl Topology {
     /// Maps the parts in `folders`.
     pub fn open(folders: &[PathBuf], run: &Run) -> Result<Self> {
-        let mut parts = folders.iter().map(|folder| Part::open(folder)).collect::<Result<Vec<_>>>()?;
+        let parts = folders.iter().map(|folder| Part::open(folder)).collect::<Result<Vec<_>>>()?;
+        let mut topology = Self::of(parts)?;
+        topology.search_halo_rows(run)?;
+        Ok(topology)
+    }
+
+    /// The topology of parts. Rows of halos are not searched.
+    pub fn of(mut parts: Vec<Part>) -> Result<Self> {
         let mut starts = vec![0];
         let mut start = 0;
         for part in &mut parts {
@@ -210,9 +44,7 @@ impl Topology {
             starts.push(start as u32);
         }
         let finder = Finder::new(&starts);
-        let mut topology = Self { parts, starts, finder };
-        topology.search_halo_rows(run)?;
-        Ok(topology)
+        Ok(Self { parts, starts, finder })
     }
 
     /// Number of vertices, which is that of rows.

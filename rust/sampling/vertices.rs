@@ -1,7 +1,8 @@
 //! What the parts hold of given vertices.
 
+use super::part::Part;
 use super::targets::BLOCK;
-use super::topology::{Part, Topology};
+use super::topology::Topology;
 use crate::base::Result;
 
 /// Appends the original ids of rows, which are all of vertices.

@@ -6,11 +6,11 @@
 //!
 //! Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 2006.
 
+use super::part::Part;
 use super::picker::{Picked, Picker};
 use super::picks::Picks;
 use super::random::HopKey;
 use super::targets::Target;
-use super::topology::Part;
 use crate::base::{Error, Result, prefetch_at};
 
 /// Weights of records, in memory that belongs to the caller.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from ..errors import GraphFormatError
 from ..parts import Parts, VertexPartData
 from .seeds import owner_of
@@ -34,6 +35,12 @@ class EdgeFeatures:
         first = parts[0].edge_features
         assert first is not None
         self._dtype, self._shape = first.dtype, first.shape[1:]
+
+    def of_sample(self, sample: _core.SampledBatch) -> npt.NDArray[Any]:
+        """Return the features of the in-edges of a batch, sampled with their ids."""
+        assert sample.e_id is not None
+        counts = np.diff(sample.indptr)
+        return self.of(np.repeat(sample.rows[: len(counts)], counts), sample.e_id)
 
     def of(self, targets: npt.NDArray[np.uint32], ids: Ids) -> npt.NDArray[Any]:
         """Return the features of in-edges, given the row of each target in the topology and the id of each in-edge."""

@@ -146,10 +146,8 @@ class Loader:
     def _batch(self, arrays: _core.SampledBatch, steps: Steps, epoch: int, step: int) -> Batch:
         positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
         labels, edge_attr = self._seeds.labels, None
-        if self._edge_features is not None and arrays.e_id is not None:
-            counts = np.diff(arrays.indptr)
-            targets = np.repeat(arrays.rows[: len(counts)], counts)
-            edge_attr = torch.from_numpy(self._edge_features.of(targets, arrays.e_id))
+        if self._edge_features is not None:
+            edge_attr = torch.from_numpy(self._edge_features.of_sample(arrays))
         batch = Batch(
             x=_tensor(arrays.features),
             y=None if labels is None else torch.from_numpy(labels[positions]),

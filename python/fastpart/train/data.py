@@ -18,6 +18,7 @@ from ..parameters import StrPath, shown
 from ..partitions import Partition, VertexPartition
 from ..parts import PartData, VertexPartData
 from ..store import open_partition
+from .batches.field import Field
 from .rows import Rows
 from .scores import Task
 
@@ -58,6 +59,23 @@ class LocalGraph:
     def inner(self) -> Rows:
         """Return the in-edges of the inner vertices. They are the targets."""
         return self.graph.first(self.num_inner)
+
+    @cached_property
+    def field(self) -> Field:
+        """Where batches are sampled."""
+        graph = self.graph
+        return Field(
+            _core.Topology.in_memory(
+                np.ascontiguousarray(self.vertices, np.int64),
+                np.ascontiguousarray(graph.indptr, np.int64),
+                np.ascontiguousarray(graph.indices, np.int32),
+            ),
+            self.splits["train"].numpy().astype(np.uint32),
+            lambda rows: graph.source_degree[torch.from_numpy(rows.astype(np.int64))],
+            slice(0, graph.num_targets),
+            len(graph.indices),
+            cache=self.cache,
+        )
 
 
 class AnyDataset(ABC, Generic[AnyPart]):
@@ -266,5 +284,8 @@ def _graph(indptr: Ids, indices: npt.NDArray[Any], degree: Ids, vertices: Ids) -
     padded = np.full(len(vertices) + 1, indptr[-1], np.int64)
     padded[: len(indptr)] = indptr
     return Rows(
-        padded, np.array(indices), torch.from_numpy(np.array(degree)), torch.from_numpy(np.array(vertices))
+        padded,
+        np.array(indices, np.int32),
+        torch.from_numpy(np.array(degree)),
+        torch.from_numpy(np.array(vertices)),
     )

@@ -20,8 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from .. import _core
+from ..loading.edge_rows import EdgeFeatures
 from .data import SPLITS, Dataset
-from .models import Network
+from .models import Network, takes_edge_attr
 from .ranks import barrier, total
 from .rows import Rows
 from .scores import scores_of
@@ -151,7 +152,10 @@ class Inference:
 
     def _at_once(self, network: nn.Module, wanted: Wanted | None) -> Iterator[Outputs]:
         """Yield the outputs of a network without layers of its own."""
-        hops = _core.Sampler(self._topology, [-1] * self._layers, merged=True)
+        edge_features = self._edge_features() if takes_edge_attr(network) else None
+        hops = _core.Sampler(
+            self._topology, [-1] * self._layers, merged=True, edge_ids=edge_features is not None
+        )
         rows, dtype = self._features(), _dtype(network)
         for number in self._own:
             inner = self._parts[number].num_inner
@@ -159,7 +163,16 @@ class Inference:
             if len(vertices):
                 sample = hops.sample(self._rows_of(number, vertices), features=rows)
                 x = torch.from_numpy(sample.features).to(dtype)
-                yield number, vertices, network(self._graph(sample).by_layer(sample.num_sampled_nodes), x)
+                graph = self._graph(sample)
+                if edge_features is not None:
+                    graph.edge_attr = torch.from_numpy(edge_features.of_sample(sample))
+                yield number, vertices, network(graph.by_layer(sample.num_sampled_nodes), x)
+
+    def _edge_features(self) -> EdgeFeatures | None:
+        manifest = self._dataset.manifest
+        if "edge_features" not in manifest:
+            return None
+        return EdgeFeatures(self._parts, int(manifest["m"]), self._topology.starts)
 
     def _rows_of(self, part: int, vertices: Vertices) -> npt.NDArray[np.uint32]:
         return (self._topology.starts[part] + vertices).astype(np.uint32)

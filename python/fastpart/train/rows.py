@@ -30,6 +30,8 @@ class Rows(Neighbourhood):
         Global id of each source, int64.
     weights : torch.Tensor, optional
         Factors of the edges in means, float32. Default: 1.
+    edge_attr : torch.Tensor, optional
+        Features of the in-edges, one row for each.
     """
 
     def __init__(
@@ -41,12 +43,13 @@ class Rows(Neighbourhood):
         weights: Tensor | None = None,
         sources: int | None = None,
         device: torch.device = CPU,
+        edge_attr: Tensor | None = None,
     ) -> None:
         super().__init__()
         self.indptr, self.indices, self.weights = indptr, indices, weights
         self.num_targets = len(indptr) - 1
         self.num_sources = len(degree) if isinstance(degree, Tensor) else sources or 0
-        self.vertices = vertices
+        self.vertices, self.edge_attr = vertices, edge_attr
         self._degree, self._device = degree, device
         self._kernel = Kernel(indptr, indices, self.num_sources, device, weights)
 
@@ -73,6 +76,7 @@ class Rows(Neighbourhood):
             weights,
             self.num_sources if sources is None else sources,
             self._device,
+            None if self.edge_attr is None else self.edge_attr[:end],
         )
 
     def by_layer(self, levels: Sequence[int]) -> list[Rows]:

@@ -10,7 +10,7 @@ use super::batch::SampledBatch;
 use crate::python::errors::raise;
 use crate::python::results::copied;
 use crate::python::run::{Options, detached, in_place};
-use crate::sampling::{self, Place, Pools, Workers};
+use crate::sampling::{self, Part, Place, Pools, Workers};
 
 /// The in-edges of all vertices of a partition directory. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
@@ -20,14 +20,37 @@ pub struct Topology {
     pub(super) pools: Arc<Pools>,
 }
 
+impl Topology {
+    fn of(topology: sampling::Topology) -> Self {
+        let inner = Arc::new(topology);
+        let workers = Arc::new(Workers::new(Arc::clone(&inner)));
+        Self { inner, workers, pools: Arc::default() }
+    }
+}
+
 #[pymethods]
 impl Topology {
     #[new]
     fn new(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<Self> {
-        let inner =
-            Arc::new(detached(py, &Options::default(), |run| sampling::Topology::open(&folders, run))?);
-        let workers = Arc::new(Workers::new(Arc::clone(&inner)));
-        Ok(Self { inner, workers, pools: Arc::default() })
+        let options = Options::default();
+        detached(py, &options, |run| sampling::Topology::open(&folders, run)).map(Self::of)
+    }
+
+    /// A graph in memory.
+    #[staticmethod]
+    fn in_memory(
+        py: Python<'_>,
+        vertices: PyReadonlyArray1<'_, i64>,
+        indptr: PyReadonlyArray1<'_, i64>,
+        indices: PyReadonlyArray1<'_, i32>,
+    ) -> PyResult<Self> {
+        let arrays =
+            [vertices.as_any(), indptr.as_any(), indices.as_any()].map(|array| array.clone().unbind());
+        let (vertices, indptr, indices) = (vertices.as_slice()?, indptr.as_slice()?, indices.as_slice()?);
+        // SAFETY: the arrays own these items or keep what does.
+        let part = unsafe { Part::in_memory(vertices, indptr, indices, Box::new(arrays)) };
+        let topology = part.and_then(|part| sampling::Topology::of(vec![part]));
+        topology.map(Self::of).map_err(|error| raise(py, error))
     }
 
     #[getter]

@@ -1,25 +1,25 @@
-"""Batches: the whole local graph, or samples of it."""
+"""Batches: training vertices with some of their neighbours, or sampled graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import torch
-
 from ..config import Options
-from ..data import LocalGraph
 from ..models import CLUSTER, NEIGHBOUR, SAINT, sampling
 from . import cluster, neighbour, saint
 from .batch import Batch
+from .field import Field, VertexRows
 
-__all__ = ["Batch", "batches"]
+__all__ = ["Batch", "Field", "VertexRows", "batches"]
 
 _KINDS = {NEIGHBOUR: neighbour.batches, CLUSTER: cluster.batches, SAINT: saint.batches}
 
 
-def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
-    """Yield the batches of one epoch over the training vertices of ``local``, of the kind that the model needs.
+def batches(field: Field, options: Options, seed: int) -> Iterator[Batch]:
+    """Yield the batches of one epoch, of the kind that the model needs. Each process has the same number of them.
 
-    Each has at least one target. The same state of ``generator`` and number of threads give the same batches.
+    The same seed, process and number of threads give the same batches.
     """
-    return _KINDS[sampling(options.model)](local, options, generator)
+    if not len(field.seeds):
+        return iter(())
+    return _KINDS[sampling(options.model)](field, options, seed)

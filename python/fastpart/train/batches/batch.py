@@ -1,4 +1,4 @@
-"""A batch, and helpers of the kinds of batches."""
+"""A batch, and the size of batches."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..data import LocalGraph
 from ..rows import Rows
+from .field import Field, VertexRows
 
 STEPS = 10
 """Default number of batches per epoch for models that train on sampled graphs."""
@@ -18,31 +19,30 @@ STEPS = 10
 
 @dataclass
 class Batch:
-    """The graphs of the layers, and the rows that count.
+    """The graphs of the layers, and the outputs that count.
 
     Attributes
     ----------
     graphs : sequence of Rows
         One for each layer.
-    inputs : torch.Tensor or None
-        Local ids of the input rows. None: all.
+    inputs : numpy.ndarray or None
+        uint32: vertices of the input rows. None: all.
     rows : torch.Tensor
         Rows of the output that are targets.
-    targets : torch.Tensor
-        Local ids of the targets.
+    targets : numpy.ndarray
+        uint32: vertices of these outputs.
+    count : float
+        The loss is the sum of the weighted losses of the targets, divided by the sum of the counts, of all processes.
     weights : torch.Tensor or None
         Factors of the losses of the targets. None: 1.
     """
 
     graphs: Sequence[Rows]
-    inputs: Tensor | None
+    inputs: VertexRows | None
     rows: Tensor
-    targets: Tensor
+    targets: VertexRows
+    count: float
     weights: Tensor | None = None
-
-    def features(self, local: LocalGraph) -> Tensor:
-        """Return the input rows."""
-        return local.features if self.inputs is None else local.features[self.inputs]
 
     def weighted(self, losses: Tensor) -> Tensor:
         """Return the losses of the targets, weighted."""
@@ -54,6 +54,11 @@ def size_of_batches(seeds: int, batch_size: int | None) -> int:
     return batch_size or max(1, -(-seeds // STEPS))
 
 
-def random_of(generator: torch.Generator) -> np.random.Generator:
-    """Return random numbers of numpy that continue those of torch."""
-    return np.random.default_rng(int(torch.randint(2**62, (), generator=generator)))
+def induced(field: Field, members: VertexRows, layers: int) -> tuple[Batch, npt.NDArray[np.int64]]:
+    """Return the batch of the training vertices among some vertices, over the edges between these, and their ids."""
+    sample = field.topology.subgraph(members, edge_ids=True)
+    rows = np.flatnonzero(field.trained[members])
+    targets = members[rows]
+    graphs = [field.graph(sample)] * layers
+    assert sample.e_id is not None
+    return Batch(graphs, members, torch.from_numpy(rows), targets, len(rows)), sample.e_id

@@ -1,7 +1,8 @@
 """Unions of clusters (Chiang et al., "Cluster-GCN", KDD 2019, algorithm 1).
 
-SPRING partitions the graph into clusters once. Each epoch puts them into groups at random. Each step trains on the
-subgraph that one group induces. ``batch_size`` is the mean number of training vertices in a group.
+SPRING partitions the own vertices of each process into clusters once. Each epoch puts them into groups at random. Each
+step trains on the subgraph that one group induces. ``batch_size`` is the mean number of training vertices in the groups
+of all processes. For the clusters, the edges between the own vertices lie in memory once, 12 bytes each.
 """
 
 from __future__ import annotations
@@ -9,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from ... import partitioners
 from ...graph import open_graph
 from ..config import Options
-from ..data import LocalGraph
-from ..sampling import induced
-from .batch import Batch, size_of_batches
+from .batch import Batch, induced, size_of_batches
+from .field import Field, VertexRows
 
 CLUSTERS = 10
 """Clusters per group. With several, the edges between clusters take part, too (section 3.2)."""
@@ -26,34 +26,36 @@ VERTICES = 50
 """Least number of vertices of a cluster. Smaller ones would have hardly any edges inside."""
 
 
-def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
+def batches(field: Field, options: Options, seed: int) -> Iterator[Batch]:
     """Yield the batches of one epoch."""
-    seeds = local.splits["train"]
-    if not len(seeds):
-        return
-    groups = -(-len(seeds) // size_of_batches(len(seeds), options.batch_size))
-    clusters = _clusters(local, groups, options.seed)
-    count = int(clusters.max()) + 1
-    group_of = (torch.randperm(count, generator=generator) % groups)[clusters]
-    order = torch.argsort(group_of, stable=True)
-    trained = torch.zeros(len(clusters), dtype=torch.bool)
-    trained[seeds] = True
-    for members in order.split(torch.bincount(group_of, minlength=groups).tolist()):
-        rows = trained[members].nonzero().squeeze(1)
-        if len(rows):
-            graph, _ = induced(local.graph, members.numpy())
-            yield Batch([graph] * options.layers, members, rows, members[rows])
+    groups = -(-len(field.seeds) // size_of_batches(len(field.seeds), options.batch_size))
+    clusters = _clusters(field, groups, options.seed)
+    own = np.arange(field.own.start, field.own.stop, dtype=np.uint32)
+    shuffled = np.random.default_rng([seed, field.own.start]).permutation(int(clusters.max(initial=-1)) + 1)
+    group_of = (shuffled % groups)[clusters]
+    sizes = np.bincount(group_of, minlength=groups)
+    for members in np.split(own[np.argsort(group_of, kind="stable")], np.cumsum(sizes)[:-1]):
+        yield induced(field, members, options.layers)[0]
 
 
-def _clusters(local: LocalGraph, groups: int, seed: int) -> Tensor:
-    """Return the cluster of each vertex, int32."""
+def _clusters(field: Field, groups: int, seed: int) -> npt.NDArray[np.int32]:
+    """Return the cluster of each own vertex."""
     key = ("clusters", groups, seed)
-    if key not in local.cache:
-        n = local.graph.num_targets
-        count = max(groups, min(CLUSTERS * groups, n // VERTICES))
-        edges = local.graph.edge_index.T.contiguous().numpy()
-        threads = torch.get_num_threads()
-        opened = open_graph(edges, num_vertices=n, threads=threads)
-        assignment = partitioners.spring(opened, min(count, n), seed=seed, threads=threads).assignment
-        local.cache[key] = torch.from_numpy(assignment.astype(np.int32))
-    return local.cache[key]
+    if key not in field.cache:
+        own = np.arange(field.own.start, field.own.stop, dtype=np.uint32)
+        field.cache[key] = _clustered(field, own, groups, seed)
+    clusters: npt.NDArray[np.int32] = field.cache[key]
+    return clusters
+
+
+def _clustered(field: Field, own: VertexRows, groups: int, seed: int) -> npt.NDArray[np.int32]:
+    if not len(own):
+        return np.empty(0, np.int32)
+    count = max(groups, min(CLUSTERS * groups, len(own) // VERTICES))
+    inside = field.topology.subgraph(own)
+    targets = np.repeat(np.arange(len(own), dtype=np.uint32), np.diff(inside.indptr))
+    edges = np.stack([inside.indices.astype(np.uint32), targets], axis=1)
+    threads = torch.get_num_threads()
+    graph = open_graph(edges, num_vertices=len(own), threads=threads)
+    found = partitioners.spring(graph, min(count, len(own)), seed=seed, threads=threads)
+    return found.assignment.astype(np.int32)

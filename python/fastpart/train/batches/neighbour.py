@@ -1,27 +1,29 @@
-"""All vertices at once, or training vertices with some of their neighbours (Hamilton et al., NeurIPS 2017, 3.1)."""
+"""Training vertices with some of their neighbours (Hamilton et al., NeurIPS 2017, 3.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 
+from ... import _core
 from ..config import Options
-from ..data import LocalGraph
-from ..sampling import neighbours
-from .batch import Batch, random_of
+from .batch import Batch
+from .field import Field
 
 
-def batches(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
+def batches(field: Field, options: Options, seed: int) -> Iterator[Batch]:
     """Yield the batches of one epoch."""
-    seeds = local.splits["train"]
-    if not len(seeds):
-        return
-    if options.batch_size is None:
-        yield Batch([local.graph] * options.layers, None, seeds, seeds)
-        return
-    random = random_of(generator)
-    for some in torch.randperm(len(seeds), generator=generator).split(options.batch_size):
-        targets = seeds[some]
-        graphs, inputs = neighbours(local.graph, targets.numpy(), options.fanouts, random)
-        yield Batch(graphs, torch.from_numpy(inputs), torch.arange(len(targets)), targets)
+    # Hops go from the seeds outwards, layers towards them.
+    sampler = _core.Sampler(field.topology, list(options.fanouts[::-1]), seed=seed)
+    steps = list(field.dealt(options.batch_size or len(field.seeds), np.random.default_rng(seed)))
+    offsets = np.cumsum([0, *map(len, steps)])
+    sampled = sampler.batches(np.concatenate(steps), offsets)
+    try:
+        for targets, sample in zip(steps, sampled, strict=True):
+            graphs = field.graph(sample).by_layer(sample.num_sampled_nodes)
+            count = len(targets)
+            yield Batch(graphs, sample.rows, torch.arange(count), targets, count)
+    finally:
+        sampled.close()

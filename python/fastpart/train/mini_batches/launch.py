@@ -15,7 +15,6 @@ from ..following import output_of
 from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
 from ..jobs.job import Job
 from ..jobs.launch import joined, supervised
-from ..models import NEIGHBOUR, sampling
 from ..supervisor import Supervisor
 from ..trained import TrainedModel
 
@@ -47,7 +46,7 @@ def sampled(
     source : path
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume
-        As in :func:`fastpart.train.full`. ``clustergcn`` and ``graphsaint`` train with ``full`` and ``sdt``.
+        As in :func:`fastpart.train.full`. A model with ``forward(x, edge_index, edge_attr)`` gets features of edges.
     batch_size : int, optional
         Training vertices per step, of all workers together. None: all at once.
     fanouts : sequence of int, optional
@@ -107,11 +106,6 @@ def sampled(
     1.0
     """
     options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
-    if sampling(options.model) != NEIGHBOUR:
-        raise ParameterError(
-            f"model: {options.model!r} needs sampled graphs, but sampled draws neighbours only. Train it with sdt or "
-            "full, or use graphsage, which has the same layers"
-        )
     how = {"draw": parameters.choice("draw", draw, DRAWS)}
     resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)

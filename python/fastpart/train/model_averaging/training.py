@@ -14,12 +14,12 @@ from torch import Tensor
 
 from ...loading import sum_gradients
 from ...processes import anonymous_bytes
-from ..batches import Batch, batches
+from ..batches import Batch
 from ..config import Options
 from ..data import Dataset, LocalGraph
 from ..inference import Inference
 from ..learner import Learner
-from ..steps import losses, train_epoch
+from ..steps import batches_of, losses, train_epoch
 from .averaging import Mean, moments_of, put_moments, put_weights, weights_of
 from .loading import Parts
 from .memory import PartState
@@ -64,9 +64,9 @@ class Worker:
         self._parts.seconds = 0.0
         self._seconds = dict.fromkeys(self._seconds, 0.0)
         turn = self._by_gradients if self._how["average"] == "gradients" else self._by_weights
-        loss, targets, sent = turn(epochs)
+        loss, count, sent = turn(epochs)
         seconds = time.perf_counter() - start
-        sums = torch.tensor([loss, targets], dtype=torch.float64)
+        sums = torch.tensor([loss, count], dtype=torch.float64)
         dist.all_reduce(sums)
         self._gather()
         most = torch.tensor([seconds, float(max(self._memory, anonymous_bytes()))], dtype=torch.float64)
@@ -86,13 +86,13 @@ class Worker:
             **self._inference.scores(self.network, ("val",)),
         }
 
-    def _by_weights(self, epochs: int) -> tuple[float, int, int]:
+    def _by_weights(self, epochs: int) -> tuple[float, float, int]:
         """Train a copy of the network on each part, and average the copies."""
         weights, moments = Mean(), Mean()
-        loss, targets = 0.0, 0
+        loss, count = 0.0, 0.0
         for number in self._parts.numbers:
-            count = self._dataset.train_counts[number]
-            if not count:
+            weight = self._dataset.train_counts[number]
+            if not weight:
                 continue
             local = self._parts.load(number)
             start = time.perf_counter()
@@ -104,10 +104,10 @@ class Worker:
                     lost, seen = train_epoch(
                         self._dataset.task, self.network, self._adam, local, self._options, generator
                     )
-            loss, targets = loss + lost, targets + seen
-            weights.add(weights_of(self.network), count)
+            loss, count = loss + lost, count + seen
+            weights.add(weights_of(self.network), weight)
             if self._how["moments"]:
-                moments.add(moments_of(self._adam), count)
+                moments.add(moments_of(self._adam), weight)
             else:
                 mine.moments = moments_of(self._adam)
             self._seconds["compute"] += time.perf_counter() - start
@@ -120,16 +120,16 @@ class Worker:
             sent += sum(tensor.numel() for tensor in self._moments)
         put_weights(self.network, self._weights)
         self._seconds["averaging"] += time.perf_counter() - start
-        return loss, targets, 8 * sent
+        return loss, count, 8 * sent
 
-    def _by_gradients(self, epochs: int) -> tuple[float, int, int]:
+    def _by_gradients(self, epochs: int) -> tuple[float, float, int]:
         """Sum the gradients of all workers in every step."""
         put_moments(self._adam, self._moments)
         self.network.train()
         parameters = [parameter for parameter in self.network.parameters() if parameter.requires_grad]
-        loss, targets, sent = 0.0, 0, 0
+        loss, count, sent = 0.0, 0.0, 0
         for _ in range(epochs):
-            loss, targets = 0.0, 0
+            loss, count = 0.0, 0.0
             steps = self._steps()
             while True:
                 start = time.perf_counter()
@@ -138,7 +138,7 @@ class Worker:
                 lost, seen = self._accumulate(step() if step else iter(()))
                 self._seconds["compute"] += time.perf_counter() - start
                 start = time.perf_counter()
-                counts = torch.tensor([float(seen), float(step is not None)], dtype=torch.float64)
+                counts = torch.tensor([seen, float(step is not None)], dtype=torch.float64)
                 dist.all_reduce(counts)
                 if counts[1] == 0:
                     break
@@ -148,9 +148,9 @@ class Worker:
                     sent += parameter.numel() * parameter.element_size()
                 self._seconds["averaging"] += time.perf_counter() - start
                 self._adam.step()
-                loss, targets = loss + lost, targets + seen
+                loss, count = loss + lost, count + seen
         self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
-        return loss, targets, sent
+        return loss, count, sent
 
     def _steps(self) -> Iterator[Callable[[], Iterator[tuple[LocalGraph, Batch]]]]:
         """Yield the batches of each step: those of all parts for full batches, else one batch of one part."""
@@ -158,7 +158,7 @@ class Worker:
         def of_part(number: int) -> Iterator[tuple[LocalGraph, Batch]]:
             local = self._parts.load(number)
             with self._of_parts[number].random() as generator:
-                for batch in batches(local, self._options, generator):
+                for batch in batches_of(local, self._options, generator):
                     yield local, batch
             self._memory = max(self._memory, anonymous_bytes())
 
@@ -170,14 +170,14 @@ class Worker:
             for pair in of_part(number):
                 yield lambda pair=pair: iter([pair])  # type: ignore[misc]
 
-    def _accumulate(self, pairs: Iterator[tuple[LocalGraph, Batch]]) -> tuple[float, int]:
-        """Add up the gradients of the summed losses. Return the sum and the number of targets."""
-        loss, targets = 0.0, 0
+    def _accumulate(self, pairs: Iterator[tuple[LocalGraph, Batch]]) -> tuple[float, float]:
+        """Add up the gradients of the summed losses. Return the sum, and what it is divided by."""
+        loss, count = 0.0, 0.0
         for local, batch in pairs:
-            total = losses(self._dataset.task, self.network, local, batch).sum()
+            total = losses(self._dataset.task, self.network, local, batch)
             total.backward()
-            loss, targets = loss + total.item(), targets + len(batch.targets)
-        return loss, targets
+            loss, count = loss + total.item(), count + batch.count
+        return loss, count
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs. After a round, rank 0 has the states of all workers."""

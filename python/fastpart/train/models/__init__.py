@@ -11,7 +11,7 @@ from ..config import Options
 from ..model_source import ModelSource, checked, import_path, module_of
 from ..scores import Task
 from .clustergcn import ClusterGCN
-from .edge_index import EdgeIndexModel, takes_edge_index
+from .edge_index import EdgeIndexModel, takes_edge_attr, takes_edge_index
 from .gat import GAT, GATv2
 from .gcn import GCN
 from .gin import GIN
@@ -21,7 +21,17 @@ from .network import CLUSTER, NEIGHBOUR, SAINT, Network
 from .ngnn import NGNN
 from .sgc import SGC
 
-__all__ = ["CLUSTER", "MODELS", "NEIGHBOUR", "SAINT", "Network", "build", "import_path", "sampling"]
+__all__ = [
+    "CLUSTER",
+    "MODELS",
+    "NEIGHBOUR",
+    "SAINT",
+    "Network",
+    "build",
+    "import_path",
+    "sampling",
+    "takes_edge_attr",
+]
 
 MODELS: dict[str, type[Network]] = {
     "graphsage": GraphSAGE,
@@ -41,7 +51,7 @@ MODELS: dict[str, type[Network]] = {
 def build(task: Task, options: Options) -> nn.Module:
     """Return the network ``options.model``, from a call ``Model(task, options)``.
 
-    A module with ``forward(x, edge_index)`` is wrapped.
+    A module with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_attr)`` is wrapped.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Models with ``forward(x, edge_index)``, as PyG's."""
+"""Models with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_attr)``, as PyG's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from ...errors import ParameterError
 from ..rows import Rows
 
 
@@ -14,18 +15,40 @@ class EdgeIndexModel(nn.Module):
     """A module with ``forward(x, edge_index)``, trained over the graphs of fastpart.
 
     It gets all edges of a batch in every layer, as in PyG without ``trim_to_layer``.
+
+    Attributes
+    ----------
+    edge_attr : bool
+        Whether its third parameter is an ``edge_attr``. It gets the features of the edges, if there are any or it has no
+        default.
     """
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
+        parameters = inspect.signature(model.forward).parameters
+        self.edge_attr = list(parameters)[2:3] == ["edge_attr"]
+        self._needs = self.edge_attr and parameters["edge_attr"].default is inspect.Parameter.empty
 
     def forward(self, graphs: Sequence[Rows], x: Tensor) -> Tensor:
         """Return the logits of the targets of the last graph."""
-        logits: Tensor = self.model(x, graphs[0].edge_index)
+        given, edge_attr = [graphs[0].edge_index], graphs[0].edge_attr
+        if self.edge_attr and edge_attr is not None:
+            given.append(edge_attr.to(x.dtype))
+        elif self._needs:
+            raise ParameterError(
+                f"model: {type(self.model).__name__}.forward takes edge_attr. Save the partition with edge_features=, "
+                "and train with fastpart.train.sampled"
+            )
+        logits: Tensor = self.model(x, *given)
         return logits[: graphs[-1].num_targets]
 
 
 def takes_edge_index(model: nn.Module) -> bool:
     """Return whether the second parameter of the module is an ``edge_index``."""
     return list(inspect.signature(model.forward).parameters)[1:2] == ["edge_index"]
+
+
+def takes_edge_attr(network: nn.Module) -> bool:
+    """Return whether a built network takes features of edges."""
+    return isinstance(network, EdgeIndexModel) and network.edge_attr

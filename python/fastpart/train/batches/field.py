@@ -1,0 +1,78 @@
+"""Where batches are sampled: a graph in memory, or all parts of a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from ... import _core
+from ..rows import Rows
+
+VertexRows = npt.NDArray[np.uint32]
+
+
+@dataclass
+class Field:
+    """A topology and the training vertices in it. Vertices are named by their rows.
+
+    Attributes
+    ----------
+    topology : _core.Topology
+        The in-edges.
+    seeds : numpy.ndarray
+        uint32: all training vertices.
+    degrees : callable
+        Returns the in-degrees of rows in the whole graph, int64.
+    own : slice
+        Rows that this process deals, all of them if it is alone.
+    num_edges : int
+        Number that the ids of the in-edges stay below.
+    folder : path or None
+        For files of the processes that share the graph. None: this one is alone with it.
+    rank, processes : int
+        Which process this is, and how many there are.
+    cache : dict
+        What batches found out about the graph.
+    """
+
+    topology: _core.Topology
+    seeds: VertexRows
+    degrees: Callable[[VertexRows], Tensor]
+    own: slice
+    num_edges: int
+    folder: Path | None = None
+    rank: int = 0
+    processes: int = 1
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def trained(self) -> npt.NDArray[np.bool_]:
+        """Whether each vertex is a training vertex."""
+        mask = np.zeros(self.topology.num_vertices, bool)
+        mask[self.seeds] = True
+        return mask
+
+    def dealt(self, size: int, random: np.random.Generator) -> Iterator[VertexRows]:
+        """Yield the own training vertices of each step of an epoch, ``size`` of all processes, in random order."""
+        seeds = random.permutation(self.seeds)
+        for first in range(0, len(seeds), size):
+            some = seeds[first : first + size]
+            yield some[(some >= self.own.start) & (some < self.own.stop)]
+
+    def graph(self, sample: _core.SampledBatch) -> Rows:
+        """Return what was sampled as rows."""
+        return Rows(
+            sample.indptr,
+            sample.indices,
+            lambda: self.degrees(sample.rows),
+            torch.from_numpy(sample.n_id),
+            sources=len(sample.rows),
+        )
