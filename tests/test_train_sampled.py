@@ -186,11 +186,28 @@ def test_features_stay_what_they_are_on_disk(tmp_path):
     assert (one.history["remote_bytes"] * 2 == other.history["remote_bytes"]).all()
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_layers_compute_with_bfloat16(parts, model):
+    given = {**QUICK, "model": model, "hidden": 16, "epochs": 10, "workers": 1, "dropout": 0.1}
+    half, single = (fp.train.sampled(parts, precision=each, **given) for each in ("bfloat16", "float32"))
+    assert half.history["loss"].to_list() != single.history["loss"].to_list()
+    assert half.summary["test_accuracy"] == pytest.approx(single.summary["test_accuracy"], abs=0.1)
+    assert {weight.dtype for weight in half.weights.values()} == {torch.float32}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without GPUs")
+def test_gpus_that_are_not_there_are_refused(parts):
+    with pytest.raises(fp.ParameterError, match=r"device: 'cuda' needs a GPU for each of the 1 processes"):
+        fp.train.sampled(parts, device="cuda")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"draw": "best"}, "draw: unknown value 'best'. Valid values are 'uniform', 'labor'"),
         ({"workers": 0}, "workers"),
+        ({"device": "tpu"}, "device: unknown value 'tpu'. Valid values are 'cpu', 'cuda'"),
+        ({"precision": "half"}, "precision: unknown value 'half'. Valid values are 'float32', 'bfloat16'"),
         ({"batch_size": 0}, "batch_size: 0"),
         ({"fanouts": [5]}, "fanouts: 1 numbers for 2 layers"),
         ({"resume": True}, "resume: needs out="),

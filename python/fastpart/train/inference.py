@@ -139,7 +139,7 @@ class Inference:
         self, network: Network, index: int, rows: _core.Features, wanted: Wanted | None
     ) -> Iterator[Outputs]:
         """Yield the outputs of one layer, given its inputs for all vertices."""
-        dtype = _dtype(network)
+        where = _numbers(network)
         for number in self._own:
             part = self._parts[number]
             vertices = np.arange(part.num_inner) if wanted is None else np.flatnonzero(wanted(number))
@@ -147,8 +147,8 @@ class Inference:
             for block in np.split(vertices, np.flatnonzero(np.diff(edges // _EDGES)) + 1):
                 if len(block):
                     sample = self._hop.sample(self._rows_of(number, block), features=rows)
-                    x = torch.from_numpy(sample.features).to(dtype)
-                    yield number, block, network.layer(index, self._graph(sample), x)
+                    x = torch.from_numpy(sample.features).to(**where)
+                    yield number, block, network.layer(index, self._graph(sample, x.device), x).cpu()
 
     def _at_once(self, network: nn.Module, wanted: Wanted | None) -> Iterator[Outputs]:
         """Yield the outputs of a network without layers of its own."""
@@ -156,17 +156,17 @@ class Inference:
         hops = _core.Sampler(
             self._topology, [-1] * self._layers, merged=True, edge_ids=edge_features is not None
         )
-        rows, dtype = self._features(), _dtype(network)
+        rows, where = self._features(), _numbers(network)
         for number in self._own:
             inner = self._parts[number].num_inner
             vertices = np.arange(inner) if wanted is None else np.flatnonzero(wanted(number))
             if len(vertices):
                 sample = hops.sample(self._rows_of(number, vertices), features=rows)
-                x = torch.from_numpy(sample.features).to(dtype)
-                graph = self._graph(sample)
+                x = torch.from_numpy(sample.features).to(**where)
+                graph = self._graph(sample, x.device)
                 if edge_features is not None:
-                    graph.edge_attr = torch.from_numpy(edge_features.of_sample(sample))
-                yield number, vertices, network(graph.by_layer(sample.num_sampled_nodes), x)
+                    graph.edge_attr = torch.from_numpy(edge_features.of_sample(sample)).to(x.device)
+                yield number, vertices, network(graph.by_layer(sample.num_sampled_nodes), x).cpu()
 
     def _edge_features(self) -> EdgeFeatures | None:
         manifest = self._dataset.manifest
@@ -177,15 +177,19 @@ class Inference:
     def _rows_of(self, part: int, vertices: Vertices) -> npt.NDArray[np.uint32]:
         return (self._topology.starts[part] + vertices).astype(np.uint32)
 
-    def _graph(self, sample: _core.SampledBatch) -> Rows:
+    def _graph(self, sample: _core.SampledBatch, device: torch.device) -> Rows:
         return Rows(
             sample.indptr,
             sample.indices,
             lambda: torch.from_numpy(self._topology.degrees_of(sample.rows)),
             torch.from_numpy(sample.n_id),
             sources=len(sample.rows),
+            device=device,
         )
 
 
-def _dtype(network: nn.Module) -> torch.dtype:
-    return next((weight.dtype for weight in network.parameters()), torch.float32)
+def _numbers(network: nn.Module) -> dict[str, Any]:
+    """Return type and device of the weights."""
+    for weight in network.parameters():
+        return {"dtype": weight.dtype, "device": weight.device}
+    return {"dtype": torch.float32}

@@ -60,11 +60,11 @@ class Kernel:
 
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum of the rows of the sources, (sources, width), at each end. It has no gradient."""
-        return self._matrix("sum", x.dtype) @ x
+        return self._product("sum", x)
 
     def back(self, y: Tensor) -> Tensor:
         """Return the sum of the rows of the ends, (ends, width), at each source: the transpose of :meth:`sum`."""
-        return self._matrix("back", y.dtype) @ y
+        return self._product("back", y)
 
     def summed(self, x: Tensor, clock: Clock | None = None) -> Tensor:
         """Return :meth:`sum` with its gradient. The clock counts the time of both."""
@@ -102,8 +102,7 @@ class Kernel:
 
     def over_edges(self, way: str, of_edges: Tensor) -> Tensor:
         """Return the sum of the rows of edges at their ends (``"to"``) or their sources (``"from"``)."""
-        flat = of_edges.flatten(1).contiguous()
-        return (self._matrix(way, of_edges.dtype) @ flat).unflatten(1, of_edges.shape[1:])
+        return self._product(way, of_edges.flatten(1).contiguous()).unflatten(1, of_edges.shape[1:])
 
     @cached_property
     def _source(self) -> Tensor:
@@ -130,6 +129,12 @@ class Kernel:
             return starts, order, None, self.num_edges
         weights = None if self._weights is None else self._weights[torch.from_numpy(order)]
         return starts, _ends(self._indptr)[order], weights, self.num_ends
+
+    def _product(self, way: str, x: Tensor) -> Tensor:
+        """Return a sum of rows. Those of bfloat16 are summed in float32: torch has no sparse products of theirs."""
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        with torch.autocast(x.device.type, enabled=False):
+            return (self._matrix(way, dtype) @ x.to(dtype)).to(x.dtype)
 
     def _matrix(self, way: str, dtype: torch.dtype) -> Tensor:
         if (way, dtype) not in self._matrices:

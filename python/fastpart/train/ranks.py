@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch import Tensor
 
@@ -44,6 +45,13 @@ def largest(x: Tensor) -> Tensor:
     if world_size() > 1:
         dist.all_reduce(x, dist.ReduceOp.MAX)
     return x
+
+
+def device() -> torch.device:
+    """Return where this process computes: a GPU if its group has NCCL, else the CPU."""
+    if dist.is_initialized() and "nccl" in dist.get_backend_config():
+        return torch.device("cuda", torch.cuda.current_device())
+    return torch.device("cpu")
 
 
 def barrier() -> None:

@@ -49,14 +49,15 @@ class Rows(Neighbourhood):
         self.indptr, self.indices, self.weights = indptr, indices, weights
         self.num_targets = len(indptr) - 1
         self.num_sources = len(degree) if isinstance(degree, Tensor) else sources or 0
-        self.vertices, self.edge_attr = vertices, edge_attr
+        self.vertices, self.edge_attr = (None if x is None else x.to(device) for x in (vertices, edge_attr))
         self._degree, self._device = degree, device
         self._kernel = Kernel(indptr, indices, self.num_sources, device, weights)
 
     @cached_property
     def source_degree(self) -> Tensor:
         """In-degree of each source in the whole graph, int64."""
-        return self._degree if isinstance(self._degree, Tensor) else self._degree()
+        degree = self._degree if isinstance(self._degree, Tensor) else self._degree()
+        return degree.to(self._device)
 
     @property
     def target_degree(self) -> Tensor:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ... import _core
+from ..kernels import CPU
 from ..rows import Rows
 
 VertexRows = npt.NDArray[np.uint32]
@@ -39,6 +40,8 @@ class Field:
         For files of the processes that share the graph. None: this one is alone with it.
     rank, processes : int
         Which process this is, and how many there are.
+    device : torch.device
+        Where graphs are summed.
     cache : dict
         What batches found out about the graph.
     """
@@ -51,6 +54,7 @@ class Field:
     folder: Path | None = None
     rank: int = 0
     processes: int = 1
+    device: torch.device = CPU
     cache: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
@@ -75,4 +79,5 @@ class Field:
             lambda: self.degrees(sample.rows),
             torch.from_numpy(sample.n_id),
             sources=len(sample.rows),
+            device=self.device,
         )

@@ -14,17 +14,19 @@ from torch import Tensor, nn
 
 from ...errors import ParameterError
 from ...processes import anonymous_bytes
+from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..history import History
 from ..learner import Learner
 from ..loop import train
-from ..ranks import from_first, is_first
+from ..ranks import from_first, is_first, largest, total
 from ..reporting import Reports
 from ..rows import Rows
 from ..scores import Task, scores_of
 from ..seeds import mixed
 
-STEPS = ("sampling", "fetching", "compute", "synchronising")
+SAMPLING, FETCHING, COMPUTE = "sampling", "fetching", "compute"
+STEPS = (SAMPLING, FETCHING, COMPUTE, SYNCHRONISING)
 """The timed steps of an epoch."""
 
 _EVALUATION_BATCH = 512
@@ -52,11 +54,6 @@ def _repeat(history: History | None) -> None:
             history.add({name: row[name] for name in row if name != "epoch"}, lambda: best, dict)
 
 
-def _sum(values: Tensor, how: Any = dist.ReduceOp.SUM) -> Tensor:
-    dist.all_reduce(values, how)
-    return values
-
-
 class Trainer:
     """One of the trainers, each with a copy of the network."""
 
@@ -68,7 +65,7 @@ class Trainer:
         self._seeds = {split: self._share(split) for split in ("train", "val", "test")}
         self._learner = Learner(self.task, options, state)
         self.network = self._learner.network
-        self._clock: defaultdict[str, float] = defaultdict(float)
+        self._clock = Clock()
         self._parallel = nn.parallel.DistributedDataParallel(self.network)
         self._parallel.register_comm_hook(None, lambda _, bucket: self._synchronise(bucket))
         # One loader serves all epochs. A new one would make all samplers of all trainers wait for each other.
@@ -102,17 +99,17 @@ class Trainer:
         self._learner.epochs += epochs
         torch.manual_seed(seed)
         dgl.seed(seed % 2**31)
-        self._clock.clear()
+        self._clock.read()
         self.network.train()
         seen: defaultdict[str, float] = defaultdict(float)
         dist.barrier()
         start = time.perf_counter()
         with self._parallel.join():
             batches = iter(self._loaders["train"])
-            while (batch := self._timed("sampling", next, batches, None)) is not None:
+            while (batch := self._timed(SAMPLING, next, batches, None)) is not None:
                 inputs, seeds, blocks = batch
-                layers = self._timed("fetching", self._layers, inputs, blocks)
-                x, labels = self._timed("fetching", self._fetch, inputs, seeds)
+                layers = self._timed(FETCHING, self._layers, inputs, blocks)
+                x, labels = self._timed(FETCHING, self._fetch, inputs, seeds)
                 seen["loss"] += self._step(layers, x, labels) * len(seeds)
                 seen["seeds"] += len(seeds)
                 seen["remote seeds"] += self._remote(seeds)
@@ -122,10 +119,8 @@ class Trainer:
         return {**self._row(seen, seconds), **self.scores("val")}
 
     def _timed(self, step: str, function: Any, *arguments: Any) -> Any:
-        start = time.perf_counter()
-        result = function(*arguments)
-        self._clock[step] += time.perf_counter() - start
-        return result
+        with self._clock.timed(step):
+            return function(*arguments)
 
     def _layers(self, inputs: Tensor, blocks: list[Any]) -> list[Rows]:
         """Return the blocks of DGL. The sources of each begin with its targets, which are the sources of the next."""
@@ -141,18 +136,18 @@ class Trainer:
         return self._graph.ndata["feat"][inputs].float(), labels.float() if self.task.multilabel else labels
 
     def _step(self, layers: list[Rows], x: Tensor, labels: Tensor) -> float:
-        waited = self._clock["synchronising"]
-        start = time.perf_counter()
-        loss = self.task.losses(self._parallel(layers, x), labels).mean()
-        self._learner.adam.zero_grad()
-        loss.backward()
-        self._learner.adam.step()
-        self._clock["compute"] += time.perf_counter() - start - (self._clock["synchronising"] - waited)
+        waited = self._clock.seconds[SYNCHRONISING]
+        with self._clock.timed(COMPUTE):
+            loss = self.task.losses(self._parallel(layers, x), labels).mean()
+            self._learner.adam.zero_grad()
+            loss.backward()
+            self._learner.adam.step()
+        self._clock.seconds[COMPUTE] -= self._clock.seconds[SYNCHRONISING] - waited
         return loss.item()
 
     def _synchronise(self, bucket: Any) -> Any:
         """Average gradients like DistributedDataParallel, and count the time."""
-        gradients = self._timed("synchronising", _sum, bucket.buffer())
+        gradients = self._timed(SYNCHRONISING, total, bucket.buffer())
         future: torch.futures.Future[Tensor] = torch.futures.Future()
         future.set_result(gradients.div_(dist.get_world_size()))
         return future
@@ -163,19 +158,20 @@ class Trainer:
     def _row(self, seen: Mapping[str, float], seconds: float) -> dict[str, Any]:
         """Return the row of an epoch: sums over the trainers, and mean seconds of the steps."""
         counted = ("loss", "seeds", "remote seeds", "vertices", "remote vertices")
-        mine = [seen[name] for name in counted] + [self._clock[step] for step in STEPS]
-        sums = _sum(torch.tensor(mine, dtype=torch.float64)).tolist()
+        spent = self._clock.read()
+        mine = [seen[name] for name in counted] + [spent[step] for step in STEPS]
+        sums = total(torch.tensor(mine, dtype=torch.float64)).tolist()
         loss, seeds, remote_seeds, vertices, remote = sums[: len(counted)]
         feat = self._graph.ndata["feat"]
         row_bytes = torch.empty(0, dtype=feat.dtype).element_size() * feat.shape[1]
         return {
             "loss": loss / max(seeds, 1),
-            "seconds": _sum(torch.tensor(seconds, dtype=torch.float64), dist.ReduceOp.MAX).item(),
+            "seconds": largest(torch.tensor(seconds, dtype=torch.float64)).item(),
             **{
-                f"{step}_seconds": total / dist.get_world_size()
-                for step, total in zip(STEPS, sums[len(counted) :], strict=True)
+                f"{step}_seconds": value / dist.get_world_size()
+                for step, value in zip(STEPS, sums[len(counted) :], strict=True)
             },
-            "worker_bytes": int(_sum(torch.tensor(anonymous_bytes()), dist.ReduceOp.MAX)),
+            "worker_bytes": int(largest(torch.tensor(anonymous_bytes()))),
             "local_bytes": int(vertices - remote) * row_bytes,
             "remote_bytes": int(remote) * row_bytes,
             "remote_seeds": remote_seeds / max(seeds, 1),
@@ -190,7 +186,7 @@ class Trainer:
         for inputs, seeds, blocks in self._loaders[split]:
             x, labels = self._fetch(inputs, seeds)
             tally += self.task.tally(self.network(self._layers(inputs, blocks), x), labels)
-        return scores_of([split], _sum(tally).unsqueeze(0))
+        return scores_of([split], total(tally).unsqueeze(0))
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
@@ -212,8 +208,8 @@ def _task(graph: Any) -> Task:
     if len(labels.shape) == 2:
         return Task(width, labels.shape[1], multilabel=True)
     inner = graph.get_partition_book().partid2nids(graph.get_partition_book().partid)
-    largest = labels[inner].max() if len(inner) else torch.tensor(-1)
-    return Task(width, int(_sum(largest.long(), dist.ReduceOp.MAX)) + 1, multilabel=False)
+    most = labels[inner].max() if len(inner) else torch.tensor(-1)
+    return Task(width, int(largest(most.long())) + 1, multilabel=False)
 
 
 def _degrees(graph: Any) -> Any:

@@ -11,9 +11,10 @@ from ... import parameters
 from ...parameters import StrPath
 from ..config import Options, Training, options_of, report_of, trains
 from ..edge_data import EdgeDataset
-from ..full_graph.launch import DEVICES, Device, train
+from ..full_graph.launch import train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
+from ..jobs.group import DEVICES, Device
 from ..scores import Task
 from ..trained import TrainedModel
 from .local import Copies

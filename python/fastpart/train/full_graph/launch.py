@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 from ...errors import ParameterError
 from ...options import RunOptions
@@ -13,14 +13,11 @@ from ...parameters import StrPath
 from ..config import OnEpoch, Options
 from ..data import AnyDataset
 from ..following import output_of
-from ..jobs.group import refuse_few_gpus, shared_output, torchrun_group, under_torchrun, world_size
+from ..jobs.group import Device, refuse_few_gpus, shared_output, torchrun_group, under_torchrun, world_size
 from ..jobs.job import Job
 from ..jobs.launch import joined, supervised
 from ..supervisor import Supervisor
 from ..trained import TrainedModel
-
-Device = Literal["cpu", "cuda"]
-DEVICES: tuple[Device, ...] = get_args(Device)
 
 
 def train(

@@ -12,8 +12,9 @@ from torch import Tensor
 from ..clock import Clock
 from ..kernels import Ids, Kernel
 from ..neighbourhood import Neighbourhood
+from ..ranks import device
 from ..scores import Task
-from .wire import Group, NoWire, Wire, device
+from .wire import Group, NoWire, Wire
 
 
 @dataclass(frozen=True)

@@ -139,15 +139,6 @@ def like_rows(x: Tensor, rows: int) -> Tensor:
     return torch.empty((rows, *x.shape[1:]), dtype=x.dtype, device=x.device)
 
 
-def device() -> torch.device:
-    """Return the device of this process: a GPU with NCCL, else the CPU."""
-    return (
-        torch.device("cuda", torch.cuda.current_device())
-        if dist.get_backend() == "nccl"
-        else torch.device("cpu")
-    )
-
-
 class NoWire:
     """The wire of a single process."""
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 import torch.distributed as dist
@@ -15,6 +15,9 @@ from ... import parameters
 from ...errors import ParameterError
 from ...parameters import StrPath
 
+Device = Literal["cpu", "cuda"]
+DEVICES: tuple[Device, ...] = get_args(Device)
+
 
 def refuse_few_gpus(device: str, local_workers: int) -> None:
     """Refuse GPUs unless each worker on this machine can have one."""
@@ -22,15 +25,15 @@ def refuse_few_gpus(device: str, local_workers: int) -> None:
     if device == "cuda" and gpus < local_workers:
         raise ParameterError(
             f"device: 'cuda' needs a GPU for each of the {local_workers} processes on this machine, but torch sees "
-            f"{gpus}. Use 'cpu', or as many parts as GPUs"
+            f"{gpus}. Use 'cpu', or as many processes as GPUs"
         )
 
 
 def join_group(device: str, **where: Any) -> None:
-    """Join the process group. With GPUs it uses NCCL, and each worker the GPU of its local rank."""
+    """Join the process group. With GPUs, tensors there go through NCCL. Each worker has the GPU of its local rank."""
     if device == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl" if device == "cuda" else "gloo", **where)
+    dist.init_process_group("cpu:gloo,cuda:nccl" if device == "cuda" else "gloo", **where)
 
 
 @contextmanager

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from typing import Literal, Unpack, get_args
+
+import torch
 
 from ... import _core, parameters
 from ...errors import ParameterError
@@ -12,7 +15,15 @@ from ...parameters import StrPath
 from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
 from ..following import output_of
-from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
+from ..jobs.group import (
+    DEVICES,
+    Device,
+    refuse_few_gpus,
+    shared_output,
+    torchrun_group,
+    under_torchrun,
+    world_size,
+)
 from ..jobs.job import Job
 from ..jobs.launch import joined, supervised
 from ..supervisor import Supervisor
@@ -20,6 +31,9 @@ from ..trained import TrainedModel
 
 Draw = Literal["uniform", "labor"]
 DRAWS: tuple[Draw, ...] = get_args(Draw)
+
+Precision = Literal["float32", "bfloat16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
 @trains
@@ -30,6 +44,8 @@ def sampled(
     fanouts: Sequence[int] | None = None,
     draw: Draw = "uniform",
     workers: int | None = None,
+    device: Device = "cpu",
+    precision: Precision = "float32",
     out: StrPath | None = None,
     resume: bool = False,
     **training: Unpack[Training],
@@ -55,7 +71,13 @@ def sampled(
         How neighbours are drawn: ``"uniform"`` without replacement, or ``"labor"`` (LABOR-0), which draws the same
         neighbours for many vertices and so fetches fewer rows, with as many neighbours on average.
     workers : int, optional
-        Number of processes. Default: one per CPU, at most one per part.
+        Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
+    device : {"cpu", "cuda"}
+        Where the workers compute. ``"cuda"`` gives each a GPU of its machine. The features of a batch are copied there
+        while the one before computes, and gradients go through NCCL. This was never run on a GPU.
+    precision : {"float32", "bfloat16"}
+        Numbers that the layers compute with. With ``"bfloat16"``, as autocast of torch does: weights, sums over edges
+        and losses stay float32.
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. All workers share the threads. The step of ``progress`` is "epoch".
     on_epoch
@@ -106,7 +128,11 @@ def sampled(
     1.0
     """
     options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
-    how = {"draw": parameters.choice("draw", draw, DRAWS)}
+    how = {
+        "draw": parameters.choice("draw", draw, DRAWS),
+        "precision": parameters.choice("precision", precision, PRECISIONS),
+    }
+    parameters.choice("device", device, DEVICES)
     resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
     dataset = Dataset(source)
@@ -115,13 +141,16 @@ def sampled(
         "parts": dataset.partition.k,
         **{name: measured.get(name) for name in ("halo_rf", "label_skew")},
     }
-    new = partial(Job, "sampled", options=options, how=how, resume=resume)
+    new = partial(Job, "sampled", options=options, how=how, resume=resume, device=device)
     if under_torchrun():
         shared = shared_output(out, asked)
         _refuse_idle(world_size(), dataset)
-        with torchrun_group("cpu"):
+        refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+        with torchrun_group(device):
             return joined(new, dataset, shared, run, report, {**summary, "workers": world_size()})
-    count = min(asked or run.threads or _core.default_threads(), dataset.partition.k)
+    processors = torch.cuda.device_count() if device == "cuda" else run.threads or _core.default_threads()
+    count = min(asked or max(processors, 1), dataset.partition.k)
+    refuse_few_gpus(device, count)
     with Supervisor(run.tmp_dir) as group:
         folder = output_of(group, out, resume)
         return supervised(group, new, dataset, folder, count, run, report, {**summary, "workers": count})

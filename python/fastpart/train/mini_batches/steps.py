@@ -18,7 +18,7 @@ from ...loading.seeds import seeds_of
 from ..batches import Field, VertexRows, batches
 from ..config import Options
 from ..data import Dataset
-from ..ranks import rank, total, world_size
+from ..ranks import device, rank, total, world_size
 from ..rows import Rows
 from ..seeds import mixed
 
@@ -81,6 +81,7 @@ class Neighbours:
             lambda: torch.from_numpy(self._topology.degrees_of(batch.rows)),
             batch.n_id,
             sources=batch.num_nodes,
+            device=device(),
             edge_attr=batch.edge_attr,
         )
         assert batch.x is not None
@@ -98,18 +99,17 @@ class Graphs:
         assert seeds.labels is not None
         order = np.argsort(seeds.rows)
         self._sorted, self._labels = seeds.rows[order], seeds.labels[order]
-        self._options, self._field = (
-            options,
-            Field(
-                topology,
-                seeds.rows,
-                lambda rows: torch.from_numpy(topology.degrees_of(rows)),
-                slice(int(topology.starts[own[0]]), int(topology.starts[own[-1] + 1])),
-                int(manifest["m"]) * (1 if manifest["directedness"] == "directed" else 2),
-                folder,
-                rank(),
-                world_size(),
-            ),
+        self._options = options
+        self._field = Field(
+            topology,
+            seeds.rows,
+            lambda rows: torch.from_numpy(topology.degrees_of(rows)),
+            slice(int(topology.starts[own[0]]), int(topology.starts[own[-1] + 1])),
+            int(manifest["m"]) * (1 if manifest["directedness"] == "directed" else 2),
+            folder,
+            rank(),
+            world_size(),
+            device(),
         )
         self._features = _core.Features(
             [part._file("features.npy") for part in dataset.partition.parts], topology

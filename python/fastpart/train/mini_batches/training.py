@@ -20,13 +20,17 @@ from ..data import Dataset
 from ..inference import Inference
 from ..learner import Learner
 from ..models import NEIGHBOUR, sampling, takes_edge_attr
-from ..ranks import barrier, is_first, largest, rank, total, world_size
+from ..ranks import barrier, device, is_first, largest, rank, total, world_size
 from ..seeds import mixed
 from .steps import Graphs, Neighbours, Step
+from .transfer import on_device
 
 SAMPLING, COMPUTE = "sampling", "compute"
 STEPS = (SAMPLING, COMPUTE, SYNCHRONISING)
 """The timed steps of an epoch."""
+
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+"""Types of numbers that layers compute with."""
 
 
 class Worker:
@@ -47,7 +51,8 @@ class Worker:
         owners = rank_of_part(dataset.partition.k, world_size())
         self._owned = owners == rank()
         self._row_bytes = dataset.row_bytes
-        self._learner = Learner(dataset.task, options, state)
+        self._device, self._precision = device(), PRECISIONS[how["precision"]]
+        self._learner = Learner(dataset.task, options, state, self._device)
         self.network = self._learner.network
         own = np.flatnonzero(self._owned)
         self._steps: Neighbours | Graphs
@@ -88,7 +93,7 @@ class Worker:
 
     def _timed(self) -> Iterator[Step]:
         """Yield the steps of the epoch, and count the time of waiting for them."""
-        steps = self._steps.epoch(self._learner.epochs)
+        steps = on_device(self._steps.epoch(self._learner.epochs), self._device)
         while True:
             with self._clock.timed(SAMPLING):
                 step = next(steps, None)
@@ -110,8 +115,9 @@ class Worker:
         return loss
 
     def _backward(self, step: Step) -> float:
-        logits = self.network(step.graphs, step.x.float())[step.rows]
-        losses = self._task.losses(logits, step.y.float() if self._task.multilabel else step.y)
+        with torch.autocast(self._device.type, self._precision, enabled=self._precision != torch.float32):
+            logits = self.network(step.graphs, step.x.float())[step.rows]
+        losses = self._task.losses(logits.float(), step.y.float() if self._task.multilabel else step.y)
         loss = (losses if step.weights is None else losses * step.weights).sum()
         (loss / step.count).backward()
         return loss.item()

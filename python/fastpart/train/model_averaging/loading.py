@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
+from ..clock import Clock
 from ..data import Dataset, LocalGraph
+
+LOADING = "loading"
+"""The timed step of reading a part."""
 
 
 class Parts:
@@ -17,23 +20,19 @@ class Parts:
     ----------
     numbers : list of int
         The parts.
-    seconds : float
-        Seconds of loading since it was last set to 0.
     """
 
-    def __init__(self, dataset: Dataset, rank: int, world: int) -> None:
+    def __init__(self, dataset: Dataset, rank: int, world: int, clock: Clock) -> None:
         self.numbers = list(range(rank, dataset.partition.k, world))
-        self.seconds = 0.0
-        self._dataset = dataset
+        self._dataset, self._clock = dataset, clock
         self._only: LocalGraph | None = None
 
     def load(self, number: int) -> LocalGraph:
         """Return one of the parts."""
         if self._only is not None:
             return self._only
-        start = time.perf_counter()
-        local = self._dataset.part(number)
-        self.seconds += time.perf_counter() - start
+        with self._clock.timed(LOADING):
+            local = self._dataset.part(number)
         if len(self.numbers) == 1:
             self._only = local
         return local

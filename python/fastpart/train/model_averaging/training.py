@@ -15,14 +15,20 @@ from torch import Tensor
 from ...loading import sum_gradients
 from ...processes import anonymous_bytes
 from ..batches import Batch
+from ..clock import Clock
 from ..config import Options
 from ..data import Dataset, LocalGraph
 from ..inference import Inference
 from ..learner import Learner
+from ..ranks import barrier, largest, rank, total, world_size
 from ..steps import batches_of, losses, train_epoch
 from .averaging import Mean, moments_of, put_moments, put_weights, weights_of
-from .loading import Parts
+from .loading import LOADING, Parts
 from .memory import PartState
+
+COMPUTE, AVERAGING = "compute", "averaging"
+STEPS = (COMPUTE, AVERAGING, LOADING)
+"""The timed steps of a round."""
 
 
 class Worker:
@@ -39,15 +45,14 @@ class Worker:
     def __init__(
         self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
     ) -> None:
-        rank = dist.get_rank()
         self._dataset, self._options, self._how = dataset, options, how
-        self._parts = Parts(dataset, rank, dist.get_world_size())
+        self._clock = Clock()
+        self._parts = Parts(dataset, rank(), world_size(), self._clock)
         learner = Learner(dataset.task, options, {})
         self.network, self._adam = learner.network, learner.adam
         self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
         self._of_parts = {number: PartState.new(options.seed, number) for number in self._parts.numbers}
         self._inference = Inference(dataset, self._parts.numbers, folder, options.layers)
-        self._seconds = {"compute": 0.0, "averaging": 0.0}
         self._memory = 0
         self._gathered: dict[int, Any] = {}
         if state:
@@ -59,29 +64,25 @@ class Worker:
 
     def round(self, epochs: int) -> dict[str, Any]:
         """Train some epochs on each part, average, and return the row."""
-        dist.barrier()
+        barrier()
         start = time.perf_counter()
-        self._parts.seconds = 0.0
-        self._seconds = dict.fromkeys(self._seconds, 0.0)
+        self._clock.read()
         turn = self._by_gradients if self._how["average"] == "gradients" else self._by_weights
         loss, count, sent = turn(epochs)
-        seconds = time.perf_counter() - start
-        sums = torch.tensor([loss, count], dtype=torch.float64)
-        dist.all_reduce(sums)
+        seconds, timed = time.perf_counter() - start, self._clock.read()
+        sums = total(torch.tensor([loss, count], dtype=torch.float64))
         self._gather()
-        most = torch.tensor([seconds, float(max(self._memory, anonymous_bytes()))], dtype=torch.float64)
-        dist.all_reduce(most, dist.ReduceOp.MAX)
-        spent = torch.tensor([*self._seconds.values(), self._parts.seconds], dtype=torch.float64)
-        dist.all_reduce(spent)
-        names = (*self._seconds, "loading")
+        memory = float(max(self._memory, anonymous_bytes()))
+        most = largest(torch.tensor([seconds, memory], dtype=torch.float64))
+        spent = total(torch.tensor([timed[step] for step in STEPS], dtype=torch.float64))
         return {
             "loss": (sums[0] / sums[1]).item(),
             "seconds": most[0].item() / epochs,
             **{
-                f"{name}_seconds": value / dist.get_world_size() / epochs
-                for name, value in zip(names, spent.tolist(), strict=True)
+                f"{name}_seconds": value / world_size() / epochs
+                for name, value in zip(STEPS, spent.tolist(), strict=True)
             },
-            "remote_bytes": sent * dist.get_world_size() // epochs,
+            "remote_bytes": sent * world_size() // epochs,
             "worker_bytes": int(most[1]),
             **self._inference.scores(self.network, ("val",)),
         }
@@ -94,12 +95,10 @@ class Worker:
             weight = self._dataset.train_counts[number]
             if not weight:
                 continue
-            local = self._parts.load(number)
-            start = time.perf_counter()
-            put_weights(self.network, self._weights)
-            mine = self._of_parts[number]
-            put_moments(self._adam, self._moments if mine.moments is None else mine.moments)
-            with mine.random() as generator:
+            local, mine = self._parts.load(number), self._of_parts[number]
+            with self._clock.timed(COMPUTE), mine.random() as generator:
+                put_weights(self.network, self._weights)
+                put_moments(self._adam, self._moments if mine.moments is None else mine.moments)
                 for _ in range(epochs):
                     lost, seen = train_epoch(
                         self._dataset.task, self.network, self._adam, local, self._options, generator
@@ -110,16 +109,14 @@ class Worker:
                 moments.add(moments_of(self._adam), weight)
             else:
                 mine.moments = moments_of(self._adam)
-            self._seconds["compute"] += time.perf_counter() - start
             self._memory = max(self._memory, anonymous_bytes())
-        start = time.perf_counter()
-        self._weights = weights.of_all(self._weights)
-        sent = sum(tensor.numel() for tensor in self._weights)
-        if self._how["moments"]:
-            self._moments = moments.of_all(self._moments)
-            sent += sum(tensor.numel() for tensor in self._moments)
-        put_weights(self.network, self._weights)
-        self._seconds["averaging"] += time.perf_counter() - start
+        with self._clock.timed(AVERAGING):
+            self._weights = weights.of_all(self._weights)
+            sent = sum(tensor.numel() for tensor in self._weights)
+            if self._how["moments"]:
+                self._moments = moments.of_all(self._moments)
+                sent += sum(tensor.numel() for tensor in self._moments)
+            put_weights(self.network, self._weights)
         return loss, count, 8 * sent
 
     def _by_gradients(self, epochs: int) -> tuple[float, float, int]:
@@ -132,21 +129,18 @@ class Worker:
             loss, count = 0.0, 0.0
             steps = self._steps()
             while True:
-                start = time.perf_counter()
-                step = next(steps, None)
-                self._adam.zero_grad()
-                lost, seen = self._accumulate(step() if step else iter(()))
-                self._seconds["compute"] += time.perf_counter() - start
-                start = time.perf_counter()
-                counts = torch.tensor([seen, float(step is not None)], dtype=torch.float64)
-                dist.all_reduce(counts)
-                if counts[1] == 0:
-                    break
-                sum_gradients(parameters)
-                for parameter in parameters:
-                    parameter.grad /= counts[0].item()
-                    sent += parameter.numel() * parameter.element_size()
-                self._seconds["averaging"] += time.perf_counter() - start
+                with self._clock.timed(COMPUTE):
+                    step = next(steps, None)
+                    self._adam.zero_grad()
+                    lost, seen = self._accumulate(step() if step else iter(()))
+                with self._clock.timed(AVERAGING):
+                    counts = total(torch.tensor([seen, float(step is not None)], dtype=torch.float64))
+                    if counts[1] == 0:
+                        break
+                    sum_gradients(parameters)
+                    for parameter in parameters:
+                        parameter.grad /= counts[0].item()
+                        sent += parameter.numel() * parameter.element_size()
                 self._adam.step()
                 loss, count = loss + lost, count + seen
         self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
@@ -174,9 +168,9 @@ class Worker:
         """Add up the gradients of the summed losses. Return the sum, and what it is divided by."""
         loss, count = 0.0, 0.0
         for local, batch in pairs:
-            total = losses(self._dataset.task, self.network, local, batch)
-            total.backward()
-            loss, count = loss + total.item(), count + batch.count
+            summed = losses(self._dataset.task, self.network, local, batch)
+            summed.backward()
+            loss, count = loss + summed.item(), count + batch.count
         return loss, count
 
     def state(self) -> dict[str, Any]:
@@ -186,7 +180,7 @@ class Worker:
     def _gather(self) -> None:
         """Send the states of all parts to rank 0."""
         mine = {number: asdict(state) for number, state in self._of_parts.items()}
-        all_of_them: list[Any] | None = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+        all_of_them: list[Any] | None = [None] * world_size() if rank() == 0 else None
         dist.gather_object(mine, all_of_them)
         self._gathered = {number: state for states in all_of_them or () for number, state in states.items()}
 

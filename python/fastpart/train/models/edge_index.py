@@ -19,8 +19,8 @@ class EdgeIndexModel(nn.Module):
     Attributes
     ----------
     edge_attr : bool
-        Whether its third parameter is an ``edge_attr``. It gets the features of the edges, if there are any or it has no
-        default.
+        Whether its third parameter is an ``edge_attr``, which gets the features of the edges. If it has a default,
+        there need not be any.
     """
 
     def __init__(self, model: nn.Module) -> None:
