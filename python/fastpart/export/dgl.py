@@ -15,12 +15,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from .. import _core
-from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
+from ..errors import MemoryBudgetError, ParameterError
 from ..options import Options, RunOptions, run_options, with_options
 from ..parameters import StrPath, shown
-from ..parsing import named
-from ..parts import VertexPartData, part_name
+from ..parts import VertexPartData
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
+from .part_order import PartOrder
 
 _NODES, _EDGES = "_N", "_N:_E:_N"
 """DGL's names of the node type and the edge type of a homogeneous graph."""
@@ -158,17 +158,10 @@ class _Writer:
         self._torch, self._dgl = _libraries()
         source.refuse_foreign_types(self._torch)
         self._partition, self._inside = source.partition, inside
-        self._nodes = np.concatenate(([0], np.cumsum(source.partition.loads)))
-        self._edges = np.concatenate(([0], np.cumsum(edge_counts, dtype=np.int64)))
-        self._counter = Counter(options.progress, "export", int(self._nodes[-1] + self._edges[-1]))
+        self._order = PartOrder(source, inside, edge_counts)
+        total = int(self._order.vertices[-1] + self._order.edges[-1])
+        self._counter = Counter(options.progress, "export", total)
         self._threads = options.threads or _core.default_threads()
-        self._orig_eids = inside / "orig_eids.npy"
-        _begin_map(self._orig_eids, self._edges[-1])
-        orig_nids = inside / "orig_nids.npy"
-        _begin_map(orig_nids, self._nodes[-1])
-        for part in source.parts():
-            _append(orig_nids, part.inner)
-        self._orig_nids: Array = np.load(orig_nids, mmap_mode="r")
 
     def write(self, parts: Iterable[VertexPartData]) -> None:
         """Write all parts in order. A second thread writes everything but the graph."""
@@ -185,7 +178,7 @@ class _Writer:
                 self._counter.advance(part.num_inner + edges)
 
     def _save_data(self, folder: Path, part: VertexPartData, edges: int) -> None:
-        _append(self._orig_eids, part.edge_ids[:edges])
+        self._order.add_edges(part.edge_ids[:edges])
         of_nodes = {"feat": part.features, "label": part.labels}
         of_nodes |= {f"{name}_mask": getattr(part, name) for name in MASKS}
         self._save_tensors(folder / "node_feat.dgl", _NODES, of_nodes)
@@ -203,10 +196,8 @@ class _Writer:
 
     def _save_graph(self, file: Path, part: VertexPartData, edges: int) -> None:
         """Save the in-edges of the inner vertices. Rows and edges already are in DGL's order."""
-        nodes, owners = self._new_ids(part)
-        indices = part.indices[:edges].astype(np.int64)
-        if edges and indices.max() >= len(nodes):
-            raise GraphFormatError(f"{self._name(part)}: an inner vertex has an in-edge from two hops away")
+        nodes, owners = self._order.new_ids(part)
+        indices = self._order.sources(part, edges)
         indptr = np.full(len(nodes) + 1, edges)
         indptr[: part.num_inner] = part.indptr[: part.num_inner]
         empty = self._graph(part, np.zeros(1, np.int64), indices[:0], nodes[:0], owners[:0])
@@ -221,29 +212,10 @@ class _Writer:
         graph.ndata[self._dgl.NID] = torch.from_numpy(nodes)
         graph.ndata["inner_node"] = (torch.arange(len(nodes)) < part.num_inner).to(torch.uint8)
         graph.ndata["part_id"] = torch.from_numpy(owners)
-        first = int(self._edges[part.index])
+        first = int(self._order.edges[part.index])
         graph.edata[self._dgl.EID] = torch.arange(first, first + len(indices))
         graph.edata["inner_edge"] = torch.ones(len(indices), dtype=torch.uint8)
         return graph
-
-    def _new_ids(self, part: VertexPartData) -> tuple[Array, Array]:
-        """Return the new ids of the inner vertices and their neighbours, and the parts that own them."""
-        inner, halo = part.num_inner, part.halo[: part.halo_sizes[0]]
-        if len(halo) and not 0 <= halo.min() <= halo.max() < len(self._partition):
-            raise GraphFormatError(f"{self._name(part)}: vertices.npy holds an id outside 0..n-1")
-        owners = np.full(inner + len(halo), part.index)
-        owners[inner:] = self._partition.assignment[halo]
-        ids = np.arange(len(owners)) + self._nodes[part.index]
-        by_owner = inner + np.argsort(owners[inner:], kind="stable")
-        bounds = np.searchsorted(owners[by_owner], np.arange(self._partition.k + 1))
-        for owner in np.flatnonzero(np.diff(bounds)):
-            those = by_owner[bounds[owner] : bounds[owner + 1]]
-            first, end = self._nodes[owner : owner + 2]
-            ids[those] = first + np.searchsorted(self._orig_nids[first:end], part.vertices[those])
-        return ids, owners
-
-    def _name(self, part: VertexPartData) -> str:
-        return shown((self._partition.folder or Path()) / part_name(part.index))
 
     def _save(self, file: Path, save: Callable[[str, Any], object], empty: Any, full: Any, size: int) -> None:
         """Save, and check that the file is ``size`` bytes longer than that of ``empty``: DGL misses a full disk."""
@@ -261,13 +233,13 @@ class _Writer:
         files = {"node_feats": "node_feat.dgl", "edge_feats": "edge_feat.dgl", "part_graph": "graph.dgl"}
         return {
             "graph_name": graph_name,
-            "num_nodes": int(self._nodes[-1]),
-            "num_edges": int(self._edges[-1]),
+            "num_nodes": int(self._order.vertices[-1]),
+            "num_edges": int(self._order.edges[-1]),
             "part_method": self._partition.algorithm,
             "num_parts": self._partition.k,
             "halo_hops": 1,
-            "node_map": {_NODES: [list(pair) for pair in pairwise(self._nodes.tolist())]},
-            "edge_map": {_EDGES: [list(pair) for pair in pairwise(self._edges.tolist())]},
+            "node_map": {_NODES: [list(pair) for pair in pairwise(self._order.vertices.tolist())]},
+            "edge_map": {_EDGES: [list(pair) for pair in pairwise(self._order.edges.tolist())]},
             "ntypes": {_NODES: 0},
             "etypes": {_EDGES: 0},
             **{
@@ -276,15 +248,3 @@ class _Writer:
             },
             "fastpart": _core.__version__,
         }
-
-
-def _begin_map(file: Path, length: int) -> None:
-    """Write the header of a .npy file of ``length`` int64."""
-    header = {"descr": "<i8", "fortran_order": False, "shape": (int(length),)}
-    with file.open("wb") as opened:
-        np.lib.format.write_array_header_1_0(opened, header)
-
-
-def _append(file: Path, ids: Array) -> None:
-    with named(file), file.open("ab") as opened:
-        opened.write(ids.data)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, Unpack
-
-import numpy as np
-import numpy.typing as npt
 
 from .. import _core
 from ..options import Options, run_options, with_options
 from ..parameters import Progress, StrPath
-from ..parsing import named
 from ..parts import VertexPartData
-from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
+from .by_id import WholeGraph, in_coo, save, tensors
+from .common import Array, Counter, Source, directory, in_edges, missing, write_json
 
 
 @with_options
@@ -89,26 +83,9 @@ class _Writer:
             raise missing("PyG", error) from None
         self._torch = torch
         source.refuse_foreign_types(torch)
-        self._partition, self._inside = source.partition, inside
-        n, m = len(source.partition), source.manifest["m"]
-        self._edge_map = self._scratch(2 * m if source.manifest["directedness"] == "undirected" else m)
-        self._labels: Array | None = None
-        if "labels" in source.manifest:
-            labels = source.partition.parts[0].labels
-            self._labels = self._scratch(n, labels.shape[1:], labels.dtype)
-        self._counter = Counter(progress, "export", n + source.manifest["num_directed_edges"])
-
-    def _scratch(self, length: int, row: tuple[int, ...] = (), dtype: npt.DTypeLike = np.int64) -> Array:
-        """Return an array in a nameless file. It is filled with -1, or with 0 if its type is unsigned."""
-        shape, dtype = (length, *row), np.dtype(dtype)
-        if not length:
-            return np.empty(shape, dtype)
-        with named(self._inside), tempfile.TemporaryFile(dir=self._inside) as file:
-            # Without this, writing to the map would kill the process when the disk is full.
-            os.posix_fallocate(file.fileno(), 0, math.prod(shape) * dtype.itemsize)
-            array: Array = np.memmap(file, dtype, "r+", shape=shape)
-            array[:] = -1 if dtype.kind == "i" else 0
-            return array
+        self._n, self._k, self._inside = len(source.partition), source.partition.k, inside
+        self._whole = WholeGraph(torch, source, inside)
+        self._counter = Counter(progress, "export", self._n + source.manifest["num_directed_edges"])
 
     def write(self, part: VertexPartData) -> None:
         """Write one part."""
@@ -116,49 +93,29 @@ class _Writer:
         folder.mkdir()
         edges = in_edges(part)
         edge_ids = part.edge_ids[:edges]
-        self._edge_map[edge_ids] = part.index
-        if self._labels is not None:
-            self._labels[part.inner] = part.labels
-        n = len(self._partition)
-        degrees = np.diff(part.indptr[: part.num_inner + 1])
-        graph = {
-            "row": part.vertices[part.indices[:edges]],
-            "col": np.repeat(part.inner, degrees),
-            "edge_id": edge_ids,
-        }
-        self._save(folder / "graph.pt", self._tensors(graph) | {"size": (n, n)})
+        self._whole.add(part, edge_ids)
+        sources, destinations = in_coo(part, edges)
+        graph = tensors(self._torch, {"row": sources, "col": destinations, "edge_id": edge_ids})
+        save(self._torch, folder / "graph.pt", graph | {"size": (self._n, self._n)})
         self._counter.advance(edges)
         # PyG fails on an empty file of ids, but not on a missing one.
         if part.num_inner:
             of_nodes = {} if part.features is None else {"x": part.features}
-            self._save(folder / "node_feats.pt", self._rows(part.inner, of_nodes))
+            save(self._torch, folder / "node_feats.pt", self._rows(part.inner, of_nodes))
         of_edges = {}
         if edges and part.edge_features is not None:
             of_edges = self._rows(edge_ids, {"edge_attr": part.edge_features[:edges]})
-        self._save(folder / "edge_feats.pt", of_edges)
-        self._save_splits(part)
+        save(self._torch, folder / "edge_feats.pt", of_edges)
         self._counter.advance(part.num_inner)
 
-    def _save_splits(self, part: VertexPartData) -> None:
-        for name in MASKS:
-            mask = getattr(part, name)
-            if mask is not None:
-                folder = self._inside / f"{name}-partitions"
-                folder.mkdir(exist_ok=True)
-                self._save(folder / f"partition{part.index}.pt", self._torch.from_numpy(part.inner[mask]))
-
     def _rows(self, ids: Array, named: dict[str, Array]) -> dict[str, Any]:
-        return self._tensors({"global_id": ids}) | {"feats": self._tensors(named)}
+        return tensors(self._torch, {"global_id": ids}) | {"feats": tensors(self._torch, named)}
 
     def finish(self) -> None:
         """Write the files about all parts."""
-        node_map = self._torch.from_numpy(self._partition.assignment.astype(np.int64))
-        self._save(self._inside / "node_map.pt", node_map)
-        self._save(self._inside / "edge_map.pt", self._torch.from_numpy(self._edge_map))
-        if self._labels is not None:
-            self._save(self._inside / "label.pt", self._torch.from_numpy(self._labels))
+        self._whole.finish("node_map.pt", "edge_map.pt")
         meta = {
-            "num_parts": self._partition.k,
+            "num_parts": self._k,
             "node_types": None,
             "edge_types": None,
             "node_offset": None,
@@ -167,13 +124,3 @@ class _Writer:
             "fastpart": _core.__version__,
         }
         write_json(self._inside / "META.json", meta)
-
-    def _tensors(self, arrays: dict[str, Array]) -> dict[str, Any]:
-        return {name: tensor(self._torch, array) for name, array in arrays.items()}
-
-    def _save(self, file: Path, content: Any) -> None:
-        try:
-            with named(file), file.open("wb") as opened:
-                self._torch.save(content, opened)
-        except RuntimeError:  # how torch reports a failed write
-            raise failed(file, "torch") from None
