@@ -15,7 +15,7 @@ from fastpart.partitioners import PARTITIONERS
 
 needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
 
-OBJECTS = {"graph", "source", "partition", "degrees", "progress", "on_epoch", "self"}
+OBJECTS = {"graph", "source", "partition", "degrees", "cache_ids", "progress", "on_epoch", "self"}
 """What only Python can give, and what stands without a name: FILE, SOURCE, PARTITION."""
 
 RUNNING = {"threads", "memory_limit", "tmp_dir"}

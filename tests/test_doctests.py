@@ -13,6 +13,7 @@ MODULES = ["fastpart", *(module.name for module in pkgutil.walk_packages(fastpar
 EXTRAS = ("dgl", "matplotlib", "torch", "torch_geometric")
 NEEDS = {
     "fastpart.export.dgl": "dgl",
+    "fastpart.export.glt": "torch",
     "fastpart.export.pyg": "torch_geometric",
     "fastpart.pyg": "torch_geometric",
     "fastpart.train.comparing": "torch",

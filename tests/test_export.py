@@ -16,8 +16,15 @@ from exported import triangles
 from fastpart.cli import main
 from strategies import assignments
 
-SYSTEMS = ["dgl", "pyg", "text"]
-MARKERS = {"dgl": "graph.json", "pyg": "META.json", "text": "part_meta.json"}
+MARKERS = {
+    "dgl": "graph.json",
+    "glt": "fastpart.json",
+    "pyg": "META.json",
+    "text": "part_meta.json",
+    "wholegraph": "partition_book.json",
+}
+SYSTEMS = list(MARKERS)
+WITH_EDGES = [system for system in SYSTEMS if system != "text"]
 
 
 def export(system, *arguments, **options):
@@ -72,17 +79,19 @@ def test_text_moves_with_its_links(tmp_path, parts):
 def test_edge_partitions_are_refused(tmp_path, system):
     fp.EdgePartition([0, 1, 0], k=2).save(tmp_path / "part.npy")
     with pytest.raises(
-        fp.ParameterError, match=r"source: .*part\.npy is an edge partition, but (DGL|PyG) needs"
+        fp.ParameterError,
+        match=r"source: .*part\.npy is an edge partition, but (DGL|GLT|PyG|WholeGraph) needs",
     ):
         export(system, tmp_path / "part.npy", tmp_path / "out")
     assert names(tmp_path) == ["part.npy"]
 
 
-@pytest.mark.parametrize("system", ["dgl", "pyg"])
+@pytest.mark.parametrize("system", WITH_EDGES)
 def test_partitions_without_halo_are_refused(tmp_path, system):
     folder = triangles(halo_hops=0).save(tmp_path / "parts")
     with pytest.raises(
-        fp.ParameterError, match=r"saved with halo_hops=0, but (DGL|PyG) needs .* with halo_hops=1"
+        fp.ParameterError,
+        match=r"saved with halo_hops=0, but (DGL|GLT|PyG|WholeGraph) needs .* with halo_hops=1",
     ):
         export(system, folder, tmp_path / "out")
     for name in ("bare", "part.npy"):
@@ -100,9 +109,9 @@ def test_missing_sources_are_named(tmp_path, system):
         export(system, None, tmp_path / "out")
 
 
-@pytest.mark.parametrize("system", ["dgl", "pyg"])
+@pytest.mark.parametrize("system", WITH_EDGES)
 def test_parts_that_contradict_the_assignment_are_refused(tmp_path, parts, system):
-    if system == "pyg":
+    if system in ("glt", "pyg"):
         pytest.importorskip("torch")
     shutil.copyfile(parts / "part-00001" / "vertices.npy", parts / "part-00001" / "kept.npy")
     for change in ([0, 2, 6], [5, 3, 1], [1, 3, 3], [1, 3, 99], [-1, 3, 5]):
@@ -178,7 +187,9 @@ def test_a_memory_limit_below_the_largest_part_is_refused(tmp_path, parts):
     assert names(tmp_path) == ["parts"]
 
 
-@pytest.mark.parametrize(("system", "library"), [("dgl", "dgl"), ("dgl", "torch"), ("pyg", "torch")])
+@pytest.mark.parametrize(
+    ("system", "library"), [("dgl", "dgl"), ("dgl", "torch"), ("glt", "torch"), ("pyg", "torch")]
+)
 def test_missing_libraries_are_named(tmp_path, parts, monkeypatch, system, library):
     if system == "dgl" and library == "torch":
         monkeypatch.setitem(sys.modules, "dgl", sys)  # there, whether or not it is installed
@@ -186,6 +197,11 @@ def test_missing_libraries_are_named(tmp_path, parts, monkeypatch, system, libra
     with pytest.raises(ModuleNotFoundError, match=rf"needs {library}, .*pip install 'fastpart\[train\]'"):
         export(system, parts, tmp_path / "out")
     assert names(tmp_path) == ["parts"]
+
+
+def test_wholegraph_needs_no_torch(tmp_path, parts, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert fp.export.wholegraph(parts, tmp_path / "out").is_dir()
 
 
 def test_importing_fastpart_imports_no_torch():

@@ -14,7 +14,7 @@ from .sources import algorithms
 _RUNNING = ("threads", "memory_limit", "tmp_dir")
 """Parameters that do not change a result. A verb has only those of its first function."""
 
-_NOT_OPTIONS = {"self", "graph", "source", "partition", "degrees", "progress", "on_epoch"}
+_NOT_OPTIONS = {"self", "graph", "source", "partition", "degrees", "cache_ids", "progress", "on_epoch"}
 """Parameters that hold objects, which no command line can give."""
 
 _TITLE_OF = {
@@ -254,8 +254,10 @@ _VERBS: dict[str, Verb | Family] = {
         ("source", "out"),
         {
             "export.dgl": "export dgl parts/ dgl/ --graph-name papers    # dgl/papers.json is the part_config",
+            "export.glt": "export glt parts/ glt/",
             "export.pyg": "export pyg parts/ pyg/",
             "export.text": "export text parts/ text/",
+            "export.wholegraph": "export wholegraph parts/ wholegraph/",
         },
         {},
     ),

@@ -1,11 +1,14 @@
 """Vertex partitions in the formats of training systems.
 
 Each function reads a directory that ``p.save(DIR, graph=...)`` wrote, one part at a time, and writes another directory
-atomically. The functions import torch and dgl only when they are called.
+atomically. The functions import torch and dgl only when they are called, and
+``text`` and ``wholegraph`` never.
 """
 
 from .dgl import dgl
+from .glt import glt
 from .pyg import pyg
 from .text import text
+from .wholegraph import wholegraph
 
-__all__ = ["dgl", "pyg", "text"]
+__all__ = ["dgl", "glt", "pyg", "text", "wholegraph"]

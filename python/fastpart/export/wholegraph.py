@@ -1,0 +1,153 @@
+"""Rows in part order for WholeGraph and cuGraph-PyG, as they are read in 26.10."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import ParameterError
+from ..options import Options, run_options, with_options
+from ..parameters import Progress, StrPath, shown
+from ..parts import VertexPartData
+from .common import MASKS, Array, Counter, Source, directory, in_edges, write_json
+from .part_order import PartOrder, append
+
+_BOOK = "partition_book.json"
+
+_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64")
+"""What WholeGraph stores and numpy has."""
+
+
+@with_options
+def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
+    """Write a vertex partition for WholeGraph and cuGraph-PyG.
+
+    Vertices and edges get new ids, so that each part has a contiguous range. Vertices are ordered by part, then by old
+    id. Edges are ordered by the part of their destination, then by destination, then by record.
+
+    Parameters
+    ----------
+    source : path
+        A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
+    out : path
+        The directory to write. Its parent must exist. An earlier export is replaced. Any other directory must be empty.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`. The export uses one thread and the memory of the largest part, without its
+        features, which are mapped.
+
+    Returns
+    -------
+    pathlib.Path
+        ``out``. ``partition_book.json`` has the number of ``vertices`` and ``edges`` of each part, and under ``arrays``
+        the ``dtype`` and ``row`` (its length, 0 for a number) of each array. An array lies in one file of raw
+        little-endian values per part, named ``<array>_part_0_of_<k>`` and so on, as WholeGraph names them:
+        ``sources`` and ``destinations`` (new ids, one per edge), ``row_offsets`` (n + 1 in all: where the in-edges of
+        each vertex begin), ``features``, ``labels`` (-1 = unlabelled; 0 and 1 as int8 for multi-label tasks),
+        ``edge_features``, and ``train``, ``val`` and ``test`` (new ids of the part's vertices in the split). Data that
+        the partition was saved without is left out. The old ids are in ``orig_nids.npy`` and ``orig_eids.npy`` (int64,
+        row = new id, value = vertex, or directed edge: r for record r, m + r for its opposite direction).
+
+    Raises
+    ------
+    ParameterError
+        An edge partition, ``halo_hops=0``, or features of a dtype or shape that WholeGraph does not have.
+    OSError
+        With path and errno. An earlier export is intact.
+
+    Notes
+    -----
+    It needs numpy alone. fastpart reads its files back with numpy and torch. It has not been run with WholeGraph,
+    which wants at least one vertex in each part of a partition book.
+
+    Examples
+    --------
+    >>> import json, numpy as np, fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
+    >>> fp.VertexPartition([1, 0, 1, 0, 1, 1], k=2).save(f"{folder}/parts", graph=graph)
+    >>> root = fp.export.wholegraph(f"{folder}/parts", f"{folder}/wholegraph")
+    >>> json.loads((root / "partition_book.json").read_text())["vertices"]
+    [2, 4]
+    >>> np.load(root / "orig_nids.npy")
+    array([1, 3, 0, 2, 4, 5])
+    >>> np.fromfile(root / "destinations_part_0_of_2", np.int64)
+    array([0, 0, 1, 1, 1])
+    """
+    run = run_options(**options)
+    stored = Source(source, "WholeGraph")
+    arrays = _arrays(stored)
+    with directory(out, stored, _BOOK) as (target, inside):
+        writer = _Writer(stored, inside, run.progress)
+        for part in stored.parts():
+            writer.write(part)
+        write_json(inside / _BOOK, writer.book(arrays))
+    return target
+
+
+def _arrays(source: Source) -> dict[str, dict[str, Any]]:
+    """Return dtype and row length of each array."""
+    manifest = source.manifest
+    ids = ["sources", "destinations", "row_offsets", *manifest.get("splits", ())]
+    arrays: dict[str, dict[str, Any]] = {name: {"dtype": "int64", "row": 0} for name in ids}
+    for name in ("features", "labels", "edge_features"):
+        if name in manifest:
+            dtype, shape = manifest[name]["dtype"], manifest[name]["shape"]
+            dtype = "int8" if name == "labels" and dtype == "uint8" else dtype
+            if dtype not in _DTYPES or len(shape) > 1 or 0 in shape:
+                raise ParameterError(
+                    f"source: {name} of {shown(source.path)} are {dtype} in rows of shape {shape}, which WholeGraph "
+                    "does not have. Save them as float32 or int64, one number or one list of numbers per row"
+                )
+            arrays[name] = {"dtype": dtype, "row": shape[0] if shape else 0}
+    return arrays
+
+
+class _Writer:
+    """Writes the parts in order."""
+
+    def __init__(self, source: Source, inside: Path, progress: Progress | None) -> None:
+        edge_counts = [in_edges(part) for part in source.parts()]
+        self._inside, self._k = inside, source.partition.k
+        self._order = PartOrder(source, inside, edge_counts)
+        total = int(self._order.vertices[-1] + self._order.edges[-1])
+        self._counter = Counter(progress, "export", total)
+
+    def write(self, part: VertexPartData) -> None:
+        """Write one part."""
+        edges, first = in_edges(part), self._order.vertices[part.index]
+        self._order.add_edges(part.edge_ids[:edges])
+        ids, _ = self._order.new_ids(part)
+        inner, offsets = ids[: part.num_inner], part.indptr[: part.num_inner + 1]
+        last = part.index == self._k - 1
+        arrays: dict[str, Array | None] = {
+            "sources": ids[self._order.sources(part, edges)],
+            "destinations": np.repeat(inner, np.diff(offsets)),
+            "row_offsets": self._order.edges[part.index] + (offsets if last else offsets[:-1]),
+            "features": part.features,
+            "labels": part.labels,
+            "edge_features": None if part.edge_features is None else part.edge_features[:edges],
+        }
+        arrays |= {name: self._members(part, name, first) for name in MASKS}
+        for name, array in arrays.items():
+            if array is not None:
+                append(self._inside / f"{name}_part_{part.index}_of_{self._k}", array)
+        self._counter.advance(part.num_inner + edges)
+
+    @staticmethod
+    def _members(part: VertexPartData, name: str, first: int) -> npt.NDArray[np.int64] | None:
+        mask = getattr(part, name)
+        return None if mask is None else first + np.flatnonzero(mask)
+
+    def book(self, arrays: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        """Return the content of the JSON file."""
+        return {
+            "num_parts": self._k,
+            "vertices": np.diff(self._order.vertices).tolist(),
+            "edges": np.diff(self._order.edges).tolist(),
+            "arrays": arrays,
+            "fastpart": _core.__version__,
+        }
