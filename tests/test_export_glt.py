@@ -134,7 +134,7 @@ def test_rows_are_pickled_in_chunks(tmp_path, monkeypatch):
 # The cache.
 
 
-@pytest.mark.parametrize("chunk_bytes", [24, 1 << 20])
+@pytest.mark.parametrize("chunk_bytes", [12, 1 << 20])
 def test_cached_rows_are_looked_up_at_home(tmp_path, monkeypatch, chunk_bytes):
     monkeypatch.setattr(fp.rows, "CHUNK_BYTES", chunk_bytes)
     case = triangles(3)
