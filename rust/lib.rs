@@ -13,6 +13,7 @@
 //! - [`clustering`]: clusters of vertices.
 //! - [`algorithms`]: the partitioners.
 //! - [`parts`]: the partition directory.
+//! - [`traffic`]: the rows that training on mini-batches will fetch.
 //! - [`sampling`]: neighbour samples of the vertices of a partition directory, for training.
 //! - [`convert`] and [`generate`]: edge lists from other formats, and synthetic graphs.
 //!
@@ -38,3 +39,4 @@ pub mod parts;
 mod python;
 pub mod sampling;
 pub mod sets;
+pub mod traffic;

@@ -36,6 +36,7 @@ measure
 clustering
 algorithms
 parts
+traffic
 sampling, convert, generate
 python
 """

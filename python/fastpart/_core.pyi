@@ -115,6 +115,21 @@ class Topology:
     def rows_of(self, ids: _Ids) -> _Rows: ...
     def ids_of(self, rows: _Rows) -> _Ids: ...
     def degrees_of(self, rows: _Rows) -> _Ids: ...
+    def accesses(
+        self,
+        seeds: _Rows,
+        fanouts: Sequence[int],
+        *,
+        num_seeds: int,
+        batch_size: int,
+        options: RunOptions | None = None,
+    ) -> npt.NDArray[np.float32]:
+        """Return for each row the expected number of steps of an epoch whose batch has it.
+
+        The batches are layered and uniform, with ``fanouts[h]`` in-edges of a vertex in hop h. The ``seeds`` are those of
+        one rank, ``num_seeds`` are those of all ranks, and ``batch_size`` are those of a step on all ranks.
+        """
+
     def subgraph(self, rows: _Rows, *, edge_ids: bool = False) -> SampledBatch:
         """Return the in-edges between distinct vertices, as a batch of one level: row i of the CSR is node i."""
 

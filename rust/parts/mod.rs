@@ -65,7 +65,7 @@ impl Kind {
 
     /// Whether the record is also an edge from its second vertex to its first.
     #[inline(always)]
-    fn turns(self, [u, v]: Record) -> bool {
+    pub fn turns(self, [u, v]: Record) -> bool {
         self == Kind::Undirected && u != v
     }
 }
@@ -98,7 +98,7 @@ fn check_records(edges: &dyn EdgeStream) -> Result<()> {
 
 /// In-degree of every vertex, over the records that are `counted`. Takes 4 bytes per vertex, and where `room` bytes allow
 /// one more for each thread.
-fn in_degrees(
+pub fn in_degrees(
     edges: &dyn EdgeStream,
     kind: Kind,
     room: u64,

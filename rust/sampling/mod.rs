@@ -34,6 +34,7 @@ mod batch;
 mod expansion;
 mod gather;
 mod ids;
+mod in_edges;
 mod labor;
 mod neighbours;
 mod part;

@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 
 use super::batch::SampledBatch;
 use crate::python::errors::raise;
-use crate::python::results::copied;
+use crate::python::results::{array, copied};
 use crate::python::run::{Options, detached, in_place};
 use crate::sampling::{self, Part, Place, Pools, Workers};
-
+use crate::traffic::{self, Epoch, InEdges};
 /// The in-edges of all vertices of a partition directory. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct Topology {
@@ -108,6 +108,30 @@ impl Topology {
             sampling::append_degrees(&self.inner, &rows, &mut degrees).map(|()| degrees)
         })?;
         Ok(PyArray1::from_vec(py, degrees))
+    }
+
+    /// Expected number of steps of an epoch whose batch has each row.
+    #[pyo3(signature = (seeds, fanouts, *, num_seeds, batch_size, options = None))]
+    #[expect(clippy::too_many_arguments, reason = "one per parameter")]
+    fn accesses<'py>(
+        &self,
+        py: Python<'py>,
+        seeds: PyReadonlyArray1<'py, u32>,
+        fanouts: Vec<i64>,
+        num_seeds: u64,
+        batch_size: u64,
+        options: Option<Options>,
+    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let seeds = copied(&seeds, "seeds")?;
+        let epoch = Epoch::new(num_seeds, batch_size, &fanouts).map_err(|error| raise(py, error))?;
+        let accesses = detached(py, &options.unwrap_or_default(), |run| {
+            self.inner.check_rows("seeds", &seeds)?;
+            let edges: &dyn InEdges = &*self.inner;
+            run.require(4 * edges.num_vertices(), "degrees")?;
+            run.hold(4 * edges.num_vertices());
+            traffic::accesses(edges, &edges.in_degrees(run)?, &[&seeds], &epoch, run)
+        })?;
+        array(py, accesses)
     }
 
     /// The in-edges between vertices.

@@ -1,0 +1,134 @@
+//! How often the vertices are in the batches of a part, by their probabilities.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::edges::{DirectedEdge, InEdges};
+use super::epoch::Epoch;
+use crate::base::{Buffer, Result, Run, prefetch, shared};
+use crate::exec::{for_each, scan};
+
+/// One, in the fixed point of the sums.
+const ONE: f64 = (1_u64 << 48) as f64;
+
+/// A sum from which on a vertex is surely met. Nothing is added to a larger one, so that none overflows.
+const ENOUGH: u64 = 64 << 48;
+
+/// -ln(1 - q) of an edge that is sampled for certain.
+const CERTAIN: f64 = 16.0;
+
+/// How many edges ahead data is prefetched.
+const AHEAD: usize = 16;
+
+/// Bytes per vertex and part.
+pub const BYTES: u64 = 16;
+
+/// For each vertex and each list of `seeds`, the expected number of steps of the epoch whose batch has the vertex, if the
+/// list has the seeds of one part: `count = seeds.len()` values of a vertex follow each other. `degrees` are the in-degrees.
+pub fn accesses(
+    edges: &dyn InEdges,
+    degrees: &[u32],
+    seeds: &[&[u32]],
+    epoch: &Epoch,
+    run: &Run,
+) -> Result<Buffer<f32>> {
+    let (n, count) = (edges.num_vertices(), seeds.len());
+    let what = format!("the access probabilities of {count} parts ({BYTES} bytes per vertex and part)");
+    run.require(BYTES * n * count as u64, what)?;
+    let items = n as usize * count;
+    let mut levels = Levels {
+        weights: Buffer::zeroed(items, "access probabilities")?,
+        sums: Buffer::zeroed(items, "sums of access probabilities")?,
+        missed: Buffer::zeroed(items, "missed vertices")?,
+        count,
+    };
+    levels.missed.fill(1.0);
+    let share = fixed(-(-epoch.share().min(1.0)).ln_1p());
+    for (part, seeds) in seeds.iter().enumerate() {
+        seeds.iter().for_each(|&seed| levels.sums[seed as usize * count + part] = share);
+    }
+    for &fanout in epoch.fanouts() {
+        run.begin("access", edges.work() + items as u64);
+        levels.enter(degrees, fanout, run)?;
+        levels.follow(edges, run)?;
+    }
+    run.begin("access", items as u64);
+    levels.enter(degrees, Some(0), run)?;
+    let Levels { mut missed, .. } = levels;
+    for_each(&mut missed, run, |_, missed| *missed = epoch.steps_with(f64::from(*missed)) as f32)?;
+    Ok(missed)
+}
+
+/// -ln(1 - q) of the in-edges of a vertex that is in a level with probability `present`.
+fn weight_of(present: f64, degree: u32, fanout: Option<u32>) -> f32 {
+    let sampled = fanout.map_or(1.0, |fanout| (f64::from(fanout) / f64::from(degree.max(1))).min(1.0));
+    (-(-sampled * present).ln_1p()).min(CERTAIN) as f32
+}
+
+/// A number in the fixed point of the sums.
+#[inline(always)]
+fn fixed(value: f64) -> u64 {
+    (value.min(CERTAIN) * ONE) as u64
+}
+
+/// The vertices in a level, and in those before it. The values of a vertex for all parts follow each other.
+struct Levels {
+    /// -ln(1 - q) of the in-edges of each vertex, where q is the probability that one is sampled.
+    weights: Buffer<f32>,
+    /// Of each vertex the weights of its out-edges, which give the probability that it is in the next level.
+    sums: Buffer<u64>,
+    /// Probability that a vertex is in no level.
+    missed: Buffer<f32>,
+    /// Number of parts.
+    count: usize,
+}
+
+impl Levels {
+    /// Turns the sums into the level that begins, and into the weights of its in-edges.
+    fn enter(&mut self, degrees: &[u32], fanout: Option<u32>, run: &Run) -> Result<()> {
+        let Self { weights, sums, missed, count } = self;
+        let count = *count;
+        let size = CHUNK * count;
+        let chunks = weights.chunks_mut(size).zip(sums.chunks_mut(size)).zip(missed.chunks_mut(size));
+        let work = |(): &mut (), (((weights, sums), missed), degrees): (_, &[u32])| {
+            let (weights, sums, missed): (&mut [f32], &mut [u64], &mut [f32]) = (weights, sums, missed);
+            for (place, ((weight, sum), missed)) in weights.iter_mut().zip(sums).zip(missed).enumerate() {
+                *weight = 0.0;
+                if *sum > 0 {
+                    let absent = (-(std::mem::take(sum) as f64) / ONE).exp();
+                    *missed = (f64::from(*missed) * absent) as f32;
+                    *weight = weight_of(1.0 - absent, degrees[place / count], fanout);
+                }
+            }
+            run.advance(weights.len() as u64)
+        };
+        scan(run, usize::MAX, chunks.zip(degrees.chunks(CHUNK)), || Ok(()), work).map(drop)
+    }
+
+    /// Adds up the weights of the out-edges of every vertex.
+    fn follow(&mut self, edges: &dyn InEdges, run: &Run) -> Result<()> {
+        let (weights, sums, count) = (&self.weights, shared(&mut self.sums), self.count);
+        edges.visit(run, &|block| {
+            for (index, edge) in block.iter().enumerate() {
+                if let Some(ahead) = block.get(index + AHEAD) {
+                    prefetch(weights, ahead.target as usize * count);
+                    prefetch(sums, ahead.source as usize * count);
+                }
+                add(weights, sums, count, edge);
+            }
+        })
+    }
+}
+
+/// Vertices between two looks at the cancel flag.
+const CHUNK: usize = 1 << 14;
+
+/// Adds the weights of an edge to the sums of its source.
+#[inline(always)]
+fn add(weights: &[f32], sums: &[AtomicU64], count: usize, edge: &DirectedEdge) {
+    let (from, to) = (edge.target as usize * count, edge.source as usize * count);
+    for (&weight, sum) in weights[from..from + count].iter().zip(&sums[to..to + count]) {
+        if weight > 0.0 && sum.load(Relaxed) < ENOUGH {
+            sum.fetch_add(fixed(f64::from(weight)), Relaxed);
+        }
+    }
+}

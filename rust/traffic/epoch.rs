@@ -1,0 +1,48 @@
+//! What an epoch of training does with its seeds.
+
+use crate::base::{Error, Result};
+
+/// An epoch: its seeds in random order, `batch_size` of them in each step, and the in-edges sampled from there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Epoch {
+    num_seeds: u64,
+    batch_size: u64,
+    fanouts: Vec<Option<u32>>,
+}
+
+impl Epoch {
+    /// An epoch of `num_seeds` seeds of all parts. `fanouts` has the in-edges per vertex of each hop, from the seeds on.
+    /// -1 takes all.
+    pub fn new(num_seeds: u64, batch_size: u64, fanouts: &[i64]) -> Result<Self> {
+        if batch_size == 0 {
+            return Err(Error::parameter("batch_size", "0 is too few. Use 1 or more"));
+        }
+        let fanout = |&fanout: &i64| match fanout {
+            -1 => Ok(None),
+            _ => u32::try_from(fanout).map(Some).map_err(|_| {
+                Error::parameter("fanouts", format!("{fanout} is neither -1 nor in 0..{}", u32::MAX))
+            }),
+        };
+        let fanouts = fanouts.iter().map(fanout).collect::<Result<_>>()?;
+        // A batch of more than all seeds is one of all.
+        Ok(Self { num_seeds, batch_size: batch_size.min(num_seeds.max(1)), fanouts })
+    }
+
+    /// In-edges per vertex of each hop, from the seeds on. `None` takes all.
+    pub fn fanouts(&self) -> &[Option<u32>] {
+        &self.fanouts
+    }
+
+    /// Probability that a seed is in a full batch.
+    pub fn share(&self) -> f64 {
+        self.batch_size as f64 / self.num_seeds.max(1) as f64
+    }
+
+    /// Expected number of steps that a vertex is in which a full batch misses with probability `missed`. The last step may
+    /// have fewer seeds.
+    pub fn steps_with(&self, missed: f64) -> f64 {
+        let (full, rest) = (self.num_seeds / self.batch_size, self.num_seeds % self.batch_size);
+        let rest = rest as f64 / self.batch_size as f64;
+        full as f64 * (1.0 - missed) + (1.0 - missed.powf(rest))
+    }
+}
