@@ -1,5 +1,7 @@
 """Predicted traffic: its probabilities against their definition, and its rows against those of batches."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,8 @@ import fastpart as fp
 from fastpart import _core
 from fastpart.errors import ParameterError
 from sampled import folders, hubs
+
+NAME = "amazon-computers"
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +28,7 @@ def topology(tmp_path_factory):
 
 
 def defined(n, sources, targets, seeds, fanouts, num_seeds, batch_size):
-    """Return what ``accesses`` means."""
+    """Return the expected accesses if the vertices of a level were independent."""
     degrees = np.bincount(targets, minlength=n).clip(1)
     batch_size = min(batch_size, num_seeds)
     present = np.zeros(n)
@@ -39,9 +43,9 @@ def defined(n, sources, targets, seeds, fanouts, num_seeds, batch_size):
     return full * (1 - missed) + 1 - missed ** (rest / batch_size)
 
 
-@pytest.mark.parametrize("fanouts", [[], [0], [3], [5, 2], [-1, 4], [4, 3, 2]])
+@pytest.mark.parametrize("fanouts", [[], [0], [3], [5, 2], [2, 4]])
 @pytest.mark.parametrize("batch_size", [10, 64, 10_000])
-def test_accesses_are_as_defined(topology, fanouts, batch_size):
+def test_accesses_are_near_their_definition(topology, fanouts, batch_size):
     topology, sources, targets = topology
     n = topology.num_vertices
     seeds = np.arange(0, n // 4, 7, dtype=np.uint32)
@@ -49,7 +53,144 @@ def test_accesses_are_as_defined(topology, fanouts, batch_size):
     found = topology.accesses(seeds, fanouts, num_seeds=num_seeds, batch_size=batch_size)
     assert found.dtype == np.float32
     expected = defined(n, sources, targets, seeds, fanouts, num_seeds, batch_size)
-    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
+    # Half of it is drawn.
+    assert found.sum() == pytest.approx(expected.sum(), rel=0.05)
+    often = expected > 3
+    np.testing.assert_allclose(found[often], expected[often], rtol=0.7)
+    assert (found[expected == 0] == 0).all()
+
+
+def measured(topology, seeds, fanouts, batch_size, epochs):
+    """Return the rows per epoch of each part, and those of other parts, that batches have. A batch has a row once."""
+    starts = topology.starts
+    rows, remote = np.zeros((2, topology.num_parts))
+    steps = -(-len(seeds) // batch_size)
+    for epoch in range(epochs):
+        sampler = _core.Sampler(topology, fanouts, seed=epoch)
+        order = np.random.default_rng(epoch).permutation(seeds)
+        owners = np.searchsorted(starts, order, side="right") - 1
+        for step, part in np.ndindex(steps, topology.num_parts):
+            inside = slice(step * batch_size, (step + 1) * batch_size)
+            batch = sampler.sample(order[inside][owners[inside] == part], epoch=epoch, step=step)
+            distinct = np.unique(batch.rows)
+            rows[part] += len(distinct)
+            remote[part] += np.count_nonzero((distinct < starts[part]) | (distinct >= starts[part + 1]))
+    return rows / epochs, remote / epochs
+
+
+def saved(root, name, k, algorithm, datasets):
+    graph = fp.convert(datasets / f"{name}.txt.gz", root.parent / "g.bin")
+    train = np.random.default_rng(1).choice(graph.num_vertices, graph.num_vertices // 5, replace=False)
+    partition = getattr(fp, algorithm)(graph, k)
+    if isinstance(partition, fp.EdgePartition):
+        partition = fp.random(graph, k, of="vertices")
+    partition.save(root, graph=graph, splits={"train": train})
+    return graph, train, fp.open_partition(root)
+
+
+@pytest.mark.parametrize("algorithm", ["random", "sigma", "multilevel"])
+@pytest.mark.parametrize(("fanouts", "batch_size"), [([10, 10], 100), ([4, -1], 64), ([5, 4, 3], 1000)])
+def test_prediction_is_what_batches_have(tmp_path, datasets, algorithm, fanouts, batch_size):
+    graph, train, stored = saved(tmp_path / "p", NAME, 4, algorithm, datasets)
+    traffic = fp.predict_traffic(stored, fanouts, batch_size, cache=0.1)
+    topology = stored._topology
+    rows, remote = measured(topology, topology.rows_of(np.sort(train)), fanouts, batch_size, 3)
+    assert traffic.rows == pytest.approx(rows.sum(), rel=0.03)
+    assert traffic.remote_rows == pytest.approx(remote.sum(), rel=0.05)
+    np.testing.assert_allclose(traffic.parts["remote_rows"], remote, rtol=0.12)
+    assert 0 < traffic.saved_rows < traffic.remote_rows
+    # The same edges, from the graph.
+    whole = fp.predict_traffic(stored, fanouts, batch_size, graph=graph, splits={"train": train})
+    assert whole.remote_rows == pytest.approx(traffic.remote_rows, rel=0.02)
+
+
+def test_prediction_does_not_depend_on_threads_memory_or_names(tmp_path):
+    n, records, _ = hubs()
+    parts = np.random.default_rng(0).integers(0, 5, n)
+    train = np.arange(0, n, 9)
+
+    def predicted(parts=parts, train=train, records=records, **options):
+        graph = fp.open_graph(records, num_vertices=n)
+        return fp.predict_traffic(parts, [5, 4], 50, graph=graph, splits={"train": train}, **options)
+
+    one = predicted(threads=1)
+    limit = 20 * n + 30 * n
+    assert one.parts.equals(predicted(threads=3).parts)
+    assert one.parts.equals(predicted(memory_limit=limit, threads=1).parts)
+    with pytest.raises(fp.MemoryBudgetError):
+        predicted(memory_limit=30 * n)
+    renamed = np.random.default_rng(1).permutation(n)
+    parts_renamed = np.empty(n, int)
+    parts_renamed[renamed] = parts
+    other = predicted(parts_renamed, renamed[train], renamed[records].astype(np.uint32))
+    assert other.remote_rows == pytest.approx(one.remote_rows, rel=0.03)
+
+
+@pytest.mark.parametrize("directedness", ["undirected", "symmetric", "directed"])
+def test_records_mean_what_directories_store(tmp_path, directedness):
+    n, records, _ = hubs()
+    parts, train = np.arange(n) % 3, np.arange(0, n, 5)
+    if directedness == "symmetric":
+        records = np.concatenate([records, records[records[:, 0] != records[:, 1]][:, ::-1]])
+    graph = fp.open_graph(np.ascontiguousarray(records), num_vertices=n, directedness=directedness)
+    fp.VertexPartition(parts, 3).save(tmp_path / "p", graph=graph, splits={"train": train})
+    stored = fp.predict_traffic(tmp_path / "p", [-1, -1], 10)
+    whole = fp.predict_traffic(parts, [-1, -1], 10, graph=graph, splits={"train": train})
+    # Nothing but the seeds of a batch is left to chance.
+    assert stored.remote_rows == pytest.approx(whole.remote_rows, rel=0.03)
+
+
+def test_caches_and_bytes(tmp_path):
+    n, records, features = hubs()
+    graph = fp.open_graph(records, num_vertices=n)
+    splits = {"train": np.arange(0, n, 5)}
+    fp.random(graph, 3, of="vertices").save(tmp_path / "p", graph=graph, features=features, splits=splits)
+    none, tenth, all_ = (fp.predict_traffic(tmp_path / "p", [5, 5], 100, cache=c) for c in (0, 0.1, 10.0))
+    assert (none.saved_rows, none.fetched_rows) == (0, none.remote_rows)
+    assert tenth.parts["cached_rows"].to_list() == [100, 100, 100]
+    assert 0.1 * none.remote_rows < tenth.saved_rows < all_.saved_rows == pytest.approx(none.remote_rows)
+    assert none.row_bytes == 20
+    assert none.remote_mb == pytest.approx(20e-6 * none.remote_rows)
+    assert repr(tenth).startswith("<Traffic: ")
+    assert "Predicted traffic" in tenth._repr_html_()
+
+
+def test_a_comparison_tells_the_traffic(tmp_path, datasets):
+    graph, train, _ = saved(tmp_path / "p", NAME, 4, "random", datasets)
+    summary = fp.compare(
+        graph, 4, ["random:of=vertices", "multilevel", "dbh"],
+        splits={"train": train}, fanouts=[5, 5], batch_size=100, row_bytes=400,
+    ).summary  # fmt: skip
+    names = ["remote_rows", "remote_mb", "remote_rows_0.1", "remote_mb_0.1"]
+    assert [name for name in summary.columns if name.startswith("remote")] == names
+    worst, best, edges = summary.select(names).rows()
+    assert worst[0] > 2 * best[0] > 2 * best[2]
+    assert best[1] == pytest.approx(best[0] * 400e-6, rel=0.01)
+    assert edges == (None,) * 4
+    with pytest.raises(ParameterError, match="splits"):
+        fp.compare(graph, 4, ["random"], fanouts=[5])
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "named"),
+    [
+        ({"fanouts": [-2]}, ParameterError, "fanouts: -2"),
+        ({"fanouts": "10,10"}, TypeError, "fanouts: expected a list"),
+        ({"batch_size": 0}, ParameterError, "batch_size: 0"),
+        ({"cache": -0.1}, ParameterError, "cache: -0.1"),
+        ({"cache": float("nan")}, ParameterError, "cache: nan"),
+        ({"row_bytes": -1}, ParameterError, "row_bytes: -1"),
+        ({"splits": None}, ParameterError, "splits: there are no training"),
+        ({"splits": {"val": [0]}}, ParameterError, "splits: there are no training"),
+        ({"graph": None}, ParameterError, "graph: the partition does not know"),
+        ({"partition": [0, 1]}, fp.GraphFormatError, "another graph"),
+    ],
+)
+def test_bad_predictions_are_refused(given, error, named):
+    path = np.array([[0, 1], [1, 2], [2, 3]])
+    given = {"partition": [0, 0, 1, 1], "fanouts": [2], "graph": path, "splits": {"train": [1]}} | given
+    with pytest.raises(error, match=named):
+        fp.predict_traffic(**given)
 
 
 def test_accesses_do_not_depend_on_threads_or_the_order_of_seeds(topology):
@@ -70,7 +211,7 @@ def test_more_in_edges_are_more_accesses(topology):
     totals = [
         topology.accesses(seeds, [fanout, fanout], num_seeds=400, batch_size=40) for fanout in (1, 2, 8, -1)
     ]
-    for less, more in zip(totals, totals[1:], strict=False):
+    for less, more in pairwise(totals):
         assert (less <= more + 1e-4).all()
         assert less.sum() < more.sum()
 

@@ -56,10 +56,12 @@ if TYPE_CHECKING:
     from .ordering import Ordering, order
     from .report.draw import draw
     from .store import open_partition
+    from .traffic import Traffic, predict_traffic
 
 _LATER = {
     "Comparison": "comparing",
     "Ordering": "ordering",
+    "Traffic": "traffic",
     "compare": "comparing",
     "convert": "converting",
     "draw": "report",
@@ -67,6 +69,7 @@ _LATER = {
     "open_comparison": "comparing",
     "open_partition": "store",
     "order": "ordering",
+    "predict_traffic": "traffic",
 }
 """Names that are imported on first use, and their modules."""
 
@@ -113,6 +116,7 @@ __all__ = [
     "Options",
     "Ordering",
     "ParameterError",
+    "Traffic",
     "TrainingError",
     "VertexPartition",
     "cluster",
@@ -133,6 +137,7 @@ __all__ = [
     "open_partition",
     "order",
     "partition",
+    "predict_traffic",
     "store",
     "train",
 ]

@@ -126,9 +126,20 @@ class Topology:
     ) -> npt.NDArray[np.float32]:
         """Return for each row the expected number of steps of an epoch whose batch has it.
 
-        The batches are layered and uniform, with ``fanouts[h]`` in-edges of a vertex in hop h. The ``seeds`` are those of
-        one rank, ``num_seeds`` are those of all ranks, and ``batch_size`` are those of a step on all ranks.
+        The batches are layered and uniform, with ``fanouts[h]`` in-edges of a vertex in hop h. The ``seeds`` are those
+        of one rank, ``num_seeds`` are those of all ranks, and ``batch_size`` are those of a step on all ranks.
         """
+
+    def traffic(
+        self,
+        seeds: _Rows,
+        fanouts: Sequence[int],
+        *,
+        batch_size: int,
+        caches: Sequence[float],
+        options: RunOptions,
+    ) -> list[PartTraffic]:
+        """Return the traffic of each part, as :func:`predict_traffic`."""
 
     def subgraph(self, rows: _Rows, *, edge_ids: bool = False) -> SampledBatch:
         """Return the in-edges between distinct vertices, as a batch of one level: row i of the CSR is node i."""
@@ -138,6 +149,47 @@ class Topology:
 
         A walk stays at a vertex without in-edges. Steps are functions of (seed, epoch, step, hop, walk, root).
         """
+
+@final
+class PartTraffic:
+    """Rows of a part per epoch. ``held`` and ``saved`` have one number for each cache."""
+
+    @property
+    def seeds(self) -> int: ...
+    @property
+    def rows(self) -> float: ...
+    @property
+    def remote(self) -> float: ...
+    @property
+    def held(self) -> list[int]: ...
+    @property
+    def saved(self) -> list[float]: ...
+
+def predict_traffic(
+    edges: EdgeSource,
+    assignment: npt.NDArray[np.int32],
+    k: int,
+    seeds: _Rows,
+    fanouts: Sequence[int],
+    *,
+    directedness: str,
+    batch_size: int,
+    caches: Sequence[float],
+    options: RunOptions,
+) -> list[PartTraffic]:
+    """Return the traffic of each part. ``caches`` are shares of its rows."""
+
+def draw_weights(
+    edges: EdgeSource,
+    k: int,
+    seeds: _Rows,
+    fanouts: Sequence[int],
+    *,
+    directedness: str,
+    batch_size: int,
+    options: RunOptions,
+) -> npt.NDArray[np.uint32]:
+    """Return for each record how often a rank draws it, in units of 1/1024 of the mean and at least 1."""
 
 @final
 class Sampler:

@@ -206,7 +206,7 @@ def from_text(name: str, text: str, annotation: str) -> Any:
     if "None" in types and text.lower() == "none":
         return None
     if types & {"Sequence", "Iterable", "tuple"}:
-        item = "int" if "int" in types else "str"
+        item = next((each for each in ("int", "float") if each in types), "str")
         return [from_text(name, word.strip(), item) for word in text.split(",")]
     if "bool" in types:
         if text.lower() not in ("true", "false"):

@@ -158,6 +158,13 @@ class PartData:
         """Mask of the inner vertices to test on."""
         return self._mask("test")
 
+    def labelled(self, split: str) -> npt.NDArray[np.bool_] | None:
+        """Return the mask of the inner vertices of a split that have a label. Without labels, all have."""
+        mask: npt.NDArray[np.bool_] | None = getattr(self, split)
+        if mask is None or self.labels is None or self.labels.ndim == 2:
+            return mask
+        return mask & (self.labels >= 0)
+
     @cached_property
     def edge_features(self) -> Array | None:
         """One row per in-edge, in the order of ``edge_ids``."""

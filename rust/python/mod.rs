@@ -16,6 +16,7 @@ mod results;
 mod run;
 mod sampling;
 mod store;
+mod traffic;
 mod values;
 
 use pyo3::pymodule;
@@ -55,6 +56,8 @@ mod _core {
     use super::sampling::{Batches, Features, SampledBatch, Sampler, Topology};
     #[pymodule_export]
     use super::store::{RowGatherer, write_edge_parts, write_vertex_parts};
+    #[pymodule_export]
+    use super::traffic::{PartTraffic, draw_weights, predict_traffic};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,6 +1,7 @@
 //! The in-edges of all vertices, to be read again and again.
 
-use super::topology::{Part, Topology};
+use super::part::Part;
+use super::topology::Topology;
 use crate::base::{Buffer, Result, Run};
 use crate::exec::scan;
 use crate::traffic::{BLOCK, DirectedEdge, InEdges};

@@ -34,18 +34,8 @@ pub fn accesses(
     let (n, count) = (edges.num_vertices(), seeds.len());
     let what = format!("the access probabilities of {count} parts ({BYTES} bytes per vertex and part)");
     run.require(BYTES * n * count as u64, what)?;
-    let items = n as usize * count;
-    let mut levels = Levels {
-        weights: Buffer::zeroed(items, "access probabilities")?,
-        sums: Buffer::zeroed(items, "sums of access probabilities")?,
-        missed: Buffer::zeroed(items, "missed vertices")?,
-        count,
-    };
-    levels.missed.fill(1.0);
-    let share = fixed(-(-epoch.share().min(1.0)).ln_1p());
-    for (part, seeds) in seeds.iter().enumerate() {
-        seeds.iter().for_each(|&seed| levels.sums[seed as usize * count + part] = share);
-    }
+    let mut levels = Levels::begin(n as usize, seeds, epoch)?;
+    let items = levels.missed.len();
     for &fanout in epoch.fanouts() {
         run.begin("access", edges.work() + items as u64);
         levels.enter(degrees, fanout, run)?;
@@ -56,6 +46,30 @@ pub fn accesses(
     let Levels { mut missed, .. } = levels;
     for_each(&mut missed, run, |_, missed| *missed = epoch.steps_with(f64::from(*missed)) as f32)?;
     Ok(missed)
+}
+
+/// How often a step is expected to draw an in-edge of each vertex, if a part has the `seeds`.
+pub fn draws(
+    edges: &dyn InEdges,
+    degrees: &[u32],
+    seeds: &[u32],
+    epoch: &Epoch,
+    run: &Run,
+) -> Result<Buffer<f32>> {
+    let (n, hops) = (edges.num_vertices(), epoch.fanouts().len());
+    run.require((BYTES + 4) * n, format!("expected draws of {n} vertices ({} bytes each)", BYTES + 4))?;
+    let mut levels = Levels::begin(n as usize, &[seeds], epoch)?;
+    let mut draws = Buffer::zeroed(n as usize, "expected draws")?;
+    for (hop, &fanout) in (1..).zip(epoch.fanouts()) {
+        run.begin("access", edges.work() + 2 * n);
+        levels.enter(degrees, fanout, run)?;
+        let weights = &levels.weights;
+        for_each(&mut draws, run, |vertex, draws: &mut f32| *draws -= (-weights[vertex]).exp_m1())?;
+        if hop < hops {
+            levels.follow(edges, run)?;
+        }
+    }
+    Ok(draws)
 }
 
 /// -ln(1 - q) of the in-edges of a vertex that is in a level with probability `present`.
@@ -83,6 +97,19 @@ struct Levels {
 }
 
 impl Levels {
+    /// The seeds of each part, before level 0 begins.
+    fn begin(n: usize, seeds: &[&[u32]], epoch: &Epoch) -> Result<Self> {
+        let count = seeds.len();
+        let mut sums = Buffer::zeroed(n * count, "sums of access probabilities")?;
+        let share = fixed(-(-epoch.share().min(1.0)).ln_1p());
+        for (part, seeds) in seeds.iter().enumerate() {
+            seeds.iter().for_each(|&seed| sums[seed as usize * count + part] = share);
+        }
+        let mut missed = Buffer::zeroed(n * count, "missed vertices")?;
+        missed.fill(1.0);
+        Ok(Self { weights: Buffer::zeroed(n * count, "access probabilities")?, sums, missed, count })
+    }
+
     /// Turns the sums into the level that begins, and into the weights of its in-edges.
     fn enter(&mut self, degrees: &[u32], fanout: Option<u32>, run: &Run) -> Result<()> {
         let Self { weights, sums, missed, count } = self;

@@ -33,6 +33,26 @@ impl Epoch {
         &self.fanouts
     }
 
+    /// Number of seeds of all parts.
+    pub fn num_seeds(&self) -> u64 {
+        self.num_seeds
+    }
+
+    /// Number of steps.
+    pub fn num_steps(&self) -> u64 {
+        self.num_seeds.div_ceil(self.batch_size)
+    }
+
+    /// The seeds in units of full batches.
+    pub fn num_full_batches(&self) -> f64 {
+        self.num_seeds as f64 / self.batch_size as f64
+    }
+
+    /// The step of the seed at that place of the order.
+    pub fn step_of(&self, place: u64) -> u64 {
+        place / self.batch_size
+    }
+
     /// Probability that a seed is in a full batch.
     pub fn share(&self) -> f64 {
         self.batch_size as f64 / self.num_seeds.max(1) as f64

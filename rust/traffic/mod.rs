@@ -3,17 +3,18 @@
 //! **Requirements.** Directed edges that can be read again and again, from a graph or from the parts of a directory
 //! ([`InEdges`]), the seeds of each part, and the fanouts of uniform, layered sampling ([`Epoch`]).
 //!
-//! **Algorithm.** [`accesses()`] follows for each part the probability that a vertex is in a level of its batches. A
-//! vertex of in-degree d that is in level h with probability p samples each in-edge with q = min(1, f/d) p. A source is
-//! missed by all of its out-edges with the product of 1 - q, as if these were independent. It is in no level with the
-//! product over the levels.
+//! **Algorithm.** Two methods that read the edges once for each hop. `access` follows for each part the probability that a
+//! vertex is in a level of its batches. A vertex of in-degree d that is in level h with probability p samples each in-edge
+//! with q = min(1, f/d) p. A source is missed by all of its out-edges with the product of 1 - q, as if these were
+//! independent, and is in no level with the product over the levels. `lots` draws up to 64 batches at once. What they fetch
+//! is the prediction. The mean of both ranks the vertices for a cache. What a cache saves is counted in the half of the
+//! batches that did not rank it.
 //!
-//! **Memory.** 4 bytes per vertex, and 16 per vertex and part. Parts that do not fit together are followed one group after
-//! the other.
+//! **Memory.** 16 bytes per vertex, and 28 per vertex and part. Up to eight parts are followed together, as many as fit.
 //!
-//! **Parallelism.** Over the edges. Sums are kept in fixed point, so that their order does not matter.
+//! **Parallelism.** Over the edges. Sums are kept in fixed point, so that their order does not matter, and masks are united.
 //!
-//! **Complexity.** A pass over the edges for the degrees, and one for each hop and group.
+//! **Complexity.** A pass over the edges for the degrees, and two for each hop and group of parts.
 //!
 //! Source: Kaler et al., "Communication-Efficient Graph Neural Networks with Probabilistic Neighborhood Expansion Analysis
 //! and Caching" (SALIENT++), MLSys 2023.
@@ -21,7 +22,11 @@
 mod access;
 mod edges;
 mod epoch;
+mod lots;
+mod totals;
+mod weights;
 
-pub use access::accesses;
 pub use edges::{BLOCK, DirectedEdge, GraphEdges, InEdges};
 pub use epoch::Epoch;
+pub use totals::{PartTraffic, expected_steps, traffic};
+pub use weights::draw_weights;

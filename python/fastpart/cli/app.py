@@ -114,7 +114,7 @@ def _slot(option: Option, group: Group) -> Slot:
             given["choices"] = option.choices  # for completion
     names = [option.flag, *([_SHORT[option.name]] if option.name in _SHORT else [])]
     parameter = Parameter(name=names, help=option.doc, group=group, allow_repeating=True, **given)
-    default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
+    default = ",".join(map(str, option.default)) if isinstance(option.default, tuple) else option.default
     type_ = Any if "bool" not in option.words else bool if option.default is not None else bool | None
     return Slot(option.name, Slot.KEYWORD_ONLY, default=default, annotation=Annotated[type_, parameter])
 

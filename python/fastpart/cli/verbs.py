@@ -229,7 +229,8 @@ _VERBS: dict[str, Verb | Family] = {
         _FILE,
         "compare g.bin -k 8\n"
         "compare g.bin -k 4,8,32 --algorithms spring,spring:passes=2,metis -o comparison.json\n"
-        "compare g.bin -k 8 --labels y.npy --splits split.npz -o report.html",
+        "compare g.bin -k 8 --labels y.npy --splits split.npz -o report.html\n"
+        "compare g.bin -k 4 --fanouts 15,10 --cache 0,0.1 --splits split.npz",
         _out(
             "A .json (all, for `fastpart report`), .parquet (the table), .html (the report), .svg, .png or .pdf."
         ),

@@ -48,6 +48,9 @@ OPTIONAL = (
     "test_balance",
     "label_skew",
 )
+TRAFFIC = ("remote_rows", "remote_mb")
+"""How the names of the columns of predicted traffic begin."""
+
 LAST: dict[str, str] = {
     "seconds": "Float64",
     "edges_per_s": "Int64",
@@ -94,6 +97,7 @@ def summary_of(outcomes: Iterable[Outcome]) -> pl.DataFrame:
     schema = {
         **COLUMNS,
         **{name: "Float64" for name in OPTIONAL if any(name in row for row in rows)},
+        **{name: "Float64" for row in rows for name in row if name.startswith(TRAFFIC)},
         **LAST,
     }
     return pl.DataFrame(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from traceback import format_exception
@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .. import _core, parameters
-from ..errors import EdgeFileChangedError, FastpartError
+from ..errors import EdgeFileChangedError, FastpartError, ParameterError
 from ..frames import pl
 from ..graph import Graph, open_graph
 from ..homes import home_parts
@@ -20,8 +20,9 @@ from ..metrics import evaluate
 from ..notes import log
 from ..options import Options, RunOptions, run_options, with_options
 from ..parameters import Progress, shown
-from ..partitions import EdgePartition
+from ..partitions import EdgePartition, Partition
 from ..results import Evaluation
+from ..traffic import Sampled, traffic_of, train_of
 from .comparison import Comparison
 from .entries import Entry, Run, entries_of, plain
 from .outcomes import LISTED_PARTS, MATRIX_PARTS, Outcome
@@ -37,6 +38,10 @@ def compare(
     labels: Any = None,
     splits: Any = None,
     split: int | None = None,
+    fanouts: Sequence[int] | None = None,
+    batch_size: int = 1024,
+    cache: float | Sequence[float] = (0, 0.1),
+    row_bytes: int | None = None,
     seed: int | None = 0,
     peers: bool | None = None,
     time_limit: float = 600.0,
@@ -60,6 +65,15 @@ def compare(
         peers that are installed.
     labels, splits, split
         As in :func:`evaluate`, for vertex partitions.
+    fanouts : sequence of int, optional
+        In-edges per vertex in each hop, from the seeds on. Adds the traffic of training on mini-batches that
+        :func:`predict_traffic` predicts for vertex partitions. Needs ``splits`` with ``train``.
+    batch_size : int
+        Seeds of a step on all ranks, for ``fanouts``.
+    cache : float or several
+        Caches to predict for, each as a share of the rows of a part. 0 is none.
+    row_bytes : int, optional
+        Bytes of the features of a vertex, for ``remote_mb``.
     seed : int, optional
         The seed of all algorithms that take one.
     peers : bool, optional
@@ -74,6 +88,8 @@ def compare(
     Comparison
         ``.summary`` has one row per algorithm and k: ``of, algorithm, k, n, m, loops``, then the measures of
         :func:`evaluate` (null where they do not apply, and ``halo_rf`` of an edge partition is that of its home parts),
+        with ``fanouts`` ``remote_rows`` per epoch without a cache, ``remote_rows_0.1`` with a cache of 0.1 and so on,
+        with ``row_bytes`` the same of ``remote_mb``, then
         ``seconds, edges_per_s, bytes_per_vertex``, and ``error``: why there is no partition, else null.
 
     Raises
@@ -117,6 +133,7 @@ def compare(
         "labels": None if labels is None else labels_of(labels, n),
         "splits": None if splits is None else splits_of(splits, n, split),
     }
+    predict = _prediction(opened, measured["splits"], (fanouts, batch_size, cache, row_bytes), run)
     if opened.weights is not None:
         log.info(
             "the records are weighted. multilevel and the peers read weights, the others count each record once"
@@ -132,13 +149,53 @@ def compare(
     }
     with Bench(run, seed, limit) as bench:
         outcomes = [
-            _run(entry, parts, opened, run, bench, measured) for entry, parts in _runs(entries, wanted)
+            _run(entry, parts, opened, run, bench, measured, predict)
+            for entry, parts in _runs(entries, wanted)
         ]
     return Comparison(facts, tuple(outcomes))
 
 
+Prediction = Callable[[Partition], dict[str, float]]
+
+
+def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptions) -> Prediction:
+    """Return what predicts the columns of the traffic of a partition."""
+    fanouts, batch_size, cache, row_bytes = given
+    if fanouts is None:
+        return lambda partition: {}
+    if splits is None:
+        raise ParameterError(
+            "splits: the traffic of training depends on its vertices. Pass splits= with train"
+        )
+    train_of(splits)
+    sampled = Sampled.of(fanouts, batch_size, cache if isinstance(cache, Iterable) else [cache])
+    if row_bytes is not None:
+        row_bytes = parameters.integer("row_bytes", row_bytes, 0, 2**63 - 1)
+
+    def predict(partition: Partition) -> dict[str, float]:
+        if isinstance(partition, EdgePartition):
+            return {}
+        found = traffic_of(graph, partition, splits, sampled, run)
+        columns = {}
+        for index, share in enumerate(sampled.caches):
+            traffic = sampled.traffic(found, index, row_bytes)
+            end = f"_{share:g}" if share else ""
+            columns[f"remote_rows{end}"] = float(round(traffic.fetched_rows))
+            if traffic.fetched_mb is not None:
+                columns[f"remote_mb{end}"] = traffic.fetched_mb
+        return columns
+
+    return predict
+
+
 def _run(
-    entry: Entry, k: int, graph: Graph, run: RunOptions, bench: Bench, measured: Mapping[str, Any]
+    entry: Entry,
+    k: int,
+    graph: Graph,
+    run: RunOptions,
+    bench: Bench,
+    measured: Mapping[str, Any],
+    predict: Prediction,
 ) -> Outcome:
     """Run and measure one entry. What it raises becomes the ``error`` of its row."""
     progress = None if run.progress is None else _LabelledProgress(run.progress, f"{entry.label}, k={k}")
@@ -148,7 +205,9 @@ def _run(
         result = entry.run(graph, k, options | {"seed": bench.seed}, bench)
         more = {} if isinstance(result.partition, EdgePartition) else measured
         evaluation = evaluate(graph, result.partition, **more, **options)
-        return _outcome(entry.label, result, evaluation, _home_halo(graph, result, options))
+        outcome = _outcome(entry.label, result, evaluation, _home_halo(graph, result, options))
+        outcome.row.update(predict(result.partition))
+        return outcome
     except Exception as error:  # functions of users and other packages may raise anything
         if isinstance(error, EdgeFileChangedError) or (progress is not None and error is progress.raised):
             raise

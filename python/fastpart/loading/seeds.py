@@ -61,23 +61,20 @@ def seeds_of(
                 f"vertices: the directory has no split {vertices!r}. It has {there}. Save the partition with "
                 "splits=, or pass ids"
             )
-        masks = [_labelled(part, vertices) for part in parts]
+        masks = [part.labelled(vertices) for part in parts]
     else:
         rows = topology.rows_of(_checked(vertices, topology.num_vertices))
         return _of_rows(rows, parts, topology)
-    places = [np.flatnonzero(mask) + start for mask, start in zip(masks, topology.starts, strict=False)]
+    places = [
+        np.flatnonzero(mask) + start
+        for mask, start in zip(masks, topology.starts, strict=False)
+        if mask is not None
+    ]
     rows = np.concatenate(places).astype(np.uint32)
     seeds = _of_rows(rows, parts, topology)
     order = np.argsort(seeds.ids)
     labels = None if seeds.labels is None else seeds.labels[order]
     return Seeds(seeds.ids[order], rows[order], labels)
-
-
-def _labelled(part: VertexPartData, split: str) -> npt.NDArray[np.bool_]:
-    mask: npt.NDArray[np.bool_] = getattr(part, split)
-    if part.labels is None or part.labels.ndim == 2:
-        return mask
-    return mask & (part.labels >= 0)
 
 
 def _checked(vertices: Any, n: int) -> Ids:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..comparing import Comparison
-from ..comparing.outcomes import COST, MEASURES, TITLES
+from ..comparing.outcomes import COST, MEASURES, TITLES, TRAFFIC
 from ..frames import pl
 from ..results import Evaluation
+
+MANY = 10_000
+"""Measures from here on are shown without a fraction."""
 
 MOST_ROWS = 40
 """Of a longer table, the first and last rows are shown."""
@@ -31,6 +34,8 @@ def table(frame: pl.DataFrame) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
+    if isinstance(value, float) and value >= MANY:
+        return f"{value:.0f}"
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
@@ -64,7 +69,11 @@ def comparison_text(comparison: Comparison) -> str:
 def columns_of(of: str, rows: list[dict[str, Any]]) -> list[str]:
     """Return the columns to show for partitions of ``of``: those with a value in some row."""
     rest = [
-        name for name in rows[0] if name.endswith("_balance") or name in ("weighted_cut_ratio", "label_skew")
+        name
+        for name in rows[0]
+        if name.endswith("_balance")
+        or name in ("weighted_cut_ratio", "label_skew")
+        or name.startswith(TRAFFIC)
     ]
     measures = [*MEASURES[of], *(name for name in rest if name not in MEASURES[of])]
     known = [name for name in (*measures, *COST) if any(row[name] is not None for row in rows)]

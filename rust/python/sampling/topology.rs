@@ -10,8 +10,10 @@ use super::batch::SampledBatch;
 use crate::python::errors::raise;
 use crate::python::results::{array, copied};
 use crate::python::run::{Options, detached, in_place};
+use crate::python::traffic::PartTraffic;
 use crate::sampling::{self, Part, Place, Pools, Workers};
-use crate::traffic::{self, Epoch, InEdges};
+use crate::traffic::{self, Epoch};
+
 /// The in-edges of all vertices of a partition directory. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct Topology {
@@ -126,12 +128,33 @@ impl Topology {
         let epoch = Epoch::new(num_seeds, batch_size, &fanouts).map_err(|error| raise(py, error))?;
         let accesses = detached(py, &options.unwrap_or_default(), |run| {
             self.inner.check_rows("seeds", &seeds)?;
-            let edges: &dyn InEdges = &*self.inner;
-            run.require(4 * edges.num_vertices(), "degrees")?;
-            run.hold(4 * edges.num_vertices());
-            traffic::accesses(edges, &edges.in_degrees(run)?, &[&seeds], &epoch, run)
+            traffic::expected_steps(&*self.inner, seeds, &epoch, run)
         })?;
         array(py, accesses)
+    }
+
+    /// The rows that each part fetches in an epoch.
+    #[pyo3(signature = (seeds, fanouts, *, batch_size, caches, options))]
+    fn traffic<'py>(
+        &self,
+        py: Python<'py>,
+        seeds: PyReadonlyArray1<'py, u32>,
+        fanouts: Vec<i64>,
+        batch_size: u64,
+        caches: Vec<f64>,
+        options: Options,
+    ) -> PyResult<Vec<PartTraffic>> {
+        let seeds = copied(&seeds, "seeds")?;
+        detached(py, &options, |run| {
+            let epoch = Epoch::new(seeds.len() as u64, batch_size, &fanouts)?;
+            self.inner.check_rows("seeds", &seeds)?;
+            let starts = self.inner.starts();
+            let parts =
+                starts.windows(2).zip(0..).flat_map(|(rows, part)| (rows[0]..rows[1]).map(move |_| part));
+            let (assignment, k): (Vec<i32>, _) = (parts.collect(), self.inner.parts().len() as u32);
+            traffic::traffic(&*self.inner, &assignment, k, &seeds, &epoch, &caches, run)
+        })
+        .map(|parts| parts.into_iter().map(PartTraffic::from).collect())
     }
 
     /// The in-edges between vertices.

@@ -1,0 +1,99 @@
+"""Predicted rows of other parts beside those that batches have.
+
+    python benches/traffic.py DATA OUT [NAME ...]
+
+DATA has a folder with edges.npy for each real graph. "planted" and "rmat" are generated with 1 M vertices and 16 M edges.
+OUT keeps partitions. Prints one row per graph, partitioner and fanouts: distinct remote rows of an epoch of all
+four ranks, predicted over measured, the share that a cache of 10 % saves as predicted, as measured, and at best.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import fastpart as fp
+from fastpart import _core
+from fastpart.loading.seeds import owner_of, seeds_of
+
+K, N, M = 4, 1 << 20, 16_000_000
+FANOUTS = ([10, 10], [15, 10])
+REAL = {"amazon-computers": (0.5, 100), "coauthor-cs": (0.5, 100), "com-dblp": (0.1, 1000)}
+"""Share of training vertices, and size of a batch."""
+
+
+def main(data: Path, out: Path, names: list[str]) -> None:
+    print(
+        "| graph | partitioner | fanouts | remote rows | predicted / measured | % saved: predicted, measured, best | seconds |"
+    )
+    print("|---|---|---|---:|---:|---:|---:|")
+    for name in names or [*REAL, "planted", "rmat"]:
+        share, batch_size = REAL.get(name, (0.1, 1000))
+        graph = opened(data, out, name)
+        n = graph.num_vertices
+        train = np.random.default_rng(3).choice(n, int(n * share), replace=False)
+        for algorithm in ("hash", "sigma", "multilevel"):
+            folder = out / f"{name}-{algorithm}"
+            if not folder.exists():
+                getattr(fp, algorithm)(graph, K).save(folder, graph=graph, splits={"train": train})
+            for fanouts in FANOUTS:
+                row(name, algorithm, fp.open_partition(folder), fanouts, batch_size)
+
+
+def opened(data: Path, out: Path, name: str) -> fp.Graph:
+    """Open a graph, and generate it before if it is not a real one."""
+    if name in REAL:
+        return fp.open_graph(data / name / "edges.npy")
+    path = out / f"{name}.bin"
+    if path.exists():
+        return fp.open_graph(path)
+    return getattr(fp.generate, name)(path, n=N, m=M, seed=1)
+
+
+def row(name: str, algorithm: str, stored: fp.VertexPartition, fanouts: list[int], batch_size: int) -> None:
+    """Print a row of the table."""
+    start = time.perf_counter()
+    traffic = fp.predict_traffic(stored, fanouts, batch_size)
+    seconds = time.perf_counter() - start
+    remote = saved = best = 0
+    for part, counts, hot in measured(stored, fanouts, batch_size):
+        held = traffic.parts["cached_rows"][part]
+        remote += counts.sum()
+        saved += counts[np.argsort(-hot, kind="stable")[:held]].sum()
+        best += np.sort(counts)[::-1][:held].sum()
+    cells = [
+        name,
+        algorithm,
+        ",".join(map(str, fanouts)),
+        f"{remote:,}",
+        f"{traffic.remote_rows / remote:.3f}",
+    ]
+    shares = (traffic.saved_rows / traffic.remote_rows, saved / remote, best / remote)
+    cells += [" ".join(f"{100 * share:.1f}" for share in shares), f"{seconds:.1f}"]
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def measured(stored: fp.VertexPartition, fanouts: list[int], batch_size: int):
+    """Yield each part, how many batches of the first epoch have each row of other parts, and the expectations."""
+    topology = stored._topology
+    seeds = seeds_of("train", stored.parts, topology, ["train"])
+    order, starts = seeds.order(0, 0), topology.starts
+    count = len(order)
+    owners = owner_of(seeds.rows, starts)[order]
+    bounds = np.minimum(np.arange(-(-count // batch_size) + 1) * batch_size, count)
+    sampler = _core.Sampler(topology, fanouts)
+    for part in range(stored.k):
+        own = owners == part
+        rows = seeds.rows[order[own]]
+        counts = np.zeros(topology.num_vertices, np.int64)
+        for batch in sampler.batches(rows, np.concatenate(([0], np.cumsum(own)))[bounds]):
+            counts[np.unique(batch.rows)] += 1
+        hot = topology.accesses(rows, fanouts, num_seeds=count, batch_size=batch_size).copy()
+        for values in (counts, hot):
+            values[starts[part] : starts[part + 1]] = 0
+        yield part, counts, hot
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

@@ -1,0 +1,74 @@
+//! Predicted traffic, for Python.
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use super::edges::EdgeSource;
+use super::results::{array, copied};
+use super::run::{Options, detached};
+use crate::parts::Kind;
+use crate::traffic::{self, Epoch, GraphEdges};
+
+/// Rows per epoch of a part. See `_core.pyi`.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+pub struct PartTraffic {
+    seeds: u64,
+    rows: f64,
+    remote: f64,
+    held: Vec<u64>,
+    saved: Vec<f64>,
+}
+
+impl From<traffic::PartTraffic> for PartTraffic {
+    fn from(part: traffic::PartTraffic) -> Self {
+        let traffic::PartTraffic { seeds, rows, remote, held, saved } = part;
+        Self { seeds, rows, remote, held, saved }
+    }
+}
+
+/// The rows that each part of a graph fetches in an epoch.
+#[pyfunction]
+#[pyo3(signature = (edges, assignment, k, seeds, fanouts, *, directedness, batch_size, caches, options))]
+#[expect(clippy::too_many_arguments, reason = "one per parameter")]
+pub fn predict_traffic<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    assignment: PyReadonlyArray1<'py, i32>,
+    k: u32,
+    seeds: PyReadonlyArray1<'py, u32>,
+    fanouts: Vec<i64>,
+    directedness: &str,
+    batch_size: u64,
+    caches: Vec<f64>,
+    options: Options,
+) -> PyResult<Vec<PartTraffic>> {
+    let (parts, seeds) = (assignment.as_slice()?, copied(&seeds, "seeds")?);
+    detached(py, &options, |run| {
+        let epoch = Epoch::new(seeds.len() as u64, batch_size, &fanouts)?;
+        let edges = GraphEdges { records: edges.stream(), kind: Kind::named(directedness)? };
+        traffic::traffic(&edges, parts, k, &seeds, &epoch, &caches, run)
+    })
+    .map(|parts| parts.into_iter().map(PartTraffic::from).collect())
+}
+
+/// A weight for each record: how often training draws it.
+#[pyfunction]
+#[pyo3(signature = (edges, k, seeds, fanouts, *, directedness, batch_size, options))]
+#[expect(clippy::too_many_arguments, reason = "one per parameter")]
+pub fn draw_weights<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    k: u32,
+    seeds: PyReadonlyArray1<'py, u32>,
+    fanouts: Vec<i64>,
+    directedness: &str,
+    batch_size: u64,
+    options: Options,
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let seeds = copied(&seeds, "seeds")?;
+    let weights = detached(py, &options, |run| {
+        let edges = GraphEdges { records: edges.stream(), kind: Kind::named(directedness)? };
+        traffic::draw_weights(&edges, &seeds, k, batch_size, &fanouts, run)
+    })?;
+    array(py, weights)
+}

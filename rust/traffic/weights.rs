@@ -1,0 +1,61 @@
+//! Weights of records by how often training crosses them.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::access;
+use super::edges::{GraphEdges, InEdges};
+use super::epoch::Epoch;
+use crate::base::{Buffer, Error, Result, Run, prefetch_ends, shared};
+use crate::exec::pass;
+
+/// Weight of a record that is drawn as often as the mean.
+const MEAN: f64 = 1024.0;
+
+/// How many records ahead data is prefetched.
+const AHEAD: usize = 24;
+
+/// For each record how often a step draws it as an in-edge, in units of 1/1024 of the mean and at least 1. `parts` ranks share
+/// the seeds of a step evenly.
+pub fn draw_weights(
+    edges: &GraphEdges<'_>,
+    seeds: &[u32],
+    parts: u32,
+    batch_size: u64,
+    fanouts: &[i64],
+    run: &Run,
+) -> Result<Buffer<u32>> {
+    let (n, m) = (edges.num_vertices(), edges.records.num_edges());
+    if let Some(&seed) = seeds.iter().find(|&&seed| u64::from(seed) >= n) {
+        return Err(Error::parameter("seeds", format!("{seed} is none of {n} vertices")));
+    }
+    run.require(24 * n + 4 * m, format!("weights of {m} records (4 bytes each, and 24 per vertex)"))?;
+    // A rank has so many seeds of a step, wherever they are.
+    let epoch = Epoch::new(seeds.len() as u64 * u64::from(parts), batch_size, fanouts)?;
+    let degrees = edges.in_degrees(run)?;
+    let draws = access::draws(edges, &degrees, seeds, &epoch, run)?;
+    let total: f64 =
+        draws.iter().zip(degrees.iter()).map(|(&draws, &degree)| f64::from(draws) * f64::from(degree)).sum();
+    let scale = if total > 0.0 { MEAN * m as f64 / total } else { 0.0 };
+    let mut weights: Buffer<u32> = Buffer::zeroed(m as usize, "weights of records")?;
+    let places: &[AtomicU32] = shared(&mut weights);
+    run.begin("weights", m);
+    pass(
+        edges.records,
+        run,
+        crate::edges::BLOCK,
+        usize::MAX,
+        || Ok(()),
+        |(), first, records| {
+            for (index, &record) in records.iter().enumerate() {
+                prefetch_ends(&draws, records, index + AHEAD);
+                let [u, v] = record;
+                let back = if edges.kind.turns(record) { draws[u as usize] } else { 0.0 };
+                let weight = (f64::from(draws[v as usize]) + f64::from(back)) * scale;
+                // Each place is written once.
+                places[first as usize + index].store((weight as u32).clamp(1, 1 << 31), Relaxed);
+            }
+            Ok(())
+        },
+    )?;
+    Ok(weights)
+}
