@@ -54,6 +54,8 @@ class Loadable:
         edge_ids: bool = True,
         ahead: int = 2,
         threads: int = 1,
+        remote: Literal["maps", "messages"] | None = None,
+        timeout: float = 1800.0,
     ) -> MiniBatches:
         """Return the mini-batches of this rank, for any model of torch or PyG.
 
@@ -91,9 +93,15 @@ class Loadable:
         edge_ids : bool
             Give ``e_id`` and ``edge_attr``. Without them batches are made faster.
         ahead : int
-            Batches that are made ahead of their use, in threads. 0 makes each when it is asked for.
+            Batches that are made ahead of their use, in threads. 0 makes each when it is asked for. Rows of other ranks
+            come for so many batches at a time. What several of them need is sent once.
         threads : int
             Threads that make them.
+        remote : {"maps", "messages"}, optional
+            How a rank gets features of parts of other ranks: from their files, or from the ranks by messages. Default:
+            messages for parts whose features are not on this machine.
+        timeout : float
+            Seconds to wait for messages of another rank. Then an error is raised.
 
         Returns
         -------
@@ -122,8 +130,11 @@ class Loadable:
         without batch normalization. Let each rank divide the sum of its losses by ``batch.global_size`` and add
         the gradients with :func:`fastpart.loading.sum_gradients`.
 
-        The parts of all ranks have to lie on this machine, or on a file system that all machines share. They are
-        mapped. The loader takes 28 bytes per seed of all ranks, and up to 60 more while an epoch begins.
+        The parts of all ranks have to lie on this machine, or on a file system that all machines share, but for
+        ``features.npy`` of parts of other ranks. With the ranks of ``torch.distributed`` all of them make the loader
+        together, and compare their directories. Parts are mapped. The loader
+        takes 28 bytes per seed of all ranks, and up to 60 more while an epoch begins. With messages, up to three times
+        ``ahead`` batches are in memory.
 
         Examples
         --------
@@ -157,5 +168,7 @@ class Loadable:
             edge_ids=edge_ids,
             ahead=ahead,
             threads=threads,
+            remote=remote,
+            timeout=timeout,
         )
         return made

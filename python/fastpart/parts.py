@@ -255,6 +255,11 @@ class PartData:
 
     def _described(self, name: str, rows: int) -> Array | None:
         """Map rows with the dtype and shape in the manifest."""
+        row = self.row_type(name)
+        return None if row is None else self._array(name, row[0], (rows, *row[1]))
+
+    def row_type(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]] | None:
+        """Return dtype and shape of a row of features or labels as the manifest states them. None without them."""
         stated = self._manifest.get(name)
         if stated is None:
             return None
@@ -263,7 +268,7 @@ class PartData:
             shape = [parameters.integer("shape", length, 0, 2**63 - 1) for length in stated["shape"]]
         except (FastpartError, TypeError, KeyError) as error:
             raise GraphFormatError(f"{shown(self._root / MANIFEST)}: {name}: {error}") from None
-        return self._array(name, dtype, (rows, *shape))
+        return dtype, tuple(shape)
 
     def _mask(self, name: str) -> npt.NDArray[np.bool_] | None:
         stated = self._manifest.get("splits", [])

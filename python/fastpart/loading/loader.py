@@ -18,6 +18,7 @@ from ..partitions import VertexPartition
 from ..rows import rows_of
 from .batch import Batch
 from .edge_rows import EdgeFeatures
+from .remote import Remote, fetching_of
 from .seeds import owner_of, rank_of_part, seeds_of
 
 Sampling = Literal["uniform", "weighted", "labor"]
@@ -70,11 +71,14 @@ class Loader:
         edge_ids: bool,
         ahead: int,
         threads: int,
+        remote: Remote | None,
+        timeout: float,
     ) -> None:
         self.fanouts = fanouts_of(fanouts)
         self.batch_size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
         self.seed = parameters.seed(seed)
         self.rank, self.world_size = _ranks(rank, world_size)
+        together = rank is None and self.world_size > 1
         self.device = None if device is None else torch.device(device)
         trains = isinstance(vertices, str) and vertices == "train"
         self._shuffle = trains if shuffle is None else parameters.flag("shuffle", shuffle)
@@ -87,7 +91,8 @@ class Loader:
         topology = partition._topology
         self._seeds = seeds_of(vertices, parts, topology, manifest.get("splits", []))
         self.vertices = self._seeds.ids
-        self._ranks = rank_of_part(partition.k, self.world_size)[owner_of(self._seeds.rows, topology.starts)]
+        owners = rank_of_part(partition.k, self.world_size)
+        self._ranks = owners[owner_of(self._seeds.rows, topology.starts)]
         self._sampler = _core.Sampler(
             topology,
             list(self.fanouts),
@@ -97,9 +102,8 @@ class Loader:
             edge_ids=parameters.flag("edge_ids", edge_ids),
             weights=weights_of(weights, partition),
         )
-        self._features = None
-        if "features" in manifest:
-            self._features = _core.Features([part._file("features.npy") for part in parts], topology)
+        seconds = parameters.positive("timeout", timeout)
+        self.fetching = fetching_of(partition, owners, self.rank, remote, together, seconds)
         self._edge_features = None
         if edge_ids and "edge_features" in manifest:
             self._edge_features = EdgeFeatures(parts, int(manifest["m"]), topology.starts)
@@ -113,6 +117,21 @@ class Loader:
         """Make the next iteration that of an epoch, as after a restart."""
         self._epoch = parameters.integer("epoch", epoch, 0, 2**63 - 1)
 
+    def read_counts(self) -> dict[str, int]:
+        """Return what the batches since the last call needed of the parts of other ranks.
+
+        Returns
+        -------
+        dict of int
+            ``remote_rows``: rows of features, each once for all batches that are fetched together. ``remote_bytes``:
+            their bytes or, if they came by messages, those of the messages.
+        """
+        return self.fetching.read_counts()
+
+    def close(self) -> None:
+        """End the connections to other ranks, if there are any. There are no batches after it."""
+        self.fetching.close()
+
     def __iter__(self) -> Iterator[Batch]:
         epoch = self._epoch
         self._epoch += 1
@@ -124,14 +143,16 @@ class Loader:
             self._seeds.rows[steps.positions],
             steps.offsets,
             epoch=epoch,
-            features=self._features,
+            features=self.fetching.features,
             ahead=self._ahead,
             threads=self._threads,
         )
+        filled = self.fetching.filled(sampled, max(self._ahead, 1), len(self))
         try:
-            for step, arrays in enumerate(sampled):
-                yield self._batch(arrays, steps, epoch, step)
+            for step, (arrays, x) in enumerate(filled):
+                yield self._batch(arrays, x, steps, epoch, step)
         finally:
+            filled.close()
             sampled.close()
 
     def _steps(self, epoch: int) -> Steps:
@@ -143,13 +164,13 @@ class Loader:
         before = np.concatenate(([0], np.cumsum(own)))
         return Steps(order[:count][own], before[bounds], np.diff(bounds))
 
-    def _batch(self, arrays: _core.SampledBatch, steps: Steps, epoch: int, step: int) -> Batch:
+    def _batch(self, arrays: _core.SampledBatch, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
         positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
         labels, edge_attr = self._seeds.labels, None
         if self._edge_features is not None:
             edge_attr = torch.from_numpy(self._edge_features.of_sample(arrays))
         batch = Batch(
-            x=_tensor(arrays.features),
+            x=_tensor(x),
             y=None if labels is None else torch.from_numpy(labels[positions]),
             n_id=torch.from_numpy(arrays.n_id),
             e_id=_tensor(arrays.e_id),

@@ -121,13 +121,6 @@ class AnyDataset(ABC, Generic[AnyPart]):
         """Labelled training vertices of each part."""
         return [len(self.splits(part)["train"]) for part in self.partition.parts]
 
-    @cached_property
-    def row_bytes(self) -> int:
-        """Bytes of the features of a vertex, as they are stored."""
-        features = self.partition.parts[0].features
-        assert features is not None
-        return features.dtype.itemsize * self.task.features
-
     @property
     def num_train(self) -> int:
         """Labelled training vertices."""
@@ -193,17 +186,18 @@ class AnyDataset(ABC, Generic[AnyPart]):
 
     def _task(self) -> Task:
         first = self.partition.parts[0]
-        features, labels = first.features, first.labels
-        assert features is not None
+        row, labels = first.row_type("features"), first.labels  # the features may be on other machines
+        assert row is not None
         assert labels is not None
-        if features.ndim != 2 or features.shape[1] == 0:
+        if len(row[1]) != 1 or row[1][0] == 0:
             raise ParameterError(
-                f"source: expected features of shape (n, width), got (n, {', '.join(map(str, features.shape[1:]))})"
+                f"source: expected features of shape (n, width), got (n, {', '.join(map(str, row[1]))})"
             )
+        width = row[1][0]
         if labels.ndim == 2:
-            return Task(features.shape[1], labels.shape[1], multilabel=True)
+            return Task(width, labels.shape[1], multilabel=True)
         classes = 1 + max((int(part.labels.max(initial=-1)) for part in self.partition.parts), default=-1)
-        return Task(features.shape[1], classes, multilabel=False)
+        return Task(width, classes, multilabel=False)
 
 
 class Dataset(AnyDataset[VertexPartData]):

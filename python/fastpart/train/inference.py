@@ -5,12 +5,13 @@ vertex and number, and the next layer gathers the rows that it needs. In memory 
 neighbours. So graphs and features may be larger than memory. Any other network is computed at once for all wanted
 vertices of a part.
 
-Several processes share the work: each takes the parts that it owns, and waits for the others after each layer.
+Several processes share the work: each takes the parts that it owns, and waits for the others after each layer. Rows of
+parts on other machines come by messages. Then all processes read as many blocks, of which some are empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from torch import Tensor, nn
 
 from .. import _core
 from ..loading.edge_rows import EdgeFeatures
+from ..loading.fetching import Fetching
 from .data import SPLITS, Dataset
 from .models import Network, takes_edge_attr
-from .ranks import barrier, total
+from .ranks import barrier, largest, total
 from .rows import Rows
 from .scores import scores_of
 
@@ -31,6 +33,9 @@ Vertices = npt.NDArray[np.int64]
 
 Outputs = tuple[int, Vertices, Tensor]
 """A part, some of its inner vertices by local id, and one row for each."""
+
+Block = tuple[int, Vertices]
+"""A part, and some of its inner vertices by local id."""
 
 Wanted = Callable[[int], npt.NDArray[np.bool_]]
 """Returns the mask of the inner vertices of a part whose outputs are wanted."""
@@ -52,10 +57,15 @@ class Inference:
         For files of hidden layers. All processes see it.
     layers : int
         Number of hops that the network looks at, if it has no layers of its own.
+    fetching : Fetching, optional
+        Messages to processes that have other features. Default: all are in files here.
     """
 
-    def __init__(self, dataset: Dataset, parts: list[int], folder: Path, layers: int) -> None:
+    def __init__(
+        self, dataset: Dataset, parts: list[int], folder: Path, layers: int, fetching: Fetching | None = None
+    ) -> None:
         self._dataset, self._own, self._folder, self._layers = dataset, parts, folder, layers
+        self._fetching = fetching if fetching is not None and fetching.by_messages else None
         self._parts = dataset.partition.parts
         self._topology = dataset.topology
         self._hop = _core.Sampler(self._topology, [-1], merged=True)
@@ -108,16 +118,20 @@ class Inference:
         for index in range(last):
             files += self._save(index, self._layer(network, index, rows, None))
             barrier()
-            rows = _core.Features(
-                [self._file(index, part) for part in range(len(self._parts))], self._topology
-            )
+            rows = self._opened([self._file(index, part) for part in range(len(self._parts))])
         yield from self._layer(network, last, rows, wanted)
         barrier()
         for file in files:
             file.unlink()
 
-    def _features(self) -> _core.Features:
-        return _core.Features([part.folder / "features.npy" for part in self._parts], self._topology)
+    def _features(self) -> _core.Features | None:
+        return self._opened([part.folder / "features.npy" for part in self._parts])
+
+    def _opened(self, files: list[Path | None]) -> _core.Features | None:
+        """Map the files that are here. None if there are none."""
+        for part in [] if self._fetching is None else self._fetching.away:
+            files[part] = None
+        return _core.Features(files, self._topology) if any(files) else None
 
     def _file(self, index: int, part: int) -> Path | None:
         """Return the file of the outputs of a layer for the vertices of a part, None if there are none."""
@@ -136,19 +150,13 @@ class Inference:
         return list(files)
 
     def _layer(
-        self, network: Network, index: int, rows: _core.Features, wanted: Wanted | None
+        self, network: Network, index: int, rows: _core.Features | None, wanted: Wanted | None
     ) -> Iterator[Outputs]:
         """Yield the outputs of one layer, given its inputs for all vertices."""
         where = _numbers(network)
-        for number in self._own:
-            part = self._parts[number]
-            vertices = np.arange(part.num_inner) if wanted is None else np.flatnonzero(wanted(number))
-            edges = np.cumsum(part.indptr[vertices + 1] - part.indptr[vertices])
-            for block in np.split(vertices, np.flatnonzero(np.diff(edges // _EDGES)) + 1):
-                if len(block):
-                    sample = self._hop.sample(self._rows_of(number, block), features=rows)
-                    x = torch.from_numpy(sample.features).to(**where)
-                    yield number, block, network.layer(index, self._graph(sample, x.device), x).cpu()
+        for number, block, sample, x in self._read(self._hop, rows, self._blocks(wanted)):
+            x = x.to(**where)
+            yield number, block, network.layer(index, self._graph(sample, x.device), x).cpu()
 
     def _at_once(self, network: nn.Module, wanted: Wanted | None) -> Iterator[Outputs]:
         """Yield the outputs of a network without layers of its own."""
@@ -156,23 +164,47 @@ class Inference:
         hops = _core.Sampler(
             self._topology, [-1] * self._layers, merged=True, edge_ids=edge_features is not None
         )
-        rows, where = self._features(), _numbers(network)
-        for number in self._own:
-            inner = self._parts[number].num_inner
-            vertices = np.arange(inner) if wanted is None else np.flatnonzero(wanted(number))
-            if len(vertices):
-                sample = hops.sample(self._rows_of(number, vertices), features=rows)
-                x = torch.from_numpy(sample.features).to(**where)
-                graph = self._graph(sample, x.device)
-                if edge_features is not None:
-                    graph.edge_attr = torch.from_numpy(edge_features.of_sample(sample)).to(x.device)
-                yield number, vertices, network(graph.by_layer(sample.num_sampled_nodes), x).cpu()
+        where = _numbers(network)
+        whole = [(number, self._vertices(number, wanted)) for number in self._own]
+        for number, vertices, sample, x in self._read(hops, self._features(), whole):
+            x = x.to(**where)
+            graph = self._graph(sample, x.device)
+            if edge_features is not None:
+                graph.edge_attr = torch.from_numpy(edge_features.of_sample(sample)).to(x.device)
+            yield number, vertices, network(graph.by_layer(sample.num_sampled_nodes), x).cpu()
 
     def _edge_features(self) -> EdgeFeatures | None:
         manifest = self._dataset.manifest
         if "edge_features" not in manifest:
             return None
         return EdgeFeatures(self._parts, int(manifest["m"]), self._topology.starts)
+
+    def _vertices(self, part: int, wanted: Wanted | None) -> Vertices:
+        return np.arange(self._parts[part].num_inner) if wanted is None else np.flatnonzero(wanted(part))
+
+    def _blocks(self, wanted: Wanted | None) -> Iterator[Block]:
+        """Yield the wanted vertices of this process in blocks with about as many in-edges."""
+        for number in self._own:
+            part, vertices = self._parts[number], self._vertices(number, wanted)
+            edges = np.cumsum(part.indptr[vertices + 1] - part.indptr[vertices])
+            for block in np.split(vertices, np.flatnonzero(np.diff(edges // _EDGES)) + 1):
+                yield number, block
+
+    def _read(
+        self, sampler: _core.Sampler, rows: _core.Features | None, blocks: Iterable[Block]
+    ) -> Iterator[tuple[int, Vertices, _core.SampledBatch, Tensor]]:
+        """Yield the blocks that are not empty, with their in-edges and one row per source."""
+        if self._fetching is not None:
+            blocks = list(blocks)
+            most = int(largest(torch.tensor(len(blocks))))
+            blocks += [(0, np.empty(0, np.int64))] * (most - len(blocks))
+        for number, block in blocks:
+            sample = sampler.sample(self._rows_of(number, block), features=rows)
+            x = sample.features
+            if self._fetching is not None:
+                x = self._fetching.complete(sample.rows, x, rows)
+            if len(block):
+                yield number, block, sample, torch.from_numpy(x)
 
     def _rows_of(self, part: int, vertices: Vertices) -> npt.NDArray[np.uint32]:
         return (self._topology.starts[part] + vertices).astype(np.uint32)

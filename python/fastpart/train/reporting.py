@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
+import signal
 import sys
 import sysconfig
 import time
@@ -40,10 +42,10 @@ class Reports:
         """Report that the work is done. From here on the exit code does not matter."""
         self.send(DONE, True)
 
-    def failed(self) -> None:
-        """Report the time of the failure, so that the supervisor can find the first process that failed."""
+    def failed(self, error: BaseException) -> None:
+        """Report when this process failed and whether through others, so that the supervisor can find the cause."""
         with contextlib.suppress(OSError):
-            self.send(FAILED, time.monotonic())
+            self.send(FAILED, [blames_peers(error), time.monotonic()])
 
     def send(self, kind: str, content: Any) -> None:
         """Send a message."""
@@ -60,17 +62,24 @@ def run(main: Callable[[Reports], None]) -> NoReturn:
     Exit handlers are skipped: those of libraries would wait for peers that are gone.
     """
     code, reports = 1, Reports()
+    faulthandler.register(signal.SIGUSR1, all_threads=False)  # the supervisor asks where a process hangs
     try:
         main(reports)
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1
     except BaseException as error:
-        reports.failed()
+        reports.failed(error)
         print(describe(error), file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def blames_peers(error: BaseException) -> bool:
+    """Return whether the process failed while it waited for others."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any("/torch/distributed/" in frame.filename for frame in frames)
 
 
 def describe(error: BaseException) -> str:

@@ -60,7 +60,7 @@ class Child:
         os.set_blocking(self.stderr, False)
         self.ready = self.done = False
         self.ended = False
-        self.failed_at = math.inf
+        self.failed = (False, math.inf)
         self._line = b""
         self._tail = b""
 
@@ -77,7 +77,7 @@ class Child:
             self.ready = self.ready or kind == READY
             self.done = self.done or kind == DONE
             if kind == FAILED:
-                self.failed_at = content
+                self.failed = tuple(content)
             messages.append((self.name, kind, content))
         return messages
 
@@ -116,14 +116,14 @@ class Child:
             return False
         return _group_runs(self.process.pid)
 
-    def last_lines(self) -> str:
+    def last_lines(self, count: int = _TAIL_LINES) -> str:
         """Return the last lines of stderr."""
         before = None
         while before != self._tail:
             before = self._tail
             self.read_stderr()
         lines = self._tail.decode(errors="replace").strip().splitlines()
-        return "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:])
+        return "\n".join(f"  {line}" for line in lines[-count:])
 
 
 class Supervisor:
@@ -265,7 +265,17 @@ class Supervisor:
         self._wait(dead, TERM_SECONDS)  # the pipe closes a moment before the process ends
         # A killed process may have made the others fail, not the other way round. Among processes that failed by
         # themselves, the first one is the cause.
-        dead.sort(key=lambda child: ((child.status() or 0) >= 0, child.failed_at))
+        dead.sort(key=_guilt)
+        if dead[0].failed[0]:  # it waited in vain for another one
+            running = [child for child in self._children if not child.done and child.status() is None]
+            for child in running:
+                os.kill(child.process.pid, signal.SIGUSR1)
+            self._wait(running, TERM_SECONDS)
+            if hanging := [child for child in running if child.status() is None]:
+                raise TrainingError(_hang(hanging[0]))
+            for child in running:
+                child.read_reports()
+            dead = sorted([*dead, *running], key=_guilt)
         raise TrainingError(_death(dead[0]))
 
     def _refuse_sleepers(self) -> None:
@@ -342,6 +352,21 @@ def _death(child: Child) -> str:
         how, hint = f"was killed by {number.name}", _HINTS.get(number)
     because = f" ({hint})" if hint else ""
     return f"{child.name} {how}{because}. The other processes were stopped{_last_lines(child)}"
+
+
+def _guilt(child: Child) -> tuple[bool, bool, float]:
+    """Return a key that is least for the process that failed first by itself."""
+    return (child.status() or 0) >= 0, *child.failed
+
+
+def _hang(child: Child) -> str:
+    stat = Path(f"/proc/{child.process.pid}/stat").read_text()
+    stopped = stat.rpartition(")")[2].split()[0] in "Tt"
+    _, _, where = child.last_lines(100).rpartition("(most recent call first):\n")
+    state = " It is stopped, as by SIGSTOP" if stopped else f" It is here:\n{where}" if where else ""
+    return (
+        f"{child.name} hangs: the other processes waited for it until the timeout, and were stopped.{state}"
+    )
 
 
 def _last_lines(child: Child) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -12,8 +14,13 @@ import torch
 import torch.distributed as dist
 
 from ... import parameters
-from ...errors import ParameterError
+from ...errors import ParameterError, TrainingError
 from ...parameters import StrPath
+from ..history import CHECKPOINT
+from ..reporting import blames_peers
+
+_GRACE = 2.0
+"""Seconds until all ranks have noticed that they wait in vain. The connections of the first one break the others."""
 
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = get_args(Device)
@@ -37,13 +44,38 @@ def join_group(device: str, **where: Any) -> None:
 
 
 @contextmanager
-def torchrun_group(device: str) -> Iterator[None]:
-    """Join the group of the processes that torchrun started."""
-    join_group(device, init_method="env://")
+def torchrun_group(device: str, seconds: float | None = None) -> Iterator[None]:
+    """Join the group of the processes that torchrun started. They wait for each other for so many seconds."""
+    if (
+        os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]
+    ):  # all on one machine: nobody else listens
+        for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+            os.environ.setdefault(name, "lo")
+    join_group(device, init_method="env://", timeout=seconds and timedelta(seconds=seconds))
     try:
         yield
+    except RuntimeError as error:
+        if blames_peers(error) and (silent := _silent()):
+            names = ", ".join(f"rank {rank}" for rank in silent)
+            raise TrainingError(
+                f"{names}: no answer to the other ranks. It hangs, or is gone ({error})"
+            ) from error
+        raise
     finally:
         dist.destroy_process_group()
+
+
+def _silent() -> list[int]:
+    """Return the ranks that do not wait in vain for another one, as this one does."""
+    store = dist.distributed_c10d._get_default_store()
+    store.set(f"fastpart/waited/{dist.get_rank()}", "")
+    time.sleep(_GRACE)
+    return [rank for rank in range(dist.get_world_size()) if not store.check([f"fastpart/waited/{rank}"])]
+
+
+def restarted(out: Path) -> bool:
+    """Return whether torchrun has started these processes again, and there is a checkpoint to continue from."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0 and (out / CHECKPOINT).exists()
 
 
 def under_torchrun() -> bool:

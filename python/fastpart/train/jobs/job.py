@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class Job:
         Threads of each worker.
     device : str
         Where the workers compute: "cpu" or "cuda".
+    running : dict
+        Parameters of the method that do not change its results. A resume may have others.
     """
 
     method: str
@@ -47,6 +49,7 @@ class Job:
     resume: bool
     threads: int
     device: str = "cpu"
+    running: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return text that :meth:`from_json` reads in another process."""
@@ -67,7 +70,7 @@ class Job:
         kind = worker_of(self.method)
         dataset = kind.open(self.source)
         history = self.history(dataset, self.resume) if is_first() else None
-        how, scratch = self.how, Path(self.scratch)
+        how, scratch = {**self.how, **self.running}, Path(self.scratch)
         summary = train(
             lambda state: kind(dataset, self.options, how, scratch, state),
             history,

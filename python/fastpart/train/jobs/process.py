@@ -10,8 +10,8 @@ from pathlib import Path
 from ..libraries import import_torch
 from ..reporting import Reports, run
 
-_PATIENCE = timedelta(days=7)
-"""How long workers wait for each other. The supervisor ends them when one fails."""
+_PATIENCE = timedelta(days=7).total_seconds()
+"""How long workers wait for each other, if the method does not say. The supervisor ends them when one fails."""
 
 
 def main(reports: Reports) -> None:
@@ -29,7 +29,8 @@ def main(reports: Reports) -> None:
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     # torch's own rendezvous would listen on all interfaces.
     rendezvous = f"file://{file.parent}/rendezvous"
-    join_group(job.device, init_method=rendezvous, rank=rank, world_size=world, timeout=_PATIENCE)
+    timeout = timedelta(seconds=job.running.get("timeout", _PATIENCE))
+    join_group(job.device, init_method=rendezvous, rank=rank, world_size=world, timeout=timeout)
     reports.ready()
     task, summary = job.work(lambda row: reports.send("epoch", row))
     if rank == 0:

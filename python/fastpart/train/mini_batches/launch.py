@@ -19,6 +19,7 @@ from ..jobs.group import (
     DEVICES,
     Device,
     refuse_few_gpus,
+    restarted,
     shared_output,
     torchrun_group,
     under_torchrun,
@@ -46,6 +47,8 @@ def sampled(
     workers: int | None = None,
     device: Device = "cpu",
     precision: Precision = "float32",
+    ahead: int = 2,
+    timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
     **training: Unpack[Training],
@@ -78,6 +81,11 @@ def sampled(
     precision : {"float32", "bfloat16"}
         Numbers that the layers compute with. With ``"bfloat16"``, as autocast of torch does: weights, sums over edges
         and losses stay float32.
+    ahead : int
+        Batches that are made ahead of their use. Rows of parts of other workers come for so many batches at a time.
+        What several of them need is counted, and between machines sent, once.
+    timeout : float
+        Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. All workers share the threads. The step of ``progress`` is "epoch".
     on_epoch
@@ -88,8 +96,9 @@ def sampled(
     TrainedModel
         ``history`` adds for each epoch ``sampling_seconds`` (waiting for batches, with their features),
         ``compute_seconds`` and ``synchronising_seconds`` (gradients, with waiting for the slowest worker), each the
-        mean over the workers. ``remote_rows`` counts rows of features of parts of other workers, ``local_rows`` those
-        of the worker's own parts, and ``remote_bytes`` the bytes of the former. ``summary`` adds ``parts``,
+        mean over the workers. ``remote_rows`` counts rows of features of parts of other workers, each once for all
+        batches that are made ahead together, and ``remote_bytes`` their bytes or, between machines, those of the
+        messages. ``local_rows`` counts rows of the worker's own parts. ``summary`` adds ``parts``,
         ``workers``, ``halo_rf`` and ``label_skew``.
 
     Raises
@@ -107,7 +116,8 @@ def sampled(
     in the page cache. Scores are exact, with all neighbours. They are computed layer by layer.
 
     Under ``torchrun`` the calling process is one of the workers, as with :func:`fastpart.train.sdt`. All machines must
-    see the whole directory.
+    have the directory, each with ``features.npy`` of the parts of its workers at least. Features of other parts come by
+    messages. If torchrun restarts the workers, they continue from the checkpoint in ``out``.
 
     References
     ----------
@@ -141,12 +151,17 @@ def sampled(
         "parts": dataset.partition.k,
         **{name: measured.get(name) for name in ("halo_rf", "label_skew")},
     }
-    new = partial(Job, "sampled", options=options, how=how, resume=resume, device=device)
+    running = {
+        "ahead": parameters.integer("ahead", ahead, 0, 2**10),
+        "timeout": parameters.positive("timeout", timeout),
+    }
+    new = partial(Job, "sampled", options=options, how=how, resume=resume, device=device, running=running)
     if under_torchrun():
         shared = shared_output(out, asked)
+        new = partial(new, resume=resume or restarted(shared))
         _refuse_idle(world_size(), dataset)
         refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
-        with torchrun_group(device):
+        with torchrun_group(device, timeout):
             return joined(new, dataset, shared, run, report, {**summary, "workers": world_size()})
     processors = torch.cuda.device_count() if device == "cuda" else run.threads or _core.default_threads()
     count = min(asked or max(processors, 1), dataset.partition.k)

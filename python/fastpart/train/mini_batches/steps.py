@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ... import _core
-from ...loading import Batch
+from ...loading import Batch, Loader
+from ...loading.remote import fetching_of
 from ...loading.seeds import seeds_of
 from ..batches import Field, VertexRows, batches
 from ..config import Options
@@ -60,14 +61,18 @@ class Neighbours:
     def __init__(self, dataset: Dataset, options: Options, how: dict[str, Any], edge_attr: bool) -> None:
         self._topology = dataset.topology
         # Hops go from the seeds outwards, layers towards them.
-        self._loader = dataset.partition.loader(
+        loader = dataset.partition.loader(
             "train",
             fanouts=options.fanouts[::-1],
             batch_size=options.batch_size or dataset.num_train,
             seed=options.seed,
             sampling=how["draw"],
             edge_ids=edge_attr,
+            ahead=how["ahead"],
+            timeout=how["timeout"],
         )
+        assert isinstance(loader, Loader)
+        self._loader, self.fetching = loader, loader.fetching
 
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""
@@ -93,7 +98,14 @@ class Neighbours:
 class Graphs:
     """Graphs sampled by clusters or by walks, one in each worker."""
 
-    def __init__(self, dataset: Dataset, options: Options, own: npt.NDArray[np.int64], folder: Path) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        options: Options,
+        own: npt.NDArray[np.int64],
+        folder: Path,
+        owners: npt.NDArray[np.int64],
+    ) -> None:
         topology, manifest = dataset.topology, dataset.manifest
         seeds = seeds_of("train", dataset.partition.parts, topology, manifest["splits"])
         assert seeds.labels is not None
@@ -111,15 +123,15 @@ class Graphs:
             world_size(),
             device(),
         )
-        self._features = _core.Features(
-            [part._file("features.npy") for part in dataset.partition.parts], topology
-        )
+        self.fetching = fetching_of(dataset.partition, owners, rank(), "maps", False, math.inf)
 
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""
         for batch in batches(self._field, self._options, mixed(self._options.seed, number)):
             assert batch.inputs is not None
-            x = torch.from_numpy(self._features.gather(batch.inputs))
+            assert self.fetching.features is not None
+            x = torch.from_numpy(self.fetching.features.gather(batch.inputs))
+            self.fetching.count(batch.inputs)
             y = torch.from_numpy(self._labels[np.searchsorted(self._sorted, batch.targets)])
             count = total(torch.tensor([batch.count], dtype=torch.float64)).item()
             yield Step(batch.graphs, x, batch.inputs, batch.rows, y, count, batch.weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,6 @@ class Worker:
         self._task, self._options, self._topology = dataset.task, options, dataset.topology
         owners = rank_of_part(dataset.partition.k, world_size())
         self._owned = owners == rank()
-        self._row_bytes = dataset.row_bytes
         self._device, self._precision = device(), PRECISIONS[how["precision"]]
         self._learner = Learner(dataset.task, options, state, self._device)
         self.network = self._learner.network
@@ -59,8 +59,8 @@ class Worker:
         if sampling(options.model) == NEIGHBOUR:
             self._steps = Neighbours(dataset, options, how, takes_edge_attr(self.network))
         else:
-            self._steps = Graphs(dataset, options, own, folder)
-        self._inference = Inference(dataset, own.tolist(), folder, options.layers)
+            self._steps = Graphs(dataset, options, own, folder, owners)
+        self._inference = Inference(dataset, own.tolist(), folder, options.layers, self._steps.fetching)
         self._clock = Clock()
 
     def round(self, epochs: int) -> dict[str, Any]:
@@ -69,24 +69,26 @@ class Worker:
         self._clock.read()
         barrier()
         start = time.perf_counter()
-        counts = np.zeros(4)  # loss, what it is divided by, rows of own parts, rows of other parts
+        counts = np.zeros(3)  # loss, what it is divided by, rows of own parts
         for number, step in enumerate(self._timed()):
             seed = mixed(self._options.seed, self._learner.epochs, number)
             torch.manual_seed(seed)  # equal in all workers
-            counts += [self._train(step), step.count if is_first() else 0, *self._rows(step)]
+            counts += [self._train(step), step.count if is_first() else 0, self._own_rows(step)]
         seconds = time.perf_counter() - start
         self._learner.epochs += epochs
         spent = self._clock.read()
-        sums = total(torch.tensor([*counts, *(spent[step] for step in STEPS)], dtype=torch.float64)).tolist()
-        loss, count, local, remote = sums[:4]
+        remote = self._steps.fetching.read_counts()
+        numbers = [*counts, *remote.values(), *(spent[step] for step in STEPS)]
+        sums = iter(total(torch.tensor(numbers, dtype=torch.float64)).tolist())
+        loss, count, local = islice(sums, 3)
+        remote = {name: int(next(sums)) for name in remote}
         most = largest(torch.tensor([seconds, float(anonymous_bytes())], dtype=torch.float64))
         return {
             "loss": loss / count,
             "seconds": most[0].item(),
-            **{f"{step}_seconds": value / world_size() for step, value in zip(STEPS, sums[4:], strict=True)},
+            **{f"{step}_seconds": value / world_size() for step, value in zip(STEPS, sums, strict=True)},
             "local_rows": int(local),
-            "remote_rows": int(remote),
-            "remote_bytes": int(remote) * self._row_bytes,
+            **remote,
             "worker_bytes": int(most[1]),
             **self._inference.scores(self.network, ("val",)),
         }
@@ -122,10 +124,13 @@ class Worker:
         (loss / step.count).backward()
         return loss.item()
 
-    def _rows(self, step: Step) -> tuple[int, int]:
-        """Return how many rows of features are of own parts, and of others."""
-        own = int(np.count_nonzero(self._owned[owner_of(step.inputs, self._topology.starts)]))
-        return own, len(step.inputs) - own
+    def _own_rows(self, step: Step) -> int:
+        """Return how many rows of features are of own parts."""
+        return int(np.count_nonzero(self._owned[owner_of(step.inputs, self._topology.starts)]))
+
+    def close(self) -> None:
+        """End the connections to other workers."""
+        self._steps.fetching.close()
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""

@@ -1,0 +1,63 @@
+"""The directories of all ranks, compared before they are used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch.distributed as dist
+
+from ..errors import GraphFormatError
+
+_TOLD = ("k", "n", "m", "checksum", "halo_hops", "features", "labels", "splits")
+"""Entries of the manifest that an error names."""
+
+_ELSEWHERE = ("input", "fastpart")
+"""Entries that may differ between copies of a directory."""
+
+
+def refuse_other_directories(manifest: Mapping[str, Any]) -> None:
+    """Raise an error that names the odd rank unless all ranks have the same partition. All ranks have to call it."""
+    mine = {name: value for name, value in manifest.items() if name not in _ELSEWHERE}
+    digest = hashlib.blake2b(json.dumps(mine, sort_keys=True).encode(), digest_size=16).hexdigest()
+    facts = _gathered({"digest": digest, **{name: mine.get(name) for name in _TOLD}})
+    usual = facts[_usual([fact["digest"] for fact in facts])]
+    for rank, fact in enumerate(facts):
+        if fact["digest"] != usual["digest"]:
+            wrong = [
+                f"{name} is {fact[name]} instead of {usual[name]}"
+                for name in _TOLD
+                if fact[name] != usual[name]
+            ]
+            raise GraphFormatError(
+                f"rank {rank} has another partition than the other ranks: {', '.join(wrong) or 'its parts differ'}. "
+                "Copy the same partition directory to all machines"
+            )
+
+
+def _usual(values: list[str]) -> int:
+    """Return the first rank with the value of most ranks."""
+    return values.index(Counter(values).most_common(1)[0][0])
+
+
+def refuse_missing_features(owners: npt.NDArray[np.int64], here: npt.NDArray[np.bool_]) -> bool:
+    """Raise an error unless every rank has the features of its parts. Return whether all ranks have those of all."""
+    of_ranks: list[list[bool]] = _gathered(here.tolist())
+    for part, rank in enumerate(owners.tolist()):
+        if not of_ranks[rank][part]:
+            raise GraphFormatError(
+                f"features.npy of part {part} is not on the machine of rank {rank}, which trains on this part. Copy "
+                "it there"
+            )
+    return all(map(all, of_ranks))
+
+
+def _gathered(value: Any) -> list[Any]:
+    values: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values

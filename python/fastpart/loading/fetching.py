@@ -1,0 +1,154 @@
+"""Features of the parts of other ranks: which rows batches need, how many, and where they come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator, Sequence
+from itertools import chain, islice
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .ahead import Ahead
+from .exchange import Array, Exchange, RowIds
+
+Filled = tuple[_core.SampledBatch, Array | None]
+"""A batch, and the features of its nodes."""
+
+
+class Fetching:
+    """The features of batches. It counts the rows of other ranks, and fetches those that are not in files here.
+
+    Parameters
+    ----------
+    features : _core.Features or None
+        The rows that are in files here, if there are any.
+    none : numpy.ndarray
+        No rows, of their dtype and shape.
+    starts : numpy.ndarray
+        int64: first row of each part, and the number of rows.
+    away : numpy.ndarray
+        Mask of the parts whose rows are counted and, if there is an exchange, fetched.
+    exchange : Exchange, optional
+        Messages to the other ranks. Without it all features are in files.
+
+    Attributes
+    ----------
+    away : list of int
+        These parts.
+    """
+
+    def __init__(
+        self,
+        features: _core.Features | None,
+        none: Array,
+        starts: npt.NDArray[np.int64],
+        away: npt.NDArray[np.bool_],
+        exchange: Exchange | None,
+    ) -> None:
+        self.features, self._none, self._exchange = features, none, exchange
+        self._starts, self.away = starts, np.flatnonzero(away).tolist()
+        self._counts = {"remote_rows": 0, "remote_bytes": 0}
+
+    @property
+    def by_messages(self) -> bool:
+        """Whether rows of the parts that are away come by messages."""
+        return self._exchange is not None
+
+    def read_counts(self) -> dict[str, int]:
+        """Return the counts since the last call. See :meth:`.loader.Loader.read_counts`."""
+        counts, self._counts = self._counts, dict.fromkeys(self._counts, 0)
+        return counts
+
+    def count(self, rows: RowIds) -> None:
+        """Count the rows of a batch that was not made here."""
+        self._count([self._absent(rows)])
+
+    def filled(self, batches: Iterator[_core.SampledBatch], together: int, steps: int) -> Generator[Filled]:
+        """Yield the batches with features. The rows of so many of them are counted and fetched ``together``."""
+        if self._exchange is None:
+            yield from self._counted(batches, together)
+            return
+        self._exchange.begin(-(-steps // together))
+        ahead = Ahead(self._fetched(batches, together), self._exchange.leave)
+        try:
+            yield from chain.from_iterable(ahead)
+        finally:
+            ahead.close()
+
+    def _counted(self, batches: Iterator[_core.SampledBatch], together: int) -> Iterator[Filled]:
+        wanted: list[RowIds] = []
+        for batch in batches:
+            if self.away:
+                wanted.append(self._absent(batch.rows))
+            if len(wanted) == together:
+                self._count(wanted)
+                wanted = []
+            yield batch, batch.features
+        self._count(wanted)
+
+    def _fetched(self, batches: Iterator[_core.SampledBatch], together: int) -> Iterator[list[Filled]]:
+        assert self._exchange is not None
+        while window := list(islice(batches, together)):
+            rows = self._count([self._absent(batch.rows) for batch in window])
+            found = self._fetch(rows, self.features, self._none)
+            self._counts["remote_bytes"] += self._exchange.read_bytes()
+            yield [(batch, self._filled(batch, rows, found)) for batch in window]
+
+    def _filled(self, batch: _core.SampledBatch, rows: RowIds, found: Array) -> Array:
+        x = self._none if batch.features is None else batch.features
+        put(x, batch.rows, rows, found)
+        return x
+
+    def _absent(self, rows: RowIds) -> RowIds:
+        """Return the distinct rows of the parts that are away. They ascend."""
+        distinct = np.unique(rows)
+        bounds = np.searchsorted(distinct, self._starts)
+        return np.concatenate([distinct[:0], *(distinct[bounds[p] : bounds[p + 1]] for p in self.away)])
+
+    def _count(self, wanted: Sequence[RowIds]) -> RowIds:
+        """Count the distinct rows of some batches, and return those that have to be fetched."""
+        if not wanted:
+            return np.empty(0, np.uint32)
+        rows = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else wanted[0]
+        self._counts["remote_rows"] += len(rows)
+        if self._exchange is None:
+            self._counts["remote_bytes"] += len(rows) * math.prod(self._none.shape[1:]) * self._none.itemsize
+        return rows
+
+    def complete(self, rows: RowIds, x: Array | None, features: _core.Features | None) -> Array:
+        """Return ``x`` with the rows of other ranks. All ranks have to call it, also without rows. It is not counted.
+
+        Parameters
+        ----------
+        rows : numpy.ndarray
+            Row of each item of ``x``.
+        x : numpy.ndarray or None
+            Values of the rows that are here. None if there are no rows.
+        features : _core.Features or None
+            What the other ranks are answered from: values of the rows that are here.
+        """
+        x = np.empty((0, 0), np.float32) if x is None else x
+        wanted = self._absent(rows)
+        put(x, rows, wanted, self._fetch(wanted, features, x[:0]))
+        return x
+
+    def _fetch(self, rows: RowIds, features: _core.Features | None, none: Array) -> Array:
+        """Return rows of other ranks, and answer theirs. ``none`` are no rows."""
+        assert self._exchange is not None
+        return self._exchange.fetch(rows, lambda asked: none if features is None else features.gather(asked))
+
+    def close(self) -> None:
+        """End the connections to other ranks."""
+        if self._exchange is not None:
+            self._exchange.close()
+
+
+def put(x: Array, rows: RowIds, keys: RowIds, values: Array) -> None:
+    """Copy the values of those rows that are among the keys, which ascend."""
+    if len(keys):
+        places = np.searchsorted(keys, rows)
+        places[places == len(keys)] = 0
+        found = np.flatnonzero(keys[places] == rows)
+        x[found] = values[places[found]]

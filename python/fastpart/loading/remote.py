@@ -1,0 +1,67 @@
+"""Where the features of each part are: in files of this machine, or with another rank."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch.distributed as dist
+
+from .. import _core, parameters
+from ..errors import ParameterError
+from ..partitions import VertexPartition
+from .agreement import refuse_missing_features, refuse_other_directories
+from .exchange import Exchange
+from .fetching import Fetching
+
+Remote = Literal["maps", "messages"]
+
+
+def fetching_of(
+    partition: VertexPartition,
+    owners: npt.NDArray[np.int64],
+    rank: int,
+    remote: Remote | None,
+    together: bool,
+    seconds: float,
+) -> Fetching:
+    """Return where the features of batches come from.
+
+    Parameters
+    ----------
+    partition : VertexPartition
+        The parts.
+    owners : numpy.ndarray
+        Rank of each part.
+    rank : int
+        This rank.
+    remote : {"maps", "messages"} or None
+        See :meth:`fastpart.VertexPartition.loader`.
+    together : bool
+        Whether the ranks are those of ``torch.distributed``, which all call this.
+    seconds : float
+        Longest time to wait for another rank.
+    """
+    if remote is not None:
+        parameters.choice("remote", remote, get_args(Remote))
+    if remote == "messages" and not together:
+        raise ParameterError(
+            'remote: "messages" needs the ranks of torch.distributed. Leave out rank= and world_size=, and start '
+            "several processes"
+        )
+    if together:
+        refuse_other_directories(partition.manifest or {})
+    row, parts, topology = partition.parts[0].row_type("features"), partition.parts, partition._topology
+    if row is None:
+        return Fetching(None, np.empty((0, 0)), topology.starts, owners < 0, None)
+    files = [part.folder / "features.npy" for part in parts]
+    own, exchange = owners == rank, None
+    here = own if remote == "messages" else np.array([file.exists() for file in files])
+    away = ~own
+    if together and not refuse_missing_features(owners, here) and remote != "maps":
+        starts = topology.starts[np.searchsorted(owners, np.arange(dist.get_world_size() + 1))]
+        exchange, away = Exchange(starts, seconds), ~here
+    mapped = [part._file("features.npy") if exchange is None or here[part.index] else None for part in parts]
+    features = _core.Features(mapped, topology) if any(mapped) else None
+    return Fetching(features, np.empty((0, *row[1]), row[0]), topology.starts, away, exchange)

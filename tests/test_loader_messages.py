@@ -1,0 +1,146 @@
+"""Features of other ranks by messages: the batches are those from files, for any parts, ranks and windows."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+
+torch = pytest.importorskip("torch")
+
+from loaded import attributed  # noqa: E402
+
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
+
+START = """
+import sys, torch, torch.distributed as dist
+import fastpart as fp
+folder, rank, size = sys.argv[1].format(sys.argv[2]), int(sys.argv[2]), int(sys.argv[3])
+dist.init_process_group("gloo", init_method="file://" + sys.argv[4], rank=rank, world_size=size)
+stored = fp.open_partition(folder)
+"""
+
+SAME = """
+for ahead in (0, 1, 3):
+    given = {"fanouts": [4, 3], "batch_size": 32, "seed": 5, "ahead": ahead}
+    maps = stored.loader(remote="maps", **given)
+    messages = stored.loader(remote="messages", **given)
+    for epoch in range(2):
+        for one, other in zip(maps, messages, strict=True):
+            assert one.x.dtype == other.x.dtype and torch.equal(one.x, other.x)
+            assert torch.equal(one.n_id, other.n_id)
+    of_maps, of_messages = maps.read_counts(), messages.read_counts()
+    assert of_maps["remote_rows"] == of_messages["remote_rows"]
+    assert of_maps["remote_bytes"] <= of_messages["remote_bytes"] or size == 1
+    print(of_messages["remote_rows"])
+    for batch in messages:  # all ranks leave early
+        break
+    del batch
+    assert len(list(messages)) == len(messages)
+    messages.close()
+"""
+
+
+def ranks(tmp_path, code, folder, size):
+    """Run the code in so many processes. Return exit code, output and errors of each."""
+    (tmp_path / "wire").unlink(missing_ok=True)
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    env = {
+        **os.environ,
+        "GLOO_SOCKET_IFNAME": "lo",
+        "PYTHONPATH": os.pathsep.join(paths),
+        "OMP_NUM_THREADS": "1",
+    }
+    words = [sys.executable, "-W", "ignore", "-c", START + code, str(folder)]
+    started = [
+        subprocess.Popen(
+            [*words, str(rank), str(size), str(tmp_path / "wire")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
+        )
+        for rank in range(size)
+    ]  # fmt: skip
+    return [(*process.communicate(timeout=150), process.returncode) for process in started]
+
+
+@pytest.mark.parametrize(("assignment", "k", "size"), [(4, 4, 3), (3, 3, 2), ("empty", 4, 4), (2, 2, 3)])
+def test_batches_by_messages_are_those_of_files(tmp_path, assignment, k, size):
+    _, rows = attributed()
+    vertices = np.arange(300)
+    parts = np.where(vertices < 150, 0, 2) if assignment == "empty" else vertices * 7 % k
+    if assignment == "empty":
+        rows["splits"] = {"train": np.arange(100)}  # seeds in part 0 only
+    rows["features"] = rows["features"].astype(np.float16)
+    fp.VertexPartition(parts, k).save(tmp_path / "parts", **rows)
+    done = ranks(tmp_path, SAME, tmp_path / "parts", size)
+    assert [code for *_, code in done] == [0] * size, done
+    of_windows = np.sum([[int(line) for line in out.split()] for out, *_ in done], axis=0)
+    assert of_windows[0] == of_windows[1] > of_windows[2] > 0  # rows of several batches are sent once
+
+
+def machines(tmp_path, size=2):
+    """Give each rank a directory with the features of its own parts only."""
+    _, rows = attributed()
+    fp.VertexPartition(np.arange(300) % 4, 4).save(tmp_path / "parts0", **rows)
+    for rank in range(1, size):
+        shutil.copytree(tmp_path / "parts0", tmp_path / f"parts{rank}")
+    shutil.copytree(tmp_path / "parts0", tmp_path / "whole")
+    for rank in range(size):
+        for part in range(4):
+            if part * size // 4 != rank:
+                (tmp_path / f"parts{rank}" / f"part-{part:05d}" / "features.npy").unlink()
+    return tmp_path / "parts{}"
+
+
+AUTO = """
+whole = fp.open_partition(folder[: folder.rindex("/")] + "/whole")
+for one, other in zip(stored.loader(fanouts=[4, 3]), whole.loader(fanouts=[4, 3], remote="maps"), strict=True):
+    assert torch.equal(one.x, other.x)
+"""
+
+
+def test_features_that_are_elsewhere_come_by_messages(tmp_path):
+    done = ranks(tmp_path, AUTO, machines(tmp_path), 2)
+    assert [code for *_, code in done] == [0, 0], done
+
+
+def test_missing_features_of_own_parts_are_named(tmp_path):
+    folder = machines(tmp_path)
+    (tmp_path / "parts1" / "part-00003" / "features.npy").unlink()
+    for _, errors, code in ranks(tmp_path, "stored.loader(fanouts=[2])", folder, 2):
+        assert code == 1
+        assert "features.npy of part 3 is not on the machine of rank 1" in errors
+
+
+def test_the_rank_with_another_partition_is_named(tmp_path):
+    folder = machines(tmp_path, 3)
+    _, rows = attributed()
+    shutil.rmtree(tmp_path / "parts1")
+    fp.VertexPartition(np.arange(300) % 5, 5).save(tmp_path / "parts1", **rows)
+    for _, errors, code in ranks(tmp_path, "stored.loader(fanouts=[2])", folder, 3):
+        assert code == 1
+        assert "rank 1 has another partition than the other ranks: k is 5 instead of 4" in errors
+
+
+LEAVES = """
+for batch in stored.loader(fanouts=[2], batch_size=8, remote="messages", ahead=1, timeout=20):
+    if rank == 1 and batch.step == 3:
+        break
+"""
+
+
+def test_a_rank_that_leaves_is_named(tmp_path):
+    (_, errors, code), _ = ranks(tmp_path, LEAVES, machines(tmp_path), 2)
+    assert code == 1
+    assert "rank 1 has ended its epoch early" in errors
+
+
+def test_messages_need_processes(tmp_path):
+    _, rows = attributed()
+    fp.VertexPartition(np.arange(300) % 2, 2).save(tmp_path / "parts", **rows)
+    with pytest.raises(fp.ParameterError, match=r"remote: .* needs the ranks of torch.distributed"):
+        fp.open_partition(tmp_path / "parts").loader(fanouts=[2], remote="messages")
