@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -254,3 +255,67 @@ def test_torchrun(parts, tmp_path):
     assert done.returncode == 0, done.stderr
     losses = [row["loss"] for row in json.loads(done.stdout)["history"]]
     assert losses == fp.train.sampled(parts, workers=2, **QUICK).history["loss"].to_list()
+
+
+MACHINE = """
+import os, sys, fastpart as fp
+rank, folder = os.environ["RANK"], sys.argv[1]
+given = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 100, "fanouts": [4, 3]}
+try:
+    trained = fp.train.sampled(f"{folder}/machine{rank}", out=f"{folder}/out", **given, **eval(sys.argv[2]))
+except fp.TrainingError as error:
+    print(error)
+    raise
+if rank == "0":
+    print(trained.history.select("loss", "val_f1", "remote_rows", "remote_bytes").write_json())
+"""
+
+
+def torchrun(folder, code, given):
+    (folder / "machine.py").write_text(code)
+    run = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    return subprocess.run(
+        [sys.executable, *run, folder / "machine.py", folder, repr(given)],
+        capture_output=True, text=True, timeout=150,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+
+
+def machines(parts, folder):
+    """Give each of two machines a copy of the directory with the features of its own parts only."""
+    for rank in range(2):
+        shutil.copytree(parts, folder / f"machine{rank}")
+        for part in range(3):
+            if part * 2 // 3 != rank:
+                (folder / f"machine{rank}" / f"part-{part:05d}" / "features.npy").unlink()
+
+
+@pytest.mark.parametrize("model", ["graphsage", "pyg"])
+def test_machines_with_their_own_features_only(parts, tmp_path, mine, model):
+    if model == "pyg":  # evaluated at once, not layer by layer
+        model = mine(
+            "import torch\nclass Mine(torch.nn.Module):\n"
+            "    def __init__(self, task, options):\n        super().__init__()\n"
+            "        self.linear = torch.nn.Linear(task.features, task.classes)\n"
+            "    def forward(self, graphs, x):\n"
+            "        for graph in graphs:\n            x = graph.mean(x)\n"
+            "        return self.linear(x)\n"
+        )
+    machines(parts, tmp_path)
+    done = torchrun(tmp_path, MACHINE, {"model": model})
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    expected = fp.train.sampled(parts, workers=2, model=model, **QUICK).history
+    for name in ("loss", "val_f1", "remote_rows"):
+        assert [row[name] for row in found] == expected[name].to_list()
+    assert all(row["remote_bytes"] > most for row, most in zip(found, expected["remote_bytes"], strict=True))
+
+
+def test_a_rank_of_torchrun_that_hangs_is_named(parts, tmp_path):
+    machines(parts, tmp_path)
+    code = MACHINE.replace(
+        "try:", "import time\ngiven['on_epoch'] = lambda row: time.sleep(1000)  # only rank 0 reports\ntry:"
+    )
+    done = torchrun(tmp_path, code, {"timeout": 4})
+    assert done.returncode != 0
+    assert "rank 0: no answer to the other ranks" in done.stdout
