@@ -10,6 +10,7 @@ from hypothesis import given, settings
 import fastpart as fp
 from exported import Case, cases, triangles
 from fastpart.cli import main
+from fastpart.store.caches import write_caches
 
 torch = pytest.importorskip("torch")
 
@@ -159,16 +160,17 @@ def test_cached_rows_are_looked_up_at_home(tmp_path, monkeypatch, chunk_bytes):
 def test_caches_of_the_directory_are_taken(tmp_path):
     case = triangles(2)
     parts = case.save(tmp_path / "parts")
-    np.save(parts / "part-00001" / "cache_ids.npy", np.array([6, 0]))
+    write_caches(fp.open_partition(parts), [case.members(1)[:0], case.members(0)[:2]], {})
+    held = sorted(case.members(0)[:2])
     stored = partition(fp.export.glt(parts, tmp_path / "glt"), 1)[2]["node_feat"]
-    assert stored["cache_ids"].tolist() == [6, 0]
-    assert stored["cache_feats"].tolist() == case.features[[6, 0]].tolist()
+    assert stored["cache_ids"].tolist() == held
+    assert stored["cache_feats"].tolist() == case.features[held].tolist()
     for cache_ids in ({}, {0: [1]}):
         root = fp.export.glt(parts, tmp_path / "glt", cache_ids=cache_ids)
         assert "cache_ids" not in partition(root, 1)[2]["node_feat"]
         assert ("cache_ids" in partition(root, 0)[2]["node_feat"]) == bool(cache_ids)
     bare = triangles(2, full=False).save(tmp_path / "bare")
-    np.save(bare / "part-00001" / "cache_ids.npy", np.array([6, 0]))
+    write_caches(fp.open_partition(bare), [case.members(1)[:0], case.members(0)[:2]], {})
     check(fp.export.glt(bare, tmp_path / "glt"), triangles(2, full=False))
 
 
@@ -203,11 +205,22 @@ def test_a_cache_needs_features(tmp_path):
         export(tmp_path, triangles(2, full=False), cache_ids={0: [1]})
 
 
-@pytest.mark.parametrize(("content", "text"), [(b"nonsense", "not a .npy array"), (None, "listed twice")])
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"nonsense", "not the list of a cache"),
+        ([1, 1], "expected ascending ids of vertices of other parts"),
+        ([-1], "expected ascending ids"),
+        ([7], "expected ascending ids"),
+        ([0, 1, 2, 3, 4, 5, 6], "expected ascending ids"),
+    ],
+)
 def test_a_damaged_cache_is_named(tmp_path, content, text):
-    parts = triangles(2).save(tmp_path / "parts")
+    case = triangles(2)
+    parts = case.save(tmp_path / "parts")
+    write_caches(fp.open_partition(parts), [case.members(1)[:0]] * 2, {})
     file = parts / "part-00001" / "cache_ids.npy"
-    np.save(file, np.array([1, 1])) if content is None else file.write_bytes(content)
+    file.write_bytes(content) if isinstance(content, bytes) else np.save(file, np.array(content))
     with pytest.raises(fp.GraphFormatError, match=rf"part-00001/cache_ids\.npy: .*{text}"):
         fp.export.glt(parts, tmp_path / "glt")
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]

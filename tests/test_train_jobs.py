@@ -150,7 +150,7 @@ def test_the_device_is_what_was_asked_for_whatever_there_is(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "3")
     group.join_group("cpu")
     group.join_group("cuda")
-    assert (joined, device) == (["gloo", "nccl"], [3])
+    assert (joined, device) == (["gloo", "cpu:gloo,cuda:nccl"], [3])
     for method in (fp.train.distgnn, fp.train.sancus):
         assert inspect.signature(method).parameters["device"].default == "cpu"
 

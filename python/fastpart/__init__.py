@@ -96,6 +96,7 @@ def _later(module: str, name: str) -> Callable[..., Any]:
 
 
 upward |= {"evaluate": evaluate, "save": _later("store", "save"), "loader": _later("loading", "loader")}
+upward |= {"save_cache": _later("loading", "save_cache")}
 upward |= {"open_partition": _later("store", "open_partition")}
 upward |= {name: _later("report", name) for name in ("evaluation_text", "comparison_text", "write_report")}
 

@@ -56,6 +56,8 @@ class Loadable:
         threads: int = 1,
         remote: Literal["maps", "messages"] | None = None,
         timeout: float = 1800.0,
+        cache: float | None = None,
+        hot: Literal["access", "degree", "links", "halo"] = "access",
     ) -> MiniBatches:
         """Return the mini-batches of this rank, for any model of torch or PyG.
 
@@ -102,6 +104,13 @@ class Loadable:
             messages for parts whose features are not on this machine.
         timeout : float
             Seconds to wait for messages of another rank. Then an error is raised.
+        cache : float, optional
+            How many rows of other parts a rank holds in memory, as a share of the rows of its parts. It never changes a
+            batch. Rows that are read from files are only counted as held. Default: the rows that :meth:`save_cache`
+            listed, if others come by messages.
+        hot : {"access", "degree", "links", "halo"}
+            Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
+            those with the most edges into the part, or all that have such an edge, whatever ``cache`` is.
 
         Returns
         -------
@@ -170,5 +179,49 @@ class Loadable:
             threads=threads,
             remote=remote,
             timeout=timeout,
+            cache=cache,
+            hot=hot,
         )
         return made
+
+    def save_cache(
+        self,
+        cache: float = 0.1,
+        *,
+        fanouts: Sequence[int],
+        batch_size: int = 1024,
+        hot: Literal["access", "degree", "links", "halo"] = "access",
+    ) -> None:
+        """List the hot rows of each part in the directory, so that loaders need not find them.
+
+        Writes ``cache_ids.npy`` into the folder of each part: int64, ascending ids of vertices of other parts. And
+        ``cache.json`` beside the manifest. Loaders whose rows come by messages hold these rows, and
+        :func:`fastpart.export.glt` exports them.
+
+        Parameters
+        ----------
+        cache, hot
+            As in :meth:`loader`.
+        fanouts, batch_size
+            Of the loader. The seeds are the training vertices.
+
+        Raises
+        ------
+        FastpartError
+            The partition does not come from a directory.
+        ParameterError
+            A parameter is out of its range, or the directory has no training vertices or ``halo_hops=0``.
+        OSError
+            With path and errno.
+
+        Examples
+        --------
+        >>> import fastpart as fp, numpy as np, tempfile
+        >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
+        >>> folder = tempfile.mkdtemp() + "/parts"
+        >>> fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(folder, graph=ring, splits={"train": [0, 1, 4, 5]})
+        >>> fp.open_partition(folder, of="vertices").save_cache(0.4, fanouts=[2])
+        >>> np.load(folder + "/part-00000/cache_ids.npy")
+        array([5])
+        """
+        upward["save_cache"](self, cache, fanouts=fanouts, batch_size=batch_size, hot=hot)

@@ -27,7 +27,8 @@ from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
 
 from . import _core, parameters
 from .errors import FastpartError, ParameterError
-from .loading.loader import Sampling, fanouts_of, weights_of
+from .loading.loader import Sampling, weights_of
+from .loading.seeds import fanouts_of
 from .partitions import VertexPartition
 from .parts import VertexPartData
 

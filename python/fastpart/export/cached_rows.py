@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..errors import ParameterError
 from ..parameters import integer, shown
-from ..parsing import damaged
 from ..parts import VertexPartData
 from ..rows import Rows
+from ..store.caches import has_caches, read_cache
 from .by_id import scratch
 from .common import Array, Source
-
-FILE = "cache_ids.npy"
 
 
 class CachedRows:
@@ -38,24 +36,23 @@ class CachedRows:
 
     def ids(self, part: VertexPartData) -> Array:
         """Return the vertices that a part caches, int64."""
-        file = part.folder / FILE
         if self._given is not None:
             return self._given.get(part.index, np.empty(0, np.int64))
-        if not self._stored or not file.exists():
+        if not self._stored or not has_caches(self._partition):
             return np.empty(0, np.int64)
-        with damaged(file, "not a .npy array"):
-            ids = np.lib.format.open_memmap(file, mode="r")
-        return self._checked(shown(file), ids, GraphFormatError)
+        return read_cache(self._partition, part.index)
 
-    def _checked(self, name: str, ids: npt.ArrayLike, error: type[FastpartError] = ParameterError) -> Array:
+    def _checked(self, name: str, ids: npt.ArrayLike) -> Array:
         array = np.asarray(ids)
         if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
-            raise error(f"{name}: expected a list of vertices, got {array.dtype} of shape {array.shape}")
+            raise ParameterError(
+                f"{name}: expected a list of vertices, got {array.dtype} of shape {array.shape}"
+            )
         last = len(self._partition) - 1
         if len(array) and not 0 <= array.min() <= array.max() <= last:
-            raise error(f"{name}: expected vertices, 0..{last}, got {array.min()}..{array.max()}")
+            raise ParameterError(f"{name}: expected vertices, 0..{last}, got {array.min()}..{array.max()}")
         if len(np.unique(array)) < len(array):
-            raise error(f"{name}: a vertex is listed twice. Use numpy.unique(ids)")
+            raise ParameterError(f"{name}: a vertex is listed twice. Use numpy.unique(ids)")
         return array.astype(np.int64)
 
     def features(self, ids: Array, inside: Path) -> Array:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Batch", "Block", "Loader", "dropout", "loader", "sum_gradients"]
+from .hot_rows import save_cache
+
+__all__ = ["Batch", "Block", "Loader", "dropout", "loader", "save_cache", "sum_gradients"]
 
 if TYPE_CHECKING or find_spec("torch") is not None:
     from .batch import Batch, Block

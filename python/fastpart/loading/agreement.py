@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -13,19 +11,15 @@ import numpy.typing as npt
 import torch.distributed as dist
 
 from ..errors import GraphFormatError
+from ..store.caches import identity
 
 _TOLD = ("k", "n", "m", "checksum", "halo_hops", "features", "labels", "splits")
 """Entries of the manifest that an error names."""
 
-_ELSEWHERE = ("input", "fastpart")
-"""Entries that may differ between copies of a directory."""
-
 
 def refuse_other_directories(manifest: Mapping[str, Any]) -> None:
     """Raise an error that names the odd rank unless all ranks have the same partition. All ranks have to call it."""
-    mine = {name: value for name, value in manifest.items() if name not in _ELSEWHERE}
-    digest = hashlib.blake2b(json.dumps(mine, sort_keys=True).encode(), digest_size=16).hexdigest()
-    facts = _gathered({"digest": digest, **{name: mine.get(name) for name in _TOLD}})
+    facts = _gathered({"digest": identity(manifest), **{name: manifest.get(name) for name in _TOLD}})
     usual = facts[_usual([fact["digest"] for fact in facts])]
     for rank, fact in enumerate(facts):
         if fact["digest"] != usual["digest"]:

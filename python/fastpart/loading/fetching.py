@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from .ahead import Ahead
 from .exchange import Array, Exchange, RowIds
+from .hot_rows import refuse_large
 
 Filled = tuple[_core.SampledBatch, Array | None]
 """A batch, and the features of its nodes."""
@@ -49,12 +50,29 @@ class Fetching:
     ) -> None:
         self.features, self._none, self._exchange = features, none, exchange
         self._starts, self.away = starts, np.flatnonzero(away).tolist()
-        self._counts = {"remote_rows": 0, "remote_bytes": 0}
+        self._counts = {"remote_rows": 0, "remote_bytes": 0, "cached_rows": 0}
+        self._held, self._values = np.empty(0, np.uint32), none[:0]
 
     @property
     def by_messages(self) -> bool:
         """Whether rows of the parts that are away come by messages."""
         return self._exchange is not None
+
+    def hold(self, rows: RowIds) -> None:
+        """Keep rows of other ranks, which ascend, so that batches need not fetch them. All ranks have to call it.
+
+        Rows in files are only counted as held: the page cache keeps them.
+        """
+        self._held = rows
+        if self._exchange is not None:
+            refuse_large(len(rows), self._row_bytes, _core.memory_budget())
+            self._exchange.begin(1)
+            self._values = self._fetch(rows, self.features, self._none)
+            self._exchange.read_bytes()
+
+    @property
+    def _row_bytes(self) -> int:
+        return math.prod(self._none.shape[1:]) * self._none.itemsize
 
     def read_counts(self) -> dict[str, int]:
         """Return the counts since the last call. See :meth:`.loader.Loader.read_counts`."""
@@ -99,6 +117,7 @@ class Fetching:
     def _filled(self, batch: _core.SampledBatch, rows: RowIds, found: Array) -> Array:
         x = self._none if batch.features is None else batch.features
         put(x, batch.rows, rows, found)
+        put(x, batch.rows, self._held, self._values)
         return x
 
     def _absent(self, rows: RowIds) -> RowIds:
@@ -112,9 +131,13 @@ class Fetching:
         if not wanted:
             return np.empty(0, np.uint32)
         rows = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else wanted[0]
+        if len(self._held):
+            fetched = rows[~among(rows, self._held)]
+            self._counts["cached_rows"] += len(rows) - len(fetched)
+            rows = fetched
         self._counts["remote_rows"] += len(rows)
         if self._exchange is None:
-            self._counts["remote_bytes"] += len(rows) * math.prod(self._none.shape[1:]) * self._none.itemsize
+            self._counts["remote_bytes"] += len(rows) * self._row_bytes
         return rows
 
     def complete(self, rows: RowIds, x: Array | None, features: _core.Features | None) -> Array:
@@ -145,10 +168,15 @@ class Fetching:
             self._exchange.close()
 
 
+def among(rows: RowIds, keys: RowIds) -> npt.NDArray[np.bool_]:
+    """Return which rows are among the keys, which ascend."""
+    places = np.searchsorted(keys, rows)
+    places[places == len(keys)] = 0
+    return keys[places] == rows
+
+
 def put(x: Array, rows: RowIds, keys: RowIds, values: Array) -> None:
     """Copy the values of those rows that are among the keys, which ascend."""
     if len(keys):
-        places = np.searchsorted(keys, rows)
-        places[places == len(keys)] = 0
-        found = np.flatnonzero(keys[places] == rows)
-        x[found] = values[places[found]]
+        found = np.flatnonzero(among(rows, keys))
+        x[found] = values[np.searchsorted(keys, rows[found])]

@@ -18,8 +18,9 @@ from ..partitions import VertexPartition
 from ..rows import rows_of
 from .batch import Batch
 from .edge_rows import EdgeFeatures
+from .hot_rows import Epoch, Hot, checked, held_by
 from .remote import Remote, fetching_of
-from .seeds import owner_of, rank_of_part, seeds_of
+from .seeds import fanouts_of, owner_of, rank_of_part, seeds_of
 
 Sampling = Literal["uniform", "weighted", "labor"]
 
@@ -73,6 +74,8 @@ class Loader:
         threads: int,
         remote: Remote | None,
         timeout: float,
+        cache: float | None,
+        hot: Hot,
     ) -> None:
         self.fanouts = fanouts_of(fanouts)
         self.batch_size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
@@ -104,6 +107,10 @@ class Loader:
         )
         seconds = parameters.positive("timeout", timeout)
         self.fetching = fetching_of(partition, owners, self.rank, remote, together, seconds)
+        share = checked(cache, hot)
+        if share is not None or self.fetching.by_messages:
+            epoch = Epoch(self._seeds.rows, self.fanouts, self.batch_size)
+            self.fetching.hold(held_by(partition, owners == self.rank, share, hot, epoch))
         self._edge_features = None
         if edge_ids and "edge_features" in manifest:
             self._edge_features = EdgeFeatures(parts, int(manifest["m"]), topology.starts)
@@ -124,7 +131,8 @@ class Loader:
         -------
         dict of int
             ``remote_rows``: rows of features, each once for all batches that are fetched together. ``remote_bytes``:
-            their bytes or, if they came by messages, those of the messages.
+            their bytes or, if they came by messages, those of the messages. ``cached_rows``: rows that the cache held,
+            which are no ``remote_rows``.
         """
         return self.fetching.read_counts()
 
@@ -203,13 +211,6 @@ def loader(partition: VertexPartition, vertices: Any = "train", **given: Any) ->
 
 def _tensor(array: npt.NDArray[Any] | None) -> Tensor | None:
     return None if array is None else torch.from_numpy(array)
-
-
-def fanouts_of(value: object) -> tuple[int, ...]:
-    """Return the number of in-edges per vertex in each hop."""
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
-        raise TypeError(f"fanouts: expected a list of integers, as [15, 10], got {type(value).__name__}")
-    return tuple(parameters.integer("fanouts", each, -1, 2**31 - 1) for each in value)
 
 
 def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import torch
 
 from ... import _core, parameters
 from ...errors import ParameterError
+from ...loading.hot_rows import Hot, checked
 from ...parameters import StrPath
 from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
@@ -48,6 +49,8 @@ def sampled(
     device: Device = "cpu",
     precision: Precision = "float32",
     ahead: int = 2,
+    cache: float | None = None,
+    hot: Hot = "access",
     timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
@@ -84,6 +87,9 @@ def sampled(
     ahead : int
         Batches that are made ahead of their use. Rows of parts of other workers come for so many batches at a time.
         What several of them need is counted, and between machines sent, once.
+    cache, hot
+        Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
+        same.
     timeout : float
         Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
     threads, tmp_dir, progress
@@ -98,8 +104,8 @@ def sampled(
         ``compute_seconds`` and ``synchronising_seconds`` (gradients, with waiting for the slowest worker), each the
         mean over the workers. ``remote_rows`` counts rows of features of parts of other workers, each once for all
         batches that are made ahead together, and ``remote_bytes`` their bytes or, between machines, those of the
-        messages. ``local_rows`` counts rows of the worker's own parts. ``summary`` adds ``parts``,
-        ``workers``, ``halo_rf`` and ``label_skew``.
+        messages. ``local_rows`` counts rows of the worker's own parts, ``cached_rows`` those that the
+        cache held. ``summary`` adds ``parts``, ``workers``, ``halo_rf`` and ``label_skew``.
 
     Raises
     ------
@@ -154,6 +160,8 @@ def sampled(
     running = {
         "ahead": parameters.integer("ahead", ahead, 0, 2**10),
         "timeout": parameters.positive("timeout", timeout),
+        "cache": checked(cache, hot),
+        "hot": hot,
     }
     new = partial(Job, "sampled", options=options, how=how, resume=resume, device=device, running=running)
     if under_torchrun():

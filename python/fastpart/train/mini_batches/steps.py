@@ -70,6 +70,8 @@ class Neighbours:
             edge_ids=edge_attr,
             ahead=how["ahead"],
             timeout=how["timeout"],
+            cache=how["cache"],
+            hot=how["hot"],
         )
         assert isinstance(loader, Loader)
         self._loader, self.fetching = loader, loader.fetching
