@@ -2,7 +2,7 @@
 
     python benches/traffic.py DATA OUT [NAME ...]
 
-DATA has a folder with edges.npy for each real graph. "planted" and "rmat" are generated with 1 M vertices and 16 M edges.
+DATA has a folder with edges.npy for each real graph. "planted" and "rmat" are generated with 1 M vertices.
 OUT keeps partitions. Prints one row per graph, partitioner and fanouts: distinct remote rows of an epoch of all
 four ranks, predicted over measured, the share that a cache of 10 % saves as predicted, as measured, and at best.
 """
@@ -25,7 +25,8 @@ REAL = {"amazon-computers": (0.5, 100), "coauthor-cs": (0.5, 100), "com-dblp": (
 
 def main(data: Path, out: Path, names: list[str]) -> None:
     print(
-        "| graph | partitioner | fanouts | remote rows | predicted / measured | % saved: predicted, measured, best | seconds |"
+        "| graph | partitioner | fanouts | remote rows | predicted / measured "
+        "| % saved: predicted, measured, best | seconds |"
     )
     print("|---|---|---|---:|---:|---:|---:|")
     for name in names or [*REAL, "planted", "rmat"]:

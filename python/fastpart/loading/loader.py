@@ -71,7 +71,7 @@ class Loader:
         ahead: int,
         threads: int,
     ) -> None:
-        self.fanouts = fanouts_of(fanouts)
+        self.fanouts = parameters.fanouts_of(fanouts)
         self.batch_size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
         self.seed = parameters.seed(seed)
         self.rank, self.world_size = _ranks(rank, world_size)
@@ -182,13 +182,6 @@ def loader(partition: VertexPartition, vertices: Any = "train", **given: Any) ->
 
 def _tensor(array: npt.NDArray[Any] | None) -> Tensor | None:
     return None if array is None else torch.from_numpy(array)
-
-
-def fanouts_of(value: object) -> tuple[int, ...]:
-    """Return the number of in-edges per vertex in each hop."""
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
-        raise TypeError(f"fanouts: expected a list of integers, as [15, 10], got {type(value).__name__}")
-    return tuple(parameters.integer("fanouts", each, -1, 2**31 - 1) for each in value)
 
 
 def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
