@@ -73,6 +73,11 @@ def listed(text):
     return options
 
 
+def shown(default):
+    """Return a default as the command line takes it."""
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
 def expected(functions, arguments):
     """Return what the help should list, by the signatures."""
     options = dict.fromkeys(ADDED)
@@ -87,7 +92,7 @@ def expected(functions, arguments):
             given = parameter.default not in (None, parameter.empty)
             options.setdefault(
                 "-k" if name == "k" else f"--{name.replace('_', '-')}",
-                str(parameter.default) if given else None,
+                shown(parameter.default) if given else None,
             )
     return options
 

@@ -7,6 +7,7 @@ import pytest
 
 import fastpart as fp
 from fastpart import _core
+from fastpart.cli import main
 from fastpart.errors import ParameterError
 from sampled import folders, hubs
 
@@ -229,3 +230,78 @@ def test_bad_accesses_are_refused(topology, given, named):
     seeds = np.array(given.pop("seeds"), np.uint32)
     with pytest.raises(ParameterError, match=named):
         topology[0].accesses(seeds, **given)
+
+
+@pytest.mark.parametrize("directedness", ["undirected", "directed"])
+def test_weights_are_the_expected_draws(directedness):
+    n, records, _ = hubs()
+    graph = fp.open_graph(records, num_vertices=n, directedness=directedness)
+    train, fanouts, size, k = np.arange(0, n, 5, dtype=np.uint32), [5, 3], 60, 4
+    options = fp.options.RunOptions()
+    found = _core.draw_weights(
+        graph._source, k, train, fanouts, directedness=directedness, batch_size=size, options=options
+    )
+    sources, targets = records.T.astype(np.int64)
+    if directedness == "undirected":
+        turned = sources != targets
+        sources, targets = np.r_[sources, targets[turned]], np.r_[targets, sources[turned]]
+    degrees = np.bincount(targets, minlength=n).clip(1)
+    present, draws = np.zeros(n), np.zeros(n)
+    present[train] = size / len(train) / k
+    for fanout in fanouts:
+        drawn = np.minimum(1, fanout / degrees) * present
+        draws += drawn
+        present = 1 - np.exp(np.bincount(sources, np.log1p(-drawn)[targets], minlength=n))
+    expected = draws[records[:, 1]]
+    if directedness == "undirected":
+        expected = expected + np.where(records[:, 0] != records[:, 1], draws[records[:, 0]], 0)
+    np.testing.assert_allclose(found, 1024 * expected / expected.mean(), rtol=1e-3, atol=1.5)
+
+
+def test_traffic_as_objective_fetches_less(tmp_path, datasets):
+    graph, train, _ = saved(tmp_path / "p", NAME, 4, "random", datasets)
+    splits = {"train": train}
+    given = {"splits": splits, "fanouts": [10, 10], "batch_size": 100}
+    cut = fp.partition(graph, 4)
+    least = fp.partition(graph, 4, objective="traffic", **given)
+    assert (least.algorithm, least.cap) == (cut.algorithm, cut.cap)
+    assert least.parameters["chosen"]["objective"] == "traffic"
+    assert least.graph._weights is None
+    assert least.cut_ratio == fp.evaluate(graph, least).cut_ratio
+    assert (
+        least.assignment == fp.partition(graph, 4, objective="traffic", threads=1, **given).assignment
+    ).all()
+    rows = []
+    for name, partition in {"cut": cut, "traffic": least}.items():
+        partition.save(tmp_path / name, graph=graph, splits=splits)
+        topology = fp.open_partition(tmp_path / name)._topology
+        rows.append(measured(topology, topology.rows_of(np.sort(train)), [10, 10], 100, 1)[1].sum())
+    assert rows[1] < 0.97 * rows[0]
+
+
+def test_the_command_takes_traffic(tmp_path, datasets, capsys):
+    graph, train, _ = saved(tmp_path / "p", NAME, 4, "random", datasets)
+    np.savez(tmp_path / "split.npz", train=train)
+    end = ["-k", "4", "--fanouts", "10,5", "--splits", str(tmp_path / "split.npz"), "--quiet"]
+    assert main(["partition", str(graph.path), "--objective", "traffic", *end]) == 0
+    assert "train_balance" in capsys.readouterr().out
+    assert main(["compare", str(graph.path), "--algorithms", "hash", "--cache", "0,0.2", *end]) == 0
+    assert "remote_rows_0.2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"splits": None}, 'splits: objective="traffic"'),
+        ({"fanouts": [-3]}, "fanouts: -3"),
+        ({"batch_size": 0}, "batch_size: 0"),
+        ({"graph": ([[0, 1]], [2])}, "weights=False"),
+        ({"of": "edges"}, "objective"),
+    ],
+)
+def test_bad_objectives_are_refused(given, named):
+    given = {"graph": ([[0, 1]], None), "splits": {"train": [0]}} | given
+    records, weights = given.pop("graph")
+    graph = fp.open_graph(np.array(records), weights=weights and np.array(weights))
+    with pytest.raises(ParameterError, match=named):
+        fp.partition(graph, 1, objective="traffic", **given)

@@ -88,6 +88,13 @@ class Graph:
         """Weight of each record."""
         return None if self._weights is None else self._weights.array
 
+    def _with_weights(self, weights: npt.NDArray[np.uint32], options: RunOptions) -> Graph:
+        """Return the same records with these weights. It is as if the graph had been opened with them."""
+        core = self._source.with_weights(weights)
+        graph = Graph(core, self.directedness, self.path, (), Weights(weights).measured(core, options))
+        graph._identity = self._identity
+        return graph
+
     @property
     def weight_scale(self) -> float:
         """By what the given weights were multiplied."""

@@ -175,3 +175,11 @@ def _refuse_false_claims(opened: IO[bytes], size: int) -> None:
             if claimed > there and not dtype.hasobject:
                 raise ValueError(f"it claims {claimed:,} bytes, but holds {there:,}")
     opened.seek(0)
+
+
+def train_of(splits: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.uint32]:
+    """Return the training vertices, ascending."""
+    train = splits.get("train", np.empty(0, np.int64))
+    if not len(train):
+        raise ParameterError("splits: there are no training vertices. Name them as train")
+    return np.unique(train).astype(np.uint32)

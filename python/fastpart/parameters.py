@@ -8,7 +8,7 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -60,6 +60,13 @@ def integers(name: str, value: object) -> list[int]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise TypeError(f"{name}: expected a list of integers, as [8, 8], got {type(value).__name__}")
     return [integer(name, each, 1, 2**32 - 1) for each in value]
+
+
+def fanouts_of(value: object) -> tuple[int, ...]:
+    """Return the number of in-edges per vertex in each hop. -1 is all."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
+        raise TypeError(f"fanouts: expected a list of integers, as [15, 10], got {type(value).__name__}")
+    return tuple(integer("fanouts", each, -1, 2**31 - 1) for each in value)
 
 
 def parts(k: object) -> int:

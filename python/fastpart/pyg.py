@@ -28,7 +28,6 @@ from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
 from . import _core, parameters
 from .errors import FastpartError, ParameterError
 from .loading.loader import Sampling, weights_of
-from .loading.seeds import fanouts_of
 from .partitions import VertexPartition
 from .parts import VertexPartData
 
@@ -136,7 +135,7 @@ class PartitionSampler(BaseSampler):
 
     def __init__(self, partition: VertexPartition, fanouts: Sequence[int], **settings: Any) -> None:
         self._partition = partition
-        self._fanouts = fanouts_of(fanouts)
+        self._fanouts = parameters.fanouts_of(fanouts)
         self._settings = settings
         self._calls = 0
         self._open()

@@ -14,7 +14,7 @@ from . import _core, parameters
 from .errors import ParameterError
 from .frames import pl
 from .graph import Graph, open_graph
-from .inputs import splits_of
+from .inputs import splits_of, train_of
 from .options import Options, RunOptions, run_options, with_options
 from .partitions import EdgePartition, Partition, VertexPartition, vertex_partition_of
 from .protocols import tables
@@ -190,17 +190,12 @@ class Sampled:
     @classmethod
     def of(cls, fanouts: object, batch_size: object, caches: Iterable[object]) -> Sampled:
         """Check the values."""
-        if isinstance(fanouts, str | bytes) or not isinstance(fanouts, Iterable):
-            raise TypeError(
-                f"fanouts: expected a list of integers, as [15, 10], got {type(fanouts).__name__}"
-            )
-        each = tuple(parameters.integer("fanouts", fanout, -1, 2**31 - 1) for fanout in fanouts)
         size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
         shares = tuple(parameters.number("cache", cache) for cache in caches)
         for share in shares:
             if not 0 <= share < float("inf"):
                 raise ParameterError(f"cache: {share} is not a share of 0 or more")
-        return cls(each, size, shares)
+        return cls(parameters.fanouts_of(fanouts), size, shares)
 
     def traffic(self, found: list[_core.PartTraffic], index: int, row_bytes: int | None) -> Traffic:
         """Return the result for one of the caches."""
@@ -237,14 +232,6 @@ def traffic_of(
         caches=sampled.caches,
         options=options,
     )
-
-
-def train_of(splits: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.uint32]:
-    """Return the training vertices, ascending."""
-    train = splits.get("train", np.empty(0, np.int64))
-    if not len(train):
-        raise ParameterError("splits: there are no training vertices. Name them as train")
-    return np.unique(train).astype(np.uint32)
 
 
 def megabytes(rows: float, row_bytes: int | None) -> float | None:

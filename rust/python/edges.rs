@@ -30,7 +30,7 @@ enum Source {
 /// Edges that every algorithm of the core reads.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct EdgeSource {
-    source: Source,
+    source: Arc<Source>,
     /// The weights of the records.
     weights: Option<Weights>,
     /// The adjacency, built on first use.
@@ -40,8 +40,12 @@ pub struct EdgeSource {
 }
 
 impl EdgeSource {
+    fn new(source: Source, weights: Option<Weights>, owners: Vec<Py<PyAny>>) -> Self {
+        Self { source: Arc::new(source), weights, csr: AdjacencyCache::default(), _owners: owners }
+    }
+
     pub fn stream(&self) -> &dyn EdgeStream {
-        match &self.source {
+        match &*self.source {
             Source::File(file) => file,
             Source::Memory(memory) => memory,
         }
@@ -54,7 +58,7 @@ impl EdgeSource {
     /// The adjacency, with or without the weights. The first call builds it, the others reuse it. An array is read again to
     /// see whether it changed.
     pub fn csr(&self, weighted: bool, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
-        let may_change = matches!(self.source, Source::Memory(_));
+        let may_change = matches!(&*self.source, Source::Memory(_));
         let weights = self.weights().filter(|_| weighted);
         self.csr.get(self.stream(), weights, may_change, symmetric, run)
     }
@@ -123,7 +127,7 @@ impl EdgeSource {
         let mut owners = vec![];
         let weights = weights_of(weights, &source, io, &mut owners)?;
         let source = source.with_num_vertices(py, num_vertices, max_vertices, &options)?;
-        Ok(Self { source, weights, csr: AdjacencyCache::default(), _owners: owners })
+        Ok(Self::new(source, weights, owners))
     }
 
     /// Edges in two one-dimensional arrays of equal length, of any stride and byte order.
@@ -149,6 +153,14 @@ impl EdgeSource {
         let source = Source::Memory(memory);
         let weights = weights_of(weights, &source, Io::Map, &mut owners)?;
         let source = source.with_num_vertices(py, num_vertices, max_vertices, &options)?;
+        Ok(Self::new(source, weights, owners))
+    }
+
+    /// The same records with these weights instead of any others.
+    fn with_weights(&self, py: Python<'_>, weights: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut owners = self._owners.iter().map(|owner| owner.clone_ref(py)).collect();
+        let weights = weights_of(Some(weights), &self.source, Io::Map, &mut owners)?;
+        let source = Arc::clone(&self.source);
         Ok(Self { source, weights, csr: AdjacencyCache::default(), _owners: owners })
     }
 
@@ -176,7 +188,7 @@ impl EdgeSource {
     /// The type of the stored ids: "u32", "i32", "u64" or "i64". `None` for arrays.
     #[getter]
     fn dtype(&self) -> Option<&'static str> {
-        match &self.source {
+        match &*self.source {
             Source::File(file) => Some(file.id_type().name()),
             Source::Memory(_) => None,
         }

@@ -15,14 +15,14 @@ from ..errors import EdgeFileChangedError, FastpartError, ParameterError
 from ..frames import pl
 from ..graph import Graph, open_graph
 from ..homes import home_parts
-from ..inputs import labels_of, splits_of
+from ..inputs import labels_of, splits_of, train_of
 from ..metrics import evaluate
 from ..notes import log
 from ..options import Options, RunOptions, run_options, with_options
 from ..parameters import Progress, shown
 from ..partitions import EdgePartition, Partition
 from ..results import Evaluation
-from ..traffic import Sampled, traffic_of, train_of
+from ..traffic import Sampled, traffic_of
 from .comparison import Comparison
 from .entries import Entry, Run, entries_of, plain
 from .outcomes import LISTED_PARTS, MATRIX_PARTS, Outcome

@@ -13,7 +13,7 @@ from .. import parameters
 from ..errors import MemoryBudgetError, ParameterError
 from ..partitions import VertexPartition
 from ..store.caches import has_caches, read_cache, write_caches
-from .seeds import fanouts_of, owner_of, seeds_of
+from .seeds import owner_of, seeds_of
 
 Hot = Literal["access", "degree", "links", "halo"]
 HOT: tuple[Hot, ...] = get_args(Hot)
@@ -46,7 +46,7 @@ def save_cache(
     """List the hot rows of each part, as :meth:`fastpart.VertexPartition.save_cache` documents."""
     share = checked(cache, hot)
     assert share is not None
-    hops, size = fanouts_of(fanouts), parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
+    hops, size = parameters.fanouts_of(fanouts), parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
     parts, manifest = partition.parts, partition.manifest or {}
     partition.refuse_without_edges()
     seeds = seeds_of("train", parts, partition._topology, manifest.get("splits", []))

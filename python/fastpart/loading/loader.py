@@ -20,7 +20,7 @@ from .batch import Batch
 from .edge_rows import EdgeFeatures
 from .hot_rows import Epoch, Hot, checked, held_by
 from .remote import Remote, fetching_of
-from .seeds import fanouts_of, owner_of, rank_of_part, seeds_of
+from .seeds import owner_of, rank_of_part, seeds_of
 
 Sampling = Literal["uniform", "weighted", "labor"]
 
@@ -77,7 +77,7 @@ class Loader:
         cache: float | None,
         hot: Hot,
     ) -> None:
-        self.fanouts = fanouts_of(fanouts)
+        self.fanouts = parameters.fanouts_of(fanouts)
         self.batch_size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
         self.seed = parameters.seed(seed)
         self.rank, self.world_size = _ranks(rank, world_size)

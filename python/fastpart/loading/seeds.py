@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core, parameters
+from .. import _core
 from ..errors import ParameterError
 from ..parts import Parts, VertexPartData
 
@@ -120,10 +119,3 @@ def owner_of(rows: npt.NDArray[Any], starts: Ids) -> Ids:
 def rank_of_part(k: int, world_size: int) -> Ids:
     """Return the rank that owns each part: consecutive parts, as evenly as possible."""
     return np.arange(k) * world_size // k
-
-
-def fanouts_of(value: object) -> tuple[int, ...]:
-    """Return the number of in-edges per vertex in each hop."""
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
-        raise TypeError(f"fanouts: expected a list of integers, as [15, 10], got {type(value).__name__}")
-    return tuple(parameters.integer("fanouts", each, -1, 2**31 - 1) for each in value)

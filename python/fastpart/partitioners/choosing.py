@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack, overload
 
-from .. import parameters
+from .. import _core, parameters
 from ..errors import ParameterError
-from ..graph import open_graph
-from ..options import Options, with_options
-from ..parameters import Of, StrPath
+from ..graph import Graph, open_graph
+from ..inputs import splits_of, train_of
+from ..options import Options, run_options, with_options
+from ..parameters import Of, StrPath, fanouts_of
 from ..partitions import EdgePartition, VertexPartition
 from .candidates import Request
 from .choice import choose
 from .common import npy
 
-_OBJECTIVES = {"vertices": ("cut", "halo"), "edges": ("replication",)}
+_OBJECTIVES = {"vertices": ("cut", "halo", "traffic"), "edges": ("replication",)}
 _BALANCE = {"vertices": 1.03, "edges": 1.05}
 
 
@@ -25,10 +26,14 @@ def partition(
     k: int,
     of: Literal["vertices"] = "vertices",
     *,
-    objective: Literal["cut", "halo"] | None = None,
+    objective: Literal["cut", "halo", "traffic"] | None = None,
     effort: Literal["fast", "default", "best"] = "default",
     balance: float | None = None,
     machines: Sequence[int] | None = None,
+    splits: Any = None,
+    split: int | None = None,
+    fanouts: Sequence[int] | None = None,
+    batch_size: int = 1024,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
     seed: int | None = 0,
@@ -55,10 +60,14 @@ def partition(
     k: int,
     of: Of = "vertices",
     *,
-    objective: Literal["cut", "halo", "replication"] | None = None,
+    objective: Literal["cut", "halo", "traffic", "replication"] | None = None,
     effort: Literal["fast", "default", "best"] = "default",
     balance: float | None = None,
     machines: Sequence[int] | None = None,
+    splits: Any = None,
+    split: int | None = None,
+    fanouts: Sequence[int] | None = None,
+    batch_size: int = 1024,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
     seed: int | None = 0,
@@ -80,9 +89,10 @@ def partition(
         Number of parts, 1 to 2**20. More parts than there are items leave parts empty, with a warning.
     of : {"vertices", "edges"}
         Partition the vertices or the edge records.
-    objective : {"cut", "halo", "replication"}, optional
+    objective : {"cut", "halo", "traffic", "replication"}, optional
         What there should be few of. For vertices "cut" (the default), edges between parts, or "halo", copies of
-        vertices in the parts of their neighbours. For edges "replication", the parts in which a vertex has edges.
+        vertices in the parts of their neighbours, or "traffic", rows that training on mini-batches fetches from other
+        parts. For edges "replication", the parts in which a vertex has edges.
     effort : {"fast", "default", "best"}
         How much work to do. "fast" streams and refines once: :func:`fastpart.refennel` in two passes for vertices,
         :func:`fastpart.hep` for edges. "default" is described above. "best" improves the partition in rounds as long as
@@ -94,6 +104,14 @@ def partition(
     machines : list of int, optional
         How many parts each machine has, as ``[8, 8]``. Their sum is k. Few edges between machines then come first, and
         few between the parts of a machine second. Only for vertices.
+    splits : mapping or path of a .npz, optional
+        ``train``: vertex ids, or a bool mask of length n. For ``objective="traffic"``, which needs it.
+    split : int, optional
+        Which row of ``train_masks`` of shape (s, n) to use.
+    fanouts : sequence of int, optional
+        In-edges per vertex in each hop, from the seeds on. For ``objective="traffic"``. Default: 10, 10.
+    batch_size : int
+        Seeds of a step on all ranks, for ``objective="traffic"``.
     time_limit : float, optional
         Seconds that this should take. If they are too few for the multilevel partitioner by its own prediction, "fast"
         is taken, with a warning. Where several algorithms are compared, only the last may begin after half of it. With
@@ -144,6 +162,13 @@ def partition(
     ('multilevel', 'it is what effort="default" takes, all in memory')
     >>> fp.partition(two_triangles, 2, of="edges", balance=1.2).rf
     1.1666666666666667
+
+    Notes
+    -----
+    ``objective="traffic"`` weights each edge by how often uniform sampling is expected to draw it, by the access
+    probabilities of :func:`predict_traffic` as if all seeds were in one part, and looks for a cut of small weight.
+    The bounds are those of "cut". Training vertices are not balanced. :func:`multilevel` does that, with
+    ``balance_on=``.
     """
     k = parameters.parts(k)
     of = parameters.choice("of", of, ("vertices", "edges"))
@@ -157,10 +182,12 @@ def partition(
     if of == "edges" and machines is not None:
         raise ParameterError('machines: needs of="vertices"')
     request = Request(
-        graph=opened,
+        graph=_drawn(opened, k, (splits, split, fanouts, batch_size), options)
+        if goal == "traffic"
+        else opened,
         k=k,
         of=of,
-        objective=goal,
+        objective="cut" if goal == "traffic" else goal,  # of the weights
         effort=effort,
         balance=parameters.ratio("balance", _BALANCE[of] if balance is None else balance),
         machines=machines,
@@ -169,7 +196,35 @@ def partition(
         options=options,
     )
     try:
-        return choose(request, time_limit, None if out is None else npy(out, opened))  # type: ignore[return-value]
+        partition = choose(request, time_limit, None if out is None else npy(out, opened))
+        if goal == "traffic":
+            partition.parameters["chosen"]["objective"] = goal
+            partition.graph = opened  # without the weights
+            vars(partition).pop("_measures", None)
+        return partition  # type: ignore[return-value]
     finally:
         if opened is not graph:  # the partition keeps the graph, but not its adjacency
             opened._source.forget_csr()
+
+
+def _drawn(graph: Graph, k: int, given: tuple[Any, ...], options: Options) -> Graph:
+    """Return the graph with a weight for each record: how often training draws it."""
+    splits, split, fanouts, batch_size = given
+    if splits is None:
+        raise ParameterError(
+            'splits: objective="traffic" depends on the training vertices. Pass splits= with train'
+        )
+    if graph._weights is not None:
+        raise ParameterError(
+            'objective: "traffic" makes weights of the records of its own. Open the graph with weights=False'
+        )
+    weights = _core.draw_weights(
+        graph._source,
+        k,
+        train_of(splits_of(splits, graph.num_vertices, split)),
+        fanouts_of((10, 10) if fanouts is None else fanouts),
+        directedness=graph.directedness,
+        batch_size=parameters.integer("batch_size", batch_size, 1, 2**31 - 1),
+        options=run_options(**options),
+    )
+    return graph._with_weights(weights, run_options(**options))
