@@ -8,6 +8,7 @@
 # TIDY=1 removes the last three after their tests.
 #
 # Needed beforehand: cargo of Rust 1.95 or newer, Python 3.11 with its venv module, a C compiler to link with.
+# With Chromium, the tests also open the report in it.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 

@@ -8,7 +8,6 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -27,35 +26,23 @@ COLUMNS = 3
 
 DOTS_PER_INCH = 200
 
-SERIES = ("series1", "series2", "series3", "series4", "series5", "series6")
-
-LIGHT = {
-    "text": "#1d2733",
-    "faint": "#5d6b7a",
-    "grid": "#dde3e9",
-    "paper": "#ffffff",
-    "cap": "#c0392b",
-    "series1": "#9ebcd8",
-    "series2": "#4f86bd",
-    "series3": "#1f4e7d",
-    "series4": "#c7a76c",
-    "series5": "#a06a2c",
-    "series6": "#5f3b12",
+_COLOURS = {
+    "text": ("#1d2733", "#e4e9ee"),
+    "faint": ("#5d6b7a", "#9aa7b4"),
+    "grid": ("#dde3e9", "#333d48"),
+    "paper": ("#ffffff", "#161b21"),
+    "cap": ("#c0392b", "#ef7d6f"),
+    "series1": ("#9ebcd8", "#33587c"),
+    "series2": ("#4f86bd", "#5a93cb"),
+    "series3": ("#1f4e7d", "#b4d4f2"),
+    "series4": ("#c7a76c", "#7a5a2a"),
+    "series5": ("#a06a2c", "#c1924f"),
+    "series6": ("#5f3b12", "#ecd3a6"),
 }
-DARK = {
-    "text": "#e4e9ee",
-    "faint": "#9aa7b4",
-    "grid": "#333d48",
-    "paper": "#161b21",
-    "cap": "#ef7d6f",
-    "series1": "#33587c",
-    "series2": "#5a93cb",
-    "series3": "#b4d4f2",
-    "series4": "#7a5a2a",
-    "series5": "#c1924f",
-    "series6": "#ecd3a6",
-}
-"""The same colours on a dark page."""
+SERIES = [name for name in _COLOURS if name.startswith("series")]
+LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
+DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
+"""The colours of figures and light pages, and the same on dark pages."""
 
 HEAT = LinearSegmentedColormap.from_list("records", ["#2f74b508", "#2f74b5"])
 """From transparent to opaque, so that it suits light and dark paper."""
@@ -85,6 +72,7 @@ STYLE = {
     "ytick.labelsize": "small",
 }
 
+_VARIABLES = {colour: f"var(--{name})" for name, colour in LIGHT.items()}
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -130,13 +118,8 @@ def plotted(build: Callable[[], Figure], out: StrPath | None) -> Figure:
     with _styled():
         figure = build()
     if target is not None:
-        write_figure(figure, target)
+        _core.write_file(target, figure.content(target.suffix[1:]))
     return figure
-
-
-def write_figure(figure: Figure, target: Path) -> None:
-    """Write a figure atomically. The suffix decides the format."""
-    _core.write_file(target, figure.content(target.suffix[1:]))
 
 
 def figure_of(*groups: Sequence[Panel]) -> Figure:
@@ -159,10 +142,12 @@ def inline(panels: Iterable[Panel], prefix: str) -> Iterator[tuple[str, str]]:
         with _styled():
             figure = Figure(WIDTH, panel.height)
             panel.draw(figure)
-        yield panel.title, _for_page(figure.content("svg", transparent=True), f"{prefix}{number}-")
+        svg = _for_page(figure.content("svg", transparent=True), f"{prefix}{number}-")
+        svg.set("aria-label", printable(panel.title))
+        yield panel.title, ElementTree.tostring(svg, encoding="unicode")
 
 
-def _for_page(svg: bytes, prefix: str) -> str:
+def _for_page(svg: bytes, prefix: str) -> ElementTree.Element:
     """Return an SVG without name spaces and rules of its own. Its ids begin with a prefix."""
     root = ElementTree.fromstring(svg)
     for parent in list(root.iter()):
@@ -175,7 +160,7 @@ def _for_page(svg: bytes, prefix: str) -> str:
         element.attrib.clear()
         element.attrib.update({name: _attribute(name, value, prefix) for name, value in attributes.items()})
     root.set("role", "img")
-    return ElementTree.tostring(root, encoding="unicode")
+    return root
 
 
 def _attribute(name: str, value: str, prefix: str) -> str:
@@ -186,12 +171,9 @@ def _attribute(name: str, value: str, prefix: str) -> str:
     return re.sub(r"^#|^url\(#", lambda reference: reference[0] + prefix, value)
 
 
-_VARIABLES = {colour: f"var(--{name})" for name, colour in LIGHT.items()}
-
-
 def label(name: str, most: int = 20) -> str:
     """Return a name as a short line that SVG can hold."""
-    name = printable(name)
+    name = printable(name).replace("\n", " ")
     return name if len(name) <= most else f"{name[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
