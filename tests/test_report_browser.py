@@ -35,7 +35,8 @@ def report(tmp_path_factory):
     def evil(graph, k):
         return np.arange(graph.num_vertices) % k
 
-    algorithms = ["spring", "random", "hdrf", edges, (EVIL, evil), refuses, fails]
+    more = [(f"algorithm {i} with a name", evil) for i in range(12)]
+    algorithms = ["spring", "random", "hdrf", edges, (EVIL, evil), refuses, fails, *more]
     file = tmp_path_factory.mktemp("report") / "report.html"
     fp.compare(graph, [2, 5, 8], algorithms, peers=False).report(file)
     return file
@@ -52,6 +53,14 @@ TEXTS = """[...document.querySelectorAll("svg")].flatMap(svg => {
         const box = text.getBoundingClientRect();
         return [box.left - outer.left, outer.right - box.right, box.height];
     });
+})"""
+
+HIDDEN = """[...document.querySelectorAll("svg")].flatMap(svg => {
+    const texts = [...svg.querySelectorAll("text")].map(text => [text.textContent, text.getBoundingClientRect()]);
+    return texts.flatMap(([name, a], i) => texts.slice(0, i).filter(([, b]) =>
+        Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+        Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3
+    ).map(([other]) => [svg.getAttribute("aria-label"), name, other]));
 })"""
 
 COLOUR = "getComputedStyle(document.querySelector('SELECTOR')).PROPERTY.match(/[0-9]+/g).map(Number)"
@@ -75,6 +84,7 @@ def test_the_report(browser, report, width, dark):
     assert len(texts) > 300
     assert all(left > -2 and right > -2 for left, right, _ in texts)
     assert min(height for _, _, height in texts) > 8  # as a font of 8 pixels or more
+    assert browser.evaluate(HIDDEN) == []
     paper = browser.evaluate(COLOUR.replace("SELECTOR", "body").replace("PROPERTY", "backgroundColor"))
     for selector, name in (("body", "color"), ("td", "color"), ("svg text", "fill")):
         ink = browser.evaluate(COLOUR.replace("SELECTOR", selector).replace("PROPERTY", name))
