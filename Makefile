@@ -8,6 +8,7 @@
 # TIDY=1 removes the last three after their tests.
 #
 # Needed beforehand: cargo of Rust 1.95 or newer, Python 3.11 with its venv module, a C compiler to link with.
+# With Chromium, the tests also open the report in it.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 
@@ -21,7 +22,7 @@ VENV := .venv/bin
 TRAIN := .venv-train/bin
 CORE := python/fastpart/_core.abi3.so
 RUST := Cargo.toml Cargo.lock pyproject.toml README.md $(shell find rust -name '*.rs')
-PACKAGE := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
+PACKAGE := $(shell find python -name '*.py' -o -name '*.pyi' -o -name '*.j2' -o -name py.typed)
 PYTEST := -m pytest -n 2
 
 # One interpreter for every build of the extension module, so that cargo does not build it anew for each tool.

@@ -10,7 +10,7 @@ import pytest
 import fastpart
 
 MODULES = ["fastpart", *(module.name for module in pkgutil.walk_packages(fastpart.__path__, "fastpart."))]
-EXTRAS = ("dgl", "matplotlib", "torch", "torch_geometric")
+EXTRAS = ("dgl", "torch", "torch_geometric")
 NEEDS = {
     "fastpart.export.dgl": "dgl",
     "fastpart.export.glt": "torch",

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import sys
 
 import numpy as np
 import polars as pl
@@ -437,35 +436,3 @@ def test_the_number_of_threads_changes_no_measure():
     third = fp.evaluate(fp.open_graph(edges, num_vertices=3000), part, threads=3)
     assert first.to_json() == third.to_json()
     assert (first.cut_matrix == third.cut_matrix).all()
-
-
-# Pictures.
-
-
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
-def test_draw(tmp_path, suffix):
-    pytest.importorskip("matplotlib")
-    target = tmp_path / f"parts{suffix}"
-    fp.draw(
-        {"user": fp.evaluate(PATH, [0, 0, 1, 1]), "spring": fp.evaluate(PATH, fp.spring(PATH, 2))}, target
-    )
-    magic = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
-    assert target.read_bytes().startswith(magic[suffix])
-
-
-def test_draw_refusals(tmp_path):
-    with pytest.raises(fp.ParameterError, match=r"unknown suffix '\.gif'\. Use \.png, \.svg or \.pdf"):
-        fp.draw({}, tmp_path / "parts.gif")
-    with pytest.raises(fp.ParameterError, match=r"'many' has 4097 parts .* up to 4,096"):
-        fp.draw({"many": fp.evaluate(PATH, fp.VertexPartition([0] * 4, 4097))}, tmp_path / "parts.svg")
-    with pytest.raises(fp.ParameterError, match="'records' has 2 parts of edges"):
-        fp.draw({"records": fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2))}, tmp_path / "parts.svg")
-    assert list(tmp_path.iterdir()) == []
-
-
-# 49
-def test_draw_without_matplotlib_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'fastpart\[plot\]'"):
-        fp.draw({"path": fp.evaluate(PATH, [0, 0, 1, 1])}, tmp_path / "parts.svg")

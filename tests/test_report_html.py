@@ -3,8 +3,8 @@
 import json
 import os
 import re
-import zlib
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,10 +15,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.report.charts import charts_of
-from fastpart.report.labels import Box, labelled
-from fastpart.report.shapes import Dot, Line, Picture, Rect, Text, number, text_width, ticks
-from fastpart.report.svg import png
+from fastpart.report.panels import apart
 from strategies import raw
 
 GRAPH = np.random.default_rng(0).integers(0, 90, (400, 2), dtype=np.uint32)
@@ -53,7 +50,7 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.tags, self.texts, self.references = [], [], [], []
+        self.open, self.tags, self.texts, self.references, self.ids = [], [], [], [], []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -63,6 +60,7 @@ class Page(HTMLParser):
         self.references += [
             value for name, value in attributes if name in ("href", "src", "srcset", "action", "data")
         ]
+        self.ids += [value for name, value in attributes if name == "id"]
         assert not any(name.startswith("on") for name, _ in attributes)
         if tag not in self.VOID:
             self.open.append(tag)
@@ -84,8 +82,10 @@ def test_the_page_needs_nothing_else_and_runs_nothing(compared, tmp_path):
     text = (tmp_path / "r.html").read_text()
     page = Page(text)
     assert not {"script", "link", "iframe", "object", "img", "base", "form"} & set(page.tags)
-    assert all(reference.startswith("data:image/png;base64,") for reference in page.references)
-    assert not re.search(r"@import|url\(|https?://(?!www\.w3\.org/2000/svg\")", text)
+    assert all(reference.startswith(("data:image/png;base64,", "#")) for reference in page.references)
+    assert not re.search(r"@import|url\((?!#)|https?:", text)
+    assert len(page.ids) == len(set(page.ids)) > 100
+    assert {f"#{name}" for name in page.ids} >= {name for name in page.references if name.startswith("#")}
     assert "<script" not in text
     assert os.listdir(tmp_path) == ["r.html"]
 
@@ -108,7 +108,9 @@ def test_the_best_of_each_k_is_stressed(tmp_path):
     edges = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
     fp.compare(edges, 2, parts).report(tmp_path / "r.html")
     rows = re.findall(r"<tr.*?</tr>", (tmp_path / "r.html").read_text())
-    stressed = {row.split("<td>")[1].split("<")[0]: row.count("class=best") for row in rows if "<td>" in row}
+    stressed = {
+        row.split("<td>")[1].split("<")[0]: row.count('class="best"') for row in rows if "<td>" in row
+    }
     # They tie in both balances.
     assert stressed == {"good": 2, "bad": 0}
 
@@ -132,92 +134,38 @@ def test_nothing_but_refusals(tmp_path):
     ElementTree.parse(tmp_path / "r.svg")
 
 
-def test_the_plots_as_svg_and_png(compared, tmp_path):
-    compared.report(tmp_path / "plots.svg")
-    root = ElementTree.parse(tmp_path / "plots.svg").getroot()
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert float(root.get("height")) > 1000
-    pytest.importorskip("matplotlib")
-    compared.report(tmp_path / "plots.png")
-    assert (tmp_path / "plots.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    compared.report(tmp_path / "plots.pdf")
-    assert (tmp_path / "plots.pdf").read_bytes()[:5] == b"%PDF-"
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
+def test_the_plots_as_a_file_are_the_same_in_every_run(compared, tmp_path, suffix):
+    magic = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+    files = [tmp_path / f"{name}{suffix}" for name in ("a", "b")]
+    compared.report(files[0])
+    compared.plot(files[1])
+    first, second = (file.read_bytes() for file in files)
+    assert first.startswith(magic[suffix])
+    assert first == second
 
 
-def many(algorithms, numbers):
-    """Return a comparison as large as they get."""
-    edges = fp.open_graph(GRAPH)
-    random = np.random.default_rng(1)
-    named = [
-        (f"algorithm {i} with a name", lambda edges, k: random.integers(0, k, edges.num_vertices))
-        for i in range(algorithms)
-    ]
-    return fp.compare(edges, numbers, named, peers=False)
+def test_the_plots_are_of_quality_time_and_each_measure(compared):
+    shown = [part.get_suptitle() for part in compared.plot().subfigs]
+    times = [f"k = {k}: edge-cut ratio against seconds" for k in (2, 5)]
+    measures = ["edge-cut ratio", "vertex balance", "edge balance", "halo replication factor"]
+    assert shown[:6] == [*times, *(f"{measure} (less is better)" for measure in measures)]
+    bars = compared.plot().subfigs[2].axes[0].patches
+    rows = compared.summary.filter(of="vertices").drop_nulls("cut_ratio").sort("k", maintain_order=True)
+    assert [bar.get_width() for bar in bars] == pytest.approx(rows["cut_ratio"].to_list())
 
 
-def box(shape):
-    match shape:
-        case Text():
-            shift = {"start": 0, "middle": 0.5, "end": 1}[shape.anchor] * text_width(shape.text)
-            left = shape.x - shift
-            return Box(left, shape.y - 8, left + text_width(shape.text), shape.y + 2)
-        case Rect() | Picture():
-            return Box(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height)
-        case Dot():
-            return Box(shape.x - 4, shape.y - 4, shape.x + 4, shape.y + 4)
-        case Line():
-            return Box(
-                *map(min, ((shape.x1, shape.x2), (shape.y1, shape.y2))),
-                *map(max, ((shape.x1, shape.x2), (shape.y1, shape.y2))),
-            )
-
-
-def test_no_plot_of_15_algorithms_hides_a_text_or_leaves_its_frame():
-    plots = [plot for _, group in charts_of(many(15, [4, 8, 32])) for plot in group]
-    assert len(plots) == 4 + 3 + 3 + 3
-    for plot in plots:
-        frame = Box(-1, 0, plot.width + 1, plot.height + 1)
-        texts = [shape for shape in plot.shapes if isinstance(shape, Text)]
-        for shape in plot.shapes:
-            assert box(shape).outside(frame) == pytest.approx(0, abs=1e-6), (plot.title, shape)
-        for i, one in enumerate(texts):
-            for other in texts[:i]:
-                assert box(one).overlap(box(other)) == 0, (plot.title, one, other)
-
-
-@settings(max_examples=50)
-@given(st.lists(st.tuples(st.floats(50, 450), st.floats(50, 250)), min_size=1, max_size=15))
-def test_names_of_points_hide_neither_points_nor_names(points):
-    frame = Box(0, 0, 500, 300)
-    named = [(x, y, f"name {i}") for i, (x, y) in enumerate(points)]
-    texts = [shape for shape in labelled(named, frame) if isinstance(shape, Text)]
-    assert sorted(text.text for text in texts) == sorted(name for _, _, name in named)
-    for i, text in enumerate(texts):
-        assert box(text).outside(frame) == pytest.approx(0, abs=1e-6)
-        assert all(box(text).overlap(box(other)) == 0 for other in texts[:i])
-
-
-@settings(max_examples=200)
-@given(st.floats(0, 1e6), st.floats(1e-6, 1e6))
-def test_ticks_are_round_and_inside(low, width):
-    high = low + width
-    made = ticks(low, high)
-    slack = 1e-6 * max(abs(high), 1)
-    assert all(low - slack <= tick <= high + slack for tick in made)
-    assert len(made) <= 7
-    if width > 1e-3 * high:
-        assert 1 <= len({number(tick) for tick in made}) == len(made)
-
-
-@settings(max_examples=20)
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 99))
-def test_png_holds_the_cells(rows, columns, seed):
-    cells = np.random.default_rng(seed).integers(0, 256, (rows, columns, 3)).astype(np.uint8)
-    data = png(cells)
-    body = data[data.index(b"IDAT") + 4 :]
-    lines = np.frombuffer(zlib.decompressobj().decompress(body), np.uint8).reshape(rows, 1 + 3 * columns)
-    assert not lines[:, 0].any()
-    assert np.array_equal(lines[:, 1:].reshape(rows, columns, 3), cells)
+@settings(max_examples=100)
+@given(st.lists(st.floats(-0.2, 1.2), min_size=1, max_size=15))
+def test_names_beside_points_do_not_touch(places):
+    gap = 1 / 15
+    found = apart(sorted(places), gap)
+    assert all(-1e-9 <= place <= 1 + 1e-9 for place in found)
+    assert all(high - low >= gap - 1e-9 for low, high in pairwise(found))
+    if all(0 <= place <= 1 for place in places) and all(
+        high - low >= gap for low, high in pairwise(sorted(places))
+    ):
+        assert found == pytest.approx(sorted(places))
 
 
 # The command line.

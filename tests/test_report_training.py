@@ -1,4 +1,4 @@
-"""Plots and pages of trainings over several partitions."""
+"""Plots and pages of trainings, by epoch and over several partitions."""
 
 import re
 from xml.etree import ElementTree
@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from fastpart.report.shapes import Rect, Text
-from fastpart.report.training import plots_of, write_training
+from fastpart.report.figures import figure_of
+from fastpart.report.trainings import panels_of, plot_history, write_training
 
 ROWS = [
     {"method": "distgnn", "partitioner": "hdrf", "k": 4, "seconds_per_epoch": 0.5, "peak_bytes": 3 << 20},
@@ -22,39 +22,24 @@ def table():
     return pl.DataFrame(ROWS).with_columns(worker_bytes=pl.lit(5 << 20), test_accuracy=pl.lit(0.75))
 
 
-def bars_of(plot):
-    """Return the width of each bar and the number behind it, by what the bar stands for."""
-    told = [shape.text for shape in plot.shapes if isinstance(shape, Text) and shape.colour == "faint"]
-    rects = [shape for shape in plot.shapes if isinstance(shape, Rect)]
-    numbers = told[-len(rects) :]
-    return {
-        rect.title.split(",")[0]: (rect.width, number) for rect, number in zip(rects, numbers, strict=True)
-    }
-
-
 def test_bars_are_as_long_as_the_numbers(table):
-    plots = {plot.title.removesuffix(" (less is better)"): bars_of(plot) for plot in plots_of(table)}
-    assert list(plots) == [
+    panels = list(panels_of(table))
+    assert [panel.title.removesuffix(" (less is better)") for panel in panels] == [
         "distgnn: seconds per epoch",
         "distgnn: peak memory of a worker, MiB",
         "sdt: seconds per epoch",
         "sdt: memory of a worker, MiB",
     ]
-    for name, numbers, ratio in (
-        ("distgnn: seconds per epoch", ["0.500", "0.250"], 2),
-        ("distgnn: peak memory of a worker, MiB", ["3.0", "1.0"], 3),
+    for place, lengths, texts in zip(
+        figure_of(panels).subfigs,
+        ([0.5, 0.25], [3, 1], [2], [5]),
+        (["0.500", "0.250"], ["3.0", "1.0"], ["2.000"], ["5.0"]),
+        strict=False,
     ):
-        (longer, first), (shorter, second) = plots[name]["hdrf"], plots[name]["sigma"]
-        assert longer == pytest.approx(ratio * shorter)
-        assert [first, second] == numbers
-    assert plots["sdt: memory of a worker, MiB"]["sigma"][1] == "5.0"
-
-
-def test_bars_and_numbers_are_inside_the_plot(table):
-    for plot in plots_of(table):
-        for shape in plot.shapes:
-            assert 0 <= shape.x <= plot.width if isinstance(shape, Rect | Text) else True
-            assert 0 <= shape.y <= plot.height if isinstance(shape, Rect | Text) else True
+        (axes,) = place.axes
+        assert [bar.get_width() for bar in axes.patches] == pytest.approx(lengths)
+        assert [text.get_text() for text in axes.texts] == texts
+        assert [text.get_text() for text in axes.get_yticklabels()] == ["hdrf", "sigma"][-len(lengths) :]
 
 
 def test_a_page_has_the_table_and_the_plots(table, tmp_path):
@@ -69,8 +54,59 @@ def test_a_page_has_the_table_and_the_plots(table, tmp_path):
 
 
 def test_pictures(table, tmp_path):
-    pytest.importorskip("matplotlib")
     for suffix in (".svg", ".png"):
         write_training(table, tmp_path / f"plots{suffix}", "g.bin")
     assert ElementTree.parse(tmp_path / "plots.svg").getroot().tag.endswith("svg")
     assert (tmp_path / "plots.png").read_bytes().startswith(b"\x89PNG")
+
+
+# By epoch.
+
+
+def history(losses, accuracies, f1s=None):
+    """Return a table of epochs."""
+    columns = {"loss": losses, "val_accuracy": accuracies, "val_f1": accuracies if f1s is None else f1s}
+    floats = {name: pl.Series(name, values, pl.Float64) for name, values in columns.items()}
+    return pl.DataFrame({"epoch": range(len(losses)), **floats})
+
+
+def lines(table, best=0):
+    """Return the points of the lines of each plot, by title. The dot of the best epoch is a line, too."""
+    figure = plot_history(table, best)
+    return {
+        place.get_suptitle(): [line.get_xydata().tolist() for line in place.axes[0].lines]
+        for place in figure.subfigs
+        if place.axes
+    }
+
+
+LOSS, SCORE = "loss over the training vertices", "score over the validation vertices"
+
+
+def test_curves_go_from_epoch_to_epoch():
+    drawn = lines(history([2.0, 1.0, 0.5], [0.1, 0.6, 0.3]), 1)
+    assert drawn == {
+        LOSS: [[[0, 2], [1, 1], [2, 0.5]], [[1, 1]]],
+        SCORE: [[[0, 0.1], [1, 0.6], [2, 0.3]], [[1, 0.6]]],
+    }
+
+
+def test_accuracy_and_f1_are_told_apart_where_they_differ():
+    (_, score) = plot_history(history([2, 1], [0.1, 0.2], [0.3, 0.4]), 1).subfigs
+    assert [text.get_text() for text in score.axes[0].get_legend().get_texts()] == ["accuracy", "micro-F1"]
+    (_, score) = plot_history(history([2, 1], [0.1, 0.2]), 1).subfigs
+    assert score.axes[0].get_legend() is None
+
+
+def test_what_is_not_a_number_is_not_drawn():
+    nan = float("nan")
+    assert lines(history([2, nan, 1, float("inf")], [nan] * 4)) == {LOSS: [[[0, 2], [2, 1]], [[0, 2]]]}
+    assert lines(history([nan], [None])) == {}
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
+@pytest.mark.parametrize("epochs", [1, 300])
+def test_pictures_of_epochs(tmp_path, suffix, magic, epochs):
+    file = tmp_path / f"a.{suffix}"
+    plot_history(history([2.0] * epochs, [0.1] * epochs), 0, file)
+    assert file.read_bytes().startswith(magic)

@@ -432,5 +432,7 @@ def test_output_holds_weights_metrics_and_a_plot(parts, tmp_path):
     assert (said[test] == whole.labels[test]).float().mean().item() == pytest.approx(
         trained.summary["test_accuracy"]
     )
-    with pytest.raises(fp.ParameterError, match=r"out: unknown suffix '\.gif'\. Use \.svg, \.png or \.pdf"):
-        trained.draw(tmp_path / "a.gif")
+    with pytest.raises(
+        fp.ParameterError, match=r"out: unknown suffix '\.gif' of .* Use \.svg, \.png or \.pdf"
+    ):
+        trained.plot(tmp_path / "a.gif")

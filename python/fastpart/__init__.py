@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .converting import convert
     from .expected import expected_cut
     from .ordering import Ordering, order
-    from .report.draw import draw
+    from .report.partitions import draw
     from .store import open_partition
     from .traffic import Traffic, predict_traffic
 
@@ -64,7 +64,7 @@ _LATER = {
     "Traffic": "traffic",
     "compare": "comparing",
     "convert": "converting",
-    "draw": "report",
+    "draw": "report.partitions",
     "expected_cut": "expected",
     "open_comparison": "comparing",
     "open_partition": "store",
@@ -98,7 +98,12 @@ def _later(module: str, name: str) -> Callable[..., Any]:
 upward |= {"evaluate": evaluate, "save": _later("store", "save"), "loader": _later("loading", "loader")}
 upward |= {"save_cache": _later("loading", "save_cache")}
 upward |= {"open_partition": _later("store", "open_partition")}
-upward |= {name: _later("report", name) for name in ("evaluation_text", "comparison_text", "write_report")}
+upward |= {name: _later("report", name) for name in ("evaluation_text", "comparison_text")}
+upward |= {name: _later("report.partitions", name) for name in ("draw", "plot_partition")}
+upward |= {
+    "plot_comparison": _later("report.comparisons", "plot_comparison"),
+    "write_report": _later("report.pages", "write_report"),
+}
 
 __all__ = [
     "CapacityError",

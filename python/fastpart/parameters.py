@@ -39,6 +39,9 @@ IdType = Literal["u32", "u64", "i32", "i64"]
 
 Word = TypeVar("Word", bound=str)
 
+PICTURES = (".svg", ".png", ".pdf")
+"""Suffixes of plots."""
+
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -237,6 +240,15 @@ def shown(path: str | Path) -> str:
     """Return a path as one line. Invalid UTF-8 is replaced, and control characters are escaped."""
     text = os.fspath(path).encode(errors="surrogateescape").decode(errors="replace")
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def output(out: object, suffixes: Sequence[str]) -> Path:
+    """Return the target. Refuse an unknown suffix."""
+    target = path("out", out)
+    if target.suffix not in suffixes:
+        valid = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
+        raise ParameterError(f"out: unknown suffix {target.suffix!r} of {shown(target)}. Use {valid}")
+    return target
 
 
 def in_folder(target: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from .options import Options, with_options
 from .parts import EdgePartData, PartData, Parts, VertexPartData
 from .protocols import Assignment, facts
 from .results import Evaluation, upward
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _BLOCK = 1 << 20
 """Items per check."""
@@ -198,6 +201,37 @@ class Partition(Assignment):
             )
         evaluation: Evaluation = upward["evaluate"](self.graph, self, labels, splits, split=split, **options)
         return evaluation
+
+    def plot(self, out: parameters.StrPath | None = None) -> Figure:
+        """Plot the sizes of the parts against the cap, and what lies between the parts if the graph is known.
+
+        Parameters
+        ----------
+        out : path, optional
+            A ``.svg``, ``.png`` or ``.pdf``. It appears as a whole.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Notebooks show it. See :func:`fastpart.draw`.
+
+        Raises
+        ------
+        ParameterError
+            An unknown suffix.
+        OSError
+            With path and errno. The old file is intact.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
+        >>> figure = fp.spring(graph, k=2).plot()
+        """
+        if self.graph is not None:
+            return self._measures.plot(out)
+        figure: Figure = upward["plot_partition"](self, out)
+        return figure
 
     @cached_property
     def _measures(self) -> Evaluation:

@@ -13,7 +13,11 @@ import numpy.typing as npt
 
 from . import _core
 from .frames import pl
+from .parameters import StrPath
 from .protocols import Assignment, facts, tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 upward: dict[str, Callable[..., Any]] = {}
 """Functions of higher layers that methods of results call. The package fills it.
@@ -109,6 +113,11 @@ class Evaluation:
         """Return ``{"summary": {...}, "parts": [...]}``. Undefined values are null."""
         content = {"summary": self.summary.row(0, named=True), "parts": self.parts.rows(named=True)}
         return json.dumps(without_nan(content))
+
+    def plot(self, out: StrPath | None = None) -> Figure:
+        """Plot the sizes of the parts, the cap, and the records between the parts. See :func:`fastpart.draw`."""
+        figure: Figure = upward["draw"]({f"{self.algorithm}, k = {self.k:,}": self}, out)
+        return figure
 
     def __str__(self) -> str:
         return str(upward["evaluation_text"](self))

@@ -7,10 +7,10 @@ from pathlib import Path
 from .. import store
 from ..comparing import Comparison, open_comparison
 from ..comparing import compare as run_comparison
-from ..comparing.comparison import FILES, PICTURES, output
+from ..comparing.comparison import FILES, REPORTS
 from ..comparing.entries import entries_of
 from ..errors import FastpartError, ParameterError
-from ..parameters import in_folder, shown
+from ..parameters import in_folder, output, shown
 from .call import Call
 from .commands import open_input
 
@@ -35,7 +35,7 @@ def compare(call: Call) -> None:
 
 def report(call: Call) -> None:
     """``fastpart report``."""
-    target = output_file(call["out"], PICTURES)
+    target = output_file(call["out"], REPORTS)
     if call["partitions"]:
         comparison = _compare_saved(call, target)
     else:
@@ -64,9 +64,5 @@ def _compare_saved(call: Call, target: Path) -> Comparison:
 def output_file(out: str, suffixes: tuple[str, ...]) -> Path:
     """Return the output. Refuse one that cannot be written before any work is done."""
     target = in_folder(output(out, suffixes))
-    if target.suffix in (".png", ".pdf"):
-        from ..report.draw import new_figure
-
-        new_figure()
     store.refuse_unwritable(target, "file", None)
     return target

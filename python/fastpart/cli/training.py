@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, train
-from ..comparing.comparison import PICTURES
+from ..comparing.comparison import REPORTS
 from ..errors import ParameterError
 from ..parameters import choice, shown
 from ..partitioners import PARTITIONERS
 from ..report.text import table
-from ..report.training import write_training
 from ..train.model_source import checked
 from .call import Call
 from .commands import open_input
@@ -63,7 +62,7 @@ def _predictions(out: str) -> Path:
 def compare(call: Call) -> None:
     """``fastpart train compare``."""
     _refuse_typos(call)
-    target = output_file(call["out"], (".parquet", *PICTURES)) if call["out"] else None
+    target = output_file(call["out"], (".parquet", *REPORTS)) if call["out"] else None
     graph = open_input(call)
     compared = train.compare(graph, **call.of("train.compare"))
     if target is not None:
@@ -74,7 +73,9 @@ def compare(call: Call) -> None:
 
 
 def _save(compared: pl.DataFrame, target: Path, call: Call) -> None:
-    if target.suffix in PICTURES:
+    if target.suffix in REPORTS:
+        from ..report.trainings import write_training
+
         write_training(compared, target, Path(call["file"]).name)
         return
     buffer = io.BytesIO()

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import _core, parameters
-from ..errors import ParameterError
+from .. import _core
 from ..forks import before_polars_threads
 from ..frames import pl
-from ..parameters import StrPath, shown
+from ..parameters import PICTURES, StrPath, output, shown
 from ..protocols import tables
 from ..results import upward
 from .outcomes import SCHEMA, Outcome, summary_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+REPORTS = (".html", *PICTURES)
+FILES = (".json", ".parquet", *REPORTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +92,7 @@ class Comparison:
         OSError
             With path and errno. The old file is intact.
         """
-        target = output(out)
+        target = output(out, FILES)
         if target.suffix == ".json":
             _core.write_file(target, self.to_json().encode())
         elif target.suffix == ".parquet":
@@ -100,21 +103,48 @@ class Comparison:
         else:
             self.report(target)
 
-    def report(self, out: StrPath) -> None:
-        """Write a page with tables and plots, or the plots alone, atomically.
+    def plot(self, out: StrPath | None = None) -> Figure:
+        """Plot the cut (or the replication factor) against the seconds, and each measure.
 
         Parameters
         ----------
-        out : path
-            By suffix: ``.html`` (one self-contained page), ``.svg`` (the plots), ``.png`` or ``.pdf`` (the plots, drawn
-            by matplotlib).
+        out : path, optional
+            A ``.svg``, ``.png`` or ``.pdf``. It appears as a whole.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Notebooks show it.
 
         Raises
         ------
         ParameterError
             An unknown suffix.
-        ModuleNotFoundError
-            A ``.png`` or ``.pdf`` without matplotlib: ``pip install 'fastpart[plot]'``.
+        OSError
+            With path and errno. The old file is intact.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+        >>> figure = fp.compare(graph, k=2, algorithms=["spring", "random"]).plot()
+        """
+        figure: Figure = upward["plot_comparison"](self, out)
+        return figure
+
+    def report(self, out: StrPath) -> None:
+        """Write a page with tables and plots, atomically.
+
+        Parameters
+        ----------
+        out : path
+            By suffix: ``.html`` (one self-contained page, also with the sizes of all parts and the records between
+            them), or ``.svg``, ``.png``, ``.pdf``: what :meth:`plot` shows.
+
+        Raises
+        ------
+        ParameterError
+            An unknown suffix.
         OSError
             With path and errno. The old file is intact.
 
@@ -125,17 +155,4 @@ class Comparison:
         >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
         >>> fp.compare(graph, k=[2, 3], algorithms=["spring"]).report(page)
         """
-        upward["write_report"](self, output(out, PICTURES))
-
-
-PICTURES = (".html", ".svg", ".png", ".pdf")
-FILES = (".json", ".parquet", *PICTURES)
-
-
-def output(out: object, suffixes: Sequence[str] = FILES) -> Path:
-    """Return the target. Refuse an unknown suffix."""
-    target = parameters.path("out", out)
-    if target.suffix not in suffixes:
-        valid = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
-        raise ParameterError(f"out: unknown suffix {target.suffix!r} of {shown(target)}. Use {valid}")
-    return target
+        upward["write_report"](self, output(out, REPORTS))

@@ -1,7 +1,5 @@
-"""Tables for the terminal, plots, and the HTML report."""
+"""Tables for the terminal, plots, and the HTML report. What draws or renders is imported on first use."""
 
-from .draw import draw
-from .pages import write_report
 from .text import MOST_ROWS, comparison_text, evaluation_text, table
 
-__all__ = ["MOST_ROWS", "comparison_text", "draw", "evaluation_text", "table", "write_report"]
+__all__ = ["MOST_ROWS", "comparison_text", "evaluation_text", "table"]

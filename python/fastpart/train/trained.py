@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 import polars as pl
 from torch import Tensor, nn
 
-from .. import parameters
-from ..errors import ParameterError
 from ..parameters import StrPath
 from .config import Options
 from .history import PLOT, History
 from .models import build
 from .predicting import Predicted, predictions
 from .scores import Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SHOWN = 10
 """Number of epochs that are printed, the last ones."""
@@ -78,7 +79,7 @@ class TrainedModel:
         }
         trained = cls(method, task, history.options, epochs, of_all, history.best, history.out)
         if history.out is not None:
-            trained.draw(history.out / PLOT)
+            trained.plot(history.out / PLOT)
         return trained
 
     def network(self) -> nn.Module:
@@ -141,28 +142,29 @@ class TrainedModel:
         workers = [] if self.workers is None else [table(self.workers), ""]
         return "\n".join([table(self.history.tail(_SHOWN)), "", *workers, *lines])
 
-    def draw(self, out: StrPath) -> None:
-        """Draw loss and validation scores by epoch into an SVG, PNG or PDF.
+    def plot(self, out: StrPath | None = None) -> Figure:
+        """Plot loss and validation scores by epoch.
 
         Parameters
         ----------
-        out : path
-            The picture. The suffix decides the format.
+        out : path, optional
+            A ``.svg``, ``.png`` or ``.pdf``. It appears as a whole.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Notebooks show it.
 
         Raises
         ------
         ParameterError
             Another suffix.
-        ModuleNotFoundError
-            PNG or PDF without matplotlib: ``pip install 'fastpart[plot]'``.
+        OSError
+            With path and errno. The old file is intact.
         """
-        from ..report.curves import curves_of
-        from ..report.pages import write_plots
+        from ..report.trainings import plot_history
 
-        target = parameters.path("out", out)
-        if target.suffix not in (".svg", ".png", ".pdf"):
-            raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .svg, .png or .pdf")
-        write_plots(curves_of(self.history, self.summary["best_epoch"]), target)
+        return plot_history(self.history, self.summary["best_epoch"], out)
 
     def __repr__(self) -> str:
         summary = self.summary

@@ -1,0 +1,191 @@
+"""Figures of matplotlib: their style, their files, and their SVG inside a page. Nothing here uses pyplot."""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import matplotlib.figure
+from matplotlib import style
+from matplotlib.colors import LinearSegmentedColormap
+
+from .. import _core
+from ..parameters import PICTURES, StrPath, output
+
+WIDTH = 4.0
+"""Width of a panel, in inches: a column of a page, or the screen of a phone."""
+
+COLUMNS = 3
+"""Panels beside one another in a figure."""
+
+DOTS_PER_INCH = 200
+
+_COLOURS = {
+    "text": ("#1d2733", "#e4e9ee"),
+    "faint": ("#5d6b7a", "#9aa7b4"),
+    "grid": ("#dde3e9", "#333d48"),
+    "paper": ("#ffffff", "#161b21"),
+    "cap": ("#c0392b", "#ef7d6f"),
+    "series1": ("#9ebcd8", "#33587c"),
+    "series2": ("#4f86bd", "#5a93cb"),
+    "series3": ("#1f4e7d", "#b4d4f2"),
+    "series4": ("#c7a76c", "#7a5a2a"),
+    "series5": ("#a06a2c", "#c1924f"),
+    "series6": ("#5f3b12", "#ecd3a6"),
+}
+SERIES = [name for name in _COLOURS if name.startswith("series")]
+LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
+DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
+"""The colours of figures and light pages, and the same on dark pages."""
+
+HEAT = LinearSegmentedColormap.from_list("records", ["#2f74b508", "#2f74b5"])
+"""From transparent to opaque, so that it suits light and dark paper."""
+
+STYLE = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": LIGHT["faint"],
+    "axes.grid": True,
+    "axes.labelcolor": LIGHT["faint"],
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "figure.titlesize": "medium",
+    "figure.titleweight": "bold",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "grid.color": LIGHT["grid"],
+    "legend.fontsize": "small",
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "fastpart",  # the same ids in every run
+    "text.color": LIGHT["text"],
+    "text.parse_math": False,  # a dollar in a name is a dollar
+    "xtick.color": LIGHT["faint"],
+    "xtick.labelsize": "small",
+    "ytick.color": LIGHT["faint"],
+    "ytick.labelsize": "small",
+}
+
+_VARIABLES = {colour: f"var(--{name})" for name, colour in LIGHT.items()}
+_UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@contextmanager
+def _styled() -> Iterator[None]:
+    """Draw in our style, whatever the user's is, and without warnings of letters that the font lacks."""
+    with style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
+
+
+class Figure(matplotlib.figure.Figure):
+    """A figure that notebooks show without pyplot."""
+
+    def __init__(self, width: float, height: float) -> None:
+        super().__init__(figsize=(width, height), layout="constrained")
+
+    def content(self, suffix: str, **options: Any) -> bytes:
+        """Return the content of a file. It is a function of the figure."""
+        buffer = io.BytesIO()
+        with _styled():
+            self.savefig(buffer, format=suffix, dpi=DOTS_PER_INCH, metadata=_UNDATED.get(suffix), **options)
+        return buffer.getvalue()
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, float]]:
+        width, height = self.get_size_inches() * 96
+        return self.content("png"), {"width": width, "height": height}
+
+
+class Panel(NamedTuple):
+    """One plot, which is drawn when a page or a figure needs it."""
+
+    title: str
+    height: float
+    draw: Callable[[Any], None]
+    """Called with the figure, or a part of one."""
+
+
+def plotted(build: Callable[[], Figure], out: StrPath | None) -> Figure:
+    """Return the figure that a function builds. With ``out`` it is also written, atomically."""
+    target = None if out is None else output(out, PICTURES)
+    with _styled():
+        figure = build()
+    if target is not None:
+        _core.write_file(target, figure.content(target.suffix[1:]))
+    return figure
+
+
+def figure_of(*groups: Sequence[Panel]) -> Figure:
+    """Return one figure with the panels in rows. Each group begins a row. Call it from :func:`plotted`."""
+    columns = min(COLUMNS, max([1, *map(len, groups)]))
+    rows = [group[i : i + columns] for group in groups for i in range(0, len(group), columns)]
+    heights = [max(panel.height for panel in row) + 0.3 for row in rows] or [1.0]
+    figure = Figure(WIDTH * columns, sum(heights))
+    places = figure.subfigures(len(heights), columns, squeeze=False, height_ratios=heights)
+    for line, row in zip(places, rows, strict=False):
+        for place, panel in zip(line, row, strict=False):
+            place.suptitle(textwrap.fill(panel.title, 52))
+            panel.draw(place)
+    return figure
+
+
+def inline(panels: Iterable[Panel], prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield title and SVG of each panel, for a page whose style sheet defines the colours as variables."""
+    for number, panel in enumerate(panels):
+        with _styled():
+            figure = Figure(WIDTH, panel.height)
+            panel.draw(figure)
+        svg = _for_page(figure.content("svg", transparent=True), f"{prefix}{number}-")
+        svg.set("aria-label", printable(panel.title))
+        yield panel.title, ElementTree.tostring(svg, encoding="unicode")
+
+
+def _for_page(svg: bytes, prefix: str) -> ElementTree.Element:
+    """Return an SVG without name spaces and rules of its own. Its ids begin with a prefix."""
+    root = ElementTree.fromstring(svg)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag == f"{_SVG}style" or child.tag.endswith("metadata"):
+                parent.remove(child)
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(_SVG)
+        attributes = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+        element.attrib.clear()
+        element.attrib.update({name: _attribute(name, value, prefix) for name, value in attributes.items()})
+    root.set("role", "img")
+    return root
+
+
+def _attribute(name: str, value: str, prefix: str) -> str:
+    if name == "id":
+        return prefix + value
+    if name == "style":
+        return re.sub("#[0-9a-f]{6}", lambda colour: _VARIABLES.get(colour[0], colour[0]), value)
+    return re.sub(r"^#|^url\(#", lambda reference: reference[0] + prefix, value)
+
+
+def label(name: str, most: int = 20) -> str:
+    """Return a name as a short line that SVG can hold."""
+    name = printable(name).replace("\n", " ")
+    return name if len(name) <= most else f"{name[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def printable(text: object) -> str:
+    """Return text for XML and HTML. Control characters and lone surrogates are replaced."""
+    known = str(text).encode(errors="replace").decode()
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in known
+    )
+
+
+def number(value: float, _: object = None) -> str:
+    """Return a number with up to four digits, as short as possible. Also a formatter of ticks."""
+    mantissa, exponent, power = f"{value:.4g}".partition("e")
+    return f"{mantissa}e{int(power)}" if exponent else mantissa
