@@ -114,7 +114,6 @@ impl Topology {
 
     /// Expected number of steps of an epoch whose batch has each row.
     #[pyo3(signature = (seeds, fanouts, *, num_seeds, batch_size, options = None))]
-    #[expect(clippy::too_many_arguments, reason = "one per parameter")]
     fn accesses<'py>(
         &self,
         py: Python<'py>,
