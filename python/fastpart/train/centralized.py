@@ -57,7 +57,7 @@ def full(
         Training vertices per step, with sampled neighbours. Default: all at once, with all neighbours. Models that
         train on sampled graphs (``clustergcn``, ``graphsaint``) by default take about a tenth in each graph.
     fanouts : sequence of int, optional
-        Number of neighbours that are sampled per layer, first layer first. -1 takes all. Default: 10 each.
+        Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
     patience : int, optional
         Number of epochs without a better validation score (micro-F1) after which training ends.
     seed : int

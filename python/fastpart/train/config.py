@@ -80,7 +80,7 @@ class Options:
     batch_size : int or None
         Training vertices per step. None: all at once.
     fanouts : tuple of int
-        Neighbours sampled per layer in mini-batches, first layer first. -1 takes all.
+        Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all.
     patience : int or None
         Number of epochs without a better validation score after which training ends.
     seed : int
@@ -181,9 +181,7 @@ def options_of(training: Mapping[str, Any]) -> tuple[Options, RunOptions]:
 def _fanouts(given: Sequence[int] | None, layers: int) -> tuple[int, ...]:
     if given is None or (isinstance(given, tuple | list) and not given):
         return (FANOUT,) * layers
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise TypeError(f"fanouts: expected one integer per layer, got {type(given).__name__}")
-    fanouts = tuple(parameters.integer("fanouts", fanout, -1, MOST) for fanout in given)
+    fanouts = parameters.fanouts_of(given)
     if len(fanouts) != layers:
         raise ParameterError(f"fanouts: {len(fanouts)} numbers for {layers} layers")
     return fanouts

@@ -15,8 +15,7 @@ from .field import Field
 
 def batches(field: Field, options: Options, seed: int) -> Iterator[Batch]:
     """Yield the batches of one epoch."""
-    # Hops go from the seeds outwards, layers towards them.
-    sampler = _core.Sampler(field.topology, list(options.fanouts[::-1]), seed=seed)
+    sampler = _core.Sampler(field.topology, list(options.fanouts), seed=seed)
     steps = list(field.dealt(options.batch_size or len(field.seeds), np.random.default_rng(seed)))
     offsets = np.cumsum([0, *map(len, steps)])
     sampled = sampler.batches(np.concatenate(steps), offsets)

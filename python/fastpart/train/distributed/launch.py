@@ -50,7 +50,7 @@ def distdgl(
     batch_size : int, optional
         Training vertices per step of each trainer. None: all at once.
     fanouts : sequence of int, optional
-        Number of neighbours that are sampled per layer, first layer first. -1 takes all. Default: 10 each.
+        Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
     trainers_per_part : int
         Number of trainers that share a part.
     samplers : int

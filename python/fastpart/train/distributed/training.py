@@ -69,7 +69,8 @@ class Trainer:
         self._parallel = nn.parallel.DistributedDataParallel(self.network)
         self._parallel.register_comm_hook(None, lambda _, bucket: self._synchronise(bucket))
         # One loader serves all epochs. A new one would make all samplers of all trainers wait for each other.
-        some, all_of_them = list(options.fanouts), [-1] * options.layers
+        # DGL lists them by layer: the last layer's, the first hop, comes last.
+        some, all_of_them = list(options.fanouts[::-1]), [-1] * options.layers
         self._loaders = {
             "train": self._loader("train", some, options.batch_size, shuffle=True),
             "val": self._loader("val", all_of_them, _EVALUATION_BATCH, shuffle=False),

@@ -75,7 +75,7 @@ class Group:
         """Begin to receive, then to send, so that no sender waits for a buffer."""
         self.sent += sum(map(_bytes, out.values()))
         self.received += sum(map(_bytes, into.values()))
-        if dist.get_backend() == "nccl":
+        if any(x.is_cuda for x in (*out.values(), *into.values())):
             pairs = [(dist.irecv, x, peer) for peer, x in into.items()]
             pairs += [(dist.isend, x, peer) for peer, x in out.items()]
             works = dist.batch_isend_irecv([dist.P2POp(*pair) for pair in pairs]) if pairs else []

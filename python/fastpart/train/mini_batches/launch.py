@@ -72,7 +72,7 @@ def sampled(
     batch_size : int, optional
         Training vertices per step, of all workers together. None: all at once.
     fanouts : sequence of int, optional
-        Number of neighbours that are sampled per layer, first layer first. -1 takes all. Default: 10 each.
+        Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
     draw : {"uniform", "labor"}
         How neighbours are drawn: ``"uniform"`` without replacement, or ``"labor"`` (LABOR-0), which draws the same
         neighbours for many vertices and so fetches fewer rows, with as many neighbours on average.

@@ -60,10 +60,9 @@ class Neighbours:
 
     def __init__(self, dataset: Dataset, options: Options, how: dict[str, Any], edge_attr: bool) -> None:
         self._topology = dataset.topology
-        # Hops go from the seeds outwards, layers towards them.
         loader = dataset.partition.loader(
             "train",
-            fanouts=options.fanouts[::-1],
+            fanouts=options.fanouts,
             batch_size=options.batch_size or dataset.num_train,
             seed=options.seed,
             sampling=how["draw"],
