@@ -168,6 +168,16 @@ def fields_of(dataset, folder, count):
     ]
 
 
+def test_every_seed_is_dealt_to_its_owner_once_an_epoch(dataset, tmp_path):
+    fields = fields_of(dataset, tmp_path, 3)
+    dealt = [list(field.dealt(70, np.random.default_rng(4))) for field in fields]
+    assert {len(steps) for steps in dealt} == {5}  # of 300 training vertices
+    assert [sum(map(len, step)) for step in zip(*dealt, strict=True)] == [70, 70, 70, 70, 20]
+    for field, steps in zip(fields, dealt, strict=True):
+        own = [row for row in field.seeds.tolist() if field.own.start <= row < field.own.stop]
+        assert sorted(np.concatenate(steps).tolist()) == sorted(own)
+
+
 def test_processes_deal_the_clusters_of_their_own_vertices(dataset, tmp_path):
     options = Options(model="clustergcn", batch_size=50)
     fields = fields_of(dataset, tmp_path, 3)
