@@ -13,7 +13,7 @@ _core
 errors frames processes
 notes parameters progress options forks parsing protocols
 graph graph_info sources weights staging generate converting, inputs rows
-parts loadable partitions results
+part_files parts loadable partitions results
 partitioners clustering ordering, metrics homes expected traffic
 store
 export, comparing, loading

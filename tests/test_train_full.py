@@ -331,7 +331,7 @@ def test_models_that_are_refused(parts, tmp_path, monkeypatch, model, text):
     [
         ({"fanouts": [5]}, fp.ParameterError, "fanouts: 1 numbers for 2 layers"),
         ({"fanouts": [5, -2]}, fp.ParameterError, "fanouts: -2"),
-        ({"fanouts": 5}, TypeError, "fanouts: expected one integer per layer"),
+        ({"fanouts": 5}, TypeError, "fanouts: expected a list of integers"),
         ({"dropout": 1.0}, fp.ParameterError, "dropout: 1.0"),
         ({"dropout": float("nan")}, fp.ParameterError, "dropout: "),
         ({"lr": 0}, fp.ParameterError, "lr: "),

@@ -16,8 +16,9 @@ from ..forks import before_polars_threads
 from ..graph import Graph
 from ..options import RunOptions
 from ..parsing import named
+from ..part_files import MANIFEST
 from ..partitions import EdgePartition, Partition
-from ..parts import MANIFEST, PART, part_name
+from ..parts import PART, part_name
 from ..results import Evaluation
 from ..rows import Rows
 from .contents import Contents

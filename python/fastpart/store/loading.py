@@ -18,8 +18,8 @@ from ..graph import open_graph
 from ..options import Options, run_options, with_options
 from ..parameters import Of, StrPath, shown
 from ..parsing import damaged, json_object
+from ..part_files import MANIFEST
 from ..partitions import EdgePartition, Partition, VertexPartition
-from ..parts import MANIFEST
 from .schemas import caps_of, present, restore_caps
 
 _CLASSES: dict[str, type[Partition]] = {"vertices": VertexPartition, "edges": EdgePartition}

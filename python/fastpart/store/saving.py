@@ -17,8 +17,8 @@ from ..graph import Graph, open_graph
 from ..metrics import evaluate
 from ..options import Options, RunOptions, run_options
 from ..parameters import StrPath, shown
+from ..part_files import MANIFEST
 from ..partitions import EdgePartition, Partition
-from ..parts import MANIFEST
 from ..results import Evaluation
 from .contents import Contents, Extras
 from .directory import identity, write_directory

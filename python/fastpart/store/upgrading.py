@@ -8,8 +8,9 @@ from .. import _core, parameters
 from ..errors import GraphFormatError
 from ..options import run_options
 from ..parameters import StrPath, shown
+from ..part_files import MANIFEST
 from ..partitions import Partition
-from ..parts import MANIFEST, part_name
+from ..parts import part_name
 from .directory import as_json
 from .loading import open_partition
 from .schemas import SCHEMA

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...parts import EdgePartData, Ids, LocalIds
+from ...part_files import Ids, LocalIds
+from ...parts import EdgePartData
 from ..edge_data import EdgeDataset
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...parts import Ids
+from ...part_files import Ids
 from ..clock import EXCHANGE, Clock
 from ..full_graph.wire import Wire, like_rows, rows_of_messages
 from .blocks import Blocks
