@@ -1,24 +1,97 @@
-"""Kill random processes of trainings at random times, and print how each ended: kills.py [KILLS] [SEED]."""
+"""Kill or stop random ranks of trainings at random times, and print how each ended: kills.py METHOD [EVENTS] [SEED].
+
+METHOD is "sampled" (workers of one supervisor), "messages" (torchrun, each rank with the features of its own parts
+only), or "distdgl" (servers, trainers and samplers, killed but not stopped).
+"""
 
 import os
 import random
+import re
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import fastpart as fp
 
-PARTS, SAMPLERS = 2, 1
-LATEST = 30.0
-"""Seconds after the first process has started; training begins after 5 to 15 of them."""
+PARTS = 3
+
+RANK = """
+import os, sys, fastpart as fp
+folder, timeout = f"{sys.argv[1]}/rank{os.environ['RANK']}", float(sys.argv[2])
+fp.train.sampled(folder, out=sys.argv[3], epochs=10**6, batch_size=200, threads=1, timeout=timeout)
+"""
+
+SHARED_MEMORY = "/dev/shm"
+
+
+@dataclass(frozen=True)
+class Method:
+    """How to train, and what has to be said and when.
+
+    Attributes
+    ----------
+    command : str
+        What Python runs. ``{parts}`` stands for the folder of the parts, ``{out}`` for that of the output.
+    roles : dict
+        What the processes are, by a part of their command lines.
+    signals : dict
+        What each event has to say. ``{rank}`` stands for the rank that it hit.
+    within : float
+        Seconds from the event to the end.
+    latest : float
+        Events come so many seconds after the first process, at the latest.
+    """
+
+    command: str
+    roles: dict[str, str]
+    signals: dict[signal.Signals, str]
+    within: float
+    latest: float
+
+
+MANY = "--epochs 1000000 --quiet"
+
+METHODS = {
+    "sampled": Method(
+        f"-m fastpart train sampled {{parts}}/whole --workers {PARTS} --batch-size 200 --timeout 3 {MANY}",
+        {"jobs.process": "worker"},
+        {
+            signal.SIGKILL: "worker {rank} was killed by SIGKILL",
+            signal.SIGSTOP: "worker {rank} hangs: .* It is stopped",
+        },
+        15,
+        15,
+    ),
+    "messages": Method(
+        f"-m torch.distributed.run --standalone --nproc-per-node {PARTS} {{parts}}/rank.py {{parts}} 4 {{out}}",
+        {"\0-u\0": "rank"},
+        {
+            signal.SIGKILL: r"rank +: {rank} \(.*Signal 9 \(SIGKILL\) received",
+            signal.SIGSTOP: "rank {rank}: (no answer|did not come) to the other ranks",
+        },
+        30,  # nobody misses a rank before the others have imported torch
+        25,
+    ),
+    "distdgl": Method(
+        f"-m fastpart train distdgl {{parts}}/whole --samplers 1 {MANY}",
+        {"distributed.server": "server", "distributed.worker": "trainer", "spawn_main": "sampler"},
+        {signal.SIGKILL: "SIGKILL"},
+        10,
+        30,
+    ),
+}
 
 
 def save_parts(folder):
+    """Save parts, and for each rank a copy with the features of its own part only."""
     n, generator = 2000, np.random.default_rng(0)
     labels = np.arange(n) % 4
     sources = generator.integers(0, n, 8 * n)
@@ -27,7 +100,12 @@ def save_parts(folder):
     splits = {"train": np.arange(n // 2), "val": np.arange(n // 2, n)}
     partition = fp.VertexPartition(np.arange(n) % PARTS, PARTS)
     edges = fp.open_graph(edges, num_vertices=n)
-    partition.save(folder, graph=edges, features=features, labels=labels, splits=splits)
+    partition.save(folder / "whole", graph=edges, features=features, labels=labels, splits=splits)
+    for rank in range(PARTS):
+        shutil.copytree(folder / "whole", folder / f"rank{rank}")
+        for part in set(range(PARTS)) - {rank}:
+            (folder / f"rank{rank}" / f"part-{part:05d}" / "features.npy").unlink()
+    (folder / "rank.py").write_text(RANK)
 
 
 def descendants(pid):
@@ -38,81 +116,109 @@ def descendants(pid):
     return below + [descendant for child in below for descendant in descendants(child)]
 
 
-def role(pid):
+def read(pid, name):
+    """Return a file of a process, which is empty if the process has ended."""
     try:
-        command = Path(f"/proc/{pid}/cmdline").read_text()
+        return Path(f"/proc/{pid}/{name}").read_text()
     except OSError:
-        return None
-    roles = {"distributed.server": "server", "distributed.worker": "trainer", "spawn_main": "sampler"}
+        return ""
+
+
+def role(pid, roles):
+    command = read(pid, "cmdline")
     return next((role for text, role in roles.items() if text in command), None)
 
 
-class Killer(threading.Thread):
-    """Kills one process after a while, and remembers all that there were."""
+class Event(threading.Thread):
+    """A signal to one process below another after a while. Remembers all processes that there were."""
 
-    def __init__(self, delay, choose):
+    def __init__(self, root, method, number, generator):
         super().__init__(daemon=True)
-        self.delay, self.choose, self.seen, self.killed, self.at = delay, choose, set(), None, None
+        self.root, self.method, self.number = root, method, number
+        self.delay, self.choose = generator.uniform(0, method.latest), generator.choice
+        self.seen, self.hit, self.rank, self.at = {root}, None, None, None
+        self.over = False
 
     def run(self):
         begun = None
-        while True:
-            now = {pid: role(pid) for pid in descendants(os.getpid())}
-            self.seen |= now.keys()
-            begun = begun or (time.monotonic() if now else None)
-            victims = sorted(pid for pid, what in now.items() if what)
-            if begun and victims and time.monotonic() - begun > self.delay:
-                victim = self.choose(victims)
-                self.killed, self.at = now[victim], time.monotonic()
-                os.kill(victim, signal.SIGKILL)
-                return
+        while not self.over:
+            now = descendants(self.root)
+            self.seen.update(now)
+            victims = sorted(pid for pid in now if role(pid, self.method.roles))
+            begun = begun or (time.monotonic() if victims else None)
+            if self.at is None and victims and time.monotonic() - begun > self.delay:
+                self._strike(self.choose(victims))
             time.sleep(0.02)
 
+    def _strike(self, pid):
+        self.hit = role(pid, self.method.roles)
+        rank = re.search(r"(?:^|\0)RANK=(\d+)", read(pid, "environ"))
+        self.rank, self.at = rank and rank[1], time.monotonic()
+        os.kill(pid, self.number)
 
-def attempt(folder, generator):
+
+def attempt(method, parts, generator):
     """Return whether one run ended as it should, and say how."""
-    killer = Killer(generator.uniform(0, LATEST), generator.choice)
-    killer.start()
-    epochs = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tmp = Path(folder, "tmp")
+        tmp.mkdir()
+        words = [word.format(parts=parts, out=f"{folder}/out") for word in method.command.split()]
+        environment = {**os.environ, "TMPDIR": str(tmp), "OMP_NUM_THREADS": "1"}
+        started = subprocess.Popen(
+            [sys.executable, *words],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment,
+        )  # fmt: skip
+        event = Event(started.pid, method, generator.choice(list(method.signals)), generator)
+        event.start()
+        said, _ = started.communicate()
+        ended = time.monotonic()
+        event.over = True
+        event.join()
+        time.sleep(0.1)
+        left = [
+            name for place in (SHARED_MEMORY, tmp) for name in os.listdir(place) if is_of(name, event.seen)
+        ]
+    return judged(method, event, ended, said, left)
 
-    def progress(phase, done, total):
-        nonlocal epochs
-        epochs = done if phase == "epoch" else 0
 
-    try:
-        fp.train.distdgl(folder, epochs=10**6, samplers=SAMPLERS, progress=progress)
-        cause = "no error"
-    except fp.TrainingError as error:
-        cause = str(error)
-    if killer.at is None:
-        print(f"BAD   ended before anything was killed: {cause}", flush=True)
+def is_of(name, seen):
+    match = re.search(r"fastpart-(\d+)-", name)
+    return match is not None and int(match[1]) in seen
+
+
+def judged(method, event, ended, said, left):
+    """Print how a run ended, and return whether that is as it should be."""
+    alive = [pid for pid in event.seen if role(pid, method.roles)]
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+    if event.at is None:
+        print(f"BAD   ended before anything was hit: {said[-500:]}", flush=True)
         return False
-    seconds = time.monotonic() - killer.at
-    time.sleep(0.1)
-    alive = [pid for pid in killer.seen if role(pid)]
-    left = [name for place in ("/dev/shm", tempfile.gettempdir()) for name in os.listdir(place) if mine(name)]
-    good = seconds < 10 and "SIGKILL" in cause and not alive and not left
-    first = " ".join(cause.split())[:150]
+    seconds = ended - event.at
+    named = re.search(method.signals[event.number].format(rank=event.rank), said, re.DOTALL)
+    good = seconds < method.within and named and not alive and not left
     print(
-        f"{'good' if good else 'BAD '}  {killer.killed:8} killed after {killer.delay:4.1f} s, epoch {epochs:4}; all "
-        f"ended {seconds:4.2f} s later; processes left {alive}, files left {left}: {first}",
+        f"{'good' if good else 'BAD '}  {event.number.name} to {event.hit} {event.rank} after {event.delay:4.1f} s; "
+        f"all ended {seconds:4.1f} s later; processes left {alive}, files left {left}",
         flush=True,
     )
-    return good
-
-
-def mine(name):
-    return f"fastpart-{os.getpid()}-" in name
+    if not good:
+        print(said[-3000:], flush=True)
+    return bool(good)
 
 
 def main():
-    kills = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    generator = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    if len(sys.argv) < 2 or sys.argv[1] not in METHODS:
+        sys.exit(__doc__)
+    method, events = METHODS[sys.argv[1]], int(sys.argv[2]) if len(sys.argv) > 2 else 30
+    generator = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 0)
     with tempfile.TemporaryDirectory() as folder:
-        save_parts(f"{folder}/parts")
-        good = sum(attempt(f"{folder}/parts", generator) for _ in range(kills))
-    print(f"{good} of {kills} ended within 10 seconds, with the cause and nothing left")
-    sys.exit(good != kills)
+        save_parts(Path(folder))
+        good = sum(attempt(method, folder, generator) for _ in range(events))
+    print(
+        f"{good} of {events} ended within {method.within:g} seconds, with the rank, the cause and nothing left"
+    )
+    sys.exit(good != events)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import pytest
 
 PORT = 30050
 
-# $1 = number of machines, $2 = folder, the rest = what to run on each, with MACHINE set; prints "machine i: exit code".
+# $1 = number of machines, $2 = folder, the rest = what to run on each, with MACHINE set; $QDISC = what tc
+# does to packets for each; prints "machine i: exit code".
 SCRIPT = r"""
 set -eu
 machines=$1 folder=$2; shift 2
@@ -24,6 +25,7 @@ for i in $(seq 0 $((machines - 1))); do
     read < $folder/held$i
     ip link add v$i type veth peer name e0 netns ${holders[$i]}
     ip link set v$i master bridge up
+    if [ -n "$QDISC" ]; then tc qdisc add dev v$i root $QDISC; fi
     nsenter -t ${holders[$i]} -n ip addr add 10.77.0.$((i + 1))/24 dev e0
     nsenter -t ${holders[$i]} -n ip link set e0 up
     echo "10.77.0.$((i + 1)) PORT" >> $folder/machines.txt
@@ -53,22 +55,33 @@ UNSHARED = (
 )
 
 
-def needs_machines():
-    """Skip the test where nobody may emulate machines."""
-    for tool in ("unshare", "nsenter", "ip"):
+def needs_machines(qdisc=""):
+    """Skip the test where nobody may emulate machines, or tc does not know such a network."""
+    for tool in ("unshare", "nsenter", "ip", *(["tc"] if qdisc else [])):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    tried = subprocess.run([*UNSHARED, "ip", "link", "add", "bridge", "type", "bridge"], capture_output=True)
+    adding = "ip link add bridge type bridge"
+    if qdisc:
+        adding += f" && tc qdisc add dev bridge root {qdisc}"
+    tried = subprocess.run([*UNSHARED, "sh", "-c", adding], capture_output=True)
     if tried.returncode:
         pytest.skip(f"no namespaces: {tried.stderr.decode()}")
 
 
-def on_machines(count, folder, code, *arguments, timeout=200):
-    """Run Python code on each machine; return for each its exit code, what is left in /dev/shm, and what it said."""
+def on_machines(count, folder, code, *arguments, qdisc="", timeout=200):
+    """Run Python code on each machine. ``qdisc`` is what tc does to packets between them.
+
+    Return for each its exit code, what is left in /dev/shm, and what it said.
+    """
     command = [sys.executable, "-c", code, str(folder / "machines.txt"), *map(str, arguments)]
     made = subprocess.run(
         [*UNSHARED, "bash", "-c", SCRIPT, "bash", str(count), str(folder), *command],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": str(folder)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "TMPDIR": str(folder),
+            "QDISC": qdisc,
+        },
         capture_output=True,
         text=True,
         timeout=timeout,

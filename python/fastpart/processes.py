@@ -1,4 +1,4 @@
-"""Memory of processes, and children that die with their parent."""
+"""Memory and states of processes, and children that die with their parent."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -24,6 +25,20 @@ def resident_bytes(peak: bool = False) -> int:
     name, status = "VmHWM" if peak else "VmRSS", Path("/proc/self/status").read_text()
     match = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
     return int(match[1]) * 1024 if match else 0
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether a process is stopped, as by SIGSTOP."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+
+
+def continue_siblings() -> None:
+    """Let stopped children of the parent of this process continue. Otherwise its SIGTERM would not end them."""
+    parent = os.getppid()
+    with suppress(OSError):
+        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+            if is_stopped(int(child)):
+                os.kill(int(child), signal.SIGCONT)
 
 
 def die_with(parent: int) -> None:

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import TrainingError
+from ..processes import is_stopped
 from .reporting import DONE, FAILED, PARENT, PIPE, READY, RUN
 from .tether import Tether
 from .traces import SHARED_MEMORY, Traces
@@ -33,6 +34,9 @@ LEAVE_SECONDS = 5.0
 
 TERM_SECONDS = 2.0
 """Time between SIGTERM and SIGKILL."""
+
+_LOOK_SECONDS = 0.5
+"""Time between two looks for stopped processes."""
 
 _TAIL_BYTES, _TAIL_LINES = 16_384, 12
 """Amount of stderr that is stored and shown for each process."""
@@ -61,6 +65,7 @@ class Child:
         self.ready = self.done = False
         self.ended = False
         self.failed = (False, math.inf)
+        self._stopped_at = math.inf
         self._line = b""
         self._tail = b""
 
@@ -95,6 +100,12 @@ class Child:
         if info is None:
             return None
         return info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
+
+    def stopped_seconds(self) -> float:
+        """Return for how long the process was seen stopped in all calls without a break."""
+        now = time.monotonic()
+        self._stopped_at = min(self._stopped_at, now) if is_stopped(self.process.pid) else math.inf
+        return max(0.0, now - self._stopped_at)
 
     def signal(self, number: signal.Signals) -> None:
         """Signal the process and its children. It is not reaped yet, so no other process has its number."""
@@ -140,6 +151,8 @@ class Supervisor:
     ----------
     tmp_dir : pathlib.Path, optional
         The parent of the temporary folder. Default: the system's folder of temporary files.
+    timeout : float, optional
+        Seconds for which a process may be stopped, as by SIGSTOP. Then it counts as hanging. Default: for ever.
 
     Attributes
     ----------
@@ -155,8 +168,9 @@ class Supervisor:
         quotes the end of its stderr.
     """
 
-    def __init__(self, tmp_dir: Path | None = None) -> None:
+    def __init__(self, tmp_dir: Path | None = None, timeout: float = math.inf) -> None:
         self._children: list[Child] = []
+        self._timeout = timeout
         self._selector = selectors.DefaultSelector()
         self._tether: Tether | None = None
         self._mapped: set[Path] = set()
@@ -251,12 +265,15 @@ class Supervisor:
                     yield message
             self._refuse_deaths()
             self._refuse_sleepers()
+            self._refuse_stopped()
         if self._tether is not None:
             self._tether.done()
 
     def _seconds_left(self) -> float | None:
         deadlines = [child.deadline for child in self._children if not child.ready]
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        left = max(0.0, min(deadlines) - time.monotonic()) if deadlines else math.inf
+        left = min(left, math.inf if self._timeout == math.inf else _LOOK_SECONDS)
+        return None if left == math.inf else left
 
     def _refuse_deaths(self) -> None:
         dead = [child for child in self._children if child.ended and not child.done]
@@ -286,6 +303,13 @@ class Supervisor:
             late = [child for child in waiting if child.deadline < now + TOGETHER_SECONDS]
             names = ", ".join(child.name for child in late)
             raise TrainingError(f"{names}: not ready after {late[0].ready_within:g} s{_last_lines(late[0])}")
+
+    def _refuse_stopped(self) -> None:
+        # The others may not wait for it yet, or not notice: it may be the only one, or not have joined them.
+        if self._timeout < math.inf:
+            for child in self._children:
+                if child.stopped_seconds() > self._timeout:
+                    raise TrainingError(_hang(child))
 
     def _note_mapped(self) -> None:
         """Record the files in shared memory that the children have mapped. Their names are not those of the run."""
@@ -360,10 +384,14 @@ def _guilt(child: Child) -> tuple[bool, bool, float]:
 
 
 def _hang(child: Child) -> str:
-    stat = Path(f"/proc/{child.process.pid}/stat").read_text()
-    stopped = stat.rpartition(")")[2].split()[0] in "Tt"
     _, _, where = child.last_lines(100).rpartition("(most recent call first):\n")
-    state = " It is stopped, as by SIGSTOP" if stopped else f" It is here:\n{where}" if where else ""
+    state = (
+        " It is stopped, as by SIGSTOP"
+        if is_stopped(child.process.pid)
+        else f" It is here:\n{where}"
+        if where
+        else ""
+    )
     return (
         f"{child.name} hangs: the other processes waited for it until the timeout, and were stopped.{state}"
     )

@@ -16,8 +16,12 @@ import torch.distributed as dist
 from ... import parameters
 from ...errors import ParameterError, TrainingError
 from ...parameters import StrPath
+from ...processes import continue_siblings
 from ..history import CHECKPOINT
 from ..reporting import blames_peers
+
+PATIENCE = 1800.0
+"""Seconds that the ranks of torchrun wait for each other, if the method does not say."""
 
 _GRACE = 2.0
 """Seconds until all ranks have noticed that they wait in vain. The connections of the first one break the others."""
@@ -43,22 +47,40 @@ def join_group(device: str, **where: Any) -> None:
     dist.init_process_group("cpu:gloo,cuda:nccl" if device == "cuda" else "gloo", **where)
 
 
+def meet(store: dist.Store, rank: int, size: int, seconds: float) -> None:
+    """Wait until all ranks have come to a store. Raise an error that names those that have not."""
+    keys = [f"fastpart/here/{each}" for each in range(size)]
+    store.set(keys[rank], "")
+    try:
+        store.wait(keys, timedelta(seconds=seconds))
+    except RuntimeError as error:
+        missing = [each for each in range(size) if not store.check([keys[each]])]
+        continue_siblings()
+        raise TrainingError(
+            f"{_named(missing)}: did not come to the other ranks within {seconds:g} s. It hangs, or is gone"
+        ) from error
+
+
 @contextmanager
-def torchrun_group(device: str, seconds: float | None = None) -> Iterator[None]:
+def torchrun_group(device: str, seconds: float = PATIENCE) -> Iterator[None]:
     """Join the group of the processes that torchrun started. They wait for each other for so many seconds."""
     if (
         os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]
     ):  # all on one machine: nobody else listens
         for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
             os.environ.setdefault(name, "lo")
-    join_group(device, init_method="env://", timeout=seconds and timedelta(seconds=seconds))
+    timeout = timedelta(seconds=seconds)
+    store, rank, size = next(dist.rendezvous("env://", timeout=timeout))
+    store = dist.PrefixStore(f"fastpart/{_restarts()}", store)  # the store may be that of ranks that died
+    meet(store, rank, size, seconds)
+    join_group(device, store=store, rank=rank, world_size=size, timeout=timeout)
     try:
         yield
     except RuntimeError as error:
         if blames_peers(error) and (silent := _silent()):
-            names = ", ".join(f"rank {rank}" for rank in silent)
+            continue_siblings()
             raise TrainingError(
-                f"{names}: no answer to the other ranks. It hangs, or is gone ({error})"
+                f"{_named(silent)}: no answer to the other ranks. It hangs, or is gone ({error})"
             ) from error
         raise
     finally:
@@ -68,14 +90,25 @@ def torchrun_group(device: str, seconds: float | None = None) -> Iterator[None]:
 def _silent() -> list[int]:
     """Return the ranks that do not wait in vain for another one, as this one does."""
     store = dist.distributed_c10d._get_default_store()
-    store.set(f"fastpart/waited/{dist.get_rank()}", "")
-    time.sleep(_GRACE)
-    return [rank for rank in range(dist.get_world_size()) if not store.check([f"fastpart/waited/{rank}"])]
+    try:
+        store.set(f"fastpart/waited/{dist.get_rank()}", "")
+        time.sleep(_GRACE)
+        return [rank for rank in range(dist.get_world_size()) if not store.check([f"fastpart/waited/{rank}"])]
+    except RuntimeError:  # the store is gone, too
+        return []
+
+
+def _named(ranks: list[int]) -> str:
+    return ", ".join(f"rank {rank}" for rank in ranks)
 
 
 def restarted(out: Path) -> bool:
     """Return whether torchrun has started these processes again, and there is a checkpoint to continue from."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0 and (out / CHECKPOINT).exists()
+    return _restarts() > 0 and (out / CHECKPOINT).exists()
+
+
+def _restarts() -> int:
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))
 
 
 def under_torchrun() -> bool:

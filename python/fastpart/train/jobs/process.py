@@ -20,17 +20,20 @@ def main(reports: Reports) -> None:
     text = file.read_text()
     import_torch()
     import torch
+    import torch.distributed as dist
 
-    from .group import join_group
+    from .group import join_group, meet
     from .job import Job
 
     job = Job.from_json(text)
     torch.set_num_threads(job.threads)
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    # torch's own rendezvous would listen on all interfaces.
-    rendezvous = f"file://{file.parent}/rendezvous"
+    # torch's own rendezvous would listen on all interfaces. Some processes start much later than others. The supervisor
+    # ends them if one does not start.
+    store = dist.FileStore(f"{file.parent}/rendezvous", world)
+    meet(store, rank, world, _PATIENCE)
     timeout = timedelta(seconds=job.running.get("timeout", _PATIENCE))
-    join_group(job.device, init_method=rendezvous, rank=rank, world_size=world, timeout=timeout)
+    join_group(job.device, store=store, rank=rank, world_size=world, timeout=timeout)
     reports.ready()
     task, summary = job.work(lambda row: reports.send("epoch", row))
     if rank == 0:

@@ -174,7 +174,7 @@ def sampled(
     processors = torch.cuda.device_count() if device == "cuda" else run.threads or _core.default_threads()
     count = min(asked or max(processors, 1), dataset.partition.k)
     refuse_few_gpus(device, count)
-    with Supervisor(run.tmp_dir) as group:
+    with Supervisor(run.tmp_dir, timeout) as group:
         folder = output_of(group, out, resume)
         return supervised(group, new, dataset, folder, count, run, report, {**summary, "workers": count})
 
