@@ -75,16 +75,17 @@ def test_features_of_the_wrong_length_are_named(parts):
         fp.train.sampled(parts, **GIVEN)
 
 
-def test_a_worker_that_is_stopped_is_named(parts):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_that_is_stopped_is_named(parts, workers):
     times = []
 
     def progress(_, done, __):
         if done == 3:
-            os.kill(named("jobs.process", 1), signal.SIGSTOP)
+            os.kill(named("jobs.process", workers - 1), signal.SIGSTOP)
             times.append(time.monotonic())
 
     with pytest.raises(fp.TrainingError, match=r"worker [01] hangs: .* It is stopped"):
-        fp.train.sampled(parts, progress=progress, timeout=3, **GIVEN)
+        fp.train.sampled(parts, progress=progress, timeout=3, **{**GIVEN, "workers": workers})
     assert time.monotonic() - times[0] < 15
 
 
