@@ -89,7 +89,8 @@ def sampled(
         What several of them need is counted, and between machines sent, once.
     cache, hot
         Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
-        same.
+        same. Models of sampled graphs (``clustergcn``, ``graphsaint``) have no use for ``fanouts``, ``draw``,
+        ``ahead`` and ``cache``.
     timeout : float
         Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
     threads, tmp_dir, progress

@@ -40,6 +40,7 @@ def _arrived(step: Step, copying: torch.cuda.Stream) -> Step:
     """Let the stream that computes wait for the copies, whose memory is not used again before it is done with them."""
     computing = torch.cuda.current_stream()
     computing.wait_stream(copying)
-    for tensor in (step.x, step.y, step.rows):
-        tensor.record_stream(computing)
+    for tensor in (step.x, step.y, step.rows, step.weights):
+        if tensor is not None:
+            tensor.record_stream(computing)
     return step
