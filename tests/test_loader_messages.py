@@ -25,7 +25,13 @@ dist.init_process_group("gloo", init_method="file://" + sys.argv[4], rank=rank, 
 stored = fp.open_partition(folder)
 """
 
-SAME = """
+END = """
+dist.barrier()  # a rank that ends early may abort the others
+dist.destroy_process_group()
+"""
+
+SAME = (
+    """
 for ahead in (0, 1, 3):
     given = {"fanouts": [4, 3], "batch_size": 32, "seed": 5, "ahead": ahead}
     maps = stored.loader(remote="maps", **given)
@@ -44,6 +50,8 @@ for ahead in (0, 1, 3):
     assert len(list(messages)) == len(messages)
     messages.close()
 """
+    + END
+)
 
 
 def ranks(tmp_path, code, folder, size):
@@ -96,11 +104,16 @@ def machines(tmp_path, size=2):
     return tmp_path / "parts{}"
 
 
-AUTO = """
+AUTO = (
+    """
 whole = fp.open_partition(folder[: folder.rindex("/")] + "/whole")
-for one, other in zip(stored.loader(fanouts=[4, 3]), whole.loader(fanouts=[4, 3], remote="maps"), strict=True):
+messages = stored.loader(fanouts=[4, 3])
+for one, other in zip(messages, whole.loader(fanouts=[4, 3], remote="maps"), strict=True):
     assert torch.equal(one.x, other.x)
+messages.close()
 """
+    + END
+)
 
 
 def test_features_that_are_elsewhere_come_by_messages(tmp_path):
