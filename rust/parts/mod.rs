@@ -1,4 +1,4 @@
-//! The parts of a partition as arrays in `.npy` files (docs/partition-directory.md), written from the edge stream.
+//! The parts of a partition as arrays in `.npy` files (docs/reference/partition-directory.md), written from the edge stream.
 //!
 //! **Requirements.** A vertex or an edge partition, and what a record means as directed edges ([`Kind`]). The files go
 //! below a directory that appears as a whole or not at all. Its owner discards it after an error.

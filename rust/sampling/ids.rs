@@ -3,7 +3,9 @@
 //! One stamp of 4 bytes per vertex. A stamp below the base is of an earlier scope, so that beginning a new one costs
 //! nothing. The stamps are cleared once they run out, after four billion entries.
 
-use crate::base::{Buffer, Result, prefetch};
+use std::hint::select_unpredictable;
+
+use crate::base::{Buffer, Result, prefetch_at};
 
 /// Places of rows within a scope.
 #[derive(Debug)]
@@ -39,20 +41,24 @@ impl IdTable {
     /// Brings the stamp of a row into the cache.
     #[inline(always)]
     pub fn prefetch(&self, row: u32) {
-        prefetch(&self.stamps, row as usize);
+        prefetch_at(self.address(row));
+    }
+
+    /// Address of the stamp of a row.
+    #[inline(always)]
+    pub fn address(&self, row: u32) -> *const u32 {
+        self.stamps.as_ptr().wrapping_add(row as usize)
     }
 
     /// The place of a row in this scope: the next one, with `true`, if it is new.
     #[inline(always)]
     pub fn place(&mut self, row: u32) -> (u32, bool) {
+        // Whether it is new cannot be predicted, so there is no branch.
         let stamp = &mut self.stamps[row as usize];
-        if *stamp >= self.base {
-            return (*stamp - self.base, false);
-        }
-        let place = self.count;
-        *stamp = self.base + place;
-        self.count += 1;
-        (place, true)
+        let new = *stamp < self.base;
+        *stamp = select_unpredictable(new, self.base + self.count, *stamp);
+        self.count += u32::from(new);
+        (*stamp - self.base, new)
     }
 
     /// The place of a row, if it has one in this scope.

@@ -66,7 +66,7 @@ impl Topology {
         let (first, degree) = part.in_edges(vertex)?;
         let target = part.start + vertex;
         for edge in first..first + degree {
-            let source = self.row_of(part, part.source(edge)?)?;
+            let source = part.row_of(part.source(edge)?)?;
             block.push(DirectedEdge { source, target, id: part.edge_id(edge)? as u64 });
             if block.len() == BLOCK {
                 step(block);

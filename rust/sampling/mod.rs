@@ -16,8 +16,8 @@
 //! of the nodes are copied from the files of the parts ([`Features`]). [`walks()`] and [`subgraph()`] make the batches
 //! of other methods.
 //!
-//! **Memory.** The parts are mapped, 4 bytes per directed edge, and not copied. Directories of older schemas take 4 bytes
-//! per vertex of the halos. A worker takes 4 bytes per vertex, for LABOR another bit per local vertex of the parts, and a
+//! **Memory.** The parts are mapped, 4 bytes per directed edge, and not copied. The rows of the halos take 4 bytes
+//! per vertex. A worker takes 4 bytes per vertex, for LABOR another bit per local vertex of the parts, and a
 //! batch what it holds. Memory of batches is used again.
 //!
 //! **Parallelism.** Over the batches of an epoch, which are made ahead ([`Ahead`]). The bytes under a map may change at any
@@ -33,6 +33,7 @@ mod array;
 mod batch;
 mod expansion;
 mod gather;
+mod halo;
 mod ids;
 mod in_edges;
 mod labor;

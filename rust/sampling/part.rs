@@ -1,10 +1,11 @@
 //! One part of a topology: its columns, and what the inner vertices look up in them.
 
 use std::any::Any;
+use std::hint::select_unpredictable;
 use std::path::Path;
 
 use super::array::Column;
-use crate::base::{Buffer, Error, Result, shown};
+use crate::base::{Buffer, Error, Result, prefetch_at, shown};
 
 /// One part.
 #[derive(Debug)]
@@ -20,10 +21,8 @@ pub struct Part {
     /// Local ids of the sources.
     pub indices: Column<i32>,
     edge_ids: EdgeIds,
-    /// Owner of each vertex of the halo.
-    pub halo_parts: Column<i32>,
-    /// Their rows in their owner.
-    pub halo_rows: HaloRows,
+    /// Row of each vertex of the halo, behind an item that stands for all others. Filled by the topology.
+    pub halo_rows: Buffer<u32>,
     /// Keeps the arrays of a graph in memory.
     _keeper: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -46,47 +45,13 @@ impl EdgeIds {
     }
 }
 
-/// The row of each halo vertex among those of its owner.
-#[derive(Debug)]
-pub enum HaloRows {
-    Mapped(Column<i32>),
-    /// Directories of older schemas do not have the file.
-    Searched(Buffer<i32>),
-}
-
-impl HaloRows {
-    /// The row of halo vertex `index`.
-    #[inline(always)]
-    pub fn get(&self, index: usize) -> Option<i32> {
-        match self {
-            HaloRows::Mapped(column) => column.get(index),
-            HaloRows::Searched(rows) => rows.get(index).copied(),
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, index: usize) {
-        match self {
-            HaloRows::Mapped(column) => column.prefetch(index),
-            HaloRows::Searched(rows) => crate::base::prefetch(rows, index),
-        }
-    }
-}
-
 impl Part {
-    /// Maps the part in `folder`.
-    pub fn open(folder: &Path) -> Result<Self> {
+    /// Maps the part in `folder`, with so many vertices in its halo. None if its files contradict each other.
+    pub fn open(folder: &Path, halo: Option<usize>) -> Result<Self> {
         let vertices = Column::open(&folder.join("vertices.npy"))?;
         let indptr = Column::<i64>::open(&folder.join("indptr.npy"))?;
         let indices = Column::open(&folder.join("indices.npy"))?;
         let edge_ids = Column::open(&folder.join("edge_ids.npy"))?;
-        let halo_parts = Column::<i32>::open(&folder.join("halo_parts.npy"))?;
-        let rows = folder.join("halo_rows.npy");
-        let halo_rows = if rows.exists() {
-            HaloRows::Mapped(Column::open(&rows)?)
-        } else {
-            HaloRows::Searched(Buffer::zeroed(halo_parts.len(), "rows of the halo")?)
-        };
         let edge_ids = EdgeIds::Mapped(edge_ids);
         let part = Self {
             start: 0,
@@ -95,11 +60,10 @@ impl Part {
             indptr,
             indices,
             edge_ids,
-            halo_parts,
-            halo_rows,
+            halo_rows: no_halo()?,
             _keeper: None,
         };
-        part.sized(folder)
+        part.sized(folder, halo)
     }
 
     /// A graph in memory: ids, offsets and sources of its vertices. It has no halo.
@@ -129,25 +93,18 @@ impl Part {
             indptr,
             indices,
             edge_ids: EdgeIds::Positions,
-            // SAFETY: there are none.
-            halo_parts: unsafe { Column::in_memory(name, &[]) },
-            halo_rows: HaloRows::Searched(Buffer::zeroed(0, "rows of the halo")?),
+            halo_rows: no_halo()?,
             _keeper: Some(keeper),
         };
-        part.sized(name)
+        part.sized(name, Some(0))
     }
 
     /// Checks the sizes against each other.
-    fn sized(self, folder: &Path) -> Result<Self> {
-        let (local, halo) = (self.vertices.len(), self.halo_parts.len());
-        let halo_rows = match &self.halo_rows {
-            HaloRows::Mapped(column) => column.len(),
-            HaloRows::Searched(rows) => rows.len(),
-        };
-        let num_inner = local.checked_sub(halo).filter(|&inner| {
+    fn sized(self, folder: &Path, halo: Option<usize>) -> Result<Self> {
+        let local = self.vertices.len();
+        let num_inner = halo.and_then(|halo| local.checked_sub(halo)).filter(|&inner| {
             inner < self.indptr.len()
                 && local <= i32::MAX as usize
-                && halo_rows == halo
                 && self.edge_ids.len().is_none_or(|ids| ids == self.indices.len())
         });
         let Some(num_inner) = num_inner else {
@@ -225,6 +182,32 @@ impl Part {
         }
     }
 
+    /// The row of a local vertex. Whether it is in the halo cannot be predicted, so there is no branch.
+    #[inline(always)]
+    pub fn row_of(&self, local: u32) -> Result<u32> {
+        let (inner, place) = self.place_in_halo(local);
+        match self.halo_rows.get(place) {
+            Some(&row) => Ok(select_unpredictable(inner, self.start.wrapping_add(local), row)),
+            None => Err(self.no_vertex()),
+        }
+    }
+
+    /// Brings into the cache what [`Self::row_of`] reads of a local vertex in the halo, or else what lies at `of_inner` of
+    /// its row.
+    #[inline(always)]
+    pub fn prefetch_row(&self, local: u32, of_inner: impl Fn(u32) -> *const u32) {
+        let (inner, place) = self.place_in_halo(local);
+        let of_inner = of_inner(self.start.wrapping_add(local));
+        prefetch_at(select_unpredictable(inner, of_inner, self.halo_rows.as_ptr().wrapping_add(place)));
+    }
+
+    /// Whether a local vertex is inner, and the place of its row in `halo_rows`.
+    #[inline(always)]
+    fn place_in_halo(&self, local: u32) -> (bool, usize) {
+        let inner = local < self.num_inner;
+        (inner, select_unpredictable(inner, 0, local.wrapping_sub(self.num_inner) as usize + 1))
+    }
+
     /// The local id of the source of an in-edge.
     #[inline(always)]
     pub fn source(&self, edge: usize) -> Result<u32> {
@@ -251,14 +234,11 @@ impl Part {
             EdgeIds::Positions => Ok(edge as i64),
         }
     }
+}
 
-    /// Brings into the cache what [`Topology::row_of_halo`] looks at.
-    #[inline(always)]
-    pub fn prefetch_halo(&self, local: u32) {
-        let halo = local.wrapping_sub(self.num_inner) as usize;
-        self.halo_parts.prefetch(halo);
-        self.halo_rows.prefetch(halo);
-    }
+/// The rows of a halo that is not filled, or has no vertices.
+fn no_halo() -> Result<Buffer<u32>> {
+    Buffer::zeroed(1, "rows of the halo")
 }
 
 /// The error for a file whose content contradicts the others.

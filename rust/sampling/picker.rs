@@ -7,7 +7,7 @@ use crate::base::Result;
 
 /// A way to pick in-edges.
 pub trait Picker {
-    /// Lists up to this length are read from their beginning.
+    /// Lists up to this length are brought into the cache before they are picked from.
     fn short(&self) -> usize {
         usize::MAX
     }

@@ -55,10 +55,12 @@ impl Picks {
         self.edges.push(edge as u64);
     }
 
-    /// Whether an in-edge is among the picks from number `first` on.
+    /// Room for as many picks. [`Self::end`] has to follow.
     #[inline(always)]
-    pub fn contains(&self, first: usize, edge: usize) -> bool {
-        self.edges[first..].contains(&(edge as u64))
+    pub fn room(&mut self, count: usize) -> &mut [u64] {
+        let begin = self.edges.len();
+        self.edges.resize(begin + count, 0);
+        &mut self.edges[begin..]
     }
 
     /// Picks in-edges of `part` that follow each other, all of them or the first ones of a target.
@@ -108,25 +110,20 @@ impl Picks {
 
     /// Local ids of the sources.
     fn find_sources(&mut self, topology: &Topology, ids: &IdTable, with_edge_ids: bool) -> Result<()> {
-        let Self { edges, runs, sources } = self;
-        sources.clear();
-        let mut rest = &edges[..];
-        for &PickRun { part, count, .. } in &*runs {
+        self.sources.resize(self.edges.len(), 0);
+        let (mut rest, mut sources) = (&self.edges[..], &mut self.sources[..]);
+        for &PickRun { part, count, .. } in &self.runs {
             let part = &topology.parts()[part as usize];
             let (edges, after) = rest.split_at(count as usize);
-            for &edge in edges {
-                let local = part.source(edge as usize)?;
-                if local < part.num_inner {
-                    ids.prefetch(part.start + local);
-                } else {
-                    part.prefetch_halo(local);
-                }
+            let (found, after_found) = sources.split_at_mut(count as usize);
+            for (source, &edge) in found.iter_mut().zip(edges) {
+                *source = part.source(edge as usize)?;
+                part.prefetch_row(*source, |row| ids.address(row));
                 if with_edge_ids {
                     part.prefetch_edge_id(edge as usize);
                 }
-                sources.push(local);
             }
-            rest = after;
+            (rest, sources) = (after, after_found);
         }
         Ok(())
     }
@@ -138,12 +135,8 @@ impl Picks {
             let part = &topology.parts()[part as usize];
             let (sources, after) = rest.split_at_mut(count as usize);
             for source in sources {
-                if *source < part.num_inner {
-                    *source += part.start;
-                } else {
-                    *source = topology.row_of_halo(part, *source)?;
-                    ids.prefetch(*source);
-                }
+                *source = part.row_of(*source)?;
+                ids.prefetch(*source);
             }
             rest = after;
         }
@@ -152,21 +145,24 @@ impl Picks {
 
     /// Appends the picks, and rows that are new to the batch.
     fn append(&self, first: usize, ids: &mut IdTable, sample: &mut Sample) -> Result<()> {
-        let mut rest = &self.sources[..];
+        let mut edges = sample.indices.len();
         for run in &self.runs {
-            let (sources, after) = rest.split_at(run.count as usize);
-            for &row in sources {
-                let (place, new) = ids.place(row);
-                if new {
-                    sample.rows.push(row);
-                }
-                sample.indices.push((first as u32).wrapping_add(place) as i32);
-            }
+            edges += run.count as usize;
             if run.last {
-                sample.indptr.push(sample.indices.len() as i32);
+                sample.indptr.push(edges as i32);
             }
-            rest = after;
         }
+        // Every row is written behind the nodes, and stays there if it is new. So there is no branch.
+        let mut nodes = sample.rows.len();
+        sample.rows.resize(nodes + self.sources.len(), 0);
+        let rows = &mut sample.rows[..];
+        sample.indices.extend(self.sources.iter().map(|&row| {
+            let (place, new) = ids.place(row);
+            rows[nodes] = row;
+            nodes += usize::from(new);
+            (first as u32).wrapping_add(place) as i32
+        }));
+        sample.rows.truncate(nodes);
         if sample.rows.len() <= i32::MAX as usize {
             return Ok(());
         }

@@ -10,8 +10,11 @@ use crate::base::Result;
 /// Nodes of a block.
 pub const BLOCK: usize = 64;
 
-/// In-edges of a target that are on their way into the cache: those of two lines.
-const FIRST_EDGES: usize = 32;
+/// In-edges of a target that are on their way into the cache.
+const FIRST_EDGES: usize = 64;
+
+/// In-edges of a line of the cache. A list may begin within one.
+const LINE: usize = 16;
 
 /// A vertex whose in-edges are sampled.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,8 +55,7 @@ impl Targets {
         }
     }
 
-    /// Looks up ids and in-edges, and brings into the cache the first of these where a list is `short`, and so is read
-    /// from its beginning.
+    /// Looks up ids and in-edges, and brings into the cache the first of these where a list is `short`.
     pub fn look_up(&mut self, topology: &Topology, short: usize, ids: &mut Vec<i64>) -> Result<()> {
         for target in &mut self.block[..self.len] {
             let part = &topology.parts()[target.part as usize];
@@ -61,7 +63,7 @@ impl Targets {
             target.id = part.id(target.vertex)?;
             ids.push(target.id);
             if target.degree <= short {
-                for edge in (0..target.degree.min(FIRST_EDGES)).step_by(16) {
+                for edge in (0..target.degree.min(FIRST_EDGES) + LINE - 1).step_by(LINE) {
                     part.indices.prefetch(target.first + edge);
                 }
             }

@@ -2,13 +2,13 @@
 //!
 //! A vertex is a *row*: parts in order, and the inner vertices of each. Tables are indexed by rows, which are u32 and
 //! without gaps. What the parts hold names a source by its place among the local vertices of the part. If it is inner,
-//! that is its row. If it is in the halo, its owner and its row there are looked up.
+//! that is its row. If it is in the halo, the row is looked up (`halo`).
 
 use std::path::PathBuf;
 
-use super::array::Column;
-use super::part::{HaloRows, Part, damaged};
-use crate::base::{Buffer, Error, Result, Run};
+use super::halo::{Halo, place_of};
+use super::part::Part;
+use crate::base::{Error, Result, Run};
 use crate::edges::MAX_VERTICES;
 use crate::exec;
 
@@ -24,13 +24,17 @@ pub struct Topology {
 impl Topology {
     /// Maps the parts in `folders`.
     pub fn open(folders: &[PathBuf], run: &Run) -> Result<Self> {
-        let parts = folders.iter().map(|folder| Part::open(folder)).collect::<Result<Vec<_>>>()?;
-        let mut topology = Self::of(parts)?;
-        topology.search_halo_rows(run)?;
+        let halos = folders.iter().map(|folder| Halo::open(folder)).collect::<Result<Vec<_>>>()?;
+        let parts = folders.iter().zip(&halos).map(|(folder, halo)| Part::open(folder, halo.len()));
+        let mut topology = Self::of(parts.collect::<Result<_>>()?)?;
+        let parts = &topology.parts;
+        let rows = |(): &mut (), part: usize| halos[part].rows(&parts[part], parts, run);
+        let rows = exec::map(run, usize::MAX, parts.len(), || Ok(()), rows)?;
+        topology.parts.iter_mut().zip(rows).for_each(|(part, rows)| part.halo_rows = rows);
         Ok(topology)
     }
 
-    /// The topology of parts. Rows of halos are not searched.
+    /// The topology of parts without halos.
     pub fn of(mut parts: Vec<Part>) -> Result<Self> {
         let mut starts = vec![0];
         let mut start = 0;
@@ -77,25 +81,6 @@ impl Topology {
         self.finder.part_of(&self.starts, row)
     }
 
-    /// The row of the halo vertex with that local id in `part`.
-    #[inline(always)]
-    pub fn row_of_halo(&self, part: &Part, local: u32) -> Result<u32> {
-        let halo = local.wrapping_sub(part.num_inner) as usize;
-        let (Some(owner), Some(row)) = (part.halo_parts.get(halo), part.halo_rows.get(halo)) else {
-            return Err(part.no_vertex());
-        };
-        match self.parts.get(owner as usize) {
-            Some(owner) if (row as u32) < owner.num_inner => Ok(owner.start + row as u32),
-            _ => Err(damaged(part.halo_parts.path(), "a vertex of the halo that its owner does not hold")),
-        }
-    }
-
-    /// The row of a vertex of `part`.
-    #[inline(always)]
-    pub fn row_of(&self, part: &Part, local: u32) -> Result<u32> {
-        if local < part.num_inner { Ok(part.start + local) } else { self.row_of_halo(part, local) }
-    }
-
     /// The rows of the vertices with these original ids. `check` is asked now and then and ends the work by an error.
     pub fn rows_of(&self, ids: &[i64], check: &dyn Fn() -> Result<()>) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..ids.len() as u32).collect();
@@ -117,79 +102,6 @@ impl Topology {
             None => Ok(rows),
         }
     }
-
-    /// Finds the rows of halo vertices where no file says them: the ids of a part ascend, and so do those of its halo.
-    fn search_halo_rows(&mut self, run: &Run) -> Result<()> {
-        let parts = &self.parts;
-        let found = exec::map(
-            run,
-            usize::MAX,
-            parts.len(),
-            || Ok(()),
-            |(), part| match &parts[part].halo_rows {
-                HaloRows::Mapped(_) => Ok(None),
-                HaloRows::Searched(_) => searched(parts, &parts[part], run).map(Some),
-            },
-        )?;
-        for (part, rows) in self.parts.iter_mut().zip(found) {
-            if let Some(rows) = rows {
-                part.halo_rows = HaloRows::Searched(rows);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Halo vertices between two looks at the cancel flag.
-const STRIDE: usize = 1 << 14;
-
-fn searched(parts: &[Part], part: &Part, run: &Run) -> Result<Buffer<i32>> {
-    let mut rows = Buffer::zeroed(part.halo_parts.len(), "rows of the halo")?;
-    let mut next = vec![0; parts.len()];
-    let mut last = i64::MIN;
-    for halo in 0..rows.len() {
-        let id = part.id(part.num_inner + halo as u32)?;
-        if id < last {
-            // The second hop begins.
-            next.fill(0);
-        }
-        last = id;
-        let owner = part.halo_parts.get(halo).unwrap_or(-1) as usize;
-        let (Some(next), Some(holder)) = (next.get_mut(owner), parts.get(owner)) else {
-            return Err(damaged(part.halo_parts.path(), "a part that is none"));
-        };
-        let num_inner = holder.num_inner as usize;
-        *next = place_of(&holder.vertices, *next, num_inner, id);
-        if *next >= num_inner || holder.vertices.get(*next) != Some(id) {
-            return Err(damaged(part.halo_parts.path(), "a vertex of the halo that its owner does not hold"));
-        }
-        rows[halo] = *next as i32;
-        if halo.is_multiple_of(STRIDE) {
-            run.check()?;
-        }
-    }
-    Ok(rows)
-}
-
-/// The first place from `start` on, below `end`, whose id is not less than `id`. The ids ascend. The search takes longer
-/// and longer steps, so that a few of them suffice for what is near.
-fn place_of(ids: &Column<i64>, start: usize, end: usize, id: i64) -> usize {
-    let less = |place: usize| place < end && ids.get(place).is_some_and(|at| at < id);
-    let (mut low, mut step) = (start, 1);
-    while less(low + step - 1) {
-        low += step;
-        step *= 2;
-    }
-    let mut high = (low + step - 1).min(end);
-    while low < high {
-        let middle = low.midpoint(high);
-        if less(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }
 
 /// Finds the part of a row with one look at a small table, and a few steps.

@@ -1,9 +1,11 @@
 //! What the parts hold of given vertices.
 
 use super::part::Part;
-use super::targets::BLOCK;
 use super::topology::Topology;
 use crate::base::Result;
+
+/// Rows that are on their way into the cache.
+const AHEAD: usize = 48;
 
 /// Appends the original ids of rows, which are all of vertices.
 pub fn append_ids(topology: &Topology, rows: &[u32], ids: &mut Vec<i64>) -> Result<()> {
@@ -16,7 +18,7 @@ pub fn append_degrees(topology: &Topology, rows: &[u32], degrees: &mut Vec<i64>)
     append(topology, rows, degrees, Part::prefetch, degree)
 }
 
-/// Appends what `read` finds of each row, in blocks. It is brought into the cache before.
+/// Appends what `read` finds of each row. It is brought into the cache before.
 #[inline(always)]
 fn append(
     topology: &Topology,
@@ -25,17 +27,18 @@ fn append(
     prefetch: impl Fn(&Part, u32),
     read: impl Fn(&Part, u32) -> Result<i64>,
 ) -> Result<()> {
-    let mut targets = [(0, 0); BLOCK];
-    for rows in rows.chunks(BLOCK) {
-        for (target, &row) in targets.iter_mut().zip(rows) {
-            let part = topology.part_of(row);
-            let vertex = row - topology.parts()[part].start;
-            prefetch(&topology.parts()[part], vertex);
-            *target = (part, vertex);
+    let locate = |row: u32| {
+        let part = &topology.parts()[topology.part_of(row)];
+        (part, row - part.start)
+    };
+    values.reserve(rows.len());
+    for (index, &row) in rows.iter().enumerate() {
+        if let Some(&later) = rows.get(index + AHEAD) {
+            let (part, vertex) = locate(later);
+            prefetch(part, vertex);
         }
-        for &(part, vertex) in &targets[..rows.len()] {
-            values.push(read(&topology.parts()[part], vertex)?);
-        }
+        let (part, vertex) = locate(row);
+        values.push(read(part, vertex)?);
     }
     Ok(())
 }

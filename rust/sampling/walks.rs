@@ -54,7 +54,7 @@ pub fn walks(
             }
             for ((row, edge), (_, part)) in at.iter_mut().zip(edges).zip(block.iter(topology)) {
                 if let Some(edge) = edge {
-                    *row = topology.row_of(part, part.source(edge)?)?;
+                    *row = part.row_of(part.source(edge)?)?;
                 }
             }
             check()?;
