@@ -154,7 +154,17 @@ impl Run {
 
     /// Runs `work` on the private pool.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.pool.install(work)
+        let mut result = None;
+        self.enter(Box::new(|| result = Some(work())));
+        match result {
+            Some(result) => result,
+            None => unreachable!("the pool runs what it is given, or passes its panic on"),
+        }
+    }
+
+    /// Not generic: the three ways of rayon into a pool are compiled once.
+    fn enter(&self, work: Box<dyn FnOnce() + Send + '_>) {
+        self.pool.install(work);
     }
 
     /// Refuses work that needs more than the budget. Called before anything is allocated.

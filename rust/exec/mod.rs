@@ -1,5 +1,6 @@
 //! The few ways in which work is done in parallel, each implemented once.
 //!
+//! - [`mod@side_by_side`] works on a few items, each on a thread of its own.
 //! - [`mod@scan`] hands items to workers, and [`mod@pass`] hands them every record.
 //! - [`batches`] decides about vertices in a fixed order, in frozen batches. [`mod@follow`] does the same for
 //!   records.
@@ -14,6 +15,7 @@ pub mod pipeline;
 pub mod rounds;
 pub mod scan;
 pub mod shuffle;
+pub mod side_by_side;
 pub mod spill;
 
 pub use batches::{Decider, decide_all};
@@ -23,4 +25,5 @@ pub use pipeline::pipeline;
 pub use rounds::{propose, scratches, share};
 pub use scan::{for_each, map, scan};
 pub use shuffle::shuffle;
+pub use side_by_side::side_by_side;
 pub use spill::spill_edges;

@@ -8,8 +8,7 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use rayon::prelude::*;
-
+use super::side_by_side::side_by_side;
 use crate::base::{Result, Run};
 
 /// Entries that are worth a further thread.
@@ -62,11 +61,8 @@ pub fn share<S: Send, T>(
         return take_all(scratch);
     }
     // Each scratch moves to the stack of its thread. Side by side in the list they would share cache lines.
-    let all = std::mem::take(scratches);
-    *scratches = run.install(|| {
-        let threads =
-            all.into_par_iter().with_max_len(1).map(|mut scratch| take_all(&mut scratch).map(|()| scratch));
-        threads.collect::<Result<_>>()
-    })?;
+    let finished =
+        side_by_side(run, std::mem::take(scratches), |mut scratch| take_all(&mut scratch).map(|()| scratch));
+    *scratches = finished.into_iter().collect::<Result<_>>()?;
     Ok(())
 }

@@ -3,8 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rayon::prelude::*;
-
+use super::side_by_side::side_by_side;
 use crate::base::{Error, Result, Run};
 
 /// Items of an array that a worker takes at a time.
@@ -22,7 +21,7 @@ pub fn scan<T, S: Send>(
     let most = items.size_hint().1.unwrap_or(usize::MAX).max(1);
     let (items, failed) = (Mutex::new(items), AtomicBool::new(false));
     let next = || items.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
-    let work = |_| {
+    let work = |()| {
         let mut state = init()?;
         while !failed.load(Relaxed)
             && let Some(item) = next()
@@ -36,13 +35,16 @@ pub fn scan<T, S: Send>(
         Ok(state)
     };
     let workers = workers.clamp(1, run.threads()).min(most);
-    let (states, errors): (Vec<Result<S>>, Vec<_>) = run
-        .install(|| (0..workers).into_par_iter().with_max_len(1).map(work).collect::<Vec<_>>())
-        .into_iter()
-        .partition(Result::is_ok);
-    match errors.into_iter().filter_map(Result::err).min_by_key(position) {
+    let (mut states, mut errors) = (Vec::new(), Vec::new());
+    for state in side_by_side(run, std::iter::repeat_n((), workers), work) {
+        match state {
+            Ok(state) => states.push(state),
+            Err(error) => errors.push(error),
+        }
+    }
+    match errors.into_iter().min_by_key(position) {
         Some(error) => Err(error),
-        None => Ok(states.into_iter().flatten().collect()),
+        None => Ok(states),
     }
 }
 

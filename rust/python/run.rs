@@ -32,6 +32,15 @@ pub fn detached<R: Send>(
     options: &Options,
     work: impl FnOnce(&Run) -> Result<R> + Send,
 ) -> PyResult<R> {
+    let mut result = None;
+    detach(py, options, Box::new(|run| work(run).map(|made| result = Some(made))))?;
+    result.ok_or_else(|| raise(py, Error::Internal("work that is done has no result".into())))
+}
+
+/// What a thread does, without a type of its own: what goes on around it is compiled once.
+type Work<'a> = Box<dyn FnOnce(&Run) -> Result<()> + Send + 'a>;
+
+fn detach(py: Python<'_>, options: &Options, work: Work<'_>) -> PyResult<()> {
     let run = Run::new(options.threads, options.memory_limit).map_err(|error| raise(py, error))?;
     let run = run.with_tmp_dir(options.tmp_dir.clone());
     let (outcome, interruption) = py.detach(|| watched(&run, options.progress.as_ref(), work));
@@ -39,18 +48,11 @@ pub fn detached<R: Send>(
         return Err(interruption);
     }
     tell(py, &run)?;
-    let result = outcome.map_err(|error| raise(py, error))?;
-    if let Some(callback) = &options.progress {
-        report(py, callback, &run)?;
-    }
-    Ok(result)
+    outcome.map_err(|error| raise(py, error))?;
+    options.progress.as_ref().map_or(Ok(()), |callback| report(py, callback, &run))
 }
 
-fn watched<R: Send>(
-    run: &Run,
-    progress: Option<&Py<PyAny>>,
-    work: impl FnOnce(&Run) -> Result<R> + Send,
-) -> (Result<R>, Option<PyErr>) {
+fn watched(run: &Run, progress: Option<&Py<PyAny>>, work: Work<'_>) -> (Result<()>, Option<PyErr>) {
     thread::scope(|scope| {
         let (done, finished) = channel();
         let worker = thread::Builder::new().name("fastpart".into()).spawn_scoped(scope, move || {

@@ -15,8 +15,8 @@
 //! a part at every level, so that the imbalance does not compound.
 //!
 //! The paper halves the old counts and never exceeds a cap in between. `faithful` does that. Measured, k = 8,
-//! chunks of 10 %, median of 5 seeds: amazon-computers 0.227 (the paper's rule 0.287), ego-facebook 0.040 (0.173),
-//! fb100-cornell5 0.424 (0.608). R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.896). On R-MAT the parts
+//! chunks of 10 %, median of 5 seeds (`benches/guides.py grem`): amazon-computers 0.228 (`faithful` 0.352), ego-facebook
+//! 0.042 (0.109), fb100-cornell5 0.430 (0.623). R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.896). On R-MAT the parts
 //! with the core hold most of the edges, since only vertices are bounded.
 //!
 //! **Memory.** [`Grem::memory`]: 16 bytes per vertex, result included, and 4 MB. Each worker takes 36 bytes per

@@ -8,8 +8,6 @@
 
 use std::collections::BinaryHeap;
 
-use rayon::prelude::*;
-
 use super::{Scheme, loosened};
 use crate::algorithms::multilevel::assignment::{Assignment, Quality};
 use crate::algorithms::multilevel::fm::{Patience, refine};
@@ -18,6 +16,7 @@ use crate::algorithms::multilevel::graph::Graph;
 use crate::algorithms::multilevel::rebalancing::rebalance;
 use crate::base::{Buffer, Random, Result, Run, splitmix64};
 use crate::capacity::{Load, plus};
+use crate::exec::side_by_side;
 
 /// Sides that are grown for each bisection, under one bound and under two.
 const TRIES: [u64; 2] = [5, 10];
@@ -64,11 +63,10 @@ fn split<const D: usize>(
         let seed = splitmix64(seed ^ (group as u64 + 1));
         split(scheme, &induced, caps, seed, run).map(|part_of| (part_of, ids))
     };
-    let parts: Vec<_> = run.install(|| {
-        groups.par_iter().enumerate().with_max_len(1).map(part_of_group).collect::<Result<_>>()
-    })?;
+    let parts = side_by_side(run, groups.iter().enumerate(), part_of_group);
     let mut first = 0;
-    for ((part_of_group, ids), caps) in parts.into_iter().zip(groups) {
+    for (part_of_group, caps) in parts.into_iter().zip(&groups) {
+        let (part_of_group, ids) = part_of_group?;
         run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first + part_of_group[i as usize])?;
         first += caps.len() as u32;
     }

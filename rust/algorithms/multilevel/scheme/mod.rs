@@ -20,8 +20,6 @@ pub mod initial;
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::assignment::{Assignment, Quality};
 use super::clustering::{Clusterer, Clustering, Rating};
 use super::contraction::contract;
@@ -33,6 +31,7 @@ use super::prices::Prices;
 use super::rebalancing::rebalance;
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
+use crate::exec::side_by_side;
 pub use effort::Effort;
 
 /// The part of the entries below which several attempts are made.
@@ -222,9 +221,7 @@ impl Scheme {
         let mut attempts: Vec<Solution> = if self.entries > graph.num_entries() {
             ratings.iter().enumerate().map(attempt).collect::<Result<_>>()?
         } else {
-            run.install(|| {
-                ratings.par_iter().enumerate().with_max_len(1).map(attempt).collect::<Result<_>>()
-            })?
+            side_by_side(run, ratings.iter().enumerate(), attempt).into_iter().collect::<Result<_>>()?
         };
         attempts.sort_by(|a, b| a.1.excess.total_cmp(&b.1.excess).then(a.1.cut.cmp(&b.1.cut)));
         let mut attempts = attempts.into_iter();
