@@ -1,7 +1,8 @@
 """Kill or stop random ranks of trainings at random times, and print how each ended: kills.py METHOD [EVENTS] [SEED].
 
-METHOD is "sampled" (workers of one supervisor), "messages" (torchrun, each rank with the features of its own parts
-only), or "distdgl" (servers, trainers and samplers, killed but not stopped).
+METHOD is "sampled", "sdt", "distgnn" or "sancus" (workers of one supervisor), "messages" (``sampled`` under torchrun,
+each rank with the features of its own parts only), or "distdgl" (servers, trainers and samplers, killed but not
+stopped).
 """
 
 import os
@@ -59,9 +60,10 @@ class Method:
 
 MANY = "--epochs 1000000 --quiet"
 
-METHODS = {
-    "sampled": Method(
-        f"-m fastpart train sampled {{parts}}/whole --workers {PARTS} --batch-size 200 --timeout 3 {MANY}",
+
+def supervised(arguments):
+    return Method(
+        f"-m fastpart train {arguments} --timeout 3 {MANY}",
         {"jobs.process": "worker"},
         {
             signal.SIGKILL: "worker {rank} was killed by SIGKILL",
@@ -69,7 +71,14 @@ METHODS = {
         },
         15,
         15,
-    ),
+    )
+
+
+METHODS = {
+    "sampled": supervised(f"sampled {{parts}}/whole --workers {PARTS} --batch-size 200"),
+    "sdt": supervised(f"sdt {{parts}}/whole --workers {PARTS}"),
+    "distgnn": supervised("distgnn {parts}/edges"),
+    "sancus": supervised("sancus {parts}/whole"),
     "messages": Method(
         f"-m torch.distributed.run --standalone --nproc-per-node {PARTS} {{parts}}/rank.py {{parts}} 4 {{out}}",
         {"\0-u\0": "rank"},
@@ -91,16 +100,17 @@ METHODS = {
 
 
 def save_parts(folder):
-    """Save parts, and for each rank a copy with the features of its own part only."""
+    """Save parts of vertices and of edges, and for each rank a copy with the features of its own part only."""
     n, generator = 2000, np.random.default_rng(0)
     labels = np.arange(n) % 4
     sources = generator.integers(0, n, 8 * n)
     edges = np.stack([sources, (sources + 4 * generator.integers(0, n // 4, 8 * n)) % n], axis=1)
     features = generator.normal(size=(n, 16)).astype(np.float32)
     splits = {"train": np.arange(n // 2), "val": np.arange(n // 2, n)}
-    partition = fp.VertexPartition(np.arange(n) % PARTS, PARTS)
+    rows = {"features": features, "labels": labels, "splits": splits}
     edges = fp.open_graph(edges, num_vertices=n)
-    partition.save(folder / "whole", graph=edges, features=features, labels=labels, splits=splits)
+    fp.VertexPartition(np.arange(n) % PARTS, PARTS).save(folder / "whole", graph=edges, **rows)
+    fp.hdrf(edges, PARTS).save(folder / "edges", graph=edges, **rows)
     for rank in range(PARTS):
         shutil.copytree(folder / "whole", folder / f"rank{rank}")
         for part in set(range(PARTS)) - {rank}:

@@ -253,7 +253,7 @@ def test_late_totals_send_a_share_of_the_bytes(tmp_path):
         workers = together(3, work)
         return np.array(workers).sum(0)[:, 0], np.array(workers).sum(0)[:, 1]
 
-    leaves = sum(len(ids) for index in range(3) for ids in load(dataset, index).up.values())
+    leaves = sum(len(load(dataset, index).up.ids) for index in range(3))
     wide, narrow = 4 * dataset.task.features, 4 * dataset.task.classes
     exact, received = sent(0, 3)
     # Features up and down once; then, in the last layer, sums up and gradients down.

@@ -51,6 +51,15 @@ def test_batches_of_the_loader_lie_there(parts):
         assert torch.equal(there.blocks()[0].edge_index.cpu(), here.blocks()[0].edge_index)
 
 
+@pytest.mark.parametrize("room", [0, 2000, "1M", None])
+def test_rows_that_stay_there_change_no_batch(parts, room):
+    stored = fp.open_partition(parts, of="vertices")
+    given = {"fanouts": [4, 3], "batch_size": 100}
+    with_rows, without = stored.loader(device="cuda", resident=room, **given), stored.loader(**given)
+    for there, here in zip(with_rows, without, strict=True):
+        assert torch.equal(there.x.cpu(), here.x)
+
+
 def test_full_batches_are_as_on_the_cpu(parts, tmp_path):
     one, other = (fp.train.sancus(parts, device=device, **QUICK) for device in ("cuda", "cpu"))
     assert_same(one, other, 1e-3)

@@ -5,7 +5,6 @@ import inspect
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -87,9 +86,9 @@ def counting(monkeypatch):
 
 
 def joined(dataset, output, how, resume=False, epochs=5, progress=None):
-    new = partial(Job, "counting", options=Options(epochs=epochs), how=how, resume=resume)
     run = RunOptions(progress=progress)
-    return launch.joined(new, dataset, output, run, report_of({}, run, epochs), {"added": 1})
+    start = launch.Launch(run, report_of({}, run, epochs), output, resume, "cpu", 60.0, None)
+    return start.train("counting", Options(epochs=epochs), how, dataset, 1, {"added": 1})
 
 
 @pytest.mark.parametrize("worker", [Counting, Closing])
@@ -98,7 +97,7 @@ def test_the_course_of_a_training(counting, tmp_path, worker, how, rounds):
     told = []
     trained = joined(counting(worker), tmp_path / "out", how, progress=lambda *said: told.append(said))
     end = ["close"] if worker is Closing else []
-    assert [("begin", how, {}), *rounds, ("final", 4.0), *end] == CALLS
+    assert [("begin", {**how, "timeout": 60.0}, {}), *rounds, ("final", 4.0), *end] == CALLS
     ends = [sum(rounds[: i + 1]) for i in range(len(rounds))]
     assert told == [("epoch", done, 5) for done in ends]
     assert trained.history["epoch"].to_list() == [done - 1 for done in ends]
@@ -118,12 +117,14 @@ def test_a_worker_goes_on_from_its_state(counting, tmp_path, monkeypatch):
     with pytest.raises(InterruptedError):
         joined(dataset, tmp_path / "out", {}, progress=stop)
     went_on = joined(dataset, tmp_path / "out", {}, resume=True)
-    assert CALLS[4:] == [("begin", {}, {"epochs": 3}), 1, 1, ("final", 4.0)]
+    assert CALLS[4:] == [("begin", {"timeout": 60.0}, {"epochs": 3}), 1, 1, ("final", 4.0)]
     assert went_on.history["epoch"].to_list() == list(range(5))
 
 
 def test_a_job_is_the_same_in_another_process():
-    job = Job("sdt", "a", "b", "c", Options(fanouts=(1, 2)), {"average_every": 3}, True, 2)
+    job = Job(
+        "sdt", "a", "b", "c", Options(fanouts=(1, 2)), {"average_every": 3}, True, 2, "cpu", {"timeout": 1.5}
+    )
     assert Job.from_json(job.to_json()) == job
 
 

@@ -136,14 +136,14 @@ def test_messages_go_in_pieces_of_a_bounded_size(tmp_path, monkeypatch, size):
         copies = load(dataset, wire.rank)
         x = rows[wire.rank, copies.vertices].clone()
         longest = 0
-        post = wire.post
+        swap = wire.swap
 
-        def watched(out, into):
+        def watched(x, out, into):
             nonlocal longest
-            longest = max([longest, *(x.numel() * x.element_size() for x in (*out.values(), *into.values()))])
-            return post(out, into)
+            longest = max([longest, *(count * x[:1].numel() * x.element_size() for count in (*out, *into))])
+            return swap(x, out, into)
 
-        wire.post = watched
+        wire.swap = watched
         total = ExactTotals(copies, wire, Clock()).total(x, last=False)
         return copies.vertices, total, longest
 

@@ -1,9 +1,11 @@
-"""Inputs of the fault tests: long runs that cost little."""
+"""Inputs of the fault tests, long runs that cost little, and what must be left of a training."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
+from watched import runs, traces, tree
 
 import fastpart as fp
 
@@ -29,3 +31,14 @@ def folder(tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def nothing_left(tmp_path, monkeypatch):
+    """Assert that neither processes nor files outlive the training."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    before = set(tree(os.getpid()))
+    yield
+    assert not [pid for pid in set(tree(os.getpid())) - before if runs(pid)]
+    assert traces(os.getpid(), tmp_path / "tmp") == []

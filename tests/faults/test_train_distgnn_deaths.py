@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 from child import SignalAt, run_child
-from watched import gone, named, runs, sessions_of, traces, tree
+from watched import gone, named, sessions_of, traces
 
 import fastpart as fp
 
@@ -30,17 +30,6 @@ def parts(tmp_path_factory):
     folder = tmp_path_factory.mktemp("parts") / "parts"
     fp.hdrf(edges, k=2).save(folder, graph=edges, features=features, labels=labels, splits=splits)
     return folder
-
-
-@pytest.fixture
-def nothing_left(tmp_path, monkeypatch):
-    """Assert that neither processes nor files outlive the training."""
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    before = set(tree(os.getpid()))
-    yield
-    assert not [pid for pid in set(tree(os.getpid())) - before if runs(pid)]
-    assert traces(os.getpid(), tmp_path / "tmp") == []
 
 
 def killing(number, at=3):

@@ -73,37 +73,3 @@ def test_features_of_the_wrong_length_are_named(parts):
     np.save(file, np.load(file)[:-1])
     with pytest.raises((fp.GraphFormatError, fp.TrainingError), match=r"features.npy"):
         fp.train.sampled(parts, **GIVEN)
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_worker_that_is_stopped_is_named(parts, workers):
-    times = []
-
-    def progress(_, done, __):
-        if done == 3:
-            os.kill(named("jobs.process", workers - 1), signal.SIGSTOP)
-            times.append(time.monotonic())
-
-    with pytest.raises(fp.TrainingError, match=r"worker [01] hangs: .* It is stopped"):
-        fp.train.sampled(parts, progress=progress, timeout=3, **{**GIVEN, "workers": workers})
-    assert time.monotonic() - times[0] < 15
-
-
-SLEEPER = """
-import os, time, torch
-class Mine(torch.nn.Module):
-    def __init__(self, task, options):
-        super().__init__()
-        self.linear = torch.nn.Linear(task.features, task.classes)
-    def forward(self, graphs, x):
-        if os.environ["RANK"] == "1":
-            time.sleep(1000)
-        return self.linear(x)[: graphs[-1].num_targets]
-"""
-
-
-def test_a_worker_that_sleeps_is_named_with_the_place(parts, mine):
-    start = time.monotonic()
-    with pytest.raises(fp.TrainingError, match=r"worker 1 hangs: (.|\n)*mine.py.* in forward"):
-        fp.train.sampled(parts, model=mine(SLEEPER), timeout=3, **GIVEN)
-    assert time.monotonic() - start < 30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -38,6 +39,13 @@ def total(x: Tensor) -> Tensor:
     if world_size() > 1:
         dist.all_reduce(x)
     return x
+
+
+def of_all(numbers: Mapping[str, float]) -> dict[str, Tensor]:
+    """Return each number of all processes, float64 of shape (processes,)."""
+    table = torch.zeros(world_size(), len(numbers), dtype=torch.float64)
+    table[rank()] = torch.tensor(list(numbers.values()), dtype=torch.float64)
+    return dict(zip(numbers, total(table).unbind(1), strict=True))
 
 
 def largest(x: Tensor) -> Tensor:

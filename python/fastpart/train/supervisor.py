@@ -285,6 +285,8 @@ class Supervisor:
         dead.sort(key=_guilt)
         if dead[0].failed[0]:  # it waited in vain for another one
             running = [child for child in self._children if not child.done and child.status() is None]
+            if stopped := [child for child in running if is_stopped(child.process.pid)]:
+                raise TrainingError(_hang(stopped[0]))
             for child in running:
                 os.kill(child.process.pid, signal.SIGUSR1)
             self._wait(running, TERM_SECONDS)
@@ -324,6 +326,7 @@ class Supervisor:
         running = [child for child in self._children if child.status() is None]
         for child in running:
             child.signal(signal.SIGTERM)
+            child.signal(signal.SIGCONT)  # a stopped process does not end before it continues
         self._wait(running, TERM_SECONDS)
         for child in self._children:
             child.signal(signal.SIGKILL)  # also stops the remaining children of a child that has ended

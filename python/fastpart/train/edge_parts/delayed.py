@@ -13,8 +13,6 @@ depends on the position in the list that a leaf and a root share, so the leaves 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,10 +21,8 @@ from torch import Tensor
 
 from ...errors import ParameterError
 from ..clock import EXCHANGE, Clock
-from ..full_graph.wire import Pending, Wire, like_rows
+from ..full_graph.wire import Lists, Pending, Wire
 from .local import Copies
-
-Lists = Mapping[int, Tensor]
 
 
 def bins_of(vertices: Tensor, count: int) -> Tensor:
@@ -36,42 +32,29 @@ def bins_of(vertices: Tensor, count: int) -> Tensor:
     return torch.from_numpy(bins.astype(np.int64)).to(vertices.device)
 
 
-@dataclass
-class _Post:
-    """The messages of an epoch, and the rows that they will fill."""
-
-    epoch: int
-    pending: Pending
-    rows: Lists
-
-
 class _Pipe:
-    """Pending messages in one direction, in order."""
+    """Pending messages in one direction, in order, with their epochs."""
 
     def __init__(self, wire: Wire, clock: Clock) -> None:
         self._wire, self._clock = wire, clock
-        self._posted: deque[_Post] = deque()
+        self._posted: deque[tuple[int, Pending]] = deque()
 
     def post(self, epoch: int, x: Tensor, out: Lists, into: Lists) -> None:
         """Begin to send rows of ``x``."""
         with self._clock.timed(EXCHANGE):
-            rows = {peer: like_rows(x, len(ids)) for peer, ids in into.items()}
-            pending = self._wire.post({peer: x[ids] for peer, ids in out.items()}, rows)
-            self._posted.append(_Post(epoch, pending, rows))
+            self._posted.append((epoch, self._wire.swap(x[out.ids], out.counts, into.counts, late=True)))
 
-    def take(self, epoch: int) -> Lists | None:
+    def take(self, epoch: int) -> Tensor | None:
         """Return the rows that were sent in an epoch. None if there are none."""
-        if not self._posted or self._posted[0].epoch != epoch:
+        if not self._posted or self._posted[0][0] != epoch:
             return None
         with self._clock.timed(EXCHANGE):
-            posted = self._posted.popleft()
-            posted.pending.wait()
-            return posted.rows
+            return self._posted.popleft()[1].wait()
 
     def drain(self) -> None:
         """Wait for all pending messages."""
         while self._posted:
-            self._posted.popleft().pending.wait()
+            self._posted.popleft()[1].wait()
 
 
 class DelayedTotals:
@@ -88,6 +71,7 @@ class DelayedTotals:
         self._pipes = {
             (way, up): _Pipe(wire, clock) for way in ("values", "gradients") for up in (True, False)
         }
+        wire.subgroups([range(wire.size)])
         self._all, self._here = copies.degree, copies.local_degree
         self._is_root = torch.arange(len(bins), device=bins.device) < copies.num_roots
         self._epoch = self._first = 0
@@ -123,15 +107,14 @@ class DelayedTotals:
         if up:
             self._pipes[way, True].post(self._epoch, x, leaves, roots)
             received = self._pipes[way, True].take(self._epoch - self._delay)
-            for peer, rows in (received or {}).items():
-                x.index_add_(0, roots[peer], rows)
             if received is None:  # there are no totals to send back yet
                 return
+            x.index_add_(0, roots.ids, received)
         if down:
             self._pipes[way, False].post(self._epoch, x, roots, leaves)
             received = self._pipes[way, False].take(self._epoch - self._delay)
-            for peer, rows in (received or {}).items():
-                x.index_copy_(0, leaves[peer], rows)
+            if received is not None:
+                x.index_copy_(0, leaves.ids, received)
 
     def drain(self) -> None:
         """Wait for all messages, so that no process ends while another process still sends to it."""
@@ -139,9 +122,8 @@ class DelayedTotals:
             pipe.drain()
 
 
-def _of_bin(lists: Lists, bins: Tensor, number: int) -> dict[int, Tensor]:
-    of_bin = {peer: ids[bins[ids] == number] for peer, ids in lists.items()}
-    return {peer: ids for peer, ids in of_bin.items() if len(ids)}
+def _of_bin(lists: Lists, bins: Tensor, number: int) -> Lists:
+    return Lists([ids[bins[ids] == number] for ids in lists])
 
 
 class _Total(torch.autograd.Function):

@@ -4,20 +4,20 @@ Leaves send their values up to their root. The root adds them and sends the tota
 copies is linear and symmetric, so the gradients go the same way: backward(S) = S. After the last layer only roots are
 needed, so totals do not go down, and gradients do not go up.
 
-Messages are at most :data:`~fastpart.train.full_graph.wire.MESSAGE_BYTES` long. Buffers hold one message per peer for
-any number of vertices.
+Messages are at most :data:`~fastpart.train.full_graph.wire.MESSAGE_BYTES` long. Buffers hold one message per process
+for any number of vertices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from ..clock import EXCHANGE, Clock
-from ..full_graph.wire import Wire, like_rows, rows_of_messages
+from ..full_graph.wire import Lists, Wire, longest_of, swapped
 from .local import Copies
 
 Put = Callable[[Tensor, Tensor], object]
@@ -54,6 +54,7 @@ class ExactTotals:
 
     def __init__(self, copies: Copies, wire: Wire, clock: Clock) -> None:
         self._up, self._down, self._wire, self._clock = copies.up, copies.down, wire, clock
+        self._longest = longest_of(wire, copies.up)
         self.degree = copies.degree
 
     def total(self, x: Tensor, last: bool) -> Tensor:
@@ -64,34 +65,27 @@ class ExactTotals:
     def largest(self, x: Tensor) -> Tensor:
         """Return the largest over all copies."""
         largest = x.detach().clone()
-        self.up(largest, lambda ids, rows: largest.index_copy_(0, ids, torch.maximum(largest[ids], rows)))
+
+        def put(ids: Tensor, rows: Tensor) -> None:
+            ends = ids.view(-1, *[1] * (rows.dim() - 1)).expand_as(rows)
+            largest.scatter_reduce_(0, ends, rows, "amax")
+
+        self.up(largest, put)
         self.down(largest)
         return largest
 
     def up(self, x: Tensor, put: Put | None = None) -> None:
         """Send the rows of leaves to their roots. ``put`` combines them, by default as a sum."""
-        with self._clock.timed(EXCHANGE):
-            self._move(x, self._up, self._down, put or (lambda ids, rows: x.index_add_(0, ids, rows)))
+        self._move(x, self._up, self._down, put or (lambda ids, rows: x.index_add_(0, ids, rows)))
 
     def down(self, x: Tensor) -> None:
         """Send the rows of roots to their leaves."""
+        self._move(x, self._down, self._up, lambda ids, rows: x.index_copy_(0, ids, rows))
+
+    def _move(self, x: Tensor, out: Lists, into: Lists, put: Put) -> None:
         with self._clock.timed(EXCHANGE):
-            self._move(x, self._down, self._up, lambda ids, rows: x.index_copy_(0, ids, rows))
-
-    def _move(self, x: Tensor, out: Mapping[int, Tensor], into: Mapping[int, Tensor], put: Put) -> None:
-        step = rows_of_messages(x)
-        longest = max((len(ids) for ids in (*out.values(), *into.values())), default=0)
-        for start in range(0, longest, step):
-            there = _pieces(out, start, step)
-            here = _pieces(into, start, step)
-            rows = {peer: like_rows(x, len(ids)) for peer, ids in here.items()}
-            self._wire.post({peer: x[ids] for peer, ids in there.items()}, rows).wait()
-            for peer, ids in here.items():
-                put(ids, rows[peer])
-
-
-def _pieces(lists: Mapping[int, Tensor], start: int, step: int) -> dict[int, Tensor]:
-    return {peer: ids[start : start + step] for peer, ids in lists.items() if start < len(ids)}
+            for lists, rows in swapped(self._wire, x, out, into, self._longest):
+                put(lists.ids, rows)
 
 
 class _Total(torch.autograd.Function):

@@ -7,14 +7,15 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 
-from ... import parameters
 from ...parameters import StrPath
 from ..config import Options, Training, options_of, report_of, trains
 from ..edge_data import EdgeDataset
 from ..full_graph.launch import train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
-from ..jobs.group import DEVICES, Device
+from ..full_graph.wire import Lists
+from ..jobs.group import Device
+from ..jobs.launch import launching
 from ..scores import Task
 from ..trained import TrainedModel
 from .local import Copies
@@ -28,6 +29,7 @@ def distgnn(
     delay: int = 0,
     exchange: Exchange = "always",
     device: Device = "cpu",
+    timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
     **training: Unpack[Training],
@@ -58,6 +60,8 @@ def distgnn(
     out, resume
         As in :func:`fastpart.train.full`. The checkpoint does not hold delayed messages. After a resume the delay
         begins without messages, as in the first epoch.
+    timeout : float
+        Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. All processes share the threads. The step of ``progress`` is "epoch".
     on_epoch
@@ -114,8 +118,7 @@ def distgnn(
     """
     options, run = options_of(training)
     how = checked(delay, exchange)
-    resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
-    parameters.choice("device", device, DEVICES)
+    report = report_of(training, run, options.epochs)
     dataset = EdgeDataset(source)
     _try(dataset.task, options, how)
     measured = dataset.manifest.get("summary", {})
@@ -125,7 +128,8 @@ def distgnn(
         "parts": dataset.partition.k,
         "replication_factor": measured.get("rf"),
     }
-    return train("distgnn", dataset, options, how, out, resume, run, report, summary, device)
+    launch = launching(out, resume, run, report, timeout, device)
+    return train("distgnn", options, how, dataset, summary, launch)
 
 
 def _try(task: Task, options: Options, how: dict[str, Any]) -> None:
@@ -141,8 +145,8 @@ def _try(task: Task, options: Options, how: dict[str, Any]) -> None:
         features=torch.ones(2, task.features),
         labels=torch.zeros(shape),
         splits={"train": none, "val": none, "test": none},
-        up={},
-        down={},
+        up=Lists([none]),
+        down=Lists([none]),
     )
     share = share_of(two, task, 1, options, how, Tools.alone())
     share.begin(0)

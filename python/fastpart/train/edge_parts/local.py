@@ -13,6 +13,7 @@ from torch import Tensor
 from ...part_files import Ids, LocalIds
 from ...parts import EdgePartData
 from ..edge_data import EdgeDataset
+from ..full_graph.wire import Lists
 
 
 @dataclass
@@ -33,9 +34,9 @@ class Copies:
         Of the roots.
     splits : dict of torch.Tensor
         Labelled roots of each split.
-    up, down : dict of torch.Tensor
-        By peer, never empty. ``up``: leaves here whose root is there. ``down``: roots here that have a leaf there. Both
-        ascend by vertex.
+    up, down : Lists
+        By part. ``up``: leaves here whose root is there. ``down``: roots here that have a leaf there. Both ascend by
+        vertex.
     """
 
     num_roots: int
@@ -46,8 +47,8 @@ class Copies:
     features: Tensor
     labels: Tensor
     splits: dict[str, Tensor]
-    up: dict[int, Tensor]
-    down: dict[int, Tensor]
+    up: Lists
+    down: Lists
 
     @property
     def local_degree(self) -> Tensor:
@@ -60,7 +61,7 @@ class Copies:
         def moved(value: Any) -> Any:
             if isinstance(value, dict):
                 return {key: moved(item) for key, item in value.items()}
-            return value.to(device) if isinstance(value, Tensor) else value
+            return value.to(device) if isinstance(value, Tensor | Lists) else value
 
         return Copies(**{item.name: moved(getattr(self, item.name)) for item in fields(self)})
 
@@ -87,14 +88,12 @@ def load(dataset: EdgeDataset, index: int) -> Copies:
             name: torch.from_numpy(np.sort(new[ids.numpy()]).astype(np.int64))
             for name, ids in dataset.splits(part).items()
         },
-        _of_peers(k, new, part.send),
-        _of_peers(k, new, part.recv),
+        *(_by_part(k, new, ids_of) for ids_of in (part.send, part.recv)),
     )
 
 
-def _of_peers(k: int, new: LocalIds, ids_of: Callable[[int], LocalIds]) -> dict[int, Tensor]:
-    lists = {peer: torch.from_numpy(new[ids_of(peer)].astype(np.int64)) for peer in range(k)}
-    return {peer: ids for peer, ids in lists.items() if len(ids)}
+def _by_part(k: int, new: LocalIds, ids_of: Callable[[int], LocalIds]) -> Lists:
+    return Lists([torch.from_numpy(new[ids_of(part)].astype(np.int64)) for part in range(k)])
 
 
 def _reordered(part: EdgePartData, order: Ids, new: LocalIds) -> tuple[Ids, LocalIds]:

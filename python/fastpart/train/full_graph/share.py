@@ -36,9 +36,9 @@ class Tools:
     clock: Clock = field(default_factory=Clock)
 
     @classmethod
-    def of_group(cls) -> Tools:
-        """Return the tools of a process in a group."""
-        return cls(Group(), device())
+    def of_group(cls, seconds: float) -> Tools:
+        """Return the tools of a process in a group. The processes wait for each other for so many seconds."""
+        return cls(Group(seconds), device())
 
     @classmethod
     def alone(cls) -> Tools:

@@ -16,6 +16,7 @@ from ...processes import anonymous_bytes, resident_bytes
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
 from ..learner import Learner
+from ..ranks import of_all
 from ..scores import scores_of
 from .share import Share, Tools
 
@@ -41,7 +42,7 @@ class FullBatch(ABC):
     def __init__(
         self, dataset: Any, options: Options, how: dict[str, Any], scratch: Path, state: dict[str, Any]
     ) -> None:
-        tools = Tools.of_group()
+        tools = Tools.of_group(how["timeout"])
         self._wire, self._clock, self._device = tools.wire, tools.clock, tools.device
         self._share = share = self.share(dataset, options, how, tools)
         self._learner = Learner(share.task, options, state, self._device)
@@ -66,23 +67,19 @@ class FullBatch(ABC):
         self._learner.epochs += 1
         dense = seconds - sum(spent.values())
         mine = [*(spent[step] for step in STEPS), dense, self._wire.sent, self._wire.received]
-        table = self._gathered([seconds, self._memory, *mine])
-        self._measured.append(table[:, 2:])
-        means = table[:, 2:].mean(0)
+        measured = of_all(dict(zip(MEASURED, mine, strict=True)))
+        self._measured.append(torch.stack(list(measured.values()), 1))
+        most = of_all({"seconds": seconds, "bytes": self._memory})
         self._agree(self.network.buffers())
         scores, sent = self._scored(("val",))
         return {
             "loss": loss,
             **scores,
-            "seconds": table[:, 0].max().item(),
-            **{
-                name: value
-                for name, value in zip(MEASURED, means.tolist(), strict=True)
-                if name.endswith("_seconds")
-            },
-            "remote_bytes": int(table[:, 2 + MEASURED.index("sent_bytes")].sum()),
+            "seconds": most["seconds"].max().item(),
+            **{name: each.mean().item() for name, each in measured.items() if name.endswith("_seconds")},
+            "remote_bytes": int(measured["sent_bytes"].sum()),
             "evaluation_bytes": sent,
-            "worker_bytes": int(table[:, 1].max()),
+            "worker_bytes": int(most["bytes"].max()),
             **share.row(),
         }
 
@@ -122,13 +119,6 @@ class FullBatch(ABC):
                 tensor.zero_()
             self._wire.total(tensor)
 
-    def _gathered(self, mine: Iterable[float]) -> Tensor:
-        """Return the numbers of all workers, one row for each."""
-        row = torch.tensor(list(mine), dtype=torch.float64)
-        table = torch.zeros(self._wire.size, len(row), dtype=torch.float64)
-        table[self._wire.rank] = row
-        return self._wire.total(table.to(self._device)).cpu()
-
     @torch.no_grad()
     def _scored(self, splits: tuple[str, ...]) -> tuple[dict[str, float], int]:
         """Return the scores of some splits from one pass over the whole graph, and the bytes that it sent."""
@@ -151,30 +141,23 @@ class FullBatch(ABC):
         self._learner.put(best)
         scores, _ = self._scored(("val", "test"))
         facts = self._share.facts
-        peaks = self._gathered([resident_bytes(peak=True), *facts.values()])
-        typical = self._typical()
-        workers = [
-            {
-                "worker": rank,
-                **dict(zip(facts, map(int, counts), strict=True)),
-                **{
-                    name: int(value) if name.endswith("bytes") else value
-                    for name, value in zip(MEASURED, values.tolist(), strict=True)
-                },
-                "peak_bytes": int(peak),
-            }
-            for rank, ((peak, *counts), values) in enumerate(zip(peaks.tolist(), typical, strict=True))
-        ]
-        return {**scores, "peak_bytes": int(peaks[:, 0].max()), "per_worker": workers}
+        counts = of_all({**facts, "peak_bytes": resident_bytes(peak=True)})
+        columns = {name: of.long() for name, of in counts.items()}
+        peaks = columns.pop("peak_bytes")
+        columns |= {**self._typical(), "peak_bytes": peaks}
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        workers = [{"worker": rank, **dict(zip(columns, row, strict=True))} for rank, row in enumerate(rows)]
+        return {**scores, "peak_bytes": int(peaks.max()), "per_worker": workers}
 
-    def _typical(self) -> Tensor:
-        """Return one row per worker: median seconds and mean bytes over the epochs after the first."""
+    def _typical(self) -> dict[str, Tensor]:
+        """Return columns of the workers: median seconds and mean bytes over the epochs after the first."""
         if not self._measured:
-            return torch.zeros(self._wire.size, len(MEASURED), dtype=torch.float64)
-        times, counts = torch.stack(self._measured[1:] or self._measured).split(
-            [len(STEPS) + 1, len(MEASURED) - len(STEPS) - 1], 2
-        )
-        return torch.cat([times.median(0).values, counts.mean(0)], 1)
+            return {name: torch.zeros(self._wire.size) for name in MEASURED}
+        epochs = torch.stack(self._measured[1:] or self._measured).unbind(2)
+        return {
+            name: of.median(0).values if name.endswith("_seconds") else of.mean(0).long()
+            for name, of in zip(MEASURED, epochs, strict=True)
+        }
 
     def close(self) -> None:
         """Receive pending messages."""

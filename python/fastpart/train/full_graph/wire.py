@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Protocol
 
 import torch
@@ -14,15 +14,43 @@ MESSAGE_BYTES = 16 << 20
 """Largest message. Longer ones are sent in pieces, so that buffers stay small."""
 
 
+class Lists:
+    """Rows that a process sends to each process, or receives from it, by their ids.
+
+    Attributes
+    ----------
+    ids : torch.Tensor
+        int64. Those of process 0 come first.
+    counts : list of int
+        Number of ids of each process.
+    """
+
+    def __init__(self, of_processes: Sequence[Tensor]) -> None:
+        self.ids, self.counts = torch.cat(tuple(of_processes)), [len(ids) for ids in of_processes]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.ids.split(self.counts))
+
+    def to(self, device: torch.device) -> Lists:
+        """Return a copy on a device."""
+        return Lists([ids.to(device) for ids in self])
+
+    def piece(self, start: int, stop: int) -> Lists:
+        """Return a range of each list."""
+        if start == 0 and stop >= max(self.counts):
+            return self
+        return Lists([ids[start:stop] for ids in self])
+
+
 class Pending(Protocol):
     """Pending messages."""
 
-    def wait(self) -> None:
-        """Wait until all are received and sent."""
+    def wait(self) -> Tensor:
+        """Wait until all are received and sent. Return the received rows, those of process 0 first."""
 
 
 class Wire(Protocol):
-    """Messages of a process to the others. Two processes post the messages between them in the same order.
+    """Messages of a process to the others.
 
     Attributes
     ----------
@@ -37,11 +65,14 @@ class Wire(Protocol):
     sent: int
     received: int
 
-    def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> Pending:
-        """Begin to send and receive one tensor per peer. Tensors must be contiguous and not empty."""
+    def swap(self, x: Tensor, out: Sequence[int], into: Sequence[int], late: bool = False) -> Pending:
+        """Begin to send so many rows of ``x`` to each process, and to receive so many. All processes must call.
+
+        Messages that are awaited ``late`` go in a subgroup of all processes, so that others do not wait for them.
+        """
 
     def subgroups(self, members: Sequence[Sequence[int]]) -> None:
-        """Create the groups for broadcasts and reductions. All processes must pass the same ones."""
+        """Create the groups for all but swaps and totals. All processes must pass the same ones."""
 
     def broadcast(self, x: Tensor, source: int, readers: Sequence[int]) -> None:
         """Copy ``x`` of ``source`` into ``x`` of the readers. Other processes need not call."""
@@ -53,48 +84,40 @@ class Wire(Protocol):
         """Sum over all processes, in place. The bytes are not counted."""
 
 
-class _Works:
-    def __init__(self, works: list[dist.Work], tensors: list[Tensor]) -> None:
-        self._works, self._tensors = works, tensors  # the tensors must live until they are sent
+class _Swap:
+    def __init__(self, x: Tensor, received: Tensor, work: dist.Work | None) -> None:
+        self._x, self._received, self._work = x, received, work  # the rows must live until they are sent
 
-    def wait(self) -> None:
-        for work in self._works:
-            work.wait()
+    def wait(self) -> Tensor:
+        if self._work is not None:
+            self._work.wait()
+        return self._received
 
 
 class Group:
-    """The processes of ``torch.distributed``."""
+    """The processes of ``torch.distributed``. In subgroups, too, they wait for each other for so many seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        self._timeout = timedelta(seconds=seconds)
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.sent = self.received = 0
-        self._counts: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._groups: dict[tuple[int, ...], dist.ProcessGroup] = {}
 
-    def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> _Works:
-        """Begin to receive, then to send, so that no sender waits for a buffer."""
-        self.sent += sum(map(_bytes, out.values()))
-        self.received += sum(map(_bytes, into.values()))
-        if any(x.is_cuda for x in (*out.values(), *into.values())):
-            pairs = [(dist.irecv, x, peer) for peer, x in into.items()]
-            pairs += [(dist.isend, x, peer) for peer, x in out.items()]
-            works = dist.batch_isend_irecv([dist.P2POp(*pair) for pair in pairs]) if pairs else []
-        else:
-            works = [dist.irecv(x, peer, tag=self._tag("from", peer)) for peer, x in into.items()]
-            works += [dist.isend(x, peer, tag=self._tag("to", peer)) for peer, x in out.items()]
-        return _Works(works, [*out.values(), *into.values()])
-
-    def _tag(self, way: str, peer: int) -> int:
-        """Return the number of a message between two processes. Both ends count in the same way."""
-        self._counts[way, peer] = (self._counts[way, peer] + 1) % (1 << 20)
-        return self._counts[way, peer]
+    def swap(self, x: Tensor, out: Sequence[int], into: Sequence[int], late: bool = False) -> _Swap:
+        """Begin to send and receive rows."""
+        received = like_rows(x, sum(into))
+        self.sent += _bytes(x)
+        self.received += _bytes(received)
+        group = self._groups.get(tuple(range(self.size))) if late else None
+        work = dist.all_to_all_single(received, x, list(into), list(out), group=group, async_op=True)
+        return _Swap(x, received, work)
 
     def subgroups(self, members: Sequence[Sequence[int]]) -> None:
-        """Create the groups for broadcasts and reductions. All processes must pass the same ones."""
+        """Create the groups for all but swaps and totals."""
         for group in members:
             key = tuple(sorted(group))
             if len(key) > 1 and key not in self._groups:
-                self._groups[key] = dist.new_group(list(key))
+                self._groups[key] = dist.new_group(list(key), timeout=self._timeout)
 
     def broadcast(self, x: Tensor, source: int, readers: Sequence[int]) -> None:
         """Copy ``x`` of ``source`` to the readers."""
@@ -139,15 +162,33 @@ def like_rows(x: Tensor, rows: int) -> Tensor:
     return torch.empty((rows, *x.shape[1:]), dtype=x.dtype, device=x.device)
 
 
+def swapped(wire: Wire, x: Tensor, out: Lists, into: Lists, longest: int) -> Iterator[tuple[Lists, Tensor]]:
+    """Send rows of ``x``, and yield lists and rows of what comes, in messages of at most :data:`MESSAGE_BYTES`.
+
+    ``longest`` is the length of the longest list of all processes, which make as many swaps.
+    """
+    step = rows_of_messages(x)
+    for start in range(0, longest, step):
+        there, here = (lists.piece(start, start + step) for lists in (out, into))
+        yield here, wire.swap(x[there.ids], there.counts, here.counts).wait()
+
+
+def longest_of(wire: Wire, lists: Lists) -> int:
+    """Return the length of the longest list of all processes."""
+    lengths = torch.zeros(wire.size, dtype=torch.int64, device=lists.ids.device)
+    lengths[wire.rank] = max(lists.counts)
+    return int(wire.total(lengths).max())
+
+
 class NoWire:
     """The wire of a single process."""
 
     rank, size = 0, 1
     sent = received = 0
 
-    def post(self, out: Mapping[int, Tensor], into: Mapping[int, Tensor]) -> Pending:
-        """Do nothing."""
-        return _Works([], [])
+    def swap(self, x: Tensor, out: Sequence[int], into: Sequence[int], late: bool = False) -> Pending:
+        """Return ``x``."""
+        return _Swap(x, x, None)
 
     def subgroups(self, members: Sequence[Sequence[int]]) -> None:
         """Do nothing."""

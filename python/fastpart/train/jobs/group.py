@@ -20,9 +20,6 @@ from ...processes import continue_siblings
 from ..history import CHECKPOINT
 from ..reporting import blames_peers
 
-PATIENCE = 1800.0
-"""Seconds that the ranks of torchrun wait for each other, if the method does not say."""
-
 _GRACE = 2.0
 """Seconds until all ranks have noticed that they wait in vain. The connections of the first one break the others."""
 
@@ -62,7 +59,7 @@ def meet(store: dist.Store, rank: int, size: int, seconds: float) -> None:
 
 
 @contextmanager
-def torchrun_group(device: str, seconds: float = PATIENCE) -> Iterator[None]:
+def torchrun_group(device: str, seconds: float) -> Iterator[None]:
     """Join the group of the processes that torchrun started. They wait for each other for so many seconds."""
     if (
         os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ class Job:
     device : str
         Where the workers compute: "cpu" or "cuda".
     running : dict
-        Parameters of the method that do not change its results. A resume may have others.
+        Parameters of the method that do not change its results. A resume may have others. ``timeout`` is the number of
+        seconds that workers wait for each other.
     """
 
     method: str
@@ -48,8 +49,8 @@ class Job:
     how: dict[str, Any]
     resume: bool
     threads: int
-    device: str = "cpu"
-    running: dict[str, Any] = field(default_factory=dict)
+    device: str
+    running: dict[str, Any]
 
     def to_json(self) -> str:
         """Return text that :meth:`from_json` reads in another process."""

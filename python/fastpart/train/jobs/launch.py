@@ -1,84 +1,145 @@
-"""Start the workers of a job on this machine, or join those that torchrun started."""
+"""Start the workers of a training on this machine, or join those that torchrun started."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import torch.distributed as dist
 
-from ... import _core
+from ... import _core, parameters
 from ...options import RunOptions
-from ..config import OnEpoch
-from ..following import follow
-from ..ranks import is_first
+from ...parameters import StrPath
+from ..config import OnEpoch, Options
+from ..following import follow, output_of
+from ..ranks import from_first, is_first
 from ..settings import torch_settings
 from ..supervisor import Supervisor
 from ..trained import TrainedModel
+from .group import DEVICES, Device, refuse_few_gpus, restarted, shared_output, torchrun_group, under_torchrun
 from .job import Job
 from .worker import Graph
 
-
-class NewJob(Protocol):
-    """Returns the job, given its folders and threads: a :class:`functools.partial` of :class:`.job.Job`."""
-
-    def __call__(self, *, source: str, out: str, scratch: str, threads: int) -> Job: ...  # noqa: D102
+Made = TypeVar("Made")
 
 
-def supervised(
-    group: Supervisor,
-    new: NewJob,
-    dataset: Graph,
-    out: Path,
-    workers: int,
+@dataclass(frozen=True)
+class Launch:
+    """How the workers of a training run.
+
+    Attributes
+    ----------
+    run, report
+        Threads, and the function that gets each row of the history.
+    folder : pathlib.Path
+        The folder of the history.
+    resume : bool
+        Whether to continue from the checkpoint there.
+    device : str
+        Where the workers compute.
+    timeout : float
+        Seconds that workers wait for each other.
+    group : Supervisor or None
+        What starts the workers. None: this process is one of those that torchrun started.
+    """
+
+    run: RunOptions
+    report: OnEpoch
+    folder: Path
+    resume: bool
+    device: Device
+    timeout: float
+    group: Supervisor | None
+
+    def once(self, make: Callable[[], Made]) -> Made:
+        """Return what ``make`` returns in the process of the user, or in rank 0."""
+        if self.group is not None:
+            return make()
+        made: Made = from_first(make() if is_first() else None)
+        return made
+
+    def train(
+        self,
+        method: str,
+        options: Options,
+        how: Mapping[str, Any],
+        dataset: Graph,
+        workers: int,
+        summary: Mapping[str, Any],
+        **running: Any,
+    ) -> TrainedModel:
+        """Train with so many workers, and return the result. ``summary`` is added to it. The rest is as in a job."""
+        out = os.path.abspath(self.folder)
+        job = Job(
+            method=method,
+            source=os.path.abspath(dataset.path),
+            out=out,
+            scratch=out,
+            options=options,
+            how=dict(how),
+            resume=self.resume,
+            threads=self.run.threads or 1,
+            device=self.device,
+            running={"timeout": self.timeout, **running},
+        )
+        if self.group is not None:
+            return self._supervised(self.group, job, dataset, workers, summary)
+        if is_first():
+            job.history(dataset, resume=False)  # creates the folder
+        dist.barrier()
+        with torch_settings(self.run.threads, options.seed):
+            task, scores = job.work(self.report)
+        return TrainedModel.of(method, task, job.history(dataset, resume=True), {**scores, **summary})
+
+    def _supervised(
+        self, group: Supervisor, job: Job, dataset: Graph, workers: int, summary: Mapping[str, Any]
+    ) -> TrainedModel:
+        """Start the workers, and follow them."""
+        refuse_few_gpus(self.device, workers)
+        each = max(1, (self.run.threads or _core.default_threads()) // workers)
+        options = job.options.importable(self.folder)
+        job = replace(job, scratch=str(group.folder), threads=each, options=options)
+        history = job.history(dataset, job.resume)
+        file = group.folder / "job.json"
+        file.write_text(job.to_json())
+        common = {
+            "WORLD_SIZE": str(workers),
+            "LOCAL_WORLD_SIZE": str(workers),
+            "OMP_NUM_THREADS": str(each),
+            "GLOO_SOCKET_IFNAME": "lo",
+            "NCCL_SOCKET_IFNAME": "lo",
+        }
+        for rank in range(workers):
+            ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            group.start(
+                f"worker {rank}", "fastpart.train.jobs.process", str(file), environment=common | ranks
+            )
+        return follow(group, history, self.report, summary)
+
+
+@contextmanager
+def launching(
+    out: StrPath | None,
+    resume: bool,
     run: RunOptions,
     report: OnEpoch,
-    summary: Mapping[str, Any],
-) -> TrainedModel:
-    """Start all workers on this machine, and return their result. ``summary`` is added to it."""
-    each = max(1, (run.threads or _core.default_threads()) // workers)
-    job = new(
-        source=os.path.abspath(dataset.path),
-        out=os.path.abspath(out),
-        scratch=str(group.folder),
-        threads=each,
-    )
-    job = replace(job, options=job.options.importable(out))
-    history = job.history(dataset, job.resume)
-    file = group.folder / "job.json"
-    file.write_text(job.to_json())
-    common = {
-        "WORLD_SIZE": str(workers),
-        "LOCAL_WORLD_SIZE": str(workers),
-        "OMP_NUM_THREADS": str(each),
-        "GLOO_SOCKET_IFNAME": "lo",
-        "NCCL_SOCKET_IFNAME": "lo",
-    }
-    for rank in range(workers):
-        ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-        group.start(f"worker {rank}", "fastpart.train.jobs.process", str(file), environment=common | ranks)
-    return follow(group, history, report, summary)
-
-
-def joined(
-    new: NewJob,
-    dataset: Graph,
-    out: Path,
-    run: RunOptions,
-    report: OnEpoch,
-    summary: Mapping[str, Any],
-) -> TrainedModel:
-    """Work as one of the workers of an existing group, and return the result. ``summary`` is added to it."""
-    folder = os.path.abspath(out)
-    job = new(source=os.path.abspath(dataset.path), out=folder, scratch=folder, threads=run.threads or 1)
-
-    if is_first():
-        job.history(dataset, resume=False)  # creates the folder
-    dist.barrier()
-    with torch_settings(run.threads, job.options.seed):
-        task, scores = job.work(report)
-    history = job.history(dataset, resume=True)
-    return TrainedModel.of(job.method, task, history, {**scores, **summary})
+    timeout: float,
+    device: Device = "cpu",
+    workers: int | None = None,
+) -> Iterator[Launch]:
+    """Yield how the workers run. The parameters are those of the user. torchrun decides about ``workers`` itself."""
+    resume, timeout = parameters.flag("resume", resume), parameters.positive("timeout", timeout)
+    parameters.choice("device", device, DEVICES)
+    if under_torchrun():
+        folder = shared_output(out, workers)
+        refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+        with torchrun_group(device, timeout):
+            yield Launch(run, report, folder, resume or restarted(folder), device, timeout, None)
+    else:
+        with Supervisor(run.tmp_dir, timeout) as group:
+            folder = output_of(group, out, resume)
+            yield Launch(run, report, folder, resume, device, timeout, group)

@@ -10,8 +10,8 @@ from pathlib import Path
 from ..libraries import import_torch
 from ..reporting import Reports, run
 
-_PATIENCE = timedelta(days=7).total_seconds()
-"""How long workers wait for each other, if the method does not say. The supervisor ends them when one fails."""
+_START_SECONDS = timedelta(days=7).total_seconds()
+"""How long workers wait for each other to start. The supervisor ends them if one does not."""
 
 
 def main(reports: Reports) -> None:
@@ -28,11 +28,10 @@ def main(reports: Reports) -> None:
     job = Job.from_json(text)
     torch.set_num_threads(job.threads)
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    # torch's own rendezvous would listen on all interfaces. Some processes start much later than others. The supervisor
-    # ends them if one does not start.
+    # torch's own rendezvous would listen on all interfaces.
     store = dist.FileStore(f"{file.parent}/rendezvous", world)
-    meet(store, rank, world, _PATIENCE)
-    timeout = timedelta(seconds=job.running.get("timeout", _PATIENCE))
+    meet(store, rank, world, _START_SECONDS)
+    timeout = timedelta(seconds=job.running["timeout"])
     join_group(job.device, store=store, rank=rank, world_size=world, timeout=timeout)
     reports.ready()
     task, summary = job.work(lambda row: reports.send("epoch", row))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal, Unpack, get_args
 
 import torch
@@ -15,20 +13,8 @@ from ...loading.hot_rows import Hot, checked
 from ...parameters import StrPath
 from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
-from ..following import output_of
-from ..jobs.group import (
-    DEVICES,
-    Device,
-    refuse_few_gpus,
-    restarted,
-    shared_output,
-    torchrun_group,
-    under_torchrun,
-    world_size,
-)
-from ..jobs.job import Job
-from ..jobs.launch import joined, supervised
-from ..supervisor import Supervisor
+from ..jobs.group import Device, under_torchrun, world_size
+from ..jobs.launch import launching
 from ..trained import TrainedModel
 
 Draw = Literal["uniform", "labor"]
@@ -51,6 +37,7 @@ def sampled(
     ahead: int = 2,
     cache: float | None = None,
     hot: Hot = "access",
+    resident: int | str | None = None,
     timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
@@ -79,8 +66,9 @@ def sampled(
     workers : int, optional
         Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
     device : {"cpu", "cuda"}
-        Where the workers compute. ``"cuda"`` gives each a GPU of its machine. The features of a batch are copied there
-        while the one before computes, and gradients go through NCCL. This was never run on a GPU.
+        Where the workers compute. ``"cuda"`` gives each a GPU of its machine. Features that have room stay there,
+        the others are copied while the batch before computes, and gradients go through NCCL. This was never run on a
+        GPU.
     precision : {"float32", "bfloat16"}
         Numbers that the layers compute with. With ``"bfloat16"``, as autocast of torch does: weights, sums over edges
         and losses stay float32.
@@ -90,7 +78,9 @@ def sampled(
     cache, hot
         Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
         same. Models of sampled graphs (``clustergcn``, ``graphsaint``) have no use for ``fanouts``, ``draw``,
-        ``ahead`` and ``cache``.
+        ``ahead``, ``cache`` and ``resident``.
+    resident : int or str, optional
+        Memory on ``device`` for features of each worker, as for :meth:`fastpart.VertexPartition.loader`.
     timeout : float
         Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
     threads, tmp_dir, progress
@@ -149,8 +139,7 @@ def sampled(
         "draw": parameters.choice("draw", draw, DRAWS),
         "precision": parameters.choice("precision", precision, PRECISIONS),
     }
-    parameters.choice("device", device, DEVICES)
-    resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
+    report = report_of(training, run, options.epochs)
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
     dataset = Dataset(source)
     measured = dataset.manifest.get("summary", {})
@@ -160,28 +149,19 @@ def sampled(
     }
     running = {
         "ahead": parameters.integer("ahead", ahead, 0, 2**10),
-        "timeout": parameters.positive("timeout", timeout),
         "cache": checked(cache, hot),
         "hot": hot,
+        "resident": parameters.memory_size(resident, "resident", 0),
     }
-    new = partial(Job, "sampled", options=options, how=how, resume=resume, device=device, running=running)
+    k = dataset.partition.k
     if under_torchrun():
-        shared = shared_output(out, asked)
-        new = partial(new, resume=resume or restarted(shared))
-        _refuse_idle(world_size(), dataset)
-        refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
-        with torchrun_group(device, timeout):
-            return joined(new, dataset, shared, run, report, {**summary, "workers": world_size()})
-    processors = torch.cuda.device_count() if device == "cuda" else run.threads or _core.default_threads()
-    count = min(asked or max(processors, 1), dataset.partition.k)
-    refuse_few_gpus(device, count)
-    with Supervisor(run.tmp_dir, timeout) as group:
-        folder = output_of(group, out, resume)
-        return supervised(group, new, dataset, folder, count, run, report, {**summary, "workers": count})
-
-
-def _refuse_idle(workers: int, dataset: Dataset) -> None:
-    if workers > dataset.partition.k:
-        raise ParameterError(
-            f"source: {dataset.partition.k} parts for {workers} processes. Start at most one process per part"
-        )
+        count = world_size()
+        if count > k:
+            raise ParameterError(
+                f"source: {k} parts for {count} processes. Start at most one process per part"
+            )
+    else:
+        processors = torch.cuda.device_count() if device == "cuda" else run.threads or _core.default_threads()
+        count = min(asked or max(processors, 1), k)
+    with launching(out, resume, run, report, timeout, device, asked) as launch:
+        return launch.train("sampled", options, how, dataset, count, {**summary, "workers": count}, **running)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...loading import Batch, Loader
+from ...loading import Batch as Loaded
+from ...loading import Loader
 from ...loading.remote import fetching_of
 from ...loading.seeds import seeds_of
-from ..batches import Field, VertexRows, batches
+from ..batches import Batch, Field, VertexRows, batches
 from ..config import Options
 from ..data import Dataset
 from ..ranks import device, rank, total, world_size
@@ -24,35 +25,21 @@ from ..rows import Rows
 from ..seeds import mixed
 
 
-@dataclass
-class Step:
-    """The share of a worker in a step.
+@dataclass(kw_only=True)
+class Step(Batch):
+    """The share of a worker in a step: a batch, which may have no targets, with its rows.
 
     Attributes
     ----------
-    graphs : sequence of Rows
-        One for each layer.
     x : torch.Tensor
-        Features of the vertices of the first layer.
-    inputs : numpy.ndarray
-        uint32: rows of these vertices in the topology.
-    rows : torch.Tensor
-        Rows of the output that are targets. There may be none.
+        Features of the input rows.
     y : torch.Tensor
         Labels of the targets.
-    count : float
-        The loss is the sum of the weighted losses of the targets of all workers, divided by this.
-    weights : torch.Tensor or None
-        Factors of the losses of the targets. None: 1.
     """
 
-    graphs: Sequence[Rows]
     x: Tensor
-    inputs: VertexRows
-    rows: Tensor
     y: Tensor
-    count: float
-    weights: Tensor | None = None
+    inputs: VertexRows
 
 
 class Neighbours:
@@ -73,6 +60,7 @@ class Neighbours:
             hot=how["hot"],
         )
         assert isinstance(loader, Loader)
+        loader.keep(device(), how["resident"])
         self._loader, self.fetching = loader, loader.fetching
 
     def epoch(self, number: int) -> Iterator[Step]:
@@ -80,7 +68,7 @@ class Neighbours:
         self._loader.set_epoch(number)
         return map(self._step, self._loader)
 
-    def _step(self, batch: Batch) -> Step:
+    def _step(self, batch: Loaded) -> Step:
         whole = Rows(
             batch.indptr.numpy(),
             batch.indices.numpy(),
@@ -93,7 +81,15 @@ class Neighbours:
         assert batch.x is not None
         assert batch.y is not None
         graphs = whole.by_layer(batch.num_sampled_nodes)
-        return Step(graphs, batch.x, batch.rows, torch.arange(batch.batch_size), batch.y, batch.global_size)
+        return Step(
+            graphs=graphs,
+            inputs=batch.rows,
+            rows=torch.arange(batch.batch_size),
+            targets=batch.rows[: batch.batch_size],
+            count=batch.global_size,
+            x=batch.x,
+            y=batch.y,
+        )
 
 
 class Graphs:
@@ -135,4 +131,4 @@ class Graphs:
             self.fetching.count(batch.inputs)
             y = torch.from_numpy(self._labels[np.searchsorted(self._sorted, batch.targets)])
             count = total(torch.tensor([batch.count], dtype=torch.float64)).item()
-            yield Step(batch.graphs, x, batch.inputs, batch.rows, y, count, batch.weights)
+            yield Step(**{**vars(batch), "count": count}, x=x, y=y)

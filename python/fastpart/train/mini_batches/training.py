@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from ..data import Dataset
 from ..inference import Inference
 from ..learner import Learner
 from ..models import NEIGHBOUR, sampling, takes_edge_attr
-from ..ranks import barrier, device, is_first, largest, rank, total, world_size
+from ..ranks import barrier, device, of_all, rank, world_size
 from ..seeds import mixed
 from .steps import Graphs, Neighbours, Step
 from .transfer import on_device
@@ -69,27 +68,23 @@ class Worker:
         self._clock.read()
         barrier()
         start = time.perf_counter()
-        counts = np.zeros(3)  # loss, what it is divided by, rows of own parts
+        loss, count, local = 0.0, 0.0, 0
         for number, step in enumerate(self._timed()):
             seed = mixed(self._options.seed, self._learner.epochs, number)
             torch.manual_seed(seed)  # equal in all workers
-            counts += [self._train(step), step.count if is_first() else 0, self._own_rows(step)]
+            loss, count, local = loss + self._train(step), count + step.count, local + self._own_rows(step)
         seconds = time.perf_counter() - start
         self._learner.epochs += epochs
         spent = self._clock.read()
-        remote = self._steps.fetching.read_counts()
-        numbers = [*counts, *remote.values(), *(spent[step] for step in STEPS)]
-        sums = iter(total(torch.tensor(numbers, dtype=torch.float64)).tolist())
-        loss, count, local = islice(sums, 3)
-        remote = {name: int(next(sums)) for name in remote}
-        most = largest(torch.tensor([seconds, float(anonymous_bytes())], dtype=torch.float64))
+        rows = of_all({"local_rows": local, **self._steps.fetching.read_counts()})
+        times = of_all({f"{step}_seconds": spent[step] for step in STEPS})
+        of = of_all({"loss": loss / count, "seconds": seconds, "bytes": anonymous_bytes()})
         return {
-            "loss": loss / count,
-            "seconds": most[0].item(),
-            **{f"{step}_seconds": value / world_size() for step, value in zip(STEPS, sums, strict=True)},
-            "local_rows": int(local),
-            **remote,
-            "worker_bytes": int(most[1]),
+            "loss": of["loss"].sum().item(),
+            "seconds": of["seconds"].max().item(),
+            **{name: each.mean().item() for name, each in times.items()},
+            **{name: int(each.sum()) for name, each in rows.items()},
+            "worker_bytes": int(of["bytes"].max()),
             **self._inference.scores(self.network, ("val",)),
         }
 
@@ -120,7 +115,7 @@ class Worker:
         with torch.autocast(self._device.type, self._precision, enabled=self._precision != torch.float32):
             logits = self.network(step.graphs, step.x.float())[step.rows]
         losses = self._task.losses(logits.float(), step.y.float() if self._task.multilabel else step.y)
-        loss = (losses if step.weights is None else losses * step.weights).sum()
+        loss = step.weighted(losses).sum()
         (loss / step.count).backward()
         return loss.item()
 

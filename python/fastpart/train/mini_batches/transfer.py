@@ -20,18 +20,22 @@ def on_device(steps: Iterator[Step], device: torch.device) -> Iterator[Step]:
         yield from steps
         return
     copying, pending = torch.cuda.Stream(device), None
-    for step in steps:
-        with torch.cuda.stream(copying):
-            moved = _moved(step, device)
+    while True:
+        with torch.cuda.stream(copying):  # rows that stay on the GPU are put into batches there, too
+            step = next(steps, None)
+            moved = None if step is None else _moved(step, device)
         if pending is not None:
             yield _arrived(pending, copying)
+        if moved is None:
+            return
         pending = moved
-    if pending is not None:
-        yield _arrived(pending, copying)
 
 
 def _moved(step: Step, device: torch.device) -> Step:
-    x, y = (tensor.pin_memory().to(device, non_blocking=True) for tensor in (step.x, step.y))
+    x, y = (
+        tensor if tensor.is_cuda else tensor.pin_memory().to(device, non_blocking=True)
+        for tensor in (step.x, step.y)
+    )
     weights = None if step.weights is None else step.weights.to(device)
     return replace(step, x=x, y=y, rows=step.rows.to(device), weights=weights)
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
 from ... import _core, parameters
 from ...errors import ParameterError
 from ...options import RunOptions
 from ...parameters import StrPath
-from ..config import BatchTraining, OnEpoch, options_of, report_of, trains
+from ..config import BatchTraining, options_of, report_of, trains
 from ..data import Dataset
-from ..following import output_of
-from ..jobs.group import shared_output, torchrun_group, under_torchrun, world_size
-from ..jobs.job import Job
-from ..jobs.launch import NewJob, joined, supervised
-from ..ranks import from_first, is_first
-from ..supervisor import Supervisor
+from ..jobs.group import under_torchrun, world_size
+from ..jobs.launch import launching
 from ..trained import TrainedModel
 from .regroup import regrouped
 from .sizing import Sizes, parts_for
@@ -38,6 +31,7 @@ def sdt(
     average_moments: bool = True,
     parts: int | Literal["auto"] | None = None,
     memory_per_worker: int | str | None = None,
+    timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
     **training: Unpack[BatchTraining],
@@ -71,6 +65,9 @@ def sdt(
         Memory of a worker, in bytes or as "4G". Two thirds of it are left for the computation.
     out, resume
         As in :func:`fastpart.train.full`. New parts are stored there, too.
+    timeout : float
+        Seconds that workers wait for each other, as at the end of a round. Then training ends with an error that names
+        the one that hangs.
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. All workers share the threads. The step of ``progress`` is "epoch".
     on_epoch
@@ -126,16 +123,19 @@ def sdt(
         "average_every": parameters.integer("average_every", average_every, 1, options.epochs),
         "moments": parameters.flag("average_moments", average_moments),
     }
-    resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
+    report = report_of(training, run, options.epochs)
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
     wanted = _Parts(parts, parameters.memory_size(memory_per_worker))
     dataset = Dataset(source)
-    new = partial(Job, "sdt", options=options, how=how, resume=resume)
-    if under_torchrun():
-        return _joined(dataset, wanted, new, shared_output(out, asked), run, report)
-    most = asked or run.threads or _core.default_threads()
-    with Supervisor(run.tmp_dir) as group:
-        return _supervised(group, dataset, wanted, new, output_of(group, out, resume), most, run, report)
+    count = world_size() if under_torchrun() else asked or run.threads or _core.default_threads()
+    with launching(out, resume, run, report, timeout, workers=asked) as launch:
+        sizes = launch.once(lambda: wanted.of(dataset, count, run))
+        if sizes.parts != dataset.partition.k:
+            folder = launch.once(lambda: regrouped(dataset, sizes.parts, launch.folder, run).path.absolute())
+            dataset = Dataset(folder)
+        if not under_torchrun():
+            count = min(count, dataset.partition.k)
+        return launch.train("sdt", options, how, dataset, count, _facts(dataset, sizes, count))
 
 
 @dataclass(frozen=True)
@@ -157,39 +157,6 @@ class _Parts:
             return parts_for(dataset, self.budget, workers, run)
         number = dataset.partition.k if number is None else parameters.parts(number)
         return Sizes.given(dataset, number, self.budget)
-
-    def dataset(self, dataset: Dataset, sizes: Sizes, out: Path, run: RunOptions) -> Dataset:
-        """Return the dataset in this number of parts."""
-        return dataset if sizes.parts == dataset.partition.k else regrouped(dataset, sizes.parts, out, run)
-
-
-def _supervised(
-    group: Supervisor,
-    dataset: Dataset,
-    wanted: _Parts,
-    new: NewJob,
-    out: Path,
-    workers: int,
-    run: RunOptions,
-    report: OnEpoch,
-) -> TrainedModel:
-    """Start all workers on this machine, at most one per part."""
-    sizes = wanted.of(dataset, workers, run)
-    dataset = wanted.dataset(dataset, sizes, out, run)
-    workers = min(workers, dataset.partition.k)
-    return supervised(group, new, dataset, out, workers, run, report, _facts(dataset, sizes, workers))
-
-
-def _joined(
-    dataset: Dataset, wanted: _Parts, new: NewJob, out: Path, run: RunOptions, report: OnEpoch
-) -> TrainedModel:
-    """Work as one of the workers that torchrun started. Rank 0 partitions the graph."""
-    with torchrun_group("cpu"):
-        workers = world_size()
-        sizes = from_first(wanted.of(dataset, workers, run) if is_first() else None)
-        folder = wanted.dataset(dataset, sizes, out, run).path if is_first() else None
-        dataset = Dataset(from_first(folder and os.path.abspath(folder)))
-        return joined(new, dataset, out, run, report, _facts(dataset, sizes, workers))
 
 
 def _facts(dataset: Dataset, sizes: Sizes, workers: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ..config import Options
 from ..data import Dataset, LocalGraph
 from ..inference import Inference
 from ..learner import Learner
-from ..ranks import barrier, largest, rank, total, world_size
+from ..ranks import barrier, of_all, rank, total, world_size
 from ..steps import batches_of, losses, train_epoch
 from .averaging import Mean, moments_of, put_moments, put_weights, weights_of
 from .loading import LOADING, Parts
@@ -69,21 +69,17 @@ class Worker:
         self._clock.read()
         turn = self._by_gradients if self._how["average"] == "gradients" else self._by_weights
         loss, count, sent = turn(epochs)
-        seconds, timed = time.perf_counter() - start, self._clock.read()
-        sums = total(torch.tensor([loss, count], dtype=torch.float64))
+        seconds, spent = time.perf_counter() - start, self._clock.read()
         self._gather()
-        memory = float(max(self._memory, anonymous_bytes()))
-        most = largest(torch.tensor([seconds, memory], dtype=torch.float64))
-        spent = total(torch.tensor([timed[step] for step in STEPS], dtype=torch.float64))
+        memory = max(self._memory, anonymous_bytes())
+        of = of_all({"loss": loss, "count": count, "seconds": seconds, "bytes": memory})
+        times = of_all({f"{step}_seconds": spent[step] for step in STEPS})
         return {
-            "loss": (sums[0] / sums[1]).item(),
-            "seconds": most[0].item() / epochs,
-            **{
-                f"{name}_seconds": value / world_size() / epochs
-                for name, value in zip(STEPS, spent.tolist(), strict=True)
-            },
+            "loss": (of["loss"].sum() / of["count"].sum()).item(),
+            "seconds": of["seconds"].max().item() / epochs,
+            **{name: each.mean().item() / epochs for name, each in times.items()},
             "remote_bytes": sent * world_size() // epochs,
-            "worker_bytes": int(most[1]),
+            "worker_bytes": int(of["bytes"].max()),
             **self._inference.scores(self.network, ("val",)),
         }
 

@@ -27,7 +27,7 @@ class Network(nn.Module):
     Attributes
     ----------
     sampling : str
-        The kind of its batches: ``neighbour``, ``cluster`` or ``saint``. See :mod:`fastpart.train.batches`.
+        The kind of its batches: ``neighbour``, ``cluster`` or ``saint``. See ``fastpart.train.batches``.
     """
 
     sampling = NEIGHBOUR

@@ -14,7 +14,8 @@ from ..data import Dataset
 from ..full_graph.launch import train
 from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
-from ..jobs.group import DEVICES, Device
+from ..jobs.group import Device
+from ..jobs.launch import launching
 from ..scores import Task
 from ..trained import TrainedModel
 from .blocks import Blocks
@@ -32,6 +33,7 @@ def sancus(
     period: int | None = None,
     rows: RowsSent = "all",
     device: Device = "cpu",
+    timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
     **training: Unpack[Training],
@@ -70,6 +72,8 @@ def sancus(
         path is written, but was never run.
     out, resume
         As in :func:`fastpart.train.full`. The checkpoint does not hold copies. After a resume all rows are broadcast.
+    timeout : float
+        Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. All processes share the threads. The step of ``progress`` is "epoch".
     on_epoch
@@ -134,13 +138,13 @@ def sancus(
     """
     options, run = options_of(training)
     how = {"rows": parameters.choice("rows", rows, ROWS), **checked(max_age, max_change, period)}
-    resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
-    parameters.choice("device", device, DEVICES)
+    report = report_of(training, run, options.epochs)
     dataset = Dataset(source)
     refuse(dataset.task, options)
     measured = dataset.manifest.get("summary", {})
     summary = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
-    return train("sancus", dataset, options, how, out, resume, run, report, summary, device)
+    launch = launching(out, resume, run, report, timeout, device)
+    return train("sancus", options, how, dataset, summary, launch)
 
 
 def refuse(task: Task, options: Options) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ...part_files import Ids
 from ..clock import EXCHANGE, Clock
-from ..full_graph.wire import Wire, like_rows, rows_of_messages
+from ..full_graph.wire import Lists, Wire, like_rows, longest_of, swapped
 from .blocks import Blocks
 
 Take = Callable[[int, Tensor], None]
@@ -104,47 +104,39 @@ class Boundary(Rows):
 
     def _agree(self, blocks: Blocks, needed: Mapping[int, Ids], asked: Sequence[int]) -> None:
         device = blocks.degree.device
-        ids = {q: torch.from_numpy(rows).to(device) for q, rows in needed.items()}
-        self._asked = {
-            p: torch.empty(count, dtype=torch.int64, device=device) for p, count in enumerate(asked) if count
-        }
-        self._wire.post(ids, self._asked).wait()
-        self._counts = {q: len(rows) for q, rows in needed.items()}
+        none = np.empty(0, np.int64)
+        ids = Lists([torch.from_numpy(needed.get(q, none)).to(device) for q in range(self._wire.size)])
+        self._asked = Lists(self._wire.swap(ids.ids, ids.counts, asked).wait().split(list(asked)))
+        self._counts = ids.counts
+        self._longest = longest_of(self._wire, ids)
         for q, rows in needed.items():
             indptr, indices = blocks.edges[q]
             self.edges[q] = (indptr, np.searchsorted(rows, indices), len(rows))
 
     def forth(self, x: Tensor, fresh: Sequence[bool], take: Take) -> None:
         """Send and receive the fresh rows, then process them."""
-        asked = self._asked if fresh[self._rank] else {}
-        rows = {q: like_rows(x, count) for q, count in self._counts.items() if fresh[q]}
+        asked, received = self._fresh(fresh)
         with self._clock.timed(EXCHANGE):
-            for start, stop in _pieces(x, [*asked.values(), *rows.values()]):
-                out = {p: x[ids[start:stop]] for p, ids in asked.items() if start < len(ids)}
-                into = {q: room[start:stop] for q, room in rows.items() if start < len(room)}
-                self._wire.post(out, into).wait()
-        for q, room in rows.items():
-            take(q, room)
+            swaps = swapped(self._wire, x, asked, received, self._longest)
+            pieces = [rows.split(lists.counts) for lists, rows in swaps]
+        for q, count in enumerate(received.counts):
+            if count:
+                take(q, torch.cat([piece[q] for piece in pieces]))
 
     def back(self, total: Tensor, fresh: Sequence[bool], of: GradientsOf) -> None:
         """Send the gradients back."""
-        asked = self._asked if fresh[self._rank] else {}
-        gradients = {q: of(q) for q in self._counts if fresh[q]}
+        asked, received = self._fresh(fresh)
+        gradients = torch.cat([total[:0], *(of(q) for q, count in enumerate(received.counts) if count)])
         with self._clock.timed(EXCHANGE):
-            for start, stop in _pieces(total, [*asked.values(), *gradients.values()]):
-                ids = {p: rows[start:stop] for p, rows in asked.items() if start < len(rows)}
-                into = {p: like_rows(total, len(rows)) for p, rows in ids.items()}
-                out = {q: rows[start:stop] for q, rows in gradients.items() if start < len(rows)}
-                self._wire.post(out, into).wait()
-                for p, rows in ids.items():
-                    total.index_add_(0, rows, into[p])
+            for lists, rows in swapped(self._wire, gradients, received, asked, self._longest):
+                total.index_add_(0, lists.ids, rows)
 
-
-def _pieces(x: Tensor, lists: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of messages with rows like those of ``x``, for the longest list."""
-    step = rows_of_messages(x)
-    for start in range(0, max(map(len, lists), default=0), step):
-        yield start, start + step
+    def _fresh(self, fresh: Sequence[bool]) -> tuple[Lists, Lists]:
+        """Return the rows of the own block by reader, and the places of the rows of each block, if they are fresh."""
+        counts = [count if now else 0 for count, now in zip(self._counts, fresh, strict=True)]
+        places = torch.arange(sum(counts), device=self._asked.ids.device)
+        asked = self._asked if fresh[self._rank] else self._asked.piece(0, 0)
+        return asked, Lists(places.split(counts))
 
 
 RowsSent = Literal["all", "boundary"]
