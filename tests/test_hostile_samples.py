@@ -110,16 +110,30 @@ def test_damaged_parts_are_refused(stored, tmp_path, name):
 
 
 @pytest.mark.parametrize(
+    ("name", "value"), [("halo_parts", 4), ("halo_parts", -1), ("halo_rows", 2**31 - 1), ("halo_rows", -1)]
+)
+def test_halos_that_name_no_vertex_are_refused(stored, tmp_path, name, value):
+    """When they are opened. What changes under the map later is not read."""
+    shutil.copytree(stored / "random", tmp_path / "parts")
+    topology, _ = opened(tmp_path, "parts")
+    rows = np.arange(topology.num_vertices, dtype=np.uint32)
+    before = _core.Sampler(topology, [4, 4], seed=1).sample(rows).n_id.copy()
+    array = np.load(folders(tmp_path / "parts")[2] / f"{name}.npy", mmap_mode="r+")
+    array[1:-1] = value
+    array.flush()
+    what = "halo_parts.npy: a vertex of the halo that its owner does not hold"
+    with pytest.raises(GraphFormatError, match=what):
+        opened(tmp_path, "parts")
+    assert np.array_equal(_core.Sampler(topology, [4, 4], seed=1).sample(rows).n_id, before)
+
+
+@pytest.mark.parametrize(
     ("name", "value", "what"),
     [
         ("indices", 2**31 - 1, "indices.npy: a local id of no vertex"),
         ("indices", -1, "indices.npy: a local id of no vertex"),
         ("indptr", -5, "indptr.npy: offsets that do not ascend"),
         ("indptr", 2**62, "indptr.npy: offsets that do not ascend"),
-        ("halo_parts", 4, "halo_parts.npy: a vertex of the halo that its owner does not hold"),
-        ("halo_parts", -1, "halo_parts.npy: a vertex of the halo that its owner does not hold"),
-        ("halo_rows", 2**31 - 1, "halo_parts.npy: a vertex of the halo that its owner does not hold"),
-        ("halo_rows", -1, "halo_parts.npy: a vertex of the halo that its owner does not hold"),
     ],
 )
 @pytest.mark.parametrize("kind", ["uniform", "labor"])

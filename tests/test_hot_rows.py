@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from fastpart.loading.hot_rows import HOT, Epoch, hot_rows  # noqa: E402
 from fastpart.store.caches import RECORD, read_cache  # noqa: E402
 from loaded import attributed, stored  # noqa: E402
-from test_loader_messages import END, ranks  # noqa: E402
+from test_loader_messages import ranks  # noqa: E402
 
 FANOUTS, SIZE = (4, 3), 32
 
@@ -100,8 +100,7 @@ def test_access_saves_more_than_degree(tmp_path):
     assert saved("access") > saved("degree") > 0
 
 
-SAME = (
-    """
+SAME = """
 given = {"fanouts": [4, 3], "batch_size": 32, "seed": 5}
 for cache, hot in ((None, "access"), (0, "access"), (0.2, "access"), (9, "degree"), (0.1, "links"), (0.1, "halo")):
     maps = stored.loader(remote="maps", cache=cache, hot=hot, **given)
@@ -114,8 +113,6 @@ for cache, hot in ((None, "access"), (0, "access"), (0.2, "access"), (9, "degree
         assert of_maps["cached_rows"] == of_messages["cached_rows"]
     messages.close()
 """
-    + END
-)
 
 
 @pytest.mark.parametrize("size", [2, 3])

@@ -482,7 +482,7 @@ def test_the_example_of_the_docs(capsys):
 
 def test_the_page_of_the_docs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[1] / "docs" / "loading.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "guides" / "loading.md").read_text()
     train, *of_pyg = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     names = {}
     exec(train, names)

@@ -18,25 +18,31 @@ from loaded import attributed  # noqa: E402
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
 
 START = """
-import sys, torch, torch.distributed as dist
+import os, sys, torch, torch.distributed as dist
+from datetime import timedelta
 import fastpart as fp
+
+def end(code=0):
+    try:
+        dist.barrier()  # the end of a rank closes connections that others may still read from
+    except RuntimeError:
+        pass
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # what gloo does at the end of a process is not tested
+
+def told(*error):
+    sys.__excepthook__(*error)
+    end(1)
+
 folder, rank, size = sys.argv[1].format(sys.argv[2]), int(sys.argv[2]), int(sys.argv[3])
-dist.init_process_group("gloo", init_method="file://" + sys.argv[4], rank=rank, world_size=size)
+where = {"init_method": "file://" + sys.argv[4], "rank": rank, "world_size": size}
+dist.init_process_group("gloo", timeout=timedelta(seconds=120), **where)
+sys.excepthook = told  # in place of that of torch
 stored = fp.open_partition(folder)
 """
 
-END = """
-import os
-try:
-    dist.barrier()  # a rank that ends early may abort the others
-except RuntimeError:
-    pass
-sys.stdout.flush()
-os._exit(0)  # what gloo does at the end of a process is not tested
-"""
-
-SAME = (
-    """
+SAME = """
 for ahead in (0, 1, 3):
     given = {"fanouts": [4, 3], "batch_size": 32, "seed": 5, "ahead": ahead}
     maps = stored.loader(remote="maps", **given)
@@ -55,8 +61,6 @@ for ahead in (0, 1, 3):
     assert len(list(messages)) == len(messages)
     messages.close()
 """
-    + END
-)
 
 
 def ranks(tmp_path, code, folder, size):
@@ -69,7 +73,7 @@ def ranks(tmp_path, code, folder, size):
         "PYTHONPATH": os.pathsep.join(paths),
         "OMP_NUM_THREADS": "1",
     }
-    words = [sys.executable, "-W", "ignore", "-c", START + code, str(folder)]
+    words = [sys.executable, "-W", "ignore", "-c", START + code + "\nend()", str(folder)]
     started = [
         subprocess.Popen(
             [*words, str(rank), str(size), str(tmp_path / "wire")],
@@ -109,16 +113,13 @@ def machines(tmp_path, size=2):
     return tmp_path / "parts{}"
 
 
-AUTO = (
-    """
+AUTO = """
 whole = fp.open_partition(folder[: folder.rindex("/")] + "/whole")
 messages = stored.loader(fanouts=[4, 3])
 for one, other in zip(messages, whole.loader(fanouts=[4, 3], remote="maps"), strict=True):
     assert torch.equal(one.x, other.x)
 messages.close()
 """
-    + END
-)
 
 
 def test_features_that_are_elsewhere_come_by_messages(tmp_path):

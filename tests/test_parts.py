@@ -395,7 +395,7 @@ def test_reading_without_fastpart_as_documented(tmp_path, monkeypatch, kind):
     part = fp.VertexPartition([0, 0, 1, 1], 3) if kind == "vertex" else fp.EdgePartition([0, 2, 2, 0, 0], 3)
     part.save(tmp_path / "parts", graph=SQUARE, features=np.eye(4), labels=[0, 1, 2, 3])
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "partition-directory.md").read_text()
+    page = (ROOT / "docs" / "reference" / "partition-directory.md").read_text()
     with_numpy, with_fastpart, *_ = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     assert "fastpart" not in with_numpy
     found = []

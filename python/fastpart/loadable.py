@@ -58,6 +58,7 @@ class Loadable:
         timeout: float = 1800.0,
         cache: float | None = None,
         hot: Literal["access", "degree", "links", "halo"] = "access",
+        resident: int | str | None = None,
     ) -> MiniBatches:
         """Return the mini-batches of this rank, for any model of torch or PyG.
 
@@ -111,6 +112,10 @@ class Loadable:
         hot : {"access", "degree", "links", "halo"}
             Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
             those with the most edges into the part, or all that have such an edge, whatever ``cache`` is.
+        resident : int or str, optional
+            Memory on ``device`` for features, in bytes or as text such as ``"4G"``. Rows of the rank's parts and those
+            that it holds stay there, the hottest if not all fit, and only the others are copied for each batch. It
+            never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
 
         Returns
         -------
@@ -181,6 +186,7 @@ class Loadable:
             timeout=timeout,
             cache=cache,
             hot=hot,
+            resident=resident,
         )
         return made
 

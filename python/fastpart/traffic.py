@@ -114,8 +114,8 @@ def predict_traffic(
     partition : path, VertexPartition or array of integers
         A partition directory, or any partition of vertices together with ``graph``.
     fanouts : sequence of int
-        In-edges per vertex in each hop, from the seeds on, as the loader takes them. -1 takes all. ``fastpart.train``
-        lists them by layer, in the opposite order.
+        In-edges per vertex in each hop, from the seeds on, as the loader and ``fastpart.train`` take them. -1 takes
+        all.
     batch_size : int
         Seeds of a step on all ranks.
     cache : float

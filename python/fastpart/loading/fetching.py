@@ -52,6 +52,12 @@ class Fetching:
         self._starts, self.away = starts, np.flatnonzero(away).tolist()
         self._counts = {"remote_rows": 0, "remote_bytes": 0, "cached_rows": 0}
         self._held, self._values = np.empty(0, np.uint32), none[:0]
+        self._elsewhere: RowIds | None = None
+
+    @property
+    def with_batches(self) -> _core.Features | None:
+        """What batches are filled from while they are made: all that is in files, if batches get all rows."""
+        return self.features if self._elsewhere is None else None
 
     @property
     def by_messages(self) -> bool:
@@ -65,13 +71,33 @@ class Fetching:
         """
         self._held = rows
         if self._exchange is not None:
-            refuse_large(len(rows), self._row_bytes, _core.memory_budget())
+            refuse_large(len(rows), self.row_bytes, _core.memory_budget())
             self._exchange.begin(1)
             self._values = self._fetch(rows, self.features, self._none)
             self._exchange.read_bytes()
 
     @property
-    def _row_bytes(self) -> int:
+    def held(self) -> RowIds:
+        """Rows of other ranks that are kept."""
+        return self._held
+
+    def leave_out(self, rows: RowIds) -> None:
+        """Fill batches without these rows, which ascend. They are of own parts or held."""
+        self._elsewhere = rows
+
+    def read(self, rows: RowIds) -> Array:
+        """Return the features of rows that are in files here or held."""
+        if self.features is None:
+            x = np.empty((len(rows), *self._none.shape[1:]), self._none.dtype)
+        else:
+            x = self.features.gather(rows)
+        if self.by_messages:
+            put(x, rows, self._held, self._values)
+        return x
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the features of a row."""
         return math.prod(self._none.shape[1:]) * self._none.itemsize
 
     def read_counts(self) -> dict[str, int]:
@@ -103,7 +129,7 @@ class Fetching:
             if len(wanted) == together:
                 self._count(wanted)
                 wanted = []
-            yield batch, batch.features
+            yield batch, batch.features if self._elsewhere is None else self.read(self._wanted(batch))
         self._count(wanted)
 
     def _fetched(self, batches: Iterator[_core.SampledBatch], together: int) -> Iterator[list[Filled]]:
@@ -115,10 +141,20 @@ class Fetching:
             yield [(batch, self._filled(batch, rows, found)) for batch in window]
 
     def _filled(self, batch: _core.SampledBatch, rows: RowIds, found: Array) -> Array:
+        if self._elsewhere is not None:
+            wanted = self._wanted(batch)
+            x = self.read(wanted)
+            put(x, wanted, rows, found)
+            return x
         x = self._none if batch.features is None else batch.features
         put(x, batch.rows, rows, found)
         put(x, batch.rows, self._held, self._values)
         return x
+
+    def _wanted(self, batch: _core.SampledBatch) -> RowIds:
+        """Return the rows of the nodes without those that are left out."""
+        assert self._elsewhere is not None
+        return batch.rows[~among(batch.rows, self._elsewhere)]
 
     def _absent(self, rows: RowIds) -> RowIds:
         """Return the distinct rows of the parts that are away. They ascend."""
@@ -137,7 +173,7 @@ class Fetching:
             rows = fetched
         self._counts["remote_rows"] += len(rows)
         if self._exchange is None:
-            self._counts["remote_bytes"] += len(rows) * self._row_bytes
+            self._counts["remote_bytes"] += len(rows) * self.row_bytes
         return rows
 
     def complete(self, rows: RowIds, x: Array | None, features: _core.Features | None) -> Array:
@@ -170,6 +206,8 @@ class Fetching:
 
 def among(rows: RowIds, keys: RowIds) -> npt.NDArray[np.bool_]:
     """Return which rows are among the keys, which ascend."""
+    if not len(keys):
+        return np.zeros(len(rows), np.bool_)
     places = np.searchsorted(keys, rows)
     places[places == len(keys)] = 0
     return keys[places] == rows

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import parameters
+from .. import _core, parameters
 from ..errors import MemoryBudgetError, ParameterError
 from ..partitions import VertexPartition
 from ..store.caches import has_caches, read_cache, write_caches
@@ -106,9 +106,31 @@ def hot_rows(partition: VertexPartition, part: int, share: float, hot: Hot, epoc
     found = np.flatnonzero(heat > 0)
     found = found[(found < first) | (found >= end)]
     count = len(found) if hot == "halo" else min(int(share * (end - first)), len(found))
+    return _largest(found, heat, count)
+
+
+def own_rows(starts: npt.NDArray[np.int64], own: npt.NDArray[np.bool_]) -> RowIds:
+    """Return the rows of some parts, which ascend."""
+    rows = [np.arange(starts[part], starts[part + 1], dtype=np.uint32) for part in np.flatnonzero(own)]
+    return np.concatenate([np.empty(0, np.uint32), *rows])
+
+
+def hottest(
+    topology: _core.Topology, own: npt.NDArray[np.bool_], rows: RowIds, count: int, epoch: Epoch
+) -> RowIds:
+    """Return so many of the rows, those in the most batches of the parts of a rank. They ascend."""
+    if count >= len(rows):
+        return rows
+    mine = epoch.seeds[own[owner_of(epoch.seeds, topology.starts)]]
+    heat = topology.accesses(mine, epoch.fanouts, num_seeds=len(epoch.seeds), batch_size=epoch.batch_size)
+    return _largest(rows, heat, count)
+
+
+def _largest(rows: npt.NDArray[Any], heat: npt.NDArray[np.float32], count: int) -> RowIds:
+    """Return so many of the hottest rows. They ascend."""
     # Equal rows are told apart by their number, so that the choice is the same everywhere.
-    order = np.lexsort((found, -heat[found]))[:count]
-    return np.sort(found[order]).astype(np.uint32)
+    order = np.lexsort((rows, -heat[rows]))[:count]
+    return np.sort(rows[order]).astype(np.uint32)
 
 
 def _heat(partition: VertexPartition, part: int, hot: Hot, epoch: Epoch) -> npt.NDArray[np.float32]:

@@ -18,8 +18,9 @@ from ..partitions import VertexPartition
 from ..rows import rows_of
 from .batch import Batch
 from .edge_rows import EdgeFeatures
-from .hot_rows import Epoch, Hot, checked, held_by
+from .hot_rows import Epoch, Hot, checked, held_by, hottest, own_rows
 from .remote import Remote, fetching_of
+from .resident import Resident, room_of
 from .seeds import owner_of, rank_of_part, seeds_of
 
 Sampling = Literal["uniform", "weighted", "labor"]
@@ -76,6 +77,7 @@ class Loader:
         timeout: float,
         cache: float | None,
         hot: Hot,
+        resident: int | str | None,
     ) -> None:
         self.fanouts = parameters.fanouts_of(fanouts)
         self.batch_size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
@@ -107,13 +109,37 @@ class Loader:
         )
         seconds = parameters.positive("timeout", timeout)
         self.fetching = fetching_of(partition, owners, self.rank, remote, together, seconds)
-        share = checked(cache, hot)
+        share, self._own, self._topology = checked(cache, hot), owners == self.rank, topology
         if share is not None or self.fetching.by_messages:
-            epoch = Epoch(self._seeds.rows, self.fanouts, self.batch_size)
-            self.fetching.hold(held_by(partition, owners == self.rank, share, hot, epoch))
+            self.fetching.hold(held_by(partition, self._own, share, hot, self._epoch_of()))
+        self._resident: Resident | None = None
+        room = parameters.memory_size(resident, "resident", 0)
+        if self.device is not None or room is not None:
+            self.keep(self.device or torch.device("cpu"), room)
         self._edge_features = None
         if edge_ids and "edge_features" in manifest:
             self._edge_features = EdgeFeatures(parts, int(manifest["m"]), topology.starts)
+
+    def _epoch_of(self) -> Epoch:
+        return Epoch(self._seeds.rows, self.fanouts, self.batch_size)
+
+    def keep(self, device: torch.device, room: int | None) -> None:
+        """Keep rows of features on a device, of own parts and held ones: the hottest if not all have room.
+
+        Parameters
+        ----------
+        device : torch.device
+            Where they stay, and where ``x`` of the batches is from then on.
+        room : int or None
+            Bytes. None: half of the free memory of a GPU, and 0 on the CPU.
+        """
+        candidates = own_rows(self._topology.starts, self._own)
+        candidates = np.union1d(candidates, self.fetching.held).astype(np.uint32)
+        count = room_of(device, room) // max(self.fetching.row_bytes, 1)
+        if self.fetching.row_bytes and count:
+            rows = hottest(self._topology, self._own, candidates, count, self._epoch_of())
+            self._resident = Resident(rows, self.fetching.read, device)
+            self.fetching.leave_out(rows)
 
     def __len__(self) -> int:
         """Steps of an epoch, the same on every rank."""
@@ -151,7 +177,7 @@ class Loader:
             self._seeds.rows[steps.positions],
             steps.offsets,
             epoch=epoch,
-            features=self.fetching.features,
+            features=self.fetching.with_batches,
             ahead=self._ahead,
             threads=self._threads,
         )
@@ -178,7 +204,7 @@ class Loader:
         if self._edge_features is not None:
             edge_attr = torch.from_numpy(self._edge_features.of_sample(arrays))
         batch = Batch(
-            x=_tensor(x),
+            x=_tensor(x) if self._resident is None or x is None else self._resident.joined(arrays.rows, x),
             y=None if labels is None else torch.from_numpy(labels[positions]),
             n_id=torch.from_numpy(arrays.n_id),
             e_id=_tensor(arrays.e_id),

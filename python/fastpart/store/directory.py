@@ -1,4 +1,4 @@
-"""Writes the partition directory. docs/partition-directory.md describes its schema."""
+"""Writes the partition directory. docs/reference/partition-directory.md describes its schema."""
 
 from __future__ import annotations
 

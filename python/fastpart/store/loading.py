@@ -61,12 +61,12 @@ def open_partition(
     of: Of | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition | EdgePartition:
-    """Read a partition that :meth:`Partition.save` wrote, or any ``.npy``, ``.txt`` or ``.parquet`` of parts.
+    """Read a partition that :meth:`fastpart.VertexPartition.save` wrote, or any ``.npy``, ``.txt`` or ``.parquet``.
 
     Parameters
     ----------
     source : path
-        A file, by suffix, or a partition directory.
+        A ``.npy``, ``.txt`` or ``.parquet``, or a partition directory.
     graph : path, array or Graph, optional
         The graph. A partition of another graph is refused.
     k : int, optional
@@ -97,7 +97,7 @@ def open_partition(
 
     Examples
     --------
-    See :meth:`Partition.save`.
+    See :meth:`fastpart.VertexPartition.save`.
     """
     file = parameters.path("source", source)
     if of is not None:

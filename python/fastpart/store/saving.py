@@ -41,7 +41,7 @@ def save(
     halo_features: bool = False,
     **options: Unpack[Options],
 ) -> None:
-    """Write a partition, as :meth:`fastpart.partitions.Partition.save` documents."""
+    """Write a partition, as :meth:`fastpart.VertexPartition.save` documents."""
     target, form = output(out)
     extras = Extras(features, labels, splits, split, edge_features, halo_hops, halo_features)
     extras.check(target, form, partition.of, graph=graph is not None)
