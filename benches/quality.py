@@ -6,7 +6,7 @@ Mt-KaHyPar. Prints a table per graph; writes to target/quality/
 
 - ``table.parquet``: one row per graph, k and partitioner;
 - ``quality.md``, for docs/: means over the graphs, every cell where a peer is better, all tables;
-- ``readme.md``: the block of the README.
+- ``cut-and-time.svg`` and ``heat-*.svg``, for docs/pictures/: cut against time, and a cell for each graph and k.
 
 Each partitioner runs once per seed, with one thread. Mt-KaHyPar and ``effort="best"`` are slow and run with the first
 seed only. A row is the run of median cut, or of median replication factor, with the median of the seconds and the
@@ -29,6 +29,7 @@ from statistics import geometric_mean, median
 from typing import Any, NamedTuple
 
 import polars as pl
+import quality_pictures
 
 import fastpart as fp
 from fastpart.report import table
@@ -79,6 +80,13 @@ OF_EDGES = {
     "edges best": f"partition:of=edges:balance={RECORDS}:effort=best",
 }
 """Partitions of the edges, with a bound on the records of a part. "edges" is what ``partition`` chooses."""
+
+GROUPS = {
+    "vertices": (ONE_BOUND, "metis"),
+    "two-bounds": (TWO_BOUNDS, "metis/2"),
+    "edges": (OF_EDGES, "hep"),
+}
+"""What is compared with one another, and with which baseline."""
 
 ALGORITHMS = ONE_BOUND | TWO_BOUNDS | OF_EDGES
 QUICK_PEERS = ("metis", "kaminpar", "metis/2")
@@ -289,7 +297,7 @@ def means_text(frame: pl.DataFrame) -> str:
         f"geometric means over {frame['graph'].n_unique()} graphs, relative to METIS with as many bounds, or to HEP;",
         f"ns and bytes per edge over those of {LARGE:,} edges or more",
     ]
-    for group, baseline in ((ONE_BOUND, "metis"), (TWO_BOUNDS, "metis/2"), (OF_EDGES, "hep")):
+    for group, baseline in GROUPS.values():
         rows = means(frame, [name for name in group if cells(frame, name, baseline)], baseline)
         missing = f"{baseline} made no partition; pip install 'fastpart[peers]'"
         lines += ["", table(rows) if len(rows) else missing]
@@ -303,11 +311,6 @@ def method(seeds: Sequence[int]) -> str:
     )
 
 
-def readme(frame: pl.DataFrame, seeds: Sequence[int]) -> str:
-    """Return the block of the README."""
-    return f"```\n{method(seeds)}\n\n{means_text(frame)}\n```\n"
-
-
 def document(frame: pl.DataFrame, seeds: Sequence[int]) -> str:
     """Return all that was found out, as Markdown."""
     tables = [f"```\n{graph_text(rows)}\n```" for _, rows in frame.group_by("graph", maintain_order=True)]
@@ -316,9 +319,16 @@ def document(frame: pl.DataFrame, seeds: Sequence[int]) -> str:
         "This page shows where our partitioners are better than METIS, KaMinPar and Mt-KaHyPar, and where they are "
         "worse. Partitions of\nthe edges are compared with HEP, which we wrote after its paper.\n"
         f"`make quality` writes it. Method:\n{method(seeds)}.\n"
-        "[Comparing](comparing.md) explains the columns. `memory_kb` is the growth of memory in thousands of bytes. "
-        "For peers it includes\nthe graph.",
-        f"## Means\n\n```\n{means_text(frame)}\n```",
+        "[Comparing](guides/comparing.md) explains the columns. "
+        "`memory_kb` is the growth of memory in thousands of bytes. For peers it includes\nthe graph.",
+        f"## Means\n\n![The cut of each partitioner against its time](pictures/cut-and-time.svg)\n\n"
+        f"```\n{means_text(frame)}\n```",
+        "## All graphs in pictures\n\nBlue is better than METIS, or than HEP, and brown is worse.",
+        *(
+            f"![Each graph and k over {baseline}](pictures/heat-{name}.svg)"
+            for name, (_, baseline) in GROUPS.items()
+            if cells(frame, baseline, baseline)
+        ),
         "## Where a peer is better\n\nEach entry names the graph and k, and says by how much our value is larger. "
         "* marks cells where the peer breaks a bound.",
         *(
@@ -352,6 +362,25 @@ def excess_text(frame: pl.DataFrame, algorithm: str) -> str:
         if breaks_a_bound(row)
     ]
     return f"- {algorithm}: {len(over)} of {len(rows)}. {', '.join(over)}".rstrip()
+
+
+def draw(frame: pl.DataFrame, folder: Path) -> None:
+    """Draw cut against time, and a heat map for each group of algorithms."""
+    rows = means(frame, [name for name in ONE_BOUND if cells(frame, name, "metis")], "metis")
+    if len(rows) and rows["ns_per_edge"].count():
+        quality_pictures.cut_and_time(rows, folder / "cut-and-time.svg")
+    for name, (group, baseline) in GROUPS.items():
+        measure = measures(baseline)[0]
+        ratios = {
+            (a["graph"], each, a["k"]): a[measure] / b[measure]
+            for each in group
+            for a, b in cells(frame, each, baseline)
+            if b[measure] > 0
+        }
+        others = [each for each in group if each != baseline and cells(frame, each, baseline)]
+        if ratios and others:
+            title = f"{measure} over that of {baseline}, for each k"
+            quality_pictures.heat_map(ratios, others, title, folder / f"heat-{name}.svg")
 
 
 def numbers(text: str) -> list[int]:
@@ -390,8 +419,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     frame.write_parquet(OUT / "table.parquet")
     (OUT / "quality.md").write_text(document(frame, seeds))
-    (OUT / "readme.md").write_text(readme(frame, seeds))
-    print(f"{means_text(frame)}\n\nwrote {OUT / 'table.parquet'}, quality.md and readme.md")
+    draw(frame, OUT)
+    print(f"{means_text(frame)}\n\nwrote {OUT / 'table.parquet'}, quality.md and pictures")
 
 
 if __name__ == "__main__":

@@ -33,9 +33,7 @@ def main() -> None:
     print(f"edges        {out.name}/NAME.bin (raw u32 pairs, sidecar NAME.bin.json)")
     print(f"picture      {out.name}/{picture.name}\n")
     print("next: .venv/bin/fastpart partition out/cora.bin -k 8 --effort best")
-    print(
-        "      .venv-train/bin/fastpart export dgl out/cora-4 out/cora-4-dgl    # needs dgl: make test installs it"
-    )
+    print("      make train-demo    # trains a network on the parts of one of them")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,103 @@
+"""Pictures of the table of ``make quality``: cut against time in one plot, and heat maps of all graphs.
+
+``quality.py`` draws them into target/quality/; docs/pictures/ has copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.colors import LinearSegmentedColormap, LogNorm
+
+from fastpart.report.figures import LIGHT, Figure, number, plotted
+
+PEERS = {"metis": "METIS", "kaminpar": "KaMinPar", "mtkahypar": "Mt-KaHyPar"}
+"""How peers call themselves."""
+
+LESS_IS_BETTER = LinearSegmentedColormap.from_list("less", ["#2f74b5", "#ffffff", "#b5652f"])
+WIDEST = 2.0
+"""Ratios beyond it, or below its inverse, have the strongest colour."""
+
+NEAR = 2.2, 0.05
+"""Factor in time, and distance in cut, of points so near that a label at the right would cover the next."""
+
+CELL = 0.42, 0.19
+"""Width and height of a cell of a heat map, in inches."""
+
+
+def cut_and_time(means: pl.DataFrame, path: Path) -> None:
+    """Plot how often METIS's cut is ours against the time per edge, from the geometric means over the graphs."""
+    known = means.drop_nulls(["cut", "ns_per_edge"]).filter(pl.col("algorithm") != "multilevel files")
+    rows = known.select("algorithm", pl.col("ns_per_edge") / 1000, 1 / pl.col("cut")).rows()
+    plotted(lambda: _points(rows), path)
+
+
+def heat_map(
+    ratios: Mapping[tuple[str, str, int], float], algorithms: Sequence[str], title: str, path: Path
+) -> None:
+    """Plot a ratio for each graph (rows), algorithm and number of parts (columns)."""
+    plotted(lambda: _cells(ratios, algorithms, title), path)
+
+
+def _points(rows: Sequence[tuple[str, float, float]]) -> Figure:
+    figure = Figure(8.4, 3.4)
+    axes = figure.subplots()
+    axes.set(xscale="log", xlabel="seconds per million edges, 1 thread", ylabel="METIS's cut / cut")
+    axes.set_title("The best place is at the top left: few cut edges, soon", loc="left")
+    for name, x, y in rows:
+        # A label stands at the left where it would run into the next point.
+        left = any(x < other < NEAR[0] * x and abs(y - height) < NEAR[1] for _, other, height in rows)
+        peer = name in PEERS
+        colour = LIGHT["series5" if peer else "series3"]
+        axes.plot(x, y, "s" if peer else "o", color=colour, markersize=6)
+        axes.annotate(
+            PEERS.get(name, name), (x, y), (-7 if left else 7, 0), textcoords="offset points", color=colour,
+            fontweight="normal" if peer else "bold", ha="right" if left else "left", va="center",
+        )  # fmt: skip
+    seconds = [x for _, x, _ in rows]
+    axes.set_xlim(min(seconds) / 1.5, max(seconds) * 2.5)
+    axes.set_ylim(0, 1.1 * max(y for _, _, y in rows))
+    axes.xaxis.set_major_formatter(number)
+    axes.minorticks_off()
+    return figure
+
+
+def _cells(ratios: Mapping[tuple[str, str, int], float], algorithms: Sequence[str], title: str) -> Figure:
+    graphs = list(dict.fromkeys(graph for graph, _, _ in ratios))
+    columns = [(name, k) for name in algorithms for k in sorted({k for _, each, k in ratios if each == name})]
+    values = np.array([[ratios.get((graph, *column), np.nan) for column in columns] for graph in graphs])
+    width, height = CELL
+    figure = Figure(2.0 + width * len(columns), 1.1 + height * len(graphs))
+    axes = figure.subplots()
+    axes.grid(False)
+    axes.set_title(title, loc="left", pad=26)
+    scale = LogNorm(1 / WIDEST, WIDEST)
+    axes.imshow(np.clip(values, 1 / WIDEST, WIDEST), norm=scale, cmap=LESS_IS_BETTER, aspect="auto")
+    for (y, x), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            axes.text(x, y, _short(value), ha="center", va="center", fontsize=7)
+    axes.set_yticks(range(len(graphs)), graphs, color=LIGHT["text"])
+    axes.set_xticks(range(len(columns)), [str(k) for _, k in columns])
+    axes.tick_params(length=0)
+    _headings(axes, [name for name, _ in columns])
+    return figure
+
+
+def _headings(axes: Any, names: Sequence[str]) -> None:
+    """Write each algorithm over its columns, with a line before it."""
+    for name in dict.fromkeys(names):
+        first, count = names.index(name), names.count(name)
+        axes.annotate(
+            PEERS.get(name, name), (first + (count - 1) / 2, 1), (0, 5), xycoords=("data", "axes fraction"),
+            textcoords="offset points", ha="center", annotation_clip=False, fontsize=8,
+        )  # fmt: skip
+        if first:
+            axes.axvline(first - 0.5, color=LIGHT["faint"], linewidth=1)
+
+
+def _short(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 9.95 else f"{ratio:.0f}"

@@ -1,0 +1,54 @@
+"""The README: one screen, whose examples print what it says."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+MOST_LINES = 120
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def run(code, folder):
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """The folder in which the first example ran, and what it printed."""
+    folder = tmp_path_factory.mktemp("readme")
+    return folder, run(EXAMPLES[0], folder)
+
+
+def test_it_is_one_screen():
+    assert len(README.splitlines()) <= MOST_LINES
+
+
+def test_the_first_example_prints_what_the_readme_says(first):
+    folder, printed = first
+    said = re.search(r"prints\n\n```\n(.*?)```", README, re.DOTALL)[1]
+    assert printed == said
+    assert (folder / "parts.svg").stat().st_size > 1000
+
+
+@pytest.mark.torch
+def test_the_second_example_trains(first):
+    pytest.importorskip("torch")
+    folder, _ = first
+    printed = run(f"import fastpart as fp\n{EXAMPLES[1]}\nprint(len(classes), len(batch.input_id))", folder)
+    assert printed.startswith("100000 ")
+    assert (folder / "curves.svg").stat().st_size > 1000
+
+
+def test_what_the_quickstart_prints_is_one_table_in_the_readme():
+    table = re.search(r"prints this table last:\n\n```\n(.*?)```", README, re.DOTALL)[1].splitlines()
+    assert len({len(line) for line in table}) == 1
+    assert [line.split()[0] for line in table[1:]] == ["cora"] * 3 + ["amazon-computers"] * 3

@@ -1,0 +1,59 @@
+"""The built site in a browser: silent, and readable on narrow, wide, light and dark screens. `make docs` builds it."""
+
+from pathlib import Path
+
+import pytest
+
+from browser import CHROMIUM, Browser
+
+SITE = Path(__file__).parents[1] / "target" / "site"
+PAGES = sorted(str(page.relative_to(SITE)) for page in SITE.rglob("*.html") if "_static" not in page.parts)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium"),
+    pytest.mark.skipif(not PAGES, reason="needs the site: make docs"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    browser = Browser(tmp_path_factory.mktemp("browser"))
+    yield browser
+    browser.close()
+
+
+def messages(browser):
+    """Return what the console says, and what was asked of a network."""
+    return [each for each in browser.console if not str(each).startswith("file:")]
+
+
+OUTSIDE = """[...document.querySelectorAll("article *")].filter(each => {
+    if (each.getBoundingClientRect().right <= innerWidth) return false;
+    for (let box = each; box; box = box.parentElement)
+        if (getComputedStyle(box).overflowX != "visible") return false;
+    return true;
+}).map(each => each.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page(browser, page):
+    for width, dark in ((360, False), (360, True), (1400, False), (1400, True)):
+        browser.open(SITE / page, width, dark=dark)
+        assert messages(browser) == []
+        assert browser.evaluate(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        )
+        # Tables and code may be wider than the screen, in a box that scrolls.
+        assert browser.evaluate(OUTSIDE) == []
+        paper = browser.evaluate(
+            "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)"
+        )
+        assert (max(paper) < 64) if dark else (min(paper) > 192)
+
+
+def test_plots_are_there(browser):
+    browser.open(SITE / "gallery.html", 1400)
+    shown = browser.evaluate(
+        "[...document.querySelectorAll('.cell_output img')].map(each => each.naturalWidth)"
+    )
+    assert len(shown) >= 5
+    assert min(shown) > 300
