@@ -1,7 +1,7 @@
-# make quickstart | train-demo | test | bench | quality | lint | stubs | build: each sets up all it needs.
+# make quickstart | train-demo | test | docs | bench | quality | lint | stubs | build | wheel: each sets up all it needs.
 #
 # .venv         the package in place (editable), the tools that build and lint
-# .venv-train   the newest torch and PyG (6 GB), the package as an installed wheel; for `make test` and `make train-demo`
+# .venv-train   the newest torch and PyG (6 GB), the package as an installed wheel; for `make test`, `make train-demo` and `make docs`
 # .venv-dgl     DGL 2.1.0 and what it is pinned to (6 GB), the wheel; for the tests of `distdgl` and of the exports
 # .venv-oldest  torch 2.4, the wheel; for `make test-oldest`
 #
@@ -16,7 +16,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: quickstart train-demo test test-core test-train test-dgl test-oldest bench quality lint stubs build clean machine
+.PHONY: quickstart train-demo docs linkcheck test test-core test-train test-dgl test-oldest bench quality lint stubs build wheel clean machine
 
 VENV := .venv/bin
 TRAIN := .venv-train/bin
@@ -24,6 +24,8 @@ CORE := python/fastpart/_core.abi3.so
 RUST := Cargo.toml Cargo.lock pyproject.toml README.md $(shell find rust -name '*.rs')
 PACKAGE := $(shell find python -name '*.py' -o -name '*.pyi' -o -name '*.j2' -o -name py.typed)
 PYTEST := -m pytest -n 2
+INSTALL := -m pip install --quiet
+SPHINX := $(TRAIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going --fresh-env -d target/doctrees
 
 # One interpreter for every build of the extension module, so that cargo does not build it anew for each tool.
 export PYO3_PYTHON := $(CURDIR)/$(VENV)/python
@@ -34,9 +36,17 @@ quickstart: build
 train-demo: .venv-train/.package
 	$(TRAIN)/python datasets/train_demo.py
 
+# Runs the tutorials, and lets no warning pass. Without network.
+docs: .venv-train/.docs
+	rm -rf target/site
+	$(SPHINX) -b html docs target/site
+
+linkcheck: .venv-train/.docs
+	$(SPHINX) -D nb_execution_mode=off -D suppress_warnings=myst-nb.lexer -b linkcheck docs target/linkcheck
+
 build: $(CORE)
 
-test: test-core test-dgl test-train
+test: test-core test-train test-dgl
 
 test-core: build
 	cargo test --locked
@@ -75,6 +85,17 @@ stubs: build
 	mv target/builtin.pyi python/fastpart/partitioners/builtin.pyi
 	$(VENV)/ruff format --quiet python/fastpart/partitioners/builtin.pyi
 
+# What is released: a source distribution, and built from it a wheel for every Linux with glibc 2.17, against which zig
+# links. arm64 is cross-compiled: rustup target add aarch64-unknown-linux-gnu.
+TARGETS ?= x86_64-unknown-linux-gnu
+wheel: .venv/.wheel build
+	rm -rf dist
+	for target in $(TARGETS); do \
+		PATH=$(CURDIR)/$(VENV):$$PATH maturin build --sdist --zig --compatibility manylinux2014 --release --locked \
+			--target $$target --out dist; \
+	done
+	$(VENV)/python -m pytest -m slow -rA tests/test_packages.py
+
 clean:
 	rm -rf .venv .venv-* dist target $(CORE)
 
@@ -89,24 +110,34 @@ machine:
 
 .venv/.installed: tests/requirements.txt tests/requirements-common.txt | machine
 	"$(PYTHON)" -m venv .venv
-	$(VENV)/python -m pip install --quiet -r $<
+	$(VENV)/python $(INSTALL) -r $<
 	touch $@
 
 .venv-%/.installed: tests/requirements-%.txt tests/requirements-common.txt | machine
 	"$(PYTHON)" -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet -r $<
+	.venv-$*/bin/python $(INSTALL) -r $<
 	touch $@
 
 $(CORE): .venv/.installed $(RUST)
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv $(VENV)/maturin develop --release --locked
 	touch $@
 
-dist/.built: $(CORE) $(PACKAGE)
-	rm -rf dist
-	$(VENV)/maturin build --release --locked --interpreter $(PYO3_PYTHON) --out dist
+.venv/.wheel: tests/requirements-wheel.txt .venv/.installed
+	$(VENV)/python $(INSTALL) -r $<
+	touch $@
+
+# The wheel of the environments below, for this machine alone: cargo has built all of it for .venv. `make wheel` links
+# otherwise and compiles anew.
+target/wheels/.built: $(CORE) $(PACKAGE)
+	rm -rf target/wheels
+	$(VENV)/maturin build --release --locked --interpreter $(PYO3_PYTHON) --out target/wheels
 	touch $@
 
 .PRECIOUS: .venv-%/.installed .venv-%/.package
-.venv-%/.package: .venv-%/.installed dist/.built
-	.venv-$*/bin/python -m pip install --quiet --force-reinstall --no-deps dist/fastpart-*.whl
+.venv-%/.package: .venv-%/.installed target/wheels/.built
+	.venv-$*/bin/python $(INSTALL) --force-reinstall --no-deps target/wheels/fastpart-*.whl
+	touch $@
+
+.venv-train/.docs: tests/requirements-docs.txt .venv-train/.package
+	$(TRAIN)/python $(INSTALL) -r $<
 	touch $@

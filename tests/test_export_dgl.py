@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,6 +178,15 @@ def test_unmodified_dgl_samples_from_it(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=50)
     assert done.returncode == 0, done.stderr
     assert "batches [3, 2]" in done.stdout
+
+
+def test_the_tutorial(tmp_path, capsys):
+    page = (Path(__file__).parents[1] / "docs" / "tutorials" / "handing-over.md").read_text()
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    case = triangles(2)
+    case.save(tmp_path / "parts")
+    exec(block, {"folder": tmp_path})
+    assert f"torch.Size([{len(case.members(0))}, {case.features.shape[1]}])" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "uint8", "int64", "bool"])

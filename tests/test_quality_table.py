@@ -190,12 +190,28 @@ def test_it_measures_what_the_partitioners_make(quality, datasets, tmp_path, mon
         assert not there or (made["seconds"] > 0 and made["memory_kb"] > 500 and made["cut_ratio"] < 0.1)
     printed = capsys.readouterr().out
     assert "cora: n = 2,708, m = 5,278" in printed
-    block = (tmp_path / "out" / "readme.md").read_text()
-    assert block.startswith("```\n1 thread; median of 1 seeds")
-    assert "geometric means over 1 graphs" in block
-    assert ("metis made no partition" in block) == (not installed)
     document = (tmp_path / "out" / "quality.md").read_text()
+    assert "1 thread; median of 1 seeds" in document
+    assert "geometric means over 1 graphs" in document
+    assert ("metis made no partition" in document) == (not installed)
+    assert {file.name for file in (tmp_path / "out").glob("*.svg")} == (
+        {"heat-vertices.svg", "heat-two-bounds.svg"} if installed else set()
+    )
     assert ("**metis/2 below multilevel/2 in `cut_ratio`: " in document) == installed
+
+
+def test_the_pictures_show_every_algorithm_and_ratio(quality, tmp_path):
+    frame = frame_of(
+        quality, row("a", 4, "metis", 0.1), row("a", 4, "multilevel", 0.05), row("a", 4, "kaminpar", 1.2),
+        row("b", 4, "metis", 0.0), row("b", 4, "multilevel", 0.05),
+    )  # fmt: skip
+    quality.draw(frame, tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"cut-and-time.svg", "heat-vertices.svg"}
+    points = (tmp_path / "cut-and-time.svg").read_text()
+    assert [name in points for name in (">METIS<", ">KaMinPar<", ">multilevel<")] == [True] * 3
+    cells = re.findall(r">([\d.]+)</text>", (tmp_path / "heat-vertices.svg").read_text())
+    assert {"0.50", "12"} <= set(cells)
+    assert ">b<" not in (tmp_path / "heat-vertices.svg").read_text()  # of a cut of 0 there is no ratio
 
 
 def test_the_graphs_that_come_along_are_always_there(quality, tmp_path, monkeypatch):
@@ -209,12 +225,3 @@ def test_wrong_command_lines_are_refused(quality, arguments, capsys):
     with pytest.raises(SystemExit):
         quality.main(arguments)
     assert "usage:" in capsys.readouterr().err
-
-
-def test_the_documents_show_the_same_means():
-    texts = [
-        (Path(__file__).parents[1] / name).read_text()
-        for name in ("README.md", "docs/quality.md", "docs/choosing-an-algorithm.md")
-    ]
-    shown = {re.search(r"geometric means .*?(?=\n```)", text, re.DOTALL)[0] for text in texts}
-    assert len(shown) == 1

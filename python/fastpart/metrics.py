@@ -77,9 +77,9 @@ def evaluate(
 
     - ``cut_ratio`` = cut records / non-loop records
     - ``weighted_cut`` = weight of the cut records, ``weighted_cut_ratio`` = its share of that of the non-loop records
-    - ``vertex_balance`` = max |V_i| / (n/k)
-    - ``edge_balance`` = max vol(V_i) / (vol(V)/k)
-    - ``halo_rf`` = sum of |V_i and its neighbours| / n
+    - ``vertex_balance`` = ``max |V_i| / (n/k)``
+    - ``edge_balance`` = ``max vol(V_i) / (vol(V)/k)``
+    - ``halo_rf`` = ``sum of |V_i and its neighbours| / n``
     - ``train_balance`` = the largest share of the training vertices in one part / (1/k)
     - ``label_skew`` = the largest total-variation distance between the labels of a part and of the graph. If vertices
       have several labels, each occurrence counts.

@@ -196,7 +196,7 @@ def meant(word: str, valid: Iterable[str]) -> str:
     return f". Did you mean {plain[close[0]]!r}?" if close else ""
 
 
-def memory_size(value: int | str | None) -> int | None:
+def memory_size(value: int | str | None, name: str = "memory_limit", low: int = 1) -> int | None:
     """Return bytes from an integer or from text such as ``"4G"``, ``"512M"`` (powers of 1024)."""
     if value is None:
         return None
@@ -204,10 +204,10 @@ def memory_size(value: int | str | None) -> int | None:
         match = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,20})?)\s*([KMGT]?)(?:i?B)?\s*", value, re.IGNORECASE)
         if match is None:
             raise ParameterError(
-                f"memory_limit: {value!r} is not a size. Write bytes, or a size such as 4G or 512M"
+                f"{name}: {value!r} is not a size. Write bytes, or a size such as 4G or 512M"
             )
         value = int(float(match[1]) * _UNITS[match[2].upper()])
-    return integer("memory_limit", value, 1, 2**63 - 1)
+    return integer(name, value, low, 2**63 - 1)
 
 
 def from_text(name: str, text: str, annotation: str) -> Any:

@@ -330,7 +330,7 @@ class Partition(Assignment):
 
         Notes
         -----
-        ``docs/partition-directory.md`` describes the schema of the directory.
+        ``docs/reference/partition-directory.md`` describes the schema of the directory.
 
         Examples
         --------

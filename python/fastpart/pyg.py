@@ -31,6 +31,8 @@ from .loading.loader import Sampling, weights_of
 from .partitions import VertexPartition
 from .parts import VertexPartData
 
+__all__ = ["feature_store", "graph_store", "sampler"]
+
 _SPLITS = {"train_mask": "train", "val_mask": "val", "test_mask": "test"}
 
 

@@ -24,6 +24,8 @@ from ..ordering import order as order_vertices
 from ..parameters import memory_size, shown
 from ..partitioners import PARTITIONERS, builtin, choosing, items_of
 from ..partitions import Partition
+from ..store import saving
+from ..store.contents import Extras
 from .call import Call
 
 
@@ -96,7 +98,7 @@ def edges_of(call: Call) -> None:
 
 def _make(call: Call, algorithm: str, make: Callable[[Graph, dict[str, Any]], Partition]) -> None:
     """Make a partition with the options of an algorithm, print its measures, and save it."""
-    target, form = store.output(call["out"]) if call["out"] else (None, "")
+    target, form = saving.output(call["out"]) if call["out"] else (None, "")
     of = items_of(algorithm, call.values)
     extras = _extras(call, form)
     extras.check(target, form, of, graph=True)
@@ -104,7 +106,7 @@ def _make(call: Call, algorithm: str, make: Callable[[Graph, dict[str, Any]], Pa
         raise ParameterError("--balance-on-ratio: has no effect without --balance-on")
     graph = open_input(call)
     if target is not None:
-        store.refuse_unwritable(target, form, graph)
+        saving.refuse_unwritable(target, form, graph)
     given = call.of(algorithm, "out")
     if "balance_on" in given:
         given["balance_on"] = _weights(given["balance_on"], graph.num_vertices)
@@ -121,7 +123,7 @@ def _make(call: Call, algorithm: str, make: Callable[[Graph, dict[str, Any]], Pa
     evaluation = measure(graph, result, **call.of("evaluate", "partition", *unmeasured))
     if target is not None and not in_place:
         with call.run() as run:
-            store.write(result, target, form, run, evaluation, graph, contents)
+            saving.write(result, target, form, run, evaluation, graph, contents)
     print(evaluation.to_json() if call["json"] else evaluation)
     if not (call["json"] or call["quiet"]):
         pace = f", {graph.num_edges / seconds / 1e6:.1f} M edges/s" if graph.num_edges else ""
@@ -142,11 +144,11 @@ def _weights(files: str | list[str], n: int) -> Any:
     return arrays if len(arrays) > 1 else arrays[0]
 
 
-def _extras(call: Call, form: str) -> store.Extras:
+def _extras(call: Call, form: str) -> Extras:
     """Return what to store in a partition directory. In other formats, labels and splits are only for the measures."""
     measured = () if form == "directory" else ("labels", "splits", "split")
     held = call.of("save", *measured)
-    return store.Extras(**{name: held[name] for name in store.Extras.__dataclass_fields__ if name in held})
+    return Extras(**{name: held[name] for name in Extras.__dataclass_fields__ if name in held})
 
 
 def evaluate(call: Call) -> None:
@@ -159,12 +161,12 @@ def evaluate(call: Call) -> None:
 
 def cluster(call: Call) -> None:
     """``fastpart cluster``."""
-    target, form = store.output(call["out"]) if call["out"] else (None, "npy")
+    target, form = saving.output(call["out"]) if call["out"] else (None, "npy")
     if form != "npy":
         raise ParameterError(f"-o: {shown(call['out'])} does not end with .npy. Clusters are saved as .npy")
     graph = open_input(call)
     if target is not None:
-        store.refuse_unwritable(target, form, graph)
+        saving.refuse_unwritable(target, form, graph)
     start = time.perf_counter()
     clustering = find_clusters(graph, **call.of("cluster"))
     seconds = time.perf_counter() - start

@@ -11,6 +11,7 @@ from ..comparing.comparison import FILES, REPORTS
 from ..comparing.entries import entries_of
 from ..errors import FastpartError, ParameterError
 from ..parameters import in_folder, output, shown
+from ..store import saving
 from .call import Call
 from .commands import open_input
 
@@ -21,7 +22,7 @@ def compare(call: Call) -> None:
     entries_of(call["algorithms"], call["peers"])  # refuses a wrong name before the graph is read
     graph = open_input(call)
     if target is not None:
-        store.refuse_unwritable(target, "file", graph)
+        saving.refuse_unwritable(target, "file", graph)
     comparison = run_comparison(graph, **call.of("compare"))
     if target is not None:
         comparison.save(target)
@@ -53,7 +54,7 @@ def report(call: Call) -> None:
 def _compare_saved(call: Call, target: Path) -> Comparison:
     """Measure the partitions in files. Each is named like its file."""
     graph = open_input(call)
-    store.refuse_unwritable(target, "file", graph)
+    saving.refuse_unwritable(target, "file", graph)
     named = [
         (shown(name.rstrip("/")), store.open_partition(name, graph, **call.of("open_partition")))
         for name in call["partitions"]
@@ -64,5 +65,5 @@ def _compare_saved(call: Call, target: Path) -> Comparison:
 def output_file(out: str, suffixes: tuple[str, ...]) -> Path:
     """Return the output. Refuse one that cannot be written before any work is done."""
     target = in_folder(output(out, suffixes))
-    store.refuse_unwritable(target, "file", None)
+    saving.refuse_unwritable(target, "file", None)
     return target
