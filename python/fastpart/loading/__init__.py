@@ -10,8 +10,20 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .hot_rows import save_cache
+from .sample import Sample
+from .scheduling import Trace
 
-__all__ = ["Batch", "Block", "Loader", "dropout", "loader", "save_cache", "sum_gradients"]
+__all__ = [
+    "Batch",
+    "Block",
+    "Loader",
+    "Sample",
+    "Trace",
+    "dropout",
+    "loader",
+    "save_cache",
+    "sum_gradients",
+]
 
 if TYPE_CHECKING or find_spec("torch") is not None:
     from .batch import Batch, Block

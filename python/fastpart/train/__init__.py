@@ -15,12 +15,22 @@ if TYPE_CHECKING:
     from .comparing import compare
     from .distributed import distdgl
     from .edge_parts import distgnn
-    from .mini_batches import sampled
+    from .mini_batches import bytegnn, sampled
     from .model_averaging import sdt
     from .row_blocks import sancus
     from .trained import TrainedModel
 
-__all__ = ["TrainedModel", "compare", "distdgl", "distgnn", "full", "sampled", "sancus", "sdt"]
+__all__ = [
+    "TrainedModel",
+    "bytegnn",
+    "compare",
+    "distdgl",
+    "distgnn",
+    "full",
+    "sampled",
+    "sancus",
+    "sdt",
+]
 
 
 def __getattr__(name: str) -> Any:
