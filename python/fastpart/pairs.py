@@ -29,6 +29,14 @@ def mixed(x: Any) -> Any:
         return x ^ (x >> np.uint64(31))
 
 
+def hashed(keys: Keys, count: int, *of: int) -> Keys:
+    """Return ``count`` pseudorandom numbers for each key, of shape (keys, count). They also depend on ``of``."""
+    state = np.uint64(0)
+    for each in of:
+        state = mixed(state ^ np.uint64(each))
+    return mixed(mixed(keys ^ state)[:, None] + np.arange(count, dtype=np.uint64))  # type: ignore[no-any-return]
+
+
 def among(values: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which values are among the keys, which ascend."""
     if not len(keys):

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from .. import _core, parameters
 from ..errors import ParameterError
-from ..pairs import Keys, among, keys_of, undirected_keys
+from ..pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..partitions import VertexPartition
 from .batch import Batch
 from .hot_rows import Epoch
 from .loader import Loader, Steps
-from .negatives import KINDS, Kind, instead, numbers, others, partners
+from .negatives import KINDS, Kind, instead, others, partners
 from .seeds import Seeds
 
 Ids = npt.NDArray[np.int64]
@@ -125,7 +125,7 @@ class LinkLoader(Loader):
         """Return the negative targets of the edges at places in the order of an epoch."""
         n, positions = self._topology.num_vertices, order[places]
         sources, targets = (self.edges[positions, end][:, None] for end in (0, 1))
-        random = numbers(self._seeds.ids[positions].view(np.uint64), self._count, self.seed, epoch)
+        random = hashed(self._seeds.ids[positions].view(np.uint64), self._count, self.seed, epoch)
         if not random.size:
             return random.astype(np.int64)
         if self._kind == "uniform":

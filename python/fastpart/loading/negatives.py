@@ -15,14 +15,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Ids = npt.NDArray[np.int64]
 
 
-def numbers(keys: Keys, count: int, *of: int) -> Keys:
-    """Return so many pseudorandom numbers for each key, which also depend on the numbers ``of``."""
-    state = np.uint64(0)
-    for each in of:
-        state = mixed(state ^ np.uint64(each))
-    return mixed(mixed(keys ^ state)[:, None] + np.arange(count, dtype=np.uint64))
-
-
 def others(random: Keys, sources: Ids, targets: Ids, n: int) -> Ids:
     """Return vertices from random numbers, each of the n vertices but the two of its pair with the same probability."""
     ids = (random % np.uint64(n - 2)).astype(np.int64)

@@ -8,12 +8,11 @@ from typing import Literal, Unpack, get_args
 import torch
 
 from ... import _core, parameters
-from ...errors import ParameterError
 from ...loading.hot_rows import Hot, checked
 from ...parameters import StrPath
 from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
-from ..jobs.group import Device, under_torchrun, world_size
+from ..jobs.group import Device, number_of_workers
 from ..jobs.launch import launching
 from ..trained import TrainedModel
 
@@ -153,15 +152,8 @@ def sampled(
         "hot": hot,
         "resident": parameters.memory_size(resident, "resident", 0),
     }
-    k = dataset.partition.k
-    if under_torchrun():
-        count = world_size()
-        if count > k:
-            raise ParameterError(
-                f"source: {k} parts for {count} processes. Start at most one process per part"
-            )
-    else:
-        processors = torch.cuda.device_count() if device == "cuda" else run.threads or _core.default_threads()
-        count = min(asked or max(processors, 1), k)
+    gpus = torch.cuda.device_count() if device == "cuda" else None
+    processors = gpus if gpus is not None else run.threads or _core.default_threads()
+    count = number_of_workers(dataset.partition.k, asked, processors)
     with launching(out, resume, run, report, timeout, device, asked) as launch:
         return launch.train("sampled", options, how, dataset, count, {**summary, "workers": count}, **running)
