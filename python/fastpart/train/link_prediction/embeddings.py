@@ -108,16 +108,19 @@ class Embeddings:
         start, stop = self._starts[part - self.own.start : part - self.own.start + 2] - self._starts[0]
         return slice(int(start), int(stop))
 
-    def save(self, epoch: int, keep: set[int]) -> None:
-        """Save rows and optimizer as those of an epoch, and remove those of epochs that are not to be kept."""
+    def save(self, epoch: int) -> None:
+        """Save rows and optimizer as those of an epoch."""
         folder = self._epoch(epoch)
         folder.mkdir(parents=True, exist_ok=True)
         for part in self.own:
             tables = (self._adam.values, self._adam.mean, self._adam.square)
             np.save(self._file(epoch, part), torch.stack([table[self._within(part)] for table in tables]))
         barrier()
+
+    def keep(self, epochs: set[int]) -> None:
+        """Remove what was saved for other epochs."""
         if is_first():
-            kept = {self._epoch(each).name for each in (*keep, epoch)}
+            kept = {self._epoch(each).name for each in epochs}
             for old in [each for each in self._folder.iterdir() if each.name not in kept]:
                 shutil.rmtree(old)
 

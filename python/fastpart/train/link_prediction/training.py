@@ -86,8 +86,8 @@ class Worker(mini_batches.Worker):
         epoch = self._learner.epochs - 1
         if math.isnan(score) or score > self._best:  # as the history decides
             self._best, self._best_epoch = -math.inf if math.isnan(score) else score, epoch
-        self._embeddings.save(epoch, {self._best_epoch, from_first(self._saved_epoch)})
-        barrier()
+        self._embeddings.save(epoch)
+        self._embeddings.keep({epoch, self._best_epoch, from_first(self._saved_epoch)})
 
     def _scores(self, splits: tuple[str, ...]) -> dict[str, float]:
         self._put_inputs()
@@ -147,6 +147,7 @@ class Worker(mini_batches.Worker):
         if self._embeddings is not None:
             self._embeddings.load(self._best_epoch)
             self._write_embeddings()
+            self._embeddings.keep({self._best_epoch, self._learner.epochs - 1})
         self._put_inputs()
         return {
             f"{split}_{name}": value
