@@ -148,6 +148,14 @@ def match_vertices(name: str, rows: int, n: int) -> None:
         )
 
 
+def arrays_of(name: str, file: Any) -> dict[str, Any]:
+    """Return the arrays of a ``.npz``."""
+    loaded = _load(name, file)
+    if not isinstance(loaded, dict):
+        raise ParameterError(f"{name}: {parameters.shown(file)} is a single array. Expected a .npz of several")
+    return loaded
+
+
 def _load(name: str, file: Any) -> Any:
     """Load a ``.npy`` or ``.npz`` without pickles."""
     path = parameters.regular(parameters.path(name, file))

@@ -176,6 +176,14 @@ _VERBS: dict[str, Verb | Family] = {
         "convert g.bin g.graph                     # also .parquet, .binedgelist, .txt, .tsv\n"
         "convert big-endian.bin g.bin --swap",
     ),
+    "split-edges": Verb(
+        "commands:split_edges",
+        ("split_edges", "open_graph"),
+        _FILE | {"out": "A file of raw pairs for the training records. OUT.splits.npz gets the held-out pairs."},
+        "split-edges g.bin train.bin\n"
+        "split-edges g.bin train.bin --val 0.05 --test 0.1 --seed 1\n"
+        "partition train.bin -k 4 -o parts/ --edge-splits train.bin.splits.npz    # then: train links parts/",
+    ),
     "info": Verb("commands:info", ("info", "open_graph"), _FILE, "info g.bin\ninfo edges.npy --json"),
     "partition": _PARTITION,
     "refine": Verb(
@@ -277,6 +285,13 @@ _VERBS: dict[str, Verb | Family] = {
             "train.sancus": "train sancus parts/ --rows boundary",
         },
         {
+            "links": Verb(
+                "training:train_over",
+                ("train.links",),
+                {"source": "A partition directory with edge splits."},
+                "train links parts/ --epochs 20 --patience 3 -o run/\n"
+                "train links parts/ --embeddings 64 --decoder mlp --negatives batch -o run/    # without features",
+            ),
             "compare": Verb(
                 "training:compare",
                 ("train.compare", "open_graph"),

@@ -1,7 +1,8 @@
 """Mini-batches of a vertex partition for any model of torch or PyG.
 
-:meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each. Without torch,
-the package can be imported, and its names say what to install.
+:meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each.
+:meth:`fastpart.VertexPartition.link_loader` makes a :class:`LinkLoader`, with a :class:`LinkBatch` each. Without torch, the
+package can be imported, and its names say what to install.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from .scheduling import Trace
 __all__ = [
     "Batch",
     "Block",
+    "LinkBatch",
+    "LinkLoader",
     "Loader",
     "Sample",
     "Trace",
     "dropout",
+    "link_loader",
     "loader",
     "save_cache",
     "sum_gradients",
@@ -29,6 +33,7 @@ if TYPE_CHECKING or find_spec("torch") is not None:
     from .batch import Batch, Block
     from .dropout import dropout
     from .gradients import sum_gradients
+    from .links import LinkBatch, LinkLoader, link_loader
     from .loader import Loader, loader
 else:
 

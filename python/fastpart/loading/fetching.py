@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..pairs import among
 from .ahead import Ahead
 from .exchange import Array, Exchange, RowIds
 from .hot_rows import refuse_large
@@ -225,15 +226,6 @@ class Fetching:
         """End the connections to other ranks."""
         if self._exchange is not None:
             self._exchange.close()
-
-
-def among(rows: RowIds, keys: RowIds) -> npt.NDArray[np.bool_]:
-    """Return which rows are among the keys, which ascend."""
-    if not len(keys):
-        return np.zeros(len(rows), np.bool_)
-    places = np.searchsorted(keys, rows)
-    places[places == len(keys)] = 0
-    return keys[places] == rows
 
 
 def put(x: Array, rows: RowIds, keys: RowIds, values: Array) -> None:

@@ -34,9 +34,12 @@ def curves_of(history: pl.DataFrame, best_epoch: int) -> Iterable[Panel]:
     """Plot loss and scores, without empty plots."""
     accuracy, f1 = _points(history, "val_accuracy"), _points(history, "val_f1")
     scores = {"accuracy": accuracy, "micro-F1": f1} if accuracy != f1 else {"accuracy": accuracy}
+    items = "vertices"
+    if mrr := _points(history, "val_mrr"):
+        scores, items = {"MRR": mrr}, "edges"
     for title, series in (
-        ("loss over the training vertices", {"loss": _points(history, "loss")}),
-        ("score over the validation vertices", scores),
+        (f"loss over the training {items}", {"loss": _points(history, "loss")}),
+        (f"score over the validation {items}", scores),
     ):
         known = {name: points for name, points in series.items() if points}
         if known:

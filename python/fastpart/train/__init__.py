@@ -1,7 +1,7 @@
 """Training of graph neural networks over partitions, with torch: ``pip install 'fastpart[train]'``.
 
 Every method reads a partition directory with features, labels and splits, and returns a :class:`TrainedModel`. ``full``
-is the reference. It ignores the parts. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
+is the reference. It ignores the parts. ``links`` needs no labels: it predicts edges. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
 """
 
 from __future__ import annotations
@@ -15,18 +15,21 @@ if TYPE_CHECKING:
     from .comparing import compare
     from .distributed import distdgl
     from .edge_parts import distgnn
+    from .link_prediction import TrainedLinks, links
     from .mini_batches import bytegnn, sampled
     from .model_averaging import sdt
     from .row_blocks import sancus
     from .trained import TrainedModel
 
 __all__ = [
+    "TrainedLinks",
     "TrainedModel",
     "bytegnn",
     "compare",
     "distdgl",
     "distgnn",
     "full",
+    "links",
     "sampled",
     "sancus",
     "sdt",

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 METHODS = {
+    "links": "link_prediction.training",
     "sampled": "mini_batches.training",
     "bytegnn": "mini_batches.training",
     "sdt": "model_averaging.training",

@@ -10,13 +10,12 @@ from typing import Any, Literal, get_args
 import torch
 
 from ... import _core, parameters
-from ...errors import ParameterError
 from ...loading.hot_rows import checked
 from ...options import RunOptions
 from ...parameters import StrPath
 from ..config import OnEpoch, Options, options_of, report_of
 from ..data import Dataset
-from ..jobs.group import Device, under_torchrun, world_size
+from ..jobs.group import Device, number_of_workers
 from ..jobs.launch import launching
 from ..trained import TrainedModel
 from .traces import merge
@@ -59,17 +58,10 @@ class Start:
     @property
     def workers(self) -> int:
         """Number of workers on all machines."""
-        k = self.dataset.partition.k
-        if under_torchrun():
-            if world_size() > k:
-                raise ParameterError(
-                    f"source: {k} parts for {world_size()} processes. Start at most one process per part"
-                )
-            return world_size()
         processors = self.run.threads or _core.default_threads()
         if self.device == "cuda":
             processors = torch.cuda.device_count()
-        return min(self.asked or max(processors, 1), k)
+        return number_of_workers(self.dataset.partition.k, self.asked, processors)
 
     def train(
         self, out: StrPath | None, resume: bool, timeout: float, trace: Path | None = None

@@ -93,8 +93,11 @@ class Worker:
             **{name: each.mean().item() for name, each in times.items()},
             **{name: int(each.sum()) for name, each in rows.items()},
             "worker_bytes": int(of["bytes"].max()),
-            **self._inference.scores(self.network, ("val",)),
+            **self._scores(("val",)),
         }
+
+    def _scores(self, splits: tuple[str, ...]) -> dict[str, float]:
+        return self._inference.scores(self.network, splits)
 
     def _timed(self) -> Iterator[Step]:
         """Yield the steps of the epoch, and count the time of waiting for them."""
