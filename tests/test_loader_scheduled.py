@@ -158,3 +158,26 @@ def test_an_error_of_a_users_sampler_is_raised_as_it_is(parts):
 
     with pytest.raises(ZeroDivisionError, match="mine"):
         list(parts.loader(fanouts=[2], scheduled=True, neighbourhood=fails))
+
+
+# Edges.
+
+
+@pytest.mark.parametrize("negatives", ["uniform", "batch", "local"])
+def test_scheduled_batches_of_edges(tmp_path, negatives):
+    rng = np.random.default_rng(0)
+    splits = fp.split_edges(rng.integers(0, 200, (1500, 2)), seed=1)
+    features = rng.standard_normal((200, 3), dtype=np.float32)
+    fp.VertexPartition(np.arange(200) % 3, k=3).save(
+        tmp_path / "parts", graph=splits.graph, features=features, edge_splits=splits
+    )
+    opened, trace = fp.open_partition(tmp_path / "parts"), Trace()
+    given = {"fanouts": [3, 2], "batch_size": 100, "negatives": negatives, "num_negatives": 2, "world_size": 2}
+    for rank in range(2):
+        plain = opened.link_loader(**given, rank=rank)
+        scheduled = opened.link_loader(**given, rank=rank, scheduled=True, threads=3, trace=trace)
+        for _ in range(2):
+            for one, other in zip(plain, scheduled, strict=True):
+                same(one, other)
+    tasks = [event["name"] for event in trace.events() if event["ph"] == "X"]
+    assert {tasks.count(name) for name in ("seed", "positive", "negative", "neighbourhood")} == {4 * len(plain)}

@@ -231,6 +231,9 @@ class Loadable:
         cache: float | None = None,
         hot: Literal["access", "degree", "links", "halo"] = "access",
         resident: int | str | None = None,
+        scheduled: bool = False,
+        neighbourhood: Callable[[Any, int, int], Any] | None = None,
+        trace: Any = None,
     ) -> MiniBatches:
         """Return mini-batches of edges and negatives of this rank, for link prediction and unsupervised training.
 
@@ -255,7 +258,7 @@ class Loadable:
             Permute the edges in every epoch. Default: only those of "train".
         seed, rank, world_size, device, sampling, weights, merged, drop_last, edge_ids, ahead, threads
             As in :meth:`loader`.
-        remote, timeout, cache, hot, resident
+        remote, timeout, cache, hot, resident, scheduled, neighbourhood, trace
             As in :meth:`loader`.
 
         Returns
@@ -321,6 +324,9 @@ class Loadable:
             cache=cache,
             hot=hot,
             resident=resident,
+            scheduled=scheduled,
+            neighbourhood=neighbourhood,
+            trace=trace,
         )
         return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,14 +11,18 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from .. import _core, parameters
+from .. import parameters
 from ..errors import ParameterError
 from ..pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..partitions import VertexPartition
 from .batch import Batch
 from .hot_rows import Epoch
 from .loader import Loader, Steps
+from .making import Scheduled
 from .negatives import KINDS, Kind, instead, others, partners
+from .sample import Sampled
+from .scheduling import Making
+from .scheduling.dag import unsupervised
 from .seeds import Seeds
 
 Ids = npt.NDArray[np.int64]
@@ -59,12 +64,19 @@ class LinkSteps(Steps):
     ----------
     order : numpy.ndarray
         int64: positions of the edges of all ranks, batch by batch.
+    places : numpy.ndarray
+        int64: places of the edges of this rank in this order.
     ends : numpy.ndarray
         uint32, of shape (edges, 2 + negatives): rows of the source, the target and the negative targets.
     """
 
     order: Ids
+    places: Ids
     ends: RowIds
+
+    def of(self, step: int) -> slice:
+        """Return which of the edges are those of a step."""
+        return slice(int(self.offsets[step]), int(self.offsets[step + 1]))
 
 
 class LinkLoader(Loader):
@@ -106,20 +118,51 @@ class LinkLoader(Loader):
         order = self._order(epoch)
         steps = self._dealt(order)
         places = np.flatnonzero(self._ranks[order] == self.rank)
-        negatives = self._negatives(order, places, epoch)
-        rows = self._topology.rows_of(negatives.reshape(-1)).reshape(negatives.shape)
-        ends = np.concatenate([self._rows[steps.positions], rows], axis=1)
+        ends = np.empty((len(places), 2 + self._count), np.uint32)
+        made = LinkSteps(**vars(steps), order=order, places=places, ends=ends)
+        if isinstance(self._source, Scheduled):
+            return made
+        everything = slice(None)
+        made.ends[:, :2], made.ends[:, 2:] = (
+            self._positive(made, everything),
+            self._negative(made, everything, epoch),
+        )
         seeds = np.unique(keys_of(np.repeat(places // self.batch_size, ends.shape[1]), ends.reshape(-1)))
         starts = np.arange(len(self) + 1, dtype=np.uint64) << np.uint64(32)
-        return LinkSteps(
-            steps.positions,
-            steps.offsets,
-            steps.global_sizes,
-            seeds.astype(np.uint32),  # the lower half
-            np.searchsorted(seeds, starts).astype(np.int64),
-            order,
-            ends,
+        return replace(
+            made,
+            seeds=seeds.astype(np.uint32),  # the lower half
+            seed_offsets=np.searchsorted(seeds, starts).astype(np.int64),
         )
+
+    def _sampled(self, steps: Steps, epoch: int) -> Generator[Sampled]:
+        source = self._source
+        if not isinstance(source, Scheduled):
+            return super()._sampled(steps, epoch)
+        assert isinstance(steps, LinkSteps)
+
+        def positive(making: Making) -> None:
+            steps.ends[making["seed"], :2] = self._positive(steps, making["seed"])
+
+        def negative(making: Making) -> None:
+            steps.ends[making["seed"], 2:] = self._negative(steps, making["seed"], epoch)
+
+        def neighbourhood(making: Making) -> Sampled:
+            return source.neighbourhood(np.unique(steps.ends[making["seed"]]), epoch, making.step)
+
+        dag = unsupervised(
+            lambda making: steps.of(making.step), positive, negative, neighbourhood, source.features
+        )
+        return source.run(dag, len(self))
+
+    def _positive(self, steps: LinkSteps, chosen: slice) -> RowIds:
+        """Return the rows of the ends of edges of this rank."""
+        return self._rows[steps.positions[chosen]]
+
+    def _negative(self, steps: LinkSteps, chosen: slice, epoch: int) -> RowIds:
+        """Return the rows of their negative targets."""
+        ids = self._negatives(steps.order, steps.places[chosen], epoch)
+        return self._topology.rows_of(ids.reshape(-1)).reshape(ids.shape)
 
     def _negatives(self, order: Ids, places: Ids, epoch: int) -> Ids:
         """Return the negative targets of the edges at places in the order of an epoch."""
@@ -139,10 +182,10 @@ class LinkLoader(Loader):
             found = self._topology.ids_of(local.reshape(-1)).reshape(local.shape)
         return instead(found, random, sources, targets, n)
 
-    def _batch(self, arrays: _core.SampledBatch, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
+    def _batch(self, arrays: Sampled, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
         assert isinstance(steps, LinkSteps)
-        seeds = steps.seeds[steps.seed_offsets[step] : steps.seed_offsets[step + 1]]
-        ends = np.searchsorted(seeds, steps.ends[steps.offsets[step] : steps.offsets[step + 1]])
+        _, places = np.unique(steps.ends[steps.of(step)], return_inverse=True)
+        ends = places.reshape(-1, 2 + self._count)
         pairs = np.concatenate([ends[:, 1], ends[:, 2:].reshape(-1)])
         sources = np.concatenate([ends[:, 0], np.repeat(ends[:, 0], self._count)])
         labels = torch.zeros(len(pairs))

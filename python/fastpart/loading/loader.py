@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -220,7 +220,7 @@ class Loader:
 
     def _batches(self, epoch: int) -> Iterator[Batch]:
         steps = self._steps(epoch)
-        sampled = self._source.batches(steps.seeds, steps.seed_offsets, epoch)
+        sampled = self._sampled(steps, epoch)
         filled = self.fetching.filled(sampled, max(self._ahead, 1), len(self))
         try:
             for step, (arrays, x) in enumerate(filled):
@@ -229,6 +229,9 @@ class Loader:
         finally:
             filled.close()
             sampled.close()
+
+    def _sampled(self, steps: Steps, epoch: int) -> Generator[Sampled]:
+        return self._source.batches(steps.seeds, steps.seed_offsets, epoch)
 
     def _steps(self, epoch: int) -> Steps:
         """Deal the global batches of an epoch. Every rank computes the same order, and takes what it owns."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import ParameterError
 from .sample import Sample, Sampled, refuse_broken
-from .scheduling import Launching, Pieces, Scheduler, Trace
+from .scheduling import Launching, Making, Pieces, Scheduler, Trace
 from .scheduling.dag import Dag, supervised
 
 Rows = npt.NDArray[np.uint32]
@@ -87,11 +87,10 @@ class Scheduled(Source):
 
     def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
         """Yield the batches."""
-        features = self._features()
         dag = supervised(
             seed=lambda making: rows[offsets[making.step] : offsets[making.step + 1]],
-            neighbourhood=lambda making: self._sampled(making["seed"], epoch, making.step),
-            features=lambda making: with_features(making["neighbourhood"], features),
+            neighbourhood=lambda making: self.neighbourhood(making["seed"], epoch, making.step),
+            features=self.features,
         )
         return self.run(dag, len(offsets) - 1)
 
@@ -99,7 +98,12 @@ class Scheduled(Source):
         """Yield the batches that some operators make."""
         return self._scheduler.batches(dag, steps)
 
-    def _sampled(self, seeds: Rows, epoch: int, step: int) -> Sampled:
+    def features(self, making: Making) -> Pieces:
+        """Read the features of a neighbourhood: the last operator."""
+        return with_features(making["neighbourhood"], self._features())
+
+    def neighbourhood(self, seeds: Rows, epoch: int, step: int) -> Sampled:
+        """Sample the neighbourhood of seeds."""
         sampled = self._neighbourhood(seeds, epoch, step)
         if not len(sampled.n_id) and isinstance(sampled, Sample):
             sampled = replace(sampled, n_id=self._topology.ids_of(sampled.rows))

@@ -70,7 +70,9 @@ def write_edge_splits(
 
     Needs about 60 bytes per in-edge of one part at a time and, if the graph is not undirected, 24 more.
     """
-    parts = Parts(VertexPartData, inside, {**manifest, "k": len(sizes), "n": len(assignment), "schema": SCHEMA})
+    parts = Parts(
+        VertexPartData, inside, {**manifest, "k": len(sizes), "n": len(assignment), "schema": SCHEMA}
+    )
     owners = {name: assignment[pairs[:, 1]] for name, pairs in held.items()}
     known = np.unique(np.concatenate([undirected_keys(pairs[:, 0], pairs[:, 1]) for pairs in held.values()]))
     totals = dict.fromkeys(("train", *held), 0)

@@ -130,7 +130,9 @@ def links(
     """
     options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
     if sampling(options.model) != NEIGHBOUR:
-        raise ParameterError(f"model: {options.model!r} trains on sampled graphs, which link prediction has not")
+        raise ParameterError(
+            f"model: {options.model!r} trains on sampled graphs, which link prediction has not"
+        )
     report = report_of(training, run, options.epochs)
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
     dataset = LinkDataset(source)

@@ -85,9 +85,7 @@ class TrainedLinks(TrainedModel):
         with scratch(target) as folder:
             rows = OutputRows(len(dataset.partition), None if target is None else folder / target.name)
             learned = self.embeddings is not None
-            found = Encodings(
-                dataset, list(range(len(parts))), folder, self.options.layers, learned=learned
-            )
+            found = Encodings(dataset, list(range(len(parts))), folder, self.options.layers, learned=learned)
             if self.embeddings is not None:
                 for index, part in enumerate(parts):
                     inputs = [*dataset.features_of(index), self.embeddings[part.inner]]
@@ -119,7 +117,9 @@ class TrainedLinks(TrainedModel):
         rows = torch.from_numpy(np.asarray(self.predict(source)))
         ids = np.asarray(pairs)
         if ids.ndim != 2 or ids.shape[1] != 2 or (ids.size and ids.dtype.kind not in "iu"):
-            raise ParameterError(f"pairs: expected ids of shape (pairs, 2), got {ids.dtype} of shape {ids.shape}")
+            raise ParameterError(
+                f"pairs: expected ids of shape (pairs, 2), got {ids.dtype} of shape {ids.shape}"
+            )
         if ids.size and not 0 <= ids.min() <= ids.max() < len(rows):
             raise ParameterError(f"pairs: ids must be from 0 to {len(rows) - 1}")
         decoder, blocks = self.network().decoder, torch.from_numpy(ids.astype(np.int64)).split(_BLOCK)
