@@ -1,5 +1,6 @@
 """The scheduler: any schedule makes the batches of a plain loop, in order, and launches by the score of the paper."""
 
+import itertools
 import json
 import math
 import threading
@@ -253,6 +254,26 @@ def test_an_error_of_a_piece():
     assert not threads_of()
 
 
+def test_the_other_tasks_of_a_batch_that_failed_change_nothing():
+    def broken(making):
+        if making.step == 2:
+            raise LookupError("a task")
+
+    dag = Dag(
+        [
+            Operator("broken", broken),
+            Operator("slow", lambda making: time.sleep(0.05)),
+            Operator("end", lambda making: making.step, ("broken", "slow")),
+        ]
+    )
+    found = []
+    with pytest.raises(LookupError, match="a task"):
+        for step in scheduler(threads=3, launching=Always(2)).batches(dag, 6):
+            time.sleep(0.2)  # so that all tasks end before the error is asked for
+            found.append(step)
+    assert found == [0, 1]
+
+
 def test_an_epoch_that_is_left_ends_its_threads():
     dag = supervised(lambda making: None, lambda _: None, lambda making: making.step)
     batches = scheduler(threads=4).batches(dag, 1000)
@@ -285,8 +306,10 @@ def test_a_trace_tells_who_waited_for_what(tmp_path):
     assert waits[0]["args"]["step"] == 0
     assert waits[0]["args"]["waits_for"][-2:] == ["neighbourhood", "features"]
     assert schedule.idle_seconds == pytest.approx(sum(span["dur"] for span in waits) / 1e6, rel=0.2)
-    launches = [event["args"]["step"] for event in events if event["name"] == "launch"]
-    assert launches == [*range(5), *range(5)]
+    launches = [event for event in events if event["name"] == "launch"]
+    assert [event["args"]["step"] for event in launches] == [*range(5), *range(5)]
+    for before, after in itertools.pairwise(launches):
+        assert after["args"]["gap"] == pytest.approx((after["ts"] - before["ts"]) / 1e6, abs=0.004)
     arrows = {kind: [event["id"] for event in events if event["ph"] == kind] for kind in "sf"}
     assert sorted(arrows["s"]) == sorted(arrows["f"])
     assert len(set(arrows["s"])) == 10
