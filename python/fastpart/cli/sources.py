@@ -44,6 +44,7 @@ SOURCES = {
     "export.wholegraph": "export.wholegraph",
     "train.full": "train.centralized",
     "train.sampled": "train.mini_batches.launch",
+    "train.armada": "train.disaggregated.launch",
     "train.distdgl": "train.distributed.launch",
     "train.sdt": "train.model_averaging.launch",
     "train.distgnn": "train.edge_parts.launch",

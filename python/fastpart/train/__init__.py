@@ -13,6 +13,7 @@ from .lazy import MODULES, imported
 if TYPE_CHECKING:
     from .centralized import full
     from .comparing import compare
+    from .disaggregated import armada
     from .distributed import distdgl
     from .edge_parts import distgnn
     from .mini_batches import sampled
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .row_blocks import sancus
     from .trained import TrainedModel
 
-__all__ = ["TrainedModel", "compare", "distdgl", "distgnn", "full", "sampled", "sancus", "sdt"]
+__all__ = ["TrainedModel", "armada", "compare", "distdgl", "distgnn", "full", "sampled", "sancus", "sdt"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 METHODS = {
     "sampled": "mini_batches.training",
+    "armada": "disaggregated.training",
     "sdt": "model_averaging.training",
     "distgnn": "edge_parts.training",
     "sancus": "row_blocks.training",

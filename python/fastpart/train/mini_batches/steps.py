@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ...loading import Batch as Loaded
 from ...loading import Loader
+from ...loading.fetching import Fetching
 from ...loading.remote import fetching_of
 from ...loading.seeds import seeds_of
 from ..batches import Batch, Field, VertexRows, batches
@@ -40,6 +41,15 @@ class Step(Batch):
     x: Tensor
     y: Tensor
     inputs: VertexRows
+
+
+class StepSource(Protocol):
+    """Where the steps of a worker come from."""
+
+    fetching: Fetching
+
+    def epoch(self, number: int) -> Iterator[Step]:
+        """Yield the steps of an epoch."""
 
 
 class Neighbours:
