@@ -83,14 +83,17 @@ class Receiver:
             while self._ended < self._settings.compute_workers and self._error is None:
                 self._changed.wait()
             if self._error is not None:
+                for link in (*self._compute_links.values(), *self._batch_links.values()):
+                    link.close()
                 raise self._error
             for link in self._batch_links.values():
                 self._tell(link, {"kind": Kind.END})
 
     def _accept(self, server: socket.socket) -> None:
-        while True:
-            line, _ = server.accept()
-            threading.Thread(target=self._welcome, args=(line,), daemon=True).start()
+        with suppress(OSError):  # closed in the end
+            while True:
+                line, _ = server.accept()
+                threading.Thread(target=self._welcome, args=(line,), daemon=True).start()
 
     def _welcome(self, line: socket.socket) -> None:
         greeted = greet(line, self._settings)
@@ -106,6 +109,8 @@ class Receiver:
             with self._changed:
                 self._error = self._error or error
                 self._changed.notify_all()
+        finally:
+            link.close()
 
     # Batch workers.
 
