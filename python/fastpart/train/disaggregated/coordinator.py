@@ -63,10 +63,10 @@ class Coordinator:
         self._steps = self._complete = self._used = 0
 
     def begin(self, owners: Mapping[int, int], steps: int) -> dict[int, Lanes]:
-        """Begin an epoch, given the batch worker of each lane. Return the lanes of each batch worker."""
+        """Begin an epoch, given the batch worker of each lane. Return the lanes of each batch worker, if any."""
         self._owner, self._next = dict(owners), dict.fromkeys(owners, 0)
         self._steps, self._complete, self._used = steps, 0, 0
-        return self._lanes(self._owner)
+        return {worker: {} for worker in self.alive} | self._lanes(self._owner)
 
     @property
     def limit(self) -> int:
