@@ -71,7 +71,9 @@ class Run:
         self._deaths, self._whole = deaths or {}, True
         self._server = listen(folder, "127.0.0.1")
         self._start(self.receiver.serve, self._server)
-        self.links = [connect(folder, settings, {"compute worker": c})[0] for c in range(settings.compute_workers)]
+        self.links = [
+            connect(folder, settings, {"compute worker": c})[0] for c in range(settings.compute_workers)
+        ]
         for worker in range(settings.batch_workers):
             self._start(self._work, worker)
 
@@ -105,8 +107,8 @@ class Run:
         for link in self.links:
             link.wait_for(10)
             link.send({"kind": Kind.EPOCH, "epoch": number})
-        steps = [link.receive().content["steps"] for link in self.links][0]
-        for step in range(steps):
+        steps = {link.receive().content["steps"] for link in self.links}
+        for step in range(*steps):
             batches = []
             for rank, link in enumerate(self.links):
                 content = link.receive().content

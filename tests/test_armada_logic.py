@@ -94,7 +94,14 @@ def test_every_step_of_every_lane_is_taken_once(data, count, lanes, steps, ahead
 def test_what_comes_out_of_turn_is_refused():
     coordinator = Coordinator(range(2), 2)
     coordinator.begin({0: 0, 1: 0, 2: 1}, 3)
-    for worker, step, lanes in [(1, 0, [0]), (0, 1, [0]), (0, 0, [0, 0]), (0, 0, []), (0, 0, [9]), (0, 0, [0, 2])]:
+    for worker, step, lanes in [
+        (1, 0, [0]),
+        (0, 1, [0]),
+        (0, 0, [0, 0]),
+        (0, 0, []),
+        (0, 0, [9]),
+        (0, 0, [0, 2]),
+    ]:
         with pytest.raises(Damaged, match="out of turn"):
             coordinator.take(worker, step, lanes)
     for step in range(2):
@@ -158,7 +165,14 @@ def test_a_cache_refuses_what_it_does_not_hold():
     rows, none = np.array([4, 6], np.uint32), np.empty(0, np.int32)
     cache.fill(x, rows, 2, none, np.array([0], np.int32), np.array([1], np.int32))
     cache.fill(x, rows[::-1].copy(), 1, np.array([1], np.int32), none, none)
-    for slots, kept, into in [([0], [], []), ([3], [], []), ([-1], [], []), ([1], [1], [0]), ([1], [0], [3]), ([], [], [])]:
+    for slots, kept, into in [
+        ([0], [], []),
+        ([3], [], []),
+        ([-1], [], []),
+        ([1], [1], [0]),
+        ([1], [0], [3]),
+        ([], [], []),
+    ]:
         slots, kept, into = (np.array(each, np.int32) for each in (slots, kept, into))
         with pytest.raises(Damaged):
             cache.fill(x, rows[::-1].copy(), 1, slots, kept, into)
@@ -204,7 +218,10 @@ def pair():
 
 
 ARRAYS = st.lists(
-    st.tuples(st.sampled_from(["<f4", "<f2", "<u4", "|u1", "|b1", "<i8"]), st.lists(st.integers(0, 4), min_size=1, max_size=3)),
+    st.tuples(
+        st.sampled_from(["<f4", "<f2", "<u4", "|u1", "|b1", "<i8"]),
+        st.lists(st.integers(0, 4), min_size=1, max_size=3),
+    ),
     max_size=4,
 )
 

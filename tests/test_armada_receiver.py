@@ -5,6 +5,7 @@ import socket
 import tempfile
 import time
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,6 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from armada import Run, running, settings_of  # noqa: E402
-
 from fastpart.train.disaggregated import receiver, rendezvous  # noqa: E402
 from fastpart.train.disaggregated.messages import Damaged, Link, framed  # noqa: E402
 from fastpart.train.disaggregated.wire import Ended  # noqa: E402
@@ -55,7 +55,9 @@ def check(run, oracle, parts):
             edges = {edge for batch in batches for edge in edges_of(*batch[1:5])}
             indptr, indices = expected.indptr.numpy(), expected.indices.numpy()
             assert edges == edges_of(expected.num_sampled_nodes, expected.rows, indptr, indices)
-            sizes = [sum(levels[0] for rank, levels, *_ in batches if rank == c) for c in range(len(run.links))]
+            sizes = [
+                sum(levels[0] for rank, levels, *_ in batches if rank == c) for c in range(len(run.links))
+            ]
             assert max(sizes) - min(sizes) <= 1
             for _, _, rows, _, _, x in batches:
                 assert np.array_equal(x, features.gather(rows))
@@ -72,7 +74,10 @@ def edges_of(levels, rows, indptr, indices):
 @given(st.data())
 def test_every_seed_is_there_once_with_its_neighbours(parts, oracle, data):
     batch_workers, compute = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
-    policy, cache = data.draw(st.sampled_from(["static", "lru"])), data.draw(st.sampled_from([0, 0.05, 0.4, 1]))
+    policy, cache = (
+        data.draw(st.sampled_from(["static", "lru"])),
+        data.draw(st.sampled_from([0, 0.05, 0.4, 1])),
+    )
     killed = data.draw(st.sets(st.integers(0, batch_workers - 1), max_size=batch_workers - 1))
     deaths = {
         worker: (data.draw(st.integers(0, 2 * len(oracle[0]))), data.draw(st.booleans())) for worker in killed
@@ -105,7 +110,14 @@ def swapped(parts, seed, epoch, batch_workers, hold):
 
 @pytest.mark.parametrize(
     ("batch_workers", "hold", "compute", "deaths"),
-    [(1, 1, 1, {}), (1, 2, 2, {}), (2, 1, 3, {}), (2, 2, 1, {}), (2, 1, 2, {1: (2, False)}), (3, 9, 2, {0: (1, True)})],
+    [
+        (1, 1, 1, {}),
+        (1, 2, 2, {}),
+        (2, 1, 3, {}),
+        (2, 2, 1, {}),
+        (2, 1, 2, {1: (2, False)}),
+        (3, 9, 2, {0: (1, True)}),
+    ],
 )
 @pytest.mark.parametrize("cache", [0, 0.3])
 def test_parts_in_turn_are_those_of_one_process(parts, tmp_path, batch_workers, hold, compute, deaths, cache):
@@ -124,7 +136,7 @@ def test_parts_in_turn_are_those_of_one_process(parts, tmp_path, batch_workers, 
             where = {}  # of each training vertex: the parts that are held
             for turns in lanes:
                 for held, new in turns:
-                    where |= {v: held for v in train[np.isin(assignment[train], new)]}
+                    where |= dict.fromkeys(train[np.isin(assignment[train], new)], held)
             assert sorted(where) == sorted(train)
             seen = []
             for batches in run.epoch(epoch):
@@ -135,7 +147,7 @@ def test_parts_in_turn_are_those_of_one_process(parts, tmp_path, batch_workers, 
                     assert np.array_equal(x, features[ids])
                     (held,) = {tuple(where[v]) for v in ids[: levels[0]]}
                     inside = both[np.isin(assignment[both], held).all(axis=1)]
-                    for row, (start, end) in enumerate(zip(indptr[:-1], indptr[1:], strict=True)):
+                    for row, (start, end) in enumerate(pairwise(indptr)):
                         expected = inside[inside[:, 1] == ids[row], 0]
                         assert sorted(ids[indices[start:end]]) == sorted(expected)
             assert sorted(seen) == sorted(train)

@@ -13,6 +13,7 @@ from .. import _core
 from .ahead import Ahead
 from .exchange import Array, Exchange, RowIds
 from .hot_rows import refuse_large
+from .row_sets import among
 
 Filled = tuple[_core.SampledBatch, Array | None]
 """A batch, and the features of its nodes."""
@@ -202,15 +203,6 @@ class Fetching:
         """End the connections to other ranks."""
         if self._exchange is not None:
             self._exchange.close()
-
-
-def among(rows: RowIds, keys: RowIds) -> npt.NDArray[np.bool_]:
-    """Return which rows are among the keys, which ascend."""
-    if not len(keys):
-        return np.zeros(len(rows), np.bool_)
-    places = np.searchsorted(keys, rows)
-    places[places == len(keys)] = 0
-    return keys[places] == rows
 
 
 def put(x: Array, rows: RowIds, keys: RowIds, values: Array) -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .exchange import RowIds
-from .fetching import among
+from .row_sets import among
 
 _STEP = 1 << 16
 """Rows that are copied to the device at a time."""

@@ -13,7 +13,7 @@ from .lazy import MODULES, imported
 if TYPE_CHECKING:
     from .centralized import full
     from .comparing import compare
-    from .disaggregated import armada
+    from .disaggregated.launch import armada
     from .distributed import distdgl
     from .edge_parts import distgnn
     from .mini_batches import sampled

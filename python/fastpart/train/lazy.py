@@ -13,7 +13,7 @@ from .libraries import import_torch
 # A module must not have the name of its function: importing it would replace the function in the package.
 MODULES = {
     "TrainedModel": "trained",
-    "armada": "disaggregated",
+    "armada": "disaggregated.launch",
     "compare": "comparing",
     "distdgl": "distributed",
     "distgnn": "edge_parts",

@@ -1,5 +1,4 @@
-"""Mini-batches that other processes make: Armada's batch workers and compute workers."""
+"""Mini-batches that other processes make: Armada's batch workers and compute workers.
 
-from .launch import armada
-
-__all__ = ["armada"]
+Nothing is imported here, because batch workers and receivers run without torch.
+"""

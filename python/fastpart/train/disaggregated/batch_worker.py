@@ -1,19 +1,17 @@
-"""The batch worker: ``python -m fastpart.train.disaggregated.batch_worker SETTINGS.json NUMBER``."""
+"""The batch worker: a process that samples and reads features."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from ..reporting import Reports, run
+from ..reporting import Reports
 from .rendezvous import connect
 from .settings import Settings, Source
 from .stream import Stream
 
 
-def main(reports: Reports) -> None:
+def work(reports: Reports, file: Path, worker: int) -> None:
     """Make batches until the training is over."""
-    file, worker = Path(sys.argv[1]), int(sys.argv[2])
     settings = Settings.load(file)
     source = Source(settings)
     link, welcome = connect(file.parent, settings, {"batch worker": worker})
@@ -22,7 +20,3 @@ def main(reports: Reports) -> None:
     stream.run()
     reports.done()
     link.close()
-
-
-if __name__ == "__main__":
-    run(main)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core
-from ...loading.fetching import among
+from ...loading.row_sets import among
 from ...loading.seeds import Ids, owner_of
 from ...partitions import VertexPartition
 from .cache import RowIds

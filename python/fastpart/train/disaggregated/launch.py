@@ -190,13 +190,13 @@ def started(group: Supervisor, settings: Settings) -> Path:
     """Start all processes but the compute workers. Return the file of the settings."""
     file = group.folder / "armada.json"
     settings.save(file)
-    modules = "fastpart.train.disaggregated"
+    module = "fastpart.train.disaggregated"
     environment = {"OMP_NUM_THREADS": "1"}
     for worker in range(settings.batch_workers):
         name = f"batch worker {worker}"
-        arguments = (f"{modules}.batch_worker", str(file), str(worker))
-        group.start(name, *arguments, environment=environment, serves=True, replaceable=True)
-    group.start("receiver", f"{modules}.receiver", str(file), environment=environment, serves=True)
+        arguments = ("batch_worker", str(file), str(worker))
+        group.start(name, module, *arguments, environment=environment, serves=True, replaceable=True)
+    group.start("receiver", module, "receiver", str(file), environment=environment, serves=True)
     return file
 
 

@@ -1,4 +1,4 @@
-"""The receiver of a compute machine: ``python -m fastpart.train.disaggregated.receiver SETTINGS.json``.
+"""The receiver of a compute machine: a process between batch workers and compute workers.
 
 It is the coordinator of the batch workers, too. It takes their groups, completes them from its cache, and puts them
 into shared memory. Compute workers get a step when all of it is there, and say when they have copied it.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ import numpy as np
 
 from ... import _core
 from ...errors import TrainingError
-from ..reporting import RUN, Reports, run
+from ..reporting import RUN, Reports
 from .cache import Cache
 from .coordinator import Coordinator
 from .grouping import INTO
@@ -253,16 +252,11 @@ class Receiver:
                 self._tell(link, {"kind": Kind.LIMIT, "limit": self._coordinator.limit})
 
 
-def main(reports: Reports) -> None:
+def work(reports: Reports, file: Path) -> None:
     """Receive until the training is over."""
-    file = Path(sys.argv[1])
     settings = Settings.load(file)
     receiver = Receiver(Source(settings), os.environ[RUN])
     with listen(file.parent, "127.0.0.1") as server:
         reports.ready()
         receiver.serve(server)
     reports.done()
-
-
-if __name__ == "__main__":
-    run(main)
