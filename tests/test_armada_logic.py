@@ -314,7 +314,7 @@ def test_what_is_too_long_is_refused_before_it_is_read():
 def test_silence_is_no_hang():
     one, other = pair()
     other.wait_for(0.05)
-    with pytest.raises(Silent, match="silent for 0.05 s"):
+    with pytest.raises(Silent, match=r"silent for 0\.05 s"):
         other.receive()
     one.close()
     with pytest.raises(Ended):
