@@ -124,13 +124,20 @@ def caching(out: Path) -> None:
                 given = {"fanouts": fanouts, "batch_size": 4000, "batch_workers": workers, "policy": policy}
                 source = Source(settings_of(stored(out, name), cache=0.1, **given))
                 _, _, rows, sent = counted(source, epochs=2)  # the cache is full after the first one
-                cells = f"| {name} | {','.join(map(str, fanouts))} | {policy} | {workers} | {100 * (1 - sent / rows):.1f} "
+                saved = 1 - sent / rows
+                cells = [
+                    name,
+                    ",".join(map(str, fanouts)),
+                    policy,
+                    str(workers),
+                    f"{100 * saved:.1f}",
+                    "",
+                    "",
+                ]
                 if policy == "static" and workers == 1:
                     share = predicted(source)
-                    cells += f"| {100 * share:.1f} | {(1 - sent / rows) / share:.3f} |"
-                else:
-                    cells += "| | |"
-                print(cells, flush=True)
+                    cells[5:] = f"{100 * share:.1f}", f"{saved / share:.3f}"
+                print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def predicted(source: Source) -> float:
