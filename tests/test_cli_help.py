@@ -45,7 +45,7 @@ COMMANDS = {
 }
 """The functions behind each command, its own first."""
 
-METHODS = ("full", "sampled", "distdgl", "sdt", "distgnn", "sancus")
+METHODS = ("full", "sampled", "armada", "distdgl", "sdt", "distgnn", "sancus")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="
 needs_dgl = pytest.mark.skipif(not importlib.util.find_spec("dgl"), reason="needs dgl")
 
 QUICK = ("--epochs", "3", "--hidden", "8", "--threads", "1")
-ALL_METHODS = ("full", "sampled", "sdt", "distgnn", "sancus", "distdgl")
+ALL_METHODS = ("full", "sampled", "armada", "sdt", "distgnn", "sancus", "distdgl")
 
 
 @pytest.fixture(scope="module")

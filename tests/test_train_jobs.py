@@ -178,7 +178,7 @@ def test_a_library_that_cannot_be_imported_is_named(tmp_path):
     assert re.search(rf"^{text} \| FileNotFoundError$", done.stdout, re.MULTILINE), done.stderr
 
 
-@pytest.mark.parametrize("method", ["full", "sampled", "sdt", "distdgl", "distgnn", "sancus"])
+@pytest.mark.parametrize("method", ["full", "sampled", "armada", "sdt", "distdgl", "distgnn", "sancus"])
 def test_every_option_is_in_the_signature_with_its_default(method):
     function = getattr(fp.train, method)
     known = inspect.signature(function).parameters
@@ -189,7 +189,7 @@ def test_every_option_is_in_the_signature_with_its_default(method):
             assert name not in known
         else:
             assert known[name].default == (
-                1000 if name == "batch_size" and method in ("distdgl", "sampled") else default
+                1000 if name == "batch_size" and method in ("distdgl", "sampled", "armada") else default
             )
     assert {"threads", "tmp_dir", "progress"} <= set(known)
     with pytest.raises(TypeError, match=rf"^{method}\(\) has no parameter 'epocs'. Its parameters: source, "):

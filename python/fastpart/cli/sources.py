@@ -47,6 +47,7 @@ SOURCES = {
     "train.sampled": "train.mini_batches.launch",
     "train.bytegnn": "train.mini_batches.scheduled",
     "train.links": "train.link_prediction.launch",
+    "train.armada": "train.disaggregated.launch",
     "train.distdgl": "train.distributed.launch",
     "train.sdt": "train.model_averaging.launch",
     "train.distgnn": "train.edge_parts.launch",

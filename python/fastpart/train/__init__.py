@@ -13,6 +13,7 @@ from .lazy import MODULES, imported
 if TYPE_CHECKING:
     from .centralized import full
     from .comparing import compare
+    from .disaggregated.launch import armada
     from .distributed import distdgl
     from .edge_parts import distgnn
     from .link_prediction import TrainedLinks, links
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TrainedLinks",
     "TrainedModel",
+    "armada",
     "bytegnn",
     "compare",
     "distdgl",

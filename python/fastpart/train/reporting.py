@@ -24,7 +24,11 @@ READY, DONE, FAILED = "ready", "done", "failed"
 """Messages for the supervisor itself."""
 
 
-_WAITING = ("/torch/distributed/", "/fastpart/train/full_graph/wire.py")
+_WAITING = (
+    "/torch/distributed/",
+    "/fastpart/train/full_graph/wire.py",
+    "/fastpart/train/disaggregated/wire.py",
+)
 """Where processes wait for others. Work that is awaited later waits in our own file."""
 
 

@@ -54,9 +54,16 @@ class Child:
     """A started process and its messages."""
 
     def __init__(
-        self, name: str, process: subprocess.Popen[bytes], reports: int, serves: bool, ready_within: float
+        self,
+        name: str,
+        process: subprocess.Popen[bytes],
+        reports: int,
+        serves: bool,
+        replaceable: bool,
+        ready_within: float,
     ):
         self.name, self.process, self.serves, self.ready_within = name, process, serves, ready_within
+        self.replaceable = replaceable
         self.deadline = time.monotonic() + ready_within
         self.reports = reports
         assert process.stderr is not None
@@ -200,10 +207,12 @@ class Supervisor:
         environment: Mapping[str, str] | None = None,
         ready_within: float = START_SECONDS,
         serves: bool = False,
+        replaceable: bool = False,
     ) -> None:
         """Start ``python -m module arguments``. Error messages call it ``name``.
 
         It must be ready within ``ready_within`` seconds. With ``serves`` it works for the others and need not be done.
+        With ``replaceable`` the others go on if it is killed, as long as another one like it is left.
         """
         with _blocked(signal.SIGINT):  # otherwise it could hit before the process is listed
             reports, its_end = os.pipe()
@@ -214,7 +223,7 @@ class Supervisor:
                 raise
             finally:
                 os.close(its_end)
-            child = Child(name, process, reports, serves, ready_within)
+            child = Child(name, process, reports, serves, replaceable, ready_within)
             self._children.append(child)
         self._selector.register(reports, selectors.EVENT_READ, child.read_reports)
         self._selector.register(child.stderr, selectors.EVENT_READ, child.read_stderr)
@@ -280,6 +289,10 @@ class Supervisor:
         if not dead:
             return
         self._wait(dead, TERM_SECONDS)  # the pipe closes a moment before the process ends
+        for child in filter(self._is_replaced, dead):
+            child.done = True
+        if not (dead := [child for child in dead if not child.done]):
+            return
         # A killed process may have made the others fail, not the other way round. Among processes that failed by
         # themselves, the first one is the cause.
         dead.sort(key=_guilt)
@@ -296,6 +309,11 @@ class Supervisor:
                 child.read_reports()
             dead = sorted([*dead, *running], key=_guilt)
         raise TrainingError(_death(dead[0]))
+
+    def _is_replaced(self, dead: Child) -> bool:
+        """Return whether others do the work of a killed process. An error of its own would hit them, too."""
+        left = [child for child in self._children if child.replaceable and not child.ended]
+        return dead.replaceable and dead.ready and bool(left) and (dead.status() or 0) < 0
 
     def _refuse_sleepers(self) -> None:
         now = time.monotonic()

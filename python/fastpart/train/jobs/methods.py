@@ -12,6 +12,7 @@ METHODS = {
     "links": "link_prediction.training",
     "sampled": "mini_batches.training",
     "bytegnn": "mini_batches.training",
+    "armada": "disaggregated.training",
     "sdt": "model_averaging.training",
     "distgnn": "edge_parts.training",
     "sancus": "row_blocks.training",

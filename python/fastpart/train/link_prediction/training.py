@@ -111,7 +111,7 @@ class Worker(mini_batches.Worker):
         with self._clock.timed(COMPUTE):
             self._learner.adam.zero_grad()
             if len(step.rows):
-                loss = self._losses(step, x)
+                loss = self._losses_of_pairs(step, x)
         with self._clock.timed(SYNCHRONISING):
             sum_gradients(self.network.parameters())
             if self._embeddings is not None and learned is not None:
@@ -121,7 +121,7 @@ class Worker(mini_batches.Worker):
             self._learner.adam.step()
         return loss
 
-    def _losses(self, step: Step, x: Tensor | None) -> float:
+    def _losses_of_pairs(self, step: Step, x: Tensor | None) -> float:
         h = self.network.encoder(step.graphs, x)
         logits = self.network.decoder(*(h[ends] for ends in step.ends))
         loss = F.binary_cross_entropy_with_logits(logits, step.y, reduction="sum")

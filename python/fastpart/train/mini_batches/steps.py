@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ...loading import Batch as Loaded
 from ...loading import Loader, Trace
+from ...loading.fetching import Fetching
 from ...loading.remote import fetching_of
 from ...loading.seeds import seeds_of
 from ..batches import Batch, Field, VertexRows, batches
@@ -41,6 +42,18 @@ class Step(Batch):
     x: Tensor
     y: Tensor
     inputs: VertexRows
+
+
+class StepSource(Protocol):
+    """Where the steps of a worker come from."""
+
+    fetching: Fetching
+
+    def epoch(self, number: int) -> Iterator[Any]:
+        """Yield the steps of an epoch."""
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return the seconds of making the steps since the last call, by what was done."""
 
 
 class Neighbours:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -22,7 +23,7 @@ from ..learner import Learner
 from ..models import NEIGHBOUR, sampling, takes_edge_attr
 from ..ranks import barrier, device, of_all, rank, world_size
 from ..seeds import mixed
-from .steps import Graphs, Neighbours, Step
+from .steps import Graphs, Neighbours, Step, StepSource
 from .traces import save_part
 from .transfer import on_device
 
@@ -56,13 +57,22 @@ class Worker:
         self.network = self._learner.network
         own = np.flatnonzero(self._owned)
         self._folder, self._trace = folder, Trace(rank(), f"worker {rank()}") if how.get("traced") else None
-        self._steps: Neighbours | Graphs
-        if sampling(options.model) == NEIGHBOUR:
-            self._steps = Neighbours(dataset, options, how, takes_edge_attr(self.network), self._trace)
-        else:
-            self._steps = Graphs(dataset, options, own, folder, owners)
+        self._steps = self._source(dataset, options, how, folder, owners)
         self._inference = Inference(dataset, own.tolist(), folder, options.layers, self._steps.fetching)
         self._clock = Clock(self._trace)
+
+    def _source(
+        self,
+        dataset: Dataset,
+        options: Options,
+        how: dict[str, Any],
+        folder: Path,
+        owners: npt.NDArray[np.int64],
+    ) -> StepSource:
+        """Return where the steps come from."""
+        if sampling(options.model) == NEIGHBOUR:
+            return Neighbours(dataset, options, how, takes_edge_attr(self.network), self._trace)
+        return Graphs(dataset, options, np.flatnonzero(self._owned), folder, owners)
 
     def round(self, epochs: int) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
@@ -78,7 +88,7 @@ class Worker:
         seconds = time.perf_counter() - start
         self._learner.epochs += epochs
         spent = self._clock.read()
-        rows = of_all({"local_rows": local, **self._steps.fetching.read_counts()})
+        rows = of_all(self._counts(local))
         making = self._steps.read_seconds()
         times = of_all(
             {
@@ -111,16 +121,18 @@ class Worker:
 
     def _train(self, step: Step) -> float:
         """Make a step, and return the sum of the losses here."""
-        loss = 0.0
         with self._clock.timed(COMPUTE):
             self._learner.adam.zero_grad()
-            if len(step.rows):
-                loss = self._backward(step)
+            loss = self._losses(step)
         with self._clock.timed(SYNCHRONISING):
             sum_gradients(self.network.parameters())
         with self._clock.timed(COMPUTE):
             self._learner.adam.step()
         return loss
+
+    def _losses(self, step: Step) -> float:
+        """Add the gradients of a step, and return the sum of its losses here."""
+        return self._backward(step) if len(step.rows) else 0.0
 
     def _backward(self, step: Step) -> float:
         with torch.autocast(self._device.type, self._precision, enabled=self._precision != torch.float32):
@@ -129,6 +141,10 @@ class Worker:
         loss = step.weighted(losses).sum()
         (loss / step.count).backward()
         return loss.item()
+
+    def _counts(self, local: int) -> dict[str, int]:
+        """Return what this worker has counted in the epoch, of which all workers add up."""
+        return {"local_rows": local, **self._steps.fetching.read_counts()}
 
     def _own_rows(self, step: Step) -> int:
         """Return how many rows of features are of own parts."""

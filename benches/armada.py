@@ -1,0 +1,202 @@
+"""What Armada's groups and cache save, and what a second batch worker brings.
+
+    python benches/armada.py OUT [bytes | speed] ...
+
+"planted" and "rmat" are generated in OUT: 1 M vertices, 16 M edges, 100 features, a tenth of the vertices to train on,
+in 8 parts. The first two tables count the bytes of the messages of an epoch, without sending them. The last one runs
+batch workers and a receiver as processes. The compute step sleeps and uses no processor.
+"""
+
+import secrets
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import fastpart as fp
+from fastpart.train.disaggregated.cache import mirror_of
+from fastpart.train.disaggregated.graphs import Mapped
+from fastpart.train.disaggregated.grouping import Grouping
+from fastpart.train.disaggregated.launch import started
+from fastpart.train.disaggregated.messages import Kind, framed
+from fastpart.train.disaggregated.rendezvous import connect
+from fastpart.train.disaggregated.settings import Settings, Source
+from fastpart.train.disaggregated.shelf import Opened
+from fastpart.train.supervisor import Supervisor
+
+N, M, K, WIDTH, COMPUTE = 1 << 20, 16_000_000, 8, 100, 4
+
+
+def stored(out: Path, name: str) -> Path:
+    """Return the parts of a graph. Make them before if they are not there."""
+    folder = out / f"{name}-parts"
+    if folder.exists():
+        return folder
+    train = np.random.default_rng(3).choice(N, N // 10, replace=False)
+    given = {"splits": {"train": train}, "labels": np.zeros(N, np.int64)}
+    if name == "planted":
+        graph = fp.generate.planted(out / "planted.bin", n=N, m=M, features=WIDTH, seed=1)
+        features = out / "planted.bin.features.npy"
+    else:
+        graph = fp.generate.rmat(out / "rmat.bin", n=N, m=M, seed=1)
+        features = out / "rmat.features.npy"
+        np.lib.format.open_memmap(features, "w+", np.float32, (N, WIDTH)).flush()
+    fp.hash(graph, K).save(folder, graph=graph, features=features, **given)
+    return folder
+
+
+def settings_of(parts: Path, **given) -> Settings:
+    default = {
+        "draw": "uniform",
+        "seed": 0,
+        "order": "global",
+        "hold": 0,
+        "cache": 0.0,
+        "policy": "static",
+        "ahead": 2,
+        "batch_workers": 1,
+        "compute_workers": COMPUTE,
+        "timeout": 300.0,
+        "token": secrets.token_hex(16),
+    }
+    return Settings(source=str(parts), **{**default, **given})
+
+
+class Counted:
+    """The messages of a batch worker of several, by their length."""
+
+    def __init__(self, source: Source, worker: int, workers: int) -> None:
+        settings = source.settings
+        hot = source.hot() if settings.policy == "static" else np.empty(0, np.uint32)
+        mirror = mirror_of(settings.policy, source.capacity, hot, worker, workers, source.num_rows)
+        self._source, self._graph = source, Mapped(source.partition, source.sampling)
+        self._grouping = Grouping(source.num_rows, source.row_bytes, mirror)
+
+    def step(self, epoch, number: int, step: int, lanes) -> np.ndarray:
+        """Return bytes, bytes of messages of one batch each, rows, and rows that are sent."""
+        works = epoch.work(step, lanes, self._source.settings.compute_workers)
+        seeds = self._source.schedule.seeds.rows
+        samples = [self._graph.sample(seeds[work.positions], number, step) for work in works]
+        group = self._grouping.group(samples, [work.share for work in works])
+        size = len(framed(group.content, [])) + sum(array.nbytes for array in group.arrays)
+        size += len(group.sent) * self._source.row_bytes
+        return np.array([size, group.content["ungrouped"], len(group.arrays[0]), len(group.sent)])
+
+
+def counted(source: Source, epochs: int = 1, steps: int | None = None) -> np.ndarray:
+    """Return the counts of the last of some epochs."""
+    workers = [
+        Counted(source, worker, source.settings.batch_workers)
+        for worker in range(source.settings.batch_workers)
+    ]
+    for number in range(epochs):
+        epoch = source.schedule.epoch(number)
+        owners = epoch.owners(range(len(workers)))
+        total = np.zeros(4, np.int64)
+        for step in range(min(epoch.steps, steps or epoch.steps)):
+            for worker, counts in enumerate(workers):
+                total += counts.step(epoch, number, step, [lane for lane in owners if owners[lane] == worker])
+    return total
+
+
+def grouping(out: Path) -> None:
+    """Print the bytes of groups over those of single batches."""
+    print("| graph | fanouts | batch | ungrouped MB per step | grouped MB per step | share |")
+    print("|---|---|---:|---:|---:|---:|")
+    for name in ("planted", "rmat"):
+        for fanouts in ((15, 10, 5), (10, 10)):
+            for batch_size in (1000, 4000):
+                source = Source(settings_of(stored(out, name), fanouts=fanouts, batch_size=batch_size))
+                steps = 10
+                size, alone, *_ = counted(source, steps=steps)
+                cells = (name, ",".join(map(str, fanouts)), f"{batch_size:,}", f"{alone / steps / 1e6:.1f}")
+                print(f"| {' | '.join(cells)} | {size / steps / 1e6:.1f} | {size / alone:.3f} |", flush=True)
+
+
+def caching(out: Path) -> None:
+    """Print how many rows a cache of a tenth of all rows saves, and how many it was predicted to save."""
+    print("| graph | fanouts | policy | batch workers | % saved | predicted | measured / predicted |")
+    print("|---|---|---|---:|---:|---:|---:|")
+    for name in ("planted", "rmat"):
+        for fanouts in ((10, 10), (15, 10, 5)):
+            for policy, workers in (("static", 1), ("static", 2), ("lru", 1)):
+                given = {"fanouts": fanouts, "batch_size": 4000, "batch_workers": workers, "policy": policy}
+                source = Source(settings_of(stored(out, name), cache=0.1, **given))
+                _, _, rows, sent = counted(source, epochs=2)  # the cache is full after the first one
+                saved = 1 - sent / rows
+                cells = [
+                    name,
+                    ",".join(map(str, fanouts)),
+                    policy,
+                    str(workers),
+                    f"{100 * saved:.1f}",
+                    "",
+                    "",
+                ]
+                if policy == "static" and workers == 1:
+                    share = predicted(source)
+                    cells[5:] = f"{100 * share:.1f}", f"{saved / share:.3f}"
+                print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def predicted(source: Source) -> float:
+    """Return the share of the rows that the cache is predicted to save."""
+    settings, rows = source.settings, source.schedule.seeds.rows
+    given = {"num_seeds": len(rows), "batch_size": settings.batch_size}
+    heat = source.topology.accesses(rows, list(settings.fanouts), **given)
+    return float(heat[source.hot()].sum() / heat.sum())
+
+
+def speed(out: Path) -> None:
+    """Print the seconds per step of one and of two batch workers, with a compute step that sleeps."""
+    print("| fanouts | cache | batch workers | seconds per step | of one |")
+    print("|---|---:|---:|---:|---:|")
+    parts = stored(out, "planted")
+    for cache in (0.0, 1.0):
+        times = []
+        for workers in (1, 2):
+            given = {"fanouts": (15, 10, 5), "batch_size": 1000, "cache": cache, "batch_workers": workers}
+            times.append(seconds(settings_of(parts, compute_workers=1, **given)))
+            print(
+                f"| 15,10,5 | {cache} | {workers} | {times[-1]:.3f} | {times[0] / times[-1]:.2f} |",
+                flush=True,
+            )
+
+
+def seconds(settings: Settings, sleep: float = 0.02, steps: int = 40) -> float:
+    """Return the seconds per step of the second epoch."""
+    with Supervisor() as group:
+        file = started(group, settings)
+        link, _ = connect(file.parent, settings, {"compute worker": 0})
+        for number in range(2):
+            link.send({"kind": Kind.EPOCH, "epoch": number})
+            link.receive()
+            start = time.perf_counter()
+            for step in range(steps):
+                for piece in link.receive().content["pieces"]:
+                    Opened(*piece)
+                link.send({"kind": Kind.USED, "step": step})
+                time.sleep(sleep)
+            if number == 0:
+                for step in range(steps, -(-(N // 10) // settings.batch_size)):
+                    link.receive()
+                    link.send({"kind": Kind.USED, "step": step})
+            else:
+                return (time.perf_counter() - start) / steps
+    raise AssertionError
+
+
+TABLES = {"bytes": (grouping, caching), "speed": (speed,)}
+
+
+def main(out: Path, names: list[str]) -> None:
+    out.mkdir(exist_ok=True)
+    for name in names or TABLES:
+        for table in TABLES[name]:
+            table(out)
+            print()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,24 @@
+"""The processes without torch: ``python -m fastpart.train.disaggregated ROLE SETTINGS.json [NUMBER]``."""
+
+import sys
+from pathlib import Path
+
+from ..reporting import Reports, run
+
+# As if it were not installed: it takes seconds to import, and hundreds of megabytes.
+sys.modules["torch"] = None  # type: ignore[assignment]
+
+
+def main(reports: Reports) -> None:
+    """Be a batch worker or a receiver."""
+    from . import batch_worker, receiver
+
+    role, file, *number = sys.argv[1:]
+    if role == "receiver":
+        receiver.work(reports, Path(file))
+    else:
+        batch_worker.work(reports, Path(file), int(number[0]))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,191 @@
+"""What a batch worker samples over and reads features from: mapped files of all parts, or some parts in memory."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _core
+from ...loading.seeds import Ids, owner_of
+from ...pairs import among
+from ...partitions import VertexPartition
+from .cache import RowIds
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sampled batch, with rows of the whole topology.
+
+    Attributes
+    ----------
+    rows : numpy.ndarray
+        Row of each node, level by level.
+    indptr, indices : numpy.ndarray
+        The in-edges of the nodes of all levels but the last.
+    levels, edges : list of int
+        Nodes of each level, and in-edges of each hop.
+    """
+
+    rows: RowIds
+    indptr: npt.NDArray[np.int32]
+    indices: npt.NDArray[np.int32]
+    levels: list[int]
+    edges: list[int]
+
+
+class Graph(Protocol):
+    """A graph with features."""
+
+    def sample(self, seeds: RowIds, epoch: int, step: int) -> Sample:
+        """Return a batch."""
+
+    def gather(self, rows: RowIds) -> npt.NDArray[Any]:
+        """Return the features of rows, which ascend."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How neighbours are drawn."""
+
+    fanouts: Sequence[int]
+    draw: str
+    seed: int
+
+    def sampler(self, topology: _core.Topology) -> _core.Sampler:
+        """Return a sampler."""
+        return _core.Sampler(topology, list(self.fanouts), kind=self.draw, seed=self.seed)
+
+
+class Mapped:
+    """All parts, mapped."""
+
+    def __init__(self, partition: VertexPartition, sampling: Sampling) -> None:
+        topology = partition._topology
+        self._sampler = sampling.sampler(topology)
+        self._features = _core.Features([part._file("features.npy") for part in partition.parts], topology)
+
+    def sample(self, seeds: RowIds, epoch: int, step: int) -> Sample:
+        """Return a batch."""
+        found = self._sampler.sample(seeds, epoch=epoch, step=step)
+        return _sample(found, found.rows)
+
+    def gather(self, rows: RowIds) -> npt.NDArray[Any]:
+        """Return the features of rows."""
+        return self._features.gather(rows)
+
+
+class Loaded:
+    """A part in memory.
+
+    Attributes
+    ----------
+    ids : numpy.ndarray
+        Id of each inner vertex.
+    indptr, sources : numpy.ndarray
+        Their in-edges, and the row of the source of each in the topology of all parts.
+    features : numpy.ndarray
+        Their features.
+    """
+
+    def __init__(self, partition: VertexPartition, index: int, starts: Ids) -> None:
+        part = partition.parts[index]
+        self.ids = np.array(part.inner)
+        self.indptr = np.array(part.indptr[: part.num_inner + 1])
+        row_of = np.empty(len(part.vertices), np.uint32)
+        row_of[: part.num_inner] = starts[index] + np.arange(part.num_inner)
+        row_of[part.num_inner :] = starts[part.halo_parts] + part.halo_rows
+        self.sources = row_of[part.indices[: self.indptr[-1]]]
+        assert part.features is not None
+        self.features = np.array(part.features)
+
+
+class Held:
+    """Some parts in memory, and the edges between them."""
+
+    def __init__(
+        self, parts: Sequence[int], loaded: Sequence[Loaded], starts: Ids, sampling: Sampling
+    ) -> None:
+        order = np.argsort(parts)
+        self._loaded = [loaded[i] for i in order]
+        own = [np.arange(starts[parts[i]], starts[parts[i] + 1], dtype=np.uint32) for i in order]
+        self._rows = np.concatenate(own)
+        self._starts = np.concatenate(([0], np.cumsum([len(rows) for rows in own])))
+        sources = np.concatenate([part.sources for part in self._loaded])
+        here = among(sources, self._rows)
+        before = np.concatenate(([0], np.cumsum(here)))
+        counts = np.concatenate([np.diff(part.indptr) for part in self._loaded])
+        topology = _core.Topology.in_memory(
+            np.concatenate([part.ids for part in self._loaded]),
+            before[np.concatenate(([0], np.cumsum(counts)))],
+            np.searchsorted(self._rows, sources[here]).astype(np.int32),
+        )
+        self._sampler = sampling.sampler(topology)
+
+    def sample(self, seeds: RowIds, epoch: int, step: int) -> Sample:
+        """Return a batch of seeds of these parts."""
+        found = self._sampler.sample(self._local(seeds), epoch=epoch, step=step)
+        return _sample(found, self._rows[found.rows])
+
+    def gather(self, rows: RowIds) -> npt.NDArray[Any]:
+        """Return the features of rows of these parts, which ascend."""
+        local = self._local(rows)
+        first = self._loaded[0].features
+        x = np.empty((len(rows), *first.shape[1:]), first.dtype)
+        owners = owner_of(local, self._starts)
+        for number in np.unique(owners).tolist():
+            those = owners == number
+            x[those] = self._loaded[number].features[local[those] - self._starts[number]]
+        return x
+
+    def drop(self) -> None:
+        """Free the memory before other parts are read."""
+        self._loaded.clear()
+        del self._sampler
+
+    def _local(self, rows: RowIds) -> RowIds:
+        return np.searchsorted(self._rows, rows).astype(np.uint32)
+
+
+def _sample(found: _core.SampledBatch, rows: RowIds) -> Sample:
+    return Sample(rows, found.indptr, found.indices, found.num_sampled_nodes, found.num_sampled_edges)
+
+
+class Graphs:
+    """The graphs of a batch worker. It reads a part once, as long as some graph holds it.
+
+    Attributes
+    ----------
+    parts_read : int
+        How many parts it has read into memory.
+    """
+
+    def __init__(self, partition: VertexPartition, sampling: Sampling) -> None:
+        self._partition, self._sampling = partition, sampling
+        self._mapped: Mapped | None = None
+        self._loaded: weakref.WeakValueDictionary[int, Loaded] = weakref.WeakValueDictionary()
+        self.parts_read = 0
+
+    def of(self, held: tuple[int, ...] | None, before: Graph | None) -> Graph:
+        """Return the graph of some parts. None: all, mapped. Those of the graph ``before`` are not read again."""
+        if held is None:
+            self._mapped = self._mapped or Mapped(self._partition, self._sampling)
+            return self._mapped
+        kept = {number: part for number in held if (part := self._loaded.get(number)) is not None}
+        if isinstance(before, Held):
+            before.drop()
+        return Held(held, [self._part(number, kept) for number in held], self._starts, self._sampling)
+
+    @property
+    def _starts(self) -> Ids:
+        return self._partition._topology.starts
+
+    def _part(self, number: int, kept: dict[int, Loaded]) -> Loaded:
+        if number not in kept:
+            self.parts_read += 1
+            kept[number] = self._loaded[number] = Loaded(self._partition, number, self._starts)
+        return kept[number]

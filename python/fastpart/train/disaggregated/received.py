@@ -1,0 +1,125 @@
+"""The batches of a compute worker, from the receiver of its machine."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...loading.remote import fetching_of
+from ...loading.seeds import Ids, seeds_of
+from ..data import Dataset
+from ..mini_batches.steps import Step
+from ..ranks import device, rank
+from ..rows import Rows
+from .messages import Array, Kind, Message
+from .receiver import COUNTS, MEMORY
+from .rendezvous import connect
+from .settings import Settings
+from .shelf import Opened
+
+
+@dataclass(kw_only=True)
+class Piece(Step):
+    """A batch of a step. ``last`` tells that the step has no more."""
+
+    last: bool
+
+
+class Received:
+    """The steps of a compute worker."""
+
+    def __init__(self, dataset: Dataset, file: Path, owners: Ids) -> None:
+        settings = Settings.load(file)
+        self._topology, self._rank = dataset.topology, rank()
+        seeds = seeds_of("train", dataset.partition.parts, dataset.topology, dataset.manifest["splits"])
+        assert seeds.labels is not None
+        order = np.argsort(seeds.rows)
+        self._sorted, self._labels = seeds.rows[order], seeds.labels[order]
+        self._link, _ = connect(file.parent, settings, {"compute worker": self._rank})
+        self._link.wait_for(settings.timeout)
+        row = dataset.partition.parts[0].row_type("features")
+        assert row is not None
+        self._none = np.empty((0, *row[1]), row[0])
+        self._counts: Counter[str] = Counter()
+        self._worker_bytes = 0
+        # Scores read all features from files here.
+        self.fetching = fetching_of(dataset.partition, owners, self._rank, "maps", False, math.inf)
+
+    def epoch(self, number: int) -> Iterator[Piece]:
+        """Yield the batches of an epoch."""
+        self._link.send({"kind": Kind.EPOCH, "epoch": number})
+        for _ in range(self._next(Kind.EPOCH).content["steps"]):
+            content = self._next(Kind.STEP).content
+            self._worker_bytes = max(self._worker_bytes, content["counts"].pop(MEMORY, 0))
+            self._counts.update(content["counts"])
+            pieces = [
+                self._piece(opened, *batch, content["count"])
+                for opened in (Opened(*piece) for piece in content["pieces"])
+                for batch in opened.batches(self._rank)
+            ] or [self._empty(content["count"])]
+            self._link.send({"kind": Kind.USED, "step": content["step"]})
+            pieces[-1].last = True
+            yield from pieces
+
+    def _next(self, kind: str) -> Message:
+        message = self._link.receive()
+        assert message.kind == kind
+        return message
+
+    def _piece(self, opened: Opened, levels: list[int], arrays: list[Array], count: int) -> Piece:
+        """Return a batch, with copies of what is in shared memory."""
+        places, indptr, indices = arrays
+        rows = opened.rows[places]
+        targets = rows[: levels[0]]
+        whole = Rows(
+            np.array(indptr),
+            np.array(indices),
+            lambda: torch.from_numpy(self._topology.degrees_of(rows)),
+            torch.from_numpy(self._topology.ids_of(rows)),
+            sources=len(rows),
+            device=device(),
+        )
+        return Piece(
+            graphs=whole.by_layer(levels),
+            inputs=rows,
+            rows=torch.arange(len(targets)),
+            targets=targets,
+            count=count,
+            x=torch.from_numpy(opened.x[places]),
+            y=torch.from_numpy(self._labels[np.searchsorted(self._sorted, targets)]),
+            last=False,
+        )
+
+    def _empty(self, count: int) -> Piece:
+        """Return no batch, for a step with fewer training vertices than compute workers."""
+        none = np.empty(0, np.uint32)
+        return Piece(
+            graphs=[],
+            inputs=none,
+            rows=torch.arange(0),
+            targets=none,
+            count=count,
+            x=torch.from_numpy(self._none),
+            y=torch.from_numpy(self._labels[:0]),
+            last=False,
+        )
+
+    def read_counts(self) -> dict[str, Any]:
+        """Return the counts of the epoch on this machine, in one of its compute workers. The others have zeros."""
+        counts, self._counts = self._counts, Counter()
+        return {name: counts[name] for name in COUNTS} | {MEMORY: self._worker_bytes}
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return nothing: others make the batches."""
+        return {}
+
+    def close(self) -> None:
+        """Leave the receiver."""
+        self._link.close()

@@ -1,0 +1,262 @@
+"""The receiver of a compute machine: a process between batch workers and compute workers.
+
+It is the coordinator of the batch workers, too. It takes their groups, completes them from its cache, and puts them
+into shared memory. Compute workers get a step when all of it is there, and say when they have copied it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ...errors import TrainingError
+from ..reporting import RUN, Reports
+from .cache import Cache
+from .coordinator import Coordinator
+from .grouping import INTO
+from .messages import Array, Damaged, Kind, Link, Spec
+from .rendezvous import greet, listen
+from .settings import Settings, Source
+from .shelf import Box, Shelf
+from .wire import Ended
+
+COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")
+MEMORY = "batch_worker_bytes"
+
+_LEFT_SECONDS = 10.0
+"""Time for the supervisor to notice that all batch workers are dead."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A group that has come: of which lanes, what its message says, and where it is."""
+
+    lanes: list[int]
+    content: Mapping[str, Any]
+    box: Box
+
+
+class Receiver:
+    """The receiver. All of its threads share its state under one lock.
+
+    Parameters
+    ----------
+    source : Source
+        The partition directory.
+    run : str
+        Name of the run.
+    """
+
+    def __init__(self, source: Source, run: str) -> None:
+        settings = source.settings
+        self._settings, self._schedule = settings, source.schedule
+        self._shelf = Shelf(run, source.dtype, source.shape)
+        source.refuse_large_cache()
+        self._cache = Cache(np.empty((source.capacity, *source.shape), source.dtype))
+        self._changed = threading.Condition()
+        self._coordinator = Coordinator((), settings.ahead)
+        self._came: set[int] = set()
+        self._batch_links: dict[int, Link] = {}
+        self._compute_links: dict[int, Link] = {}
+        self._asked: Counter[int] = Counter()
+        self._made: defaultdict[int, list[Made]] = defaultdict(list)
+        self._used: Counter[int] = Counter()
+        self._counts: Counter[str] = Counter()
+        self._number, self._ended = -1, 0
+        self._error: BaseException | None = None
+
+    def serve(self, server: socket.socket) -> None:
+        """Serve until all compute workers have left."""
+        threading.Thread(target=self._accept, args=(server,), daemon=True).start()
+        with self._changed:
+            while self._ended < self._settings.compute_workers and self._error is None:
+                self._changed.wait()
+            if self._error is not None:
+                for link in (*self._compute_links.values(), *self._batch_links.values()):
+                    link.close()
+                raise self._error
+            for link in self._batch_links.values():
+                self._tell(link, {"kind": Kind.END})
+
+    def _accept(self, server: socket.socket) -> None:
+        with suppress(OSError):  # closed in the end
+            while True:
+                line, _ = server.accept()
+                threading.Thread(target=self._welcome, args=(line,), daemon=True).start()
+
+    def _welcome(self, line: socket.socket) -> None:
+        greeted = greet(line, self._settings)
+        if greeted is None:
+            return
+        link, message = greeted
+        try:
+            if "compute worker" in message.content:
+                self._serve_compute(link, int(message.content["compute worker"]))
+            else:
+                self._serve_batch(link, int(message.content["batch worker"]))
+        except BaseException as error:  # whatever it is, all have to end with it
+            with self._changed:
+                self._error = self._error or error
+                self._changed.notify_all()
+        finally:
+            link.close()
+
+    # Batch workers.
+
+    def _serve_batch(self, link: Link, worker: int) -> None:
+        link.send({"kind": Kind.WELCOME, "first": 0, "shares": self._settings.compute_workers})
+        with self._changed:
+            self._batch_links[worker] = link
+            self._came.add(worker)
+            self._coordinator.alive.add(worker)
+            self._begin()
+        made: list[Made] = []
+        try:
+            while True:
+                made.append(self._receive(link))
+                if made[-1].content["last"]:
+                    self._take(worker, made)
+                    made = []
+        except Ended:
+            self._lose(worker)
+        finally:
+            for each in made:  # the step is made again by others
+                each.box.remove()
+
+    def _receive(self, link: Link) -> Made:
+        """Return the next group of a batch worker, with all rows of features."""
+        boxes: list[Box] = []
+
+        def room(content: Mapping[str, Any], specs: Sequence[Spec]) -> list[Array]:
+            boxes.append(self._shelf.box(content, specs))
+            return boxes[0].arrays
+
+        try:
+            message = link.receive(_core.memory_budget(), room)
+            if not boxes:
+                raise Damaged("a group has no arrays")
+            features, rows, *cached = message.arrays[: INTO + 1]
+            self._cache.fill(boxes[0].x, rows, len(features), *cached)
+        except BaseException:
+            for box in boxes:
+                box.remove()
+            raise
+        self._count(message.content, len(features), len(rows), message.num_bytes)
+        return Made(message.content["lanes"], message.content, boxes[0])
+
+    def _count(self, content: Mapping[str, Any], sent: int, rows: int, num_bytes: int) -> None:
+        with self._changed:
+            numbers = (sent, num_bytes, content["ungrouped"], rows - sent, content["fetched"])
+            self._counts.update(dict(zip(COUNTS, numbers, strict=True)))
+            self._counts[MEMORY] = max(self._counts[MEMORY], content["bytes"])
+
+    def _take(self, worker: int, made: Sequence[Made]) -> None:
+        content = made[-1].content
+        with self._changed:
+            if content["epoch"] != self._number:
+                raise Damaged(f"batch worker {worker} sent a batch of another epoch")
+            complete = self._coordinator.take(worker, content["step"], content["lanes"])
+            self._made[content["step"]] += made
+            for step in complete:
+                self._deliver(step)
+
+    def _lose(self, worker: int) -> None:
+        """Let others go on with what a dead batch worker had to do."""
+        with self._changed:
+            del self._batch_links[worker]
+            moved = self._coordinator.lose(worker)
+            for other, lanes in moved.items():
+                self._tell(self._batch_links[other], self._order(Kind.LANES, lanes))
+            over = self._ended == self._settings.compute_workers
+            if not self._coordinator.alive and not over and not self._changed.wait(_LEFT_SECONDS):
+                raise TrainingError("all batch workers are gone")
+
+    def _order(self, kind: str, lanes: dict[int, int]) -> dict[str, Any]:
+        limit = self._coordinator.limit
+        return {"kind": kind, "epoch": self._number, "lanes": sorted(lanes.items()), "limit": limit}
+
+    def _tell(self, link: Link, content: dict[str, Any]) -> None:
+        with suppress(Ended):  # the thread that receives from it notices, too
+            link.send(content)
+
+    # Compute workers.
+
+    def _serve_compute(self, link: Link, rank: int) -> None:
+        link.send({"kind": Kind.WELCOME})
+        with self._changed:
+            self._compute_links[rank] = link
+        try:
+            while True:
+                message = link.receive()
+                with self._changed:
+                    if message.kind == Kind.EPOCH:
+                        self._asked[message.content["epoch"]] += 1
+                        self._begin()
+                    else:
+                        self._use(message.content["step"])
+        except Ended:
+            with self._changed:
+                self._ended += 1
+                self._changed.notify_all()
+
+    def _begin(self) -> None:
+        """Begin the epoch that all compute workers have asked for, if all batch workers were here once."""
+        number = max(self._asked, default=-1)
+        everyone, workers = (
+            self._asked[number] == self._settings.compute_workers,
+            self._settings.batch_workers,
+        )
+        if number == self._number or not everyone or len(self._came) < workers:
+            return
+        self._number, self._epoch = number, self._schedule.epoch(number)
+        self._used.clear()
+        owners = self._epoch.owners(self._coordinator.alive)
+        orders = self._coordinator.begin(owners, self._epoch.steps)
+        for link in self._compute_links.values():
+            self._tell(link, {"kind": Kind.EPOCH, "steps": self._epoch.steps})
+        for worker, lanes in orders.items():
+            self._tell(self._batch_links[worker], self._order(Kind.EPOCH, lanes))
+
+    def _deliver(self, step: int) -> None:
+        # The order is that of the lanes, so that sums are the same in every run.
+        made = sorted(self._made[step], key=lambda each: each.lanes)
+        content = {
+            "kind": Kind.STEP,
+            "step": step,
+            "count": self._epoch.count(step),
+            "pieces": [[each.box.name, each.box.places, each.content["graphs"]] for each in made],
+        }
+        first, *others = sorted(self._compute_links)
+        self._tell(self._compute_links[first], {**content, "counts": self._counts})
+        for rank in others:
+            self._tell(self._compute_links[rank], {**content, "counts": {}})
+        self._counts.clear()
+
+    def _use(self, step: int) -> None:
+        self._used[step] += 1
+        if self._used[step] == self._settings.compute_workers:
+            for each in self._made.pop(step):
+                each.box.remove()
+            self._coordinator.use(step)
+            for link in self._batch_links.values():
+                self._tell(link, {"kind": Kind.LIMIT, "limit": self._coordinator.limit})
+
+
+def work(reports: Reports, file: Path) -> None:
+    """Receive until the training is over."""
+    settings = Settings.load(file)
+    receiver = Receiver(Source(settings), os.environ[RUN])
+    with listen(file.parent, "127.0.0.1") as server:
+        reports.ready()
+        receiver.serve(server)
+    reports.done()

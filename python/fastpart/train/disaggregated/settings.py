@@ -1,0 +1,131 @@
+"""What batch workers and compute machines have to know, as a file of the run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ... import _core
+from ...loading.hot_rows import Epoch, hottest, refuse_large
+from ...loading.seeds import seeds_of
+from ...partitions import VertexPartition
+from ...store import open_partition
+from .cache import Policy, RowIds
+from .graphs import Sampling
+from .schedule import Order, Schedule
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a run.
+
+    Attributes
+    ----------
+    source : str
+        The partition directory.
+    fanouts, batch_size, draw, seed
+        As in :func:`fastpart.train.sampled`.
+    order, hold, cache, policy, ahead, batch_workers, compute_workers
+        As in :func:`fastpart.train.armada`.
+    timeout : float
+        Seconds that processes wait for each other.
+    token : str
+        What a process has to know to be one of the run.
+    """
+
+    source: str
+    fanouts: tuple[int, ...]
+    batch_size: int
+    draw: str
+    seed: int
+    order: Order
+    hold: int
+    cache: float
+    policy: Policy
+    ahead: int
+    batch_workers: int
+    compute_workers: int
+    timeout: float
+    token: str
+
+    def save(self, file: Path) -> None:
+        """Write a file that only its owner can read, in a folder of the run."""
+        _core.write_file(file, json.dumps(asdict(self)).encode())
+
+    @classmethod
+    def load(cls, file: Path) -> Settings:
+        """Read what :meth:`save` wrote."""
+        values = json.loads(file.read_text())
+        return cls(**{**values, "fanouts": tuple(values["fanouts"])})
+
+
+class Source:
+    """The partition directory of a run.
+
+    Attributes
+    ----------
+    settings : Settings
+        The run.
+    partition : VertexPartition
+        The directory.
+    topology : Topology
+        The in-edges of all parts, mapped.
+    schedule : Schedule
+        What every step has.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        partition = open_partition(settings.source)
+        assert isinstance(partition, VertexPartition)
+        self.partition, self.topology = partition, partition._topology
+        manifest = partition.manifest or {}
+        self._seeds = seeds_of("train", partition.parts, self.topology, manifest.get("splits", []))
+        self.schedule = Schedule(
+            self._seeds,
+            self.topology.starts,
+            settings.batch_size,
+            settings.seed,
+            settings.order,
+            settings.batch_workers,
+            settings.hold,
+        )
+        self.sampling = Sampling(settings.fanouts, settings.draw, settings.seed)
+        row = partition.parts[0].row_type("features")
+        assert row is not None
+        self.dtype, self.shape = row
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows of features."""
+        return self.topology.num_vertices
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the features of a vertex."""
+        size = self.dtype.itemsize
+        for length in self.shape:
+            size *= length
+        return size
+
+    @cached_property
+    def capacity(self) -> int:
+        """Rows that the cache of a compute machine has room for."""
+        return min(int(self.settings.cache * self.num_rows), self.num_rows)
+
+    def refuse_large_cache(self) -> None:
+        """Raise an error unless the cache fits the memory."""
+        refuse_large(self.capacity, self.row_bytes, _core.memory_budget())
+
+    def hot(self) -> RowIds:
+        """Return the rows that the most batches have, as many as the cache has room for. They ascend."""
+        if not self.capacity:
+            return np.empty(0, np.uint32)
+        every = np.ones(self.partition.k, np.bool_)
+        rows = np.arange(self.num_rows, dtype=np.uint32)
+        epoch = Epoch(self._seeds.rows, self.settings.fanouts, self.settings.batch_size)
+        return hottest(self.topology, every, rows, self.capacity, epoch)

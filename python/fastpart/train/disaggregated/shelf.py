@@ -1,0 +1,145 @@
+"""Groups of batches in shared memory, from where the compute workers of a machine take them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import MemoryBudgetError, TrainingError
+from ..traces import SHARED_MEMORY
+from .grouping import INDICES, INTO, ROWS, SENT, SLOTS
+from .messages import Array, Damaged, Spec
+
+_ALIGN = 64
+
+Place = tuple[int, str, tuple[int, ...]]
+"""Offset, type and shape of an array in a file."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A file with a group.
+
+    Attributes
+    ----------
+    name : str
+        The file in shared memory.
+    places : list
+        Where the features, the rows and the arrays of each batch are in it.
+    x : numpy.ndarray
+        The features of all rows. Those that are not sent are missing at first.
+    arrays : list of numpy.ndarray
+        What a message is received into.
+    """
+
+    name: str
+    places: list[Place]
+    x: Array
+    arrays: list[Array]
+
+    def remove(self) -> None:
+        """Remove the file. Who has mapped it, keeps the memory."""
+        (SHARED_MEMORY / self.name).unlink(missing_ok=True)
+
+
+class Shelf:
+    """Makes boxes.
+
+    Parameters
+    ----------
+    run : str
+        Name of the run. Files are removed with it, whatever happens.
+    dtype, shape
+        Type and shape of a row of features.
+    """
+
+    def __init__(self, run: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        self._run, self._dtype, self._shape = run, dtype, shape
+        self._numbers = count()
+
+    def box(self, content: Mapping[str, Any], specs: Sequence[Spec]) -> Box:
+        """Return a box for a message."""
+        self._check(content, specs)
+        whole = (self._dtype, (specs[ROWS][1][0], *self._shape))
+        shared = [whole, specs[ROWS], *specs[INTO + 1 :]]
+        places, end = [], 0
+        for dtype, shape in shared:
+            places.append((end, dtype.str, shape))
+            end += -(-dtype.itemsize * int(np.prod(shape, dtype=object)) // _ALIGN) * _ALIGN
+        name = f"{self._run}-batch-{os.getpid()}-{next(self._numbers)}"
+        memory = _created(SHARED_MEMORY / name, max(end, 1))
+        x, rows, *graphs = [_view(memory, place) for place in places]
+        others = [np.empty(shape, dtype) for dtype, shape in specs[SLOTS : INTO + 1]]
+        return Box(name, places, x, [x[: specs[SENT][1][0]], rows, *others, *graphs])
+
+    def _check(self, content: Mapping[str, Any], specs: Sequence[Spec]) -> None:
+        graphs = content.get("graphs")
+        if not isinstance(graphs, list) or len(specs) != INTO + 1 + (INDICES + 1) * len(graphs):
+            raise Damaged("a group has another number of arrays than its batches need")
+        types = [self._dtype, np.dtype(np.uint32), *[np.dtype(np.int32)] * (len(specs) - 2)]
+        sent, rows = specs[SENT][1], specs[ROWS][1]
+        right = [dtype for dtype, _ in specs] == types and sent[1:] == self._shape and len(sent) > 0
+        if not right or any(len(shape) != 1 for _, shape in specs[ROWS:]) or sent[0] > rows[0]:
+            raise Damaged("a group has arrays of other types or shapes than this directory needs")
+
+
+def _created(file: Path, size: int) -> mmap.mmap:
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.posix_fallocate(handle, 0, size)  # otherwise a write to a full /dev/shm would be a SIGBUS
+        return mmap.mmap(handle, size)
+    except OSError as error:
+        file.unlink()
+        raise MemoryBudgetError(
+            f"/dev/shm has no room for a group of batches of {size:,} bytes ({error.strerror}). Use a smaller "
+            "batch_size= or ahead="
+        ) from error
+    finally:
+        os.close(handle)
+
+
+def _view(memory: mmap.mmap, place: Place) -> Array:
+    offset, dtype, shape = place
+    size = int(np.prod(shape, dtype=object))
+    return np.frombuffer(memory, dtype, size, offset).reshape(shape)
+
+
+class Opened:
+    """The groups of a step, for one compute worker."""
+
+    def __init__(self, name: str, places: Sequence[Place], graphs: Sequence[Any]) -> None:
+        with (SHARED_MEMORY / name).open("rb") as file:
+            memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        arrays = [_view(memory, place) for place in places]
+        self.x, self.rows, self._arrays, self._graphs = arrays[0], arrays[1], arrays[2:], graphs
+
+    def batches(self, share: int) -> list[tuple[list[int], list[Array]]]:
+        """Return the levels, and rows in the group, offsets and sources of each batch of a compute worker."""
+        found = []
+        for number, (its_share, levels, edges) in enumerate(self._graphs):
+            if its_share == share:
+                first = number * (INDICES + 1)
+                places, indptr, indices = self._arrays[first : first + INDICES + 1]
+                _refuse_wrong(levels, edges, places, indptr, indices, len(self.rows))
+                found.append((levels, [places, indptr, indices]))
+        return found
+
+
+def _refuse_wrong(
+    levels: Sequence[int], edges: Sequence[int], places: Array, indptr: Array, indices: Array, rows: int
+) -> None:
+    """Raise an error unless the arrays of a batch fit together. A model would read beyond them."""
+    targets = sum(levels[:-1])
+    right = len(places) == sum(levels) and len(indptr) == targets + 1 and len(indices) == sum(edges)
+    if not right or indptr[0] != 0 or indptr[-1] != len(indices) or np.any(np.diff(indptr) < 0):
+        raise TrainingError("a batch has other numbers of nodes and edges than it says")
+    for numbers, end in ((places, rows), (indices, len(places))):
+        if len(numbers) and (numbers.min() < 0 or numbers.max() >= end):
+            raise TrainingError("a batch names a node that it does not have")

@@ -1,0 +1,111 @@
+"""What a batch worker makes for one compute machine, step by step, as its coordinator says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from ...processes import anonymous_bytes
+from .cache import RowIds, mirror_of
+from .coordinator import Progress
+from .graphs import Graph, Graphs
+from .grouping import Grouping
+from .messages import Damaged, Kind, Link
+from .schedule import Work
+from .settings import Source
+
+
+class Stream:
+    """The batches for a compute machine.
+
+    Parameters
+    ----------
+    link : Link
+        The connection to the compute machine.
+    source : Source
+        The partition directory.
+    worker : int
+        This batch worker.
+    first, shares : int
+        The first compute worker there, and their number.
+    """
+
+    def __init__(self, link: Link, source: Source, worker: int, first: int, shares: int) -> None:
+        settings = source.settings
+        self._link, self._source, self._shares = link, source, range(first, first + shares)
+        self._graphs = Graphs(source.partition, source.sampling)
+        self._rows = source.schedule.seeds.rows
+        hot = source.hot() if settings.policy == "static" else np.empty(0, np.uint32)
+        mirror = mirror_of(
+            settings.policy, source.capacity, hot, worker, settings.batch_workers, source.num_rows
+        )
+        self._grouping = Grouping(source.num_rows, source.row_bytes, mirror)
+        self._progress = Progress()
+        self._own: set[int] = set()
+        self._held: dict[int, tuple[tuple[int, ...] | None, Graph]] = {}
+        self._number = -1
+
+    def run(self) -> None:
+        """Make batches until the coordinator ends it."""
+        while True:
+            work = None if self._link.has_input() else self._progress.pop()
+            if work is not None:
+                self._make(*work)
+                continue
+            message = self._link.receive()
+            if message.kind == Kind.END:
+                return
+            self._follow(message.kind, message.content)
+
+    def _follow(self, kind: str, content: Mapping[str, Any]) -> None:
+        if kind == Kind.EPOCH:
+            self._number = content["epoch"]
+            self._epoch = self._source.schedule.epoch(self._number)
+            self._progress.begin(self._epoch.steps)
+            self._own.clear()
+            self._held.clear()
+        if kind in (Kind.EPOCH, Kind.LANES):
+            lanes = dict(content["lanes"])
+            self._progress.add(lanes)
+            self._own |= lanes.keys()
+        elif kind != Kind.LIMIT:
+            raise Damaged(f"the coordinator sent a message of kind {kind!r}")
+        self._progress.limit = content["limit"]
+
+    def _make(self, step: int, lanes: Collection[int]) -> None:
+        """Make a step of some lanes, and send it: a message for every set of parts that it is sampled over."""
+        works = self._epoch.work(step, lanes, self._source.settings.compute_workers)
+        works = [work for work in works if work.share in self._shares]
+        groups = [list(those) for _, those in groupby(works, key=lambda work: (work.lane, work.held))] or [[]]
+        head = {"epoch": self._number, "step": step, "lanes": list(lanes)}
+        for number, those in enumerate(groups):
+            self._send(head | {"last": number == len(groups) - 1}, those)
+
+    def _send(self, head: dict[str, Any], works: Sequence[Work]) -> None:
+        graph = self._graph(works[0]) if works else None
+        samples = [
+            graph.sample(self._rows[work.positions], head["epoch"], head["step"]) for work in works if graph
+        ]
+        group = self._grouping.group(samples, [work.share for work in works])
+        features = (
+            graph.gather(group.sent) if graph else np.empty((0, *self._source.shape), self._source.dtype)
+        )
+        facts = {"fetched": self._count_absent(group.sent), "bytes": anonymous_bytes()}
+        self._link.send(head | group.content | facts, group.message(features))
+
+    def _graph(self, work: Work) -> Graph:
+        held, graph = self._held.pop(work.lane, ((), None))
+        if graph is None or held != work.held:
+            graph = self._graphs.of(work.held, graph)
+        self._held[work.lane] = work.held, graph
+        return graph
+
+    def _count_absent(self, rows: RowIds) -> int:
+        """Return how many of the rows, which ascend, are of parts of other batch workers."""
+        if self._source.settings.order == "parts":
+            return 0
+        counts = np.diff(np.searchsorted(rows, self._source.topology.starts))
+        return int(counts.sum() - counts[list(self._own)].sum())

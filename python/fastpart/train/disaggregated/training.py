@@ -1,0 +1,68 @@
+"""The compute worker: steps on batches that others make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ...errors import ParameterError
+from ...loading.seeds import Ids
+from ..config import Options
+from ..data import Dataset
+from ..mini_batches import training
+from ..mini_batches.steps import StepSource
+from ..models import takes_edge_attr
+from .received import Piece, Received
+
+
+@dataclass
+class Pieces:
+    """The batches of a step."""
+
+    pieces: list[Piece]
+    count: float
+
+
+class Worker(training.Worker):
+    """A compute worker. Its weights are those of all others."""
+
+    def _source(
+        self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, owners: Ids
+    ) -> StepSource:
+        if takes_edge_attr(self.network):
+            raise ParameterError(
+                "model: armada sends no features of edges, which this one takes. Train it with sampled"
+            )
+        self._received = Received(dataset, Path(how["settings"]), owners)
+        return self._received
+
+    def _timed(self) -> Iterator[Any]:
+        pieces: list[Piece] = []
+        for piece in super()._timed():
+            assert isinstance(piece, Piece)
+            pieces.append(piece)
+            if piece.last:
+                yield Pieces(pieces, piece.count)
+                pieces = []
+
+    def _losses(self, step: Any) -> float:
+        loss, seed = 0.0, torch.initial_seed()
+        for piece in step.pieces:
+            if len(piece.rows):
+                torch.manual_seed(seed)  # a vertex drops the same entries in every batch of a step
+                loss += self._backward(piece)
+        return loss
+
+    def _own_rows(self, step: Any) -> int:
+        return 0
+
+    def _counts(self, local: int) -> dict[str, int]:
+        return self._received.read_counts()
+
+    def close(self) -> None:
+        """Leave the receiver."""
+        self._received.close()

@@ -1,0 +1,166 @@
+"""A receiver, batch workers and compute workers as threads of one process, for the tests of armada."""
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections import defaultdict
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from fastpart.train.disaggregated.messages import Kind, Link
+from fastpart.train.disaggregated.receiver import Receiver
+from fastpart.train.disaggregated.rendezvous import connect, listen
+from fastpart.train.disaggregated.settings import Settings, Source
+from fastpart.train.disaggregated.shelf import Opened
+from fastpart.train.disaggregated.stream import Stream
+from fastpart.train.disaggregated.wire import Ended
+
+
+def settings_of(parts: Path, **given) -> Settings:
+    default = {
+        "source": str(parts),
+        "fanouts": (4, 3),
+        "batch_size": 100,
+        "draw": "uniform",
+        "seed": 0,
+        "order": "global",
+        "hold": 0,
+        "cache": 0.0,
+        "policy": "static",
+        "ahead": 2,
+        "batch_workers": 1,
+        "compute_workers": 1,
+        "timeout": 30.0,
+        "token": secrets.token_hex(16),
+    }
+    return Settings(**{**default, **given})
+
+
+class Dying(Link):
+    """A connection that ends after so many messages with batches, or in the middle of one."""
+
+    def __init__(self, line: socket.socket, messages: int, half: bool) -> None:
+        super().__init__(line)
+        self._messages, self._half = messages, half
+
+    def send(self, content, arrays=()):
+        if content["kind"] != Kind.BATCH:
+            return super().send(content, arrays)
+        if self._messages == 0:
+            if self._half:
+                self._line.sendall(b"fpar\1\0")
+            self.close()
+            raise Ended("killed by the test")
+        self._messages -= 1
+        return super().send(content, arrays)
+
+
+class Run:
+    """A run. ``deaths`` says after how many messages a batch worker dies, and whether in the middle of one."""
+
+    def __init__(self, folder: Path, settings: Settings, deaths=None) -> None:
+        self.folder, self.settings = folder, settings
+        self.name = f"fastpart-{os.getpid()}-{secrets.token_hex(4)}"
+        self.source = Source(settings)
+        self.receiver = Receiver(self.source, self.name)
+        self.errors, self.streams, self._threads = [], {}, []
+        self._deaths, self._whole = deaths or {}, True
+        self._server = listen(folder, "127.0.0.1")
+        self._start(self.receiver.serve, self._server)
+        self.links = [
+            connect(folder, settings, {"compute worker": c})[0] for c in range(settings.compute_workers)
+        ]
+        for worker in range(settings.batch_workers):
+            self._start(self._work, worker)
+
+    def _start(self, call, *arguments):
+        def run():
+            try:
+                call(*arguments)
+            except Ended:
+                pass
+            except BaseException as error:
+                self.errors.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _work(self, worker):
+        link, welcome = connect(self.folder, self.settings, {"batch worker": worker})
+        if worker in self._deaths:
+            link = Dying(link._line, *self._deaths[worker])
+        stream = Stream(link, self.source, worker, welcome["first"], welcome["shares"])
+        self.streams[worker] = stream
+        try:
+            stream.run()
+        finally:
+            link.close()
+
+    def epoch(self, number: int):
+        """Yield the batches of each step, as lists of (compute worker, levels, node rows, indptr, indices, x)."""
+        self._whole = False
+        for link in self.links:
+            link.wait_for(10)
+            link.send({"kind": Kind.EPOCH, "epoch": number})
+        steps = {link.receive().content["steps"] for link in self.links}
+        for step in range(*steps):
+            batches = []
+            for rank, link in enumerate(self.links):
+                content = link.receive().content
+                assert (content["kind"], content["step"]) == (Kind.STEP, step)
+                assert content["count"] == self.source.schedule.epoch(number).count(step)
+                if rank == 0:
+                    self.counts = content["counts"]
+                for piece in content["pieces"]:
+                    opened = Opened(*piece)
+                    for levels, (places, indptr, indices) in opened.batches(rank):
+                        rows, x = opened.rows[places], opened.x[places]
+                        batches.append((rank, levels, rows, np.array(indptr), np.array(indices), x))
+            yield batches
+            for link in self.links:
+                link.send({"kind": Kind.USED, "step": step})
+        self._whole = True
+
+    def files(self):
+        return [file.name for file in Path("/dev/shm").glob(f"{self.name}-*")]
+
+    def close(self):
+        for link in self.links:
+            link.close()
+        for thread in self._threads:
+            thread.join(10)
+            assert not thread.is_alive()
+        self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        deadline = time.monotonic() + 5
+        while self.files() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        left = self.files()
+        for file in left:
+            (Path("/dev/shm") / file).unlink()
+        if self._whole:
+            assert left == []
+
+
+@contextmanager
+def running(folder: Path, settings: Settings, deaths=None):
+    """Yield a run, and assert that it ends, and that nothing failed."""
+    run = Run(folder, settings, deaths)
+    try:
+        yield run
+    finally:
+        run.close()
+    assert run.errors == []
+    assert run.receiver._error is None
+
+
+def by_share(batches):
+    found = defaultdict(list)
+    for rank, *batch in batches:
+        found[rank].append(batch)
+    return found

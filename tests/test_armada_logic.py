@@ -1,0 +1,350 @@
+"""The pieces of armada: progress of lanes, mirrors of caches, groups, and messages."""
+
+import json
+import math
+import socket
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastpart as fp
+
+torch = pytest.importorskip("torch")
+
+from fastpart.train.disaggregated.cache import NONE, Cache, Fixed, Recent, mirror_of  # noqa: E402
+from fastpart.train.disaggregated.coordinator import Coordinator, Progress  # noqa: E402
+from fastpart.train.disaggregated.graphs import Sample  # noqa: E402
+from fastpart.train.disaggregated.grouping import INTO, Grouping  # noqa: E402
+from fastpart.train.disaggregated.messages import MOST_TEXT, Damaged, Link, framed  # noqa: E402
+from fastpart.train.disaggregated.wire import Ended, Silent  # noqa: E402
+
+
+class Workers:
+    """Batch workers whose messages arrive in any order, and that die at any moment, also with messages under way."""
+
+    def __init__(self, count, lanes, steps, ahead):
+        self.coordinator = Coordinator(range(count), ahead)
+        self.progress = {worker: Progress() for worker in range(count)}
+        self.under_way = {worker: [] for worker in range(count)}
+        self.taken, self.steps, self.ahead = [], steps, ahead
+        self.used = self.complete = 0
+        orders = self.coordinator.begin({lane: lane % count for lane in range(lanes)}, steps)
+        for worker, its_lanes in orders.items():
+            self.progress[worker].begin(steps)
+            self.progress[worker].add(its_lanes)
+        self.tell_limit()
+
+    def tell_limit(self):
+        for progress in self.progress.values():
+            progress.limit = self.coordinator.limit
+
+    def make(self, worker):
+        if (work := self.progress[worker].pop()) is not None:
+            self.under_way[worker].append(work)
+        return work is not None
+
+    def arrive(self, worker):
+        if not self.under_way[worker]:
+            return False
+        step, lanes = self.under_way[worker].pop(0)
+        complete = self.coordinator.take(worker, step, lanes)
+        self.taken += [(step, lane) for lane in lanes]
+        assert list(complete) == list(range(self.complete, complete.stop))
+        self.complete = complete.stop
+        return True
+
+    def use(self):
+        if self.used == self.complete:
+            return False
+        self.coordinator.use(self.used)
+        self.used += 1
+        self.tell_limit()
+        return True
+
+    def die(self, worker):
+        for other, lanes in self.coordinator.lose(worker).items():
+            self.progress[other].add(lanes)
+        del self.progress[worker], self.under_way[worker]
+
+
+@settings(max_examples=200)
+@given(st.data(), st.integers(1, 4), st.integers(1, 6), st.integers(0, 6), st.integers(1, 3))
+def test_every_step_of_every_lane_is_taken_once(data, count, lanes, steps, ahead):
+    workers = Workers(count, lanes, steps, ahead)
+    while True:
+        alive = sorted(workers.progress)
+        moves = [(call, worker) for worker in alive for call in (workers.make, workers.arrive)]
+        done = next((move for move in data.draw(st.permutations(moves)) if move[0](move[1])), None)
+        used = data.draw(st.booleans()) and workers.use()
+        assert workers.complete <= workers.used + ahead  # no unbounded queue
+        if len(alive) > 1 and data.draw(st.integers(0, 5)) == 0:
+            workers.die(data.draw(st.sampled_from(alive)))
+            continue
+        if not done and not used and not workers.use():
+            break
+    assert sorted(workers.taken) == [(step, lane) for step in range(steps) for lane in range(lanes)]
+    assert workers.used == steps
+    assert workers.coordinator.over
+
+
+def test_what_comes_out_of_turn_is_refused():
+    coordinator = Coordinator(range(2), 2)
+    coordinator.begin({0: 0, 1: 0, 2: 1}, 3)
+    for worker, step, lanes in [
+        (1, 0, [0]),
+        (0, 1, [0]),
+        (0, 0, [0, 0]),
+        (0, 0, []),
+        (0, 0, [9]),
+        (0, 0, [0, 2]),
+    ]:
+        with pytest.raises(Damaged, match="out of turn"):
+            coordinator.take(worker, step, lanes)
+    for step in range(2):
+        coordinator.take(1, step, [2])
+    with pytest.raises(Damaged):  # nothing was used
+        coordinator.take(1, 2, [2])
+
+
+ROWS = st.lists(st.sets(st.integers(0, 30), max_size=20), max_size=12)
+
+
+@given(ROWS, st.integers(0, 12), st.sampled_from(["static", "lru"]), st.integers(1, 3), st.data())
+def test_a_mirror_knows_what_the_cache_holds(sequence, capacity, policy, workers, data):
+    """Whatever the rows, all arrive, and a batch worker never believes what is not there."""
+    features = np.random.default_rng(0).standard_normal((31, 2)).astype(np.float32)
+    hot = np.sort(np.random.default_rng(1).permutation(31)[:capacity]).astype(np.uint32)
+    mirrors = [mirror_of(policy, capacity, hot, worker, workers, 31) for worker in range(workers)]
+    cache = Cache(np.full((capacity, 2), np.nan, np.float32))
+    for wanted in sequence:
+        rows = np.array(sorted(wanted), np.uint32)
+        placing = mirrors[data.draw(st.integers(0, workers - 1))].place(rows)
+        ordered = np.concatenate([rows[~placing.held], rows[placing.held]])
+        sent = int((~placing.held).sum())
+        x = np.full((len(rows), 2), np.nan, np.float32)
+        x[:sent] = features[ordered[:sent]]
+        cache.fill(x, ordered, sent, placing.slots, placing.kept, placing.into)
+        assert np.array_equal(x, features[ordered])
+        assert (cache._rows != NONE).sum() <= capacity
+
+
+@given(ROWS, st.integers(1, 12))
+def test_lru_holds_what_was_used_last(sequence, capacity):
+    mirror, used = Recent(5, capacity, 31), {}
+    for time, wanted in enumerate(sequence):
+        rows = np.array(sorted(wanted), np.uint32)
+        placing = mirror.place(rows)
+        assert placing.held.tolist() == [row in used for row in rows.tolist()]
+        before, used = used, {}
+        for row in mirror._row_in[mirror._row_in != NONE].tolist():
+            used[row] = time if row in wanted else before[row]
+        missing = [row for row in rows.tolist() if row not in before]
+        free = capacity - sum(row in wanted for row in before)
+        assert [row for row in missing if row in used] == missing[:free]
+        gone = [before[row] for row in before if row not in used]
+        assert len(gone) == max(0, len(before) + min(len(missing), free) - capacity)
+        left = [before[row] for row in before if row in used and row not in wanted]
+        assert max(gone, default=-1) <= min(left, default=time)
+
+
+def test_a_fixed_row_is_sent_once():
+    mirror = Fixed(np.array([2, 5, 7], np.uint32))
+    first, second = (mirror.place(np.array([1, 2, 7, 9], np.uint32)) for _ in range(2))
+    assert first.held.tolist() == [False] * 4
+    assert (first.kept.tolist(), first.into.tolist()) == ([1, 2], [0, 2])
+    assert second.held.tolist() == [False, True, True, False]
+    assert (second.slots.tolist(), second.kept.tolist()) == ([0, 2], [])
+
+
+def test_a_cache_refuses_what_it_does_not_hold():
+    cache, x = Cache(np.zeros((3, 1))), np.zeros((2, 1))
+    rows, none = np.array([4, 6], np.uint32), np.empty(0, np.int32)
+    cache.fill(x, rows, 2, none, np.array([0], np.int32), np.array([1], np.int32))
+    cache.fill(x, rows[::-1].copy(), 1, np.array([1], np.int32), none, none)
+    for slots, kept, into in [
+        ([0], [], []),
+        ([3], [], []),
+        ([-1], [], []),
+        ([1], [1], [0]),
+        ([1], [0], [3]),
+        ([], [], []),
+    ]:
+        slots, kept, into = (np.array(each, np.int32) for each in (slots, kept, into))
+        with pytest.raises(Damaged):
+            cache.fill(x, rows[::-1].copy(), 1, slots, kept, into)
+    with pytest.raises(Damaged, match="other rows"):
+        cache.fill(x, rows, 1, np.array([1], np.int32), none, none)
+
+
+def sampled(rng, seeds):
+    """Return a sample of two hops over 40 vertices."""
+    rows = rng.integers(0, 40, seeds + 30).astype(np.uint32)
+    indptr = np.linspace(0, 25, seeds + 1).astype(np.int32)
+    return Sample(rows, indptr, rng.integers(0, len(rows), 25).astype(np.int32), [seeds, 30], [25])
+
+
+@pytest.mark.parametrize("batches", [1, 3])
+def test_a_group_has_every_row_once(batches):
+    rng, row_bytes = np.random.default_rng(0), 12
+    samples = [sampled(rng, seeds) for seeds in (5, 1, 9)[:batches]]
+    grouping = Grouping(40, row_bytes, Fixed(np.arange(10, dtype=np.uint32)))
+    for turn in range(2):
+        group = grouping.group(samples, range(batches))
+        rows = group.arrays[0]
+        distinct = np.unique(np.concatenate([sample.rows for sample in samples]))
+        assert sorted(rows) == distinct.tolist()
+        assert group.sent.tolist() == [row for row in distinct if turn == 0 or row >= 10]
+        for number, sample in enumerate(samples):
+            places, indptr, indices = group.arrays[INTO + 3 * number : INTO + 3 * number + 3]
+            assert np.array_equal(rows[places], sample.rows)
+            assert np.array_equal(indptr, sample.indptr)
+            assert np.array_equal(indices, sample.indices)
+        alone = [Grouping(40, row_bytes, Fixed(np.arange(10 * turn, 10, dtype=np.uint32))) for _ in samples]
+        least = sum(
+            (np.unique(each.rows) >= 10 * turn).sum() * row_bytes + 4 * len(each.rows) for each in samples
+        )
+        assert least < group.content["ungrouped"] < least + 1000 * len(alone)
+
+
+# Messages.
+
+
+def pair():
+    return [Link(line) for line in socket.socketpair()]
+
+
+ARRAYS = st.lists(
+    st.tuples(
+        st.sampled_from(["<f4", "<f2", "<u4", "|u1", "|b1", "<i8"]),
+        st.lists(st.integers(0, 4), min_size=1, max_size=3),
+    ),
+    max_size=4,
+)
+
+
+@given(ARRAYS, st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=3))
+def test_messages_arrive_as_they_were_sent(described, content):
+    content = {**content, "kind": "batch"}
+    content.pop("arrays", None)
+    arrays = [np.arange(math.prod(shape)).reshape(shape).astype(dtype) for dtype, shape in described]
+    one, other = pair()
+    size = one.send(content, arrays)
+    message = other.receive(1 << 20)
+    assert (message.content, message.num_bytes, message.kind) == (content, size, "batch")
+    for sent, found in zip(arrays, message.arrays, strict=True):
+        assert np.array_equal(sent, found)
+        assert (sent.dtype, sent.shape) == (found.dtype, found.shape)
+    one.close()
+    other.close()
+
+
+def bytes_of(content, arrays):
+    return framed(content, arrays) + b"".join(array.tobytes() for array in arrays)
+
+
+def received(data, most=1 << 20):
+    """Return what a receiver makes of some bytes, after which the connection ends."""
+    one, other = socket.socketpair()
+    link = Link(other)
+    link.wait_for(5)
+    try:
+        one.sendall(data)
+        one.close()
+        return link.receive(most)
+    finally:
+        one.close()
+        link.close()
+
+
+WHOLE = bytes_of({"kind": "batch"}, [np.arange(20, dtype=np.float32)])
+
+
+@pytest.mark.parametrize("length", range(len(WHOLE)))
+def test_half_a_message_is_the_end(length):
+    with pytest.raises(Ended):
+        received(WHOLE[:length])
+
+
+@pytest.mark.parametrize("place", range(len(WHOLE)))
+@pytest.mark.parametrize("bit", [0, 7])
+def test_a_bit_that_flips_is_noticed(place, bit):
+    data = bytearray(WHOLE)
+    data[place] ^= 1 << bit
+    with pytest.raises((Damaged, Ended)):  # a longer length is waited for until the end
+        received(data)
+
+
+def forged(text, body=b""):
+    """Return a message with right checksums of anything."""
+    prefix = struct.pack("<4sHHIQI", b"fpar", 1, 0, len(text), len(body), zlib.crc32(body))
+    return prefix + struct.pack("<I", zlib.crc32(text, zlib.crc32(prefix))) + text + body
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        None, 5, [5], [["O", [1]]], [["V8", [1]]], [["i4,O", [1]]], [["M8[s]", [1]]], [["nonsense", [1]]],
+        [["<f4", [-1]]], [["<f4", [2]]], [["<f4", [2**62, 2**62]]], [["<f4", [1.0]]], [["<f4", "a"]], [["<f4", [True]]],
+    ],
+)  # fmt: skip
+def test_forged_arrays_are_refused(arrays):
+    with pytest.raises(Damaged):
+        received(forged(json.dumps({"kind": "batch", "arrays": arrays}).encode(), bytes(4)))
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b"nothing", b"[" * 100_000, b"\xff", b'"arrays"'])
+def test_forged_text_is_refused(text):
+    with pytest.raises(Damaged):
+        received(forged(text))
+
+
+def test_what_is_too_long_is_refused_before_it_is_read():
+    with pytest.raises(Damaged, match="longer than allowed"):
+        received(WHOLE, most=79)
+    with pytest.raises(Damaged, match="longer than allowed"):
+        received(struct.pack("<4sHHIQI", b"fpar", 1, 0, MOST_TEXT + 1, 0, 0))
+    with pytest.raises(Damaged, match="of version 2"):
+        received(struct.pack("<4sHHIQI", b"fpar", 2, 0, 0, 0, 0))
+
+
+def test_silence_is_no_hang():
+    one, other = pair()
+    other.wait_for(0.05)
+    with pytest.raises(Silent, match=r"silent for 0\.05 s"):
+        other.receive()
+    one.close()
+    with pytest.raises(Ended):
+        other.receive()
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"batch_workers": 0}, "batch_workers"),
+        ({"compute_workers": 0}, "compute_workers"),
+        ({"order": "random"}, "order: unknown value 'random'. Valid values are 'global', 'parts'"),
+        ({"hold": 2}, 'hold: order="global" maps all parts'),
+        ({"order": "parts", "hold": 0}, "hold: 0"),
+        ({"cache": -1}, "cache: -1.0 is not a share"),
+        ({"cache": 1.5}, "cache: 1.5 is not a share"),
+        ({"policy": "fifo"}, "policy: unknown value 'fifo'. Valid values are 'static', 'lru'"),
+        ({"ahead": 0}, "ahead: 0"),
+        ({"model": "clustergcn"}, "model: 'clustergcn' needs sampled graphs"),
+        ({"resume": True}, "resume: needs out="),
+    ],
+)
+def test_refusals(given, message, armada_parts):
+    with pytest.raises(fp.ParameterError, match=message):
+        fp.train.armada(armada_parts, **given)
+
+
+@pytest.fixture(scope="module")
+def armada_parts(tmp_path_factory):
+    from trainable import planted
+
+    return planted(tmp_path_factory.mktemp("planted"), k=3, n=100, m=400)

@@ -1,0 +1,158 @@
+"""Batch workers and compute workers as processes: the losses of ``sampled``, whatever their numbers and the cache."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from fastpart.cli import main
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+
+from fastpart.train.disaggregated import holding  # noqa: E402
+
+QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 100, "fanouts": [4, 3]}
+
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted(tmp_path_factory.mktemp("planted"), k=3)
+
+
+@pytest.fixture(scope="module")
+def sampled(parts):
+    return fp.train.sampled(parts, workers=1, **QUICK)
+
+
+def assert_same(one, other, tolerance=1e-5):
+    for name in ("loss", "val_f1"):
+        np.testing.assert_allclose(one.history[name], other.history[name], rtol=tolerance, atol=tolerance)
+    for name, weight in one.weights.items():
+        torch.testing.assert_close(weight, other.weights[name], rtol=10 * tolerance, atol=10 * tolerance)
+
+
+@pytest.mark.parametrize(
+    ("batch_workers", "compute_workers", "given"),
+    [
+        (1, 1, {}),
+        (2, 2, {"cache": 0.2}),
+        (3, 1, {"cache": 0.1, "policy": "lru", "ahead": 1}),
+        (1, 3, {"cache": 1.0, "policy": "lru"}),
+    ],
+)
+def test_losses_are_those_of_sampled(parts, sampled, batch_workers, compute_workers, given):
+    found = fp.train.armada(
+        parts, batch_workers=batch_workers, compute_workers=compute_workers, **given, **QUICK
+    )
+    assert_same(found, sampled)
+    sizes = {"parts": 3, "batch_workers": batch_workers, "compute_workers": compute_workers}
+    assert sizes.items() <= found.summary.items()
+
+
+@pytest.mark.parametrize(("model", "draw"), [("gat", "uniform"), ("gcn", "labor")])
+def test_models_with_dropout_and_degrees(parts, model, draw):
+    given = {**QUICK, "model": model, "draw": draw, "epochs": 2, "dropout": 0.3}
+    found = fp.train.armada(parts, batch_workers=2, compute_workers=2, **given)
+    assert_same(found, fp.train.sampled(parts, workers=1, **given))
+
+
+def test_more_workers_than_parts_or_seeds(tmp_path):
+    parts = planted(tmp_path, k=2, n=60, m=200)
+    given = {**QUICK, "batch_size": 2, "epochs": 1}
+    found = fp.train.armada(parts, batch_workers=3, compute_workers=3, **given)
+    assert_same(found, fp.train.sampled(parts, workers=1, **given))
+
+
+def test_what_a_training_counts(parts):
+    plain, cached = (
+        fp.train.armada(parts, batch_workers=2, compute_workers=2, cache=cache, **QUICK).history
+        for cache in (0, 1)
+    )
+    for rows in (plain, cached):
+        assert (rows["remote_bytes"] > rows["remote_rows"] * 8 * 4).all()  # 8 features of float32
+        assert (rows["ungrouped_bytes"] > rows["remote_bytes"]).all()
+        assert (rows["worker_bytes"] > 0).all()
+        assert (rows["batch_worker_bytes"] > 0).all()
+        for name in ("sampling_seconds", "compute_seconds", "synchronising_seconds"):
+            assert (rows[name] > 0).all()
+            assert (rows[name] <= rows["seconds"] * 1.5).all()
+    assert (plain["cached_rows"] == 0).all()
+    assert (plain["fetched_rows"] > 0).all()
+    needed = cached["remote_rows"] + cached["cached_rows"]
+    assert needed.to_list() == plain["remote_rows"].to_list()
+    assert cached["remote_rows"].sum() <= 2 * 600  # each batch worker sends a row once
+    alone = fp.train.armada(parts, **QUICK).history
+    assert (alone["fetched_rows"] == 0).all()
+
+
+def test_parts_in_turn_learn(parts):
+    given = {"hidden": 16, "threads": 1, "epochs": 15, "batch_size": 100, "fanouts": [5, 5], "order": "parts"}
+    one = fp.train.armada(parts, batch_workers=2, hold=1, **given)
+    other = fp.train.armada(parts, batch_workers=2, hold=1, compute_workers=2, cache=0.3, **given)
+    assert_same(one, other)
+    assert one.summary["test_accuracy"] > 0.85
+    assert (one.history["fetched_rows"] == 0).all()
+
+
+def stop(_, done, __):
+    if done == 2:
+        raise InterruptedError
+
+
+@pytest.mark.parametrize("order", ["global", "parts"])
+def test_resumed_training_is_as_if_never_stopped(parts, tmp_path, order):
+    given = {**QUICK, "epochs": 4, "batch_workers": 2, "order": order}
+    whole = fp.train.armada(parts, **given)
+    with pytest.raises(InterruptedError):
+        fp.train.armada(parts, out=tmp_path / "out", progress=stop, **given)
+    resumed = fp.train.armada(parts, out=tmp_path / "out", resume=True, **given)
+    assert resumed.history["loss"].to_list() == whole.history["loss"].to_list()
+    assert all(torch.equal(weight, whole.weights[name]) for name, weight in resumed.weights.items())
+
+
+def test_other_workers_may_resume_the_global_order_only(parts, tmp_path):
+    given = {**QUICK, "epochs": 2}
+    for order in ("global", "parts"):
+        out = tmp_path / order
+        fp.train.armada(parts, out=out, order=order, **{**given, "epochs": 1})
+        text = "of another method, graph or options"
+        if order == "parts":
+            with pytest.raises(fp.ParameterError, match=text):
+                fp.train.armada(
+                    parts, out=out, order=order, resume=True, batch_workers=2, **{**given, "epochs": 1}
+                )
+        else:
+            fp.train.armada(
+                parts, out=out, order=order, resume=True, batch_workers=2, **{**given, "epochs": 1}
+            )
+
+
+def test_a_model_of_edge_features_is_refused(tmp_path, mine):
+    model = mine(
+        "import torch\nclass Mine(torch.nn.Module):\n"
+        "    def __init__(self, task, options):\n        super().__init__()\n"
+        "        self.linear = torch.nn.Linear(task.features, task.classes)\n"
+        "    def forward(self, x, edge_index, edge_attr):\n        return self.linear(x)\n"
+    )
+    parts = planted(tmp_path, k=2, edge_features=np.zeros((4000, 2), np.float32))
+    with pytest.raises(fp.FastpartError, match="armada sends no features of edges"):
+        fp.train.armada(parts, model=model, **QUICK)
+
+
+def test_parts_that_do_not_fit_are_refused(parts, monkeypatch):
+    monkeypatch.setattr(holding, "_core", SimpleNamespace(memory_budget=lambda: 100_000))
+    with pytest.raises(fp.MemoryBudgetError, match="hold: 2 parts need up to"):
+        fp.train.armada(parts, order="parts", hold=2, **QUICK)
+
+
+def test_the_command_line(parts, sampled, capsys):
+    words = ["--hidden", "8", "--threads", "1", "--epochs", "3", "--batch-size", "100", "--fanouts", "4,3"]
+    words += ["--batch-workers", "2", "--compute-workers", "2", "--cache", "0.1", "--policy", "lru", "--json"]
+    assert main(["train", "armada", str(parts), *words]) == 0
+    found = [row["loss"] for row in json.loads(capsys.readouterr().out)["history"]]
+    np.testing.assert_allclose(found, sampled.history["loss"], rtol=1e-5)
