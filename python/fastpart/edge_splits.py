@@ -44,7 +44,9 @@ class EdgeSplits:
     test: Pairs = field(repr=False)
 
     def __str__(self) -> str:
-        return f"{self.graph.num_edges} records to train on, {len(self.val)} val and {len(self.test)} test pairs"
+        return (
+            f"{self.graph.num_edges} records to train on, {len(self.val)} val and {len(self.test)} test pairs"
+        )
 
 
 @with_options

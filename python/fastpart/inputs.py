@@ -152,7 +152,9 @@ def arrays_of(name: str, file: Any) -> dict[str, Any]:
     """Return the arrays of a ``.npz``."""
     loaded = _load(name, file)
     if not isinstance(loaded, dict):
-        raise ParameterError(f"{name}: {parameters.shown(file)} is a single array. Expected a .npz of several")
+        raise ParameterError(
+            f"{name}: {parameters.shown(file)} is a single array. Expected a .npz of several"
+        )
     return loaded
 
 

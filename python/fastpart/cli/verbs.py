@@ -179,7 +179,8 @@ _VERBS: dict[str, Verb | Family] = {
     "split-edges": Verb(
         "commands:split_edges",
         ("split_edges", "open_graph"),
-        _FILE | {"out": "A file of raw pairs for the training records. OUT.splits.npz gets the held-out pairs."},
+        _FILE
+        | {"out": "A file of raw pairs for the training records. OUT.splits.npz gets the held-out pairs."},
         "split-edges g.bin train.bin\n"
         "split-edges g.bin train.bin --val 0.05 --test 0.1 --seed 1\n"
         "partition train.bin -k 4 -o parts/ --edge-splits train.bin.splits.npz    # then: train links parts/",
@@ -300,7 +301,7 @@ _VERBS: dict[str, Verb | Family] = {
                 "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
                 "    --methods distgnn,sancus --partitioners sigma,hdrf,dbh,random -o report.html",
                 _out("A .parquet (the table), .html (a page), .svg, .png or .pdf."),
-            )
+            ),
         },
         (Option("predictions", "StrPath", None, doc="A .npy for the class of every vertex."),),
     ),

@@ -109,9 +109,7 @@ def _write_parts(
     if contents.held_out is not None:
         shape = {"directedness": graph.directedness, "m": graph.num_edges, "halo_hops": contents.halo_hops}
         held = contents.held_out
-        described["edge_splits"] = write_edge_splits(
-            inside, shape, partition.assignment, held, sizes
-        )
+        described["edge_splits"] = write_edge_splits(inside, shape, partition.assignment, held, sizes)
         for index, size in enumerate(sizes):
             _put(inside / part_name(index) / PART, as_json(size))
     for name, ids, span, rows in _arrays(contents):

@@ -38,7 +38,7 @@ def held_out_of(edge_splits: Any, n: int) -> dict[str, Pairs]:
         name: _pairs(f"edge_splits: {name}", edge_splits[name], n) for name in HELD_OUT if name in edge_splits
     }
     known = np.empty(0, np.uint64)
-    for name, pairs in held.items():
+    for pairs in held.values():
         keys = np.unique(undirected_keys(pairs[:, 0], pairs[:, 1]))
         if len(found := np.flatnonzero(among(keys, known))):
             raise ParameterError(f"edge_splits: val and test both hold the pair {_pair(keys[found[0]])}")
@@ -70,7 +70,9 @@ def write_edge_splits(
 
     Needs about 60 bytes per in-edge of one part at a time and, if the graph is not undirected, 24 more.
     """
-    parts = Parts(VertexPartData, inside, {**manifest, "k": len(sizes), "n": len(assignment), "schema": SCHEMA})
+    parts = Parts(
+        VertexPartData, inside, {**manifest, "k": len(sizes), "n": len(assignment), "schema": SCHEMA}
+    )
     owners = {name: assignment[pairs[:, 1]] for name, pairs in held.items()}
     known = np.unique(np.concatenate([undirected_keys(pairs[:, 0], pairs[:, 1]) for pairs in held.values()]))
     totals = dict.fromkeys(("train", *held), 0)

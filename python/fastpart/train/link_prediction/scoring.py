@@ -158,14 +158,14 @@ class Scorer:
                 sums += ranking.tally(ranking.ranks(positives, among, counted))
                 if auc:
                     away = rows_of(negatives[mine][start : start + _BLOCK])
-                    logits.append(
-                        torch.stack([network.decoder(sources, each) for each in (targets, away)])
-                    )
+                    logits.append(torch.stack([network.decoder(sources, each) for each in (targets, away)]))
         found = ranking.scores(total(sums))
         return found | ({"auc": _auc(torch.cat(logits, 1))} if auc else {})
 
 
-def _logits(network: LinkNetwork, sources: Tensor, targets: Tensor, candidates: Tensor) -> tuple[Tensor, Tensor]:
+def _logits(
+    network: LinkNetwork, sources: Tensor, targets: Tensor, candidates: Tensor
+) -> tuple[Tensor, Tensor]:
     """Return the logits of the pairs, and of the sources with all candidates.
 
     Both come from the same products, so that equal rows have equal logits.

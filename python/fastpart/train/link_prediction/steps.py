@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...loading import Batch as Loaded
 from ...loading import LinkBatch, LinkLoader
 from ..batches import Batch, VertexRows
 from ..config import Options
@@ -61,7 +62,8 @@ class Links:
         self._loader.set_epoch(number)
         return map(self._step, self._loader)
 
-    def _step(self, batch: LinkBatch) -> Step:
+    def _step(self, batch: Loaded) -> Step:
+        assert isinstance(batch, LinkBatch)
         whole = Rows(
             batch.indptr.numpy(),
             batch.indices.numpy(),

@@ -29,8 +29,8 @@ class TrainedLinks(TrainedModel):
     Attributes
     ----------
     history : polars.DataFrame
-        As that of :class:`TrainedModel`, with ``val_mrr`` for accuracy and micro-F1. ``loss`` is the mean over positives
-        and negatives.
+        As that of :class:`TrainedModel`, with ``val_mrr`` for accuracy and micro-F1. ``loss`` is the mean over
+        positives and negatives.
     summary : dict
         As that of :class:`TrainedModel`, with ``val_mrr``, ``val_hits@1``, ``val_hits@3``, ``val_hits@10``, ``val_auc``
         and the same of ``test``.
@@ -85,9 +85,7 @@ class TrainedLinks(TrainedModel):
         with scratch(target) as folder:
             rows = OutputRows(len(dataset.partition), None if target is None else folder / target.name)
             learned = self.embeddings is not None
-            found = Encodings(
-                dataset, list(range(len(parts))), folder, self.options.layers, learned=learned
-            )
+            found = Encodings(dataset, list(range(len(parts))), folder, self.options.layers, learned=learned)
             if self.embeddings is not None:
                 for index, part in enumerate(parts):
                     inputs = [*dataset.features_of(index), self.embeddings[part.inner]]
@@ -119,7 +117,9 @@ class TrainedLinks(TrainedModel):
         rows = torch.from_numpy(np.asarray(self.predict(source)))
         ids = np.asarray(pairs)
         if ids.ndim != 2 or ids.shape[1] != 2 or (ids.size and ids.dtype.kind not in "iu"):
-            raise ParameterError(f"pairs: expected ids of shape (pairs, 2), got {ids.dtype} of shape {ids.shape}")
+            raise ParameterError(
+                f"pairs: expected ids of shape (pairs, 2), got {ids.dtype} of shape {ids.shape}"
+            )
         if ids.size and not 0 <= ids.min() <= ids.max() < len(rows):
             raise ParameterError(f"pairs: ids must be from 0 to {len(rows) - 1}")
         decoder, blocks = self.network().decoder, torch.from_numpy(ids.astype(np.int64)).split(_BLOCK)
@@ -132,7 +132,8 @@ class TrainedLinks(TrainedModel):
         n, width = (0, 0) if self.embeddings is None else self.embeddings.shape
         if width and n != len(dataset.partition):
             raise ParameterError(
-                f"source: {shown(dataset.path)} has {len(dataset.partition)} vertices, but there are learned rows of {n}"
+                f"source: {shown(dataset.path)} has {len(dataset.partition)} vertices, but there are learned rows of "
+                f"{n}"
             )
         if dataset.task.features + width != self.task.features:
             raise ParameterError(
