@@ -157,9 +157,9 @@ def test_a_mapping_and_a_file_do_as_well(tmp_path, directedness):
     splits = fp.split_edges(random_graph(directedness=directedness), seed=1)
     expected = stored(splits, dealt(60, 2), 2)
     np.savez(tmp_path / "held.npz", val=splits.val, test=splits.test)
-    for number, given in enumerate((tmp_path / "held.npz", {"val": splits.val, "test": splits.test})):
+    for number, held in enumerate((tmp_path / "held.npz", {"val": splits.val, "test": splits.test})):
         p = fp.VertexPartition(dealt(60, 2), 2)
-        p.save(tmp_path / f"{number}", graph=splits.graph, edge_splits=given)
+        p.save(tmp_path / f"{number}", graph=splits.graph, edge_splits=held)
         assert fp.open_partition(tmp_path / f"{number}").parts == expected.parts
 
 
@@ -216,7 +216,7 @@ def test_damaged_splits_are_refused(tmp_path, damage):
         other = np.flatnonzero(dealt(60, 2) == 1)[0]
         pairs[0] = {"id": [60, pairs[0, 1]], "target": [pairs[0, 0], other], "shape": pairs[0]}[damage]
         np.save(folder / "edge_train.npy", pairs[1:] if damage == "shape" else pairs)
-    with pytest.raises(fp.GraphFormatError, match="edge_train|edge_splits|train"):
+    with pytest.raises(fp.GraphFormatError, match=r"edge_train|edge_splits|train"):
         assert fp.open_partition(tmp_path / "parts").parts[0].edge_train is None
 
 

@@ -1,6 +1,7 @@
 """Mini-batches of edges: what is left out, what is drawn, and that ranks and parts do not matter."""
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def test_parts_and_ranks_do_not_change_the_batches(splits, opened, negatives, sa
             for batch in ranks:
                 ends = np.cumsum([0, *batch.num_sampled_edges])
                 edges = batch.n_id[batch.edge_index].T.tolist()
-                for hop, (start, stop) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+                for hop, (start, stop) in enumerate(pairwise(ends)):
                     hops[hop] |= Counter(map(tuple, edges[start:stop]))
             found.append((pairs, hops))
         return found
@@ -147,8 +148,9 @@ def test_epochs_and_seeds_differ_and_repeat(opened):
     assert [labelled(batch) for batch in opened.link_loader(**given, seed=1)] != first
     of_test = opened.link_loader("test", **given)
     order = [batch.input_id.tolist() for batch in of_test]
-    assert sum(order, []) == list(range(len(of_test.edges)))
-    assert of_test.edges[order[0]].tolist() == [list(pair[:2]) for pair in labelled(next(iter(of_test)))[: len(order[0])]]
+    assert [each for batch in order for each in batch] == list(range(len(of_test.edges)))
+    first = labelled(next(iter(of_test)))[: len(order[0])]
+    assert of_test.edges[order[0]].tolist() == [list(pair[:2]) for pair in first]
 
 
 def test_negatives_have_the_source_and_another_target(opened):
@@ -223,7 +225,12 @@ def test_a_cache_and_resident_rows_change_nothing():
 @pytest.mark.parametrize(
     ("edges", "given", "error", "message"),
     [
-        ("val2", {}, fp.ParameterError, "edges: the directory has no edge split 'val2'. It has 'train', 'val', 'test'"),
+        (
+            "val2",
+            {},
+            fp.ParameterError,
+            "edges: the directory has no edge split 'val2'. It has 'train', 'val', 'test'",
+        ),
         ([[0, 99]], {}, fp.ParameterError, r"edges: \[0, 99\] is not between 0 and 59"),
         ([[4, 4]], {}, fp.ParameterError, r"edges: \[4, 4\] is a loop"),
         ([[4, 5], [1, 2], [4, 5]], {}, fp.ParameterError, r"edges: \[4, 5\] occurs more than once"),
@@ -241,7 +248,7 @@ def test_directories_that_have_no_splits_or_no_negatives(tmp_path):
     p = fp.VertexPartition([0, 1], 2)
     p.save(tmp_path / "parts", graph=np.array([[0, 1], [1, 0]]))
     opened = fp.open_partition(tmp_path / "parts")
-    with pytest.raises(fp.ParameterError, match="It has none. Split the edges with split_edges before"):
+    with pytest.raises(fp.ParameterError, match=r"It has none\. Split the edges with split_edges before"):
         opened.link_loader(fanouts=[1], num_negatives=0)
     with pytest.raises(fp.ParameterError, match="num_negatives: 2 vertices have no negatives"):
         opened.link_loader([[0, 1]], fanouts=[1])

@@ -172,7 +172,13 @@ def test_scheduled_batches_of_edges(tmp_path, negatives):
         tmp_path / "parts", graph=splits.graph, features=features, edge_splits=splits
     )
     opened, trace = fp.open_partition(tmp_path / "parts"), Trace()
-    given = {"fanouts": [3, 2], "batch_size": 100, "negatives": negatives, "num_negatives": 2, "world_size": 2}
+    given = {
+        "fanouts": [3, 2],
+        "batch_size": 100,
+        "negatives": negatives,
+        "num_negatives": 2,
+        "world_size": 2,
+    }
     for rank in range(2):
         plain = opened.link_loader(**given, rank=rank)
         scheduled = opened.link_loader(**given, rank=rank, scheduled=True, threads=3, trace=trace)
@@ -180,4 +186,6 @@ def test_scheduled_batches_of_edges(tmp_path, negatives):
             for one, other in zip(plain, scheduled, strict=True):
                 same(one, other)
     tasks = [event["name"] for event in trace.events() if event["ph"] == "X"]
-    assert {tasks.count(name) for name in ("seed", "positive", "negative", "neighbourhood")} == {4 * len(plain)}
+    assert {tasks.count(name) for name in ("seed", "positive", "negative", "neighbourhood")} == {
+        4 * len(plain)
+    }

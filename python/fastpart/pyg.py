@@ -204,7 +204,7 @@ class PartitionSampler(BaseSampler):
         found = torch.from_numpy(places.astype(np.int64))
         at_sources, at_targets = found[: len(sources)], found[len(sources) :]
         if neg_sampling is None or neg_sampling.is_binary():
-            metadata = index.input_id, torch.stack([at_sources, at_targets]), label, None
+            metadata: tuple[Any, ...] = index.input_id, torch.stack([at_sources, at_targets]), label, None
         else:
             count = ends.shape[1]
             negatives = at_targets[count:].view(count, -1).squeeze(-1)

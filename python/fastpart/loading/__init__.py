@@ -1,8 +1,8 @@
 """Mini-batches of a vertex partition for any model of torch or PyG.
 
 :meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each.
-:meth:`fastpart.VertexPartition.link_loader` makes a :class:`LinkLoader`, with a :class:`LinkBatch` each. Without torch, the
-package can be imported, and its names say what to install.
+:meth:`fastpart.VertexPartition.link_loader` makes a :class:`LinkLoader`, with a :class:`LinkBatch` each. Without torch,
+the package can be imported, and its names say what to install.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def held_out_of(edge_splits: Any, n: int) -> dict[str, Pairs]:
         name: _pairs(f"edge_splits: {name}", edge_splits[name], n) for name in HELD_OUT if name in edge_splits
     }
     known = np.empty(0, np.uint64)
-    for name, pairs in held.items():
+    for pairs in held.values():
         keys = np.unique(undirected_keys(pairs[:, 0], pairs[:, 1]))
         if len(found := np.flatnonzero(among(keys, known))):
             raise ParameterError(f"edge_splits: val and test both hold the pair {_pair(keys[found[0]])}")

@@ -1,7 +1,8 @@
 """Training of graph neural networks over partitions, with torch: ``pip install 'fastpart[train]'``.
 
 Every method reads a partition directory with features, labels and splits, and returns a :class:`TrainedModel`. ``full``
-is the reference. It ignores the parts. ``links`` needs no labels: it predicts edges. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
+is the reference. It ignores the parts. ``links`` predicts edges, and needs no labels. ``distdgl`` also needs DGL: ``pip
+install 'fastpart[dgl]'``.
 """
 
 from __future__ import annotations

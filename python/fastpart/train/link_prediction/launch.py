@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -103,9 +103,9 @@ def links(
 
     Notes
     -----
-    Scores are exact, with all neighbours of the training graph. The target of a pair is ranked among the candidates, both
-    ends of the pair left out, and equal logits count half: rank 1 + higher + equal / 2. Candidates that are other edges
-    of the source count like all others (the "raw" setting). AUC compares all positives with one uniform negative each.
+    Scores are exact, with all neighbours of the training graph. The target of a pair is ranked among the candidates
+    but for both ends of the pair. Equal logits count half: the rank is 1 + higher + equal / 2. Other neighbours of the
+    source count like all candidates (the "raw" setting). AUC compares all positives with one uniform negative each.
 
     A worker holds its batches, the network, 28 bytes per training edge of all workers, and 12 bytes per number of the
     learned rows of its parts. Those are saved after every epoch, in ``embeddings`` in the output folder, where the last
@@ -153,12 +153,11 @@ def links(
     count = number_of_workers(dataset.partition.k, asked, run.threads or _core.default_threads())
     summary = {"parts": dataset.partition.k, "workers": count}
     summary |= {name: dataset.manifest.get("summary", {}).get(name) for name in ("halo_rf",)}
-    running = {"ahead": parameters.integer("ahead", ahead, 0, 2**10)}
+    running: dict[str, Any] = {"ahead": parameters.integer("ahead", ahead, 0, 2**10)}
     with launching(out, resume, run, report, timeout, workers=asked) as launch:
         running["out"] = os.path.abspath(launch.folder)
         trained = launch.train("links", options, how, dataset, count, summary, **running)
         learned = None
         if width is not None:
-            kept = "r" if trained.out is not None else None
-            learned = np.load(launch.folder / EMBEDDINGS, mmap_mode=kept)
+            learned = np.load(launch.folder / EMBEDDINGS, mmap_mode=None if trained.out is None else "r")
     return TrainedLinks(**vars(trained), decoder=decoder, embeddings=learned)

@@ -43,7 +43,7 @@ def scores(sums: Tensor) -> dict[str, float]:
 
 
 def below(positives: Tensor, negatives: Tensor) -> Tensor:
-    """Return for each positive the share of negatives with a lower logit. Equal ones count half. Its mean is the AUC."""
+    """Return the share of negatives with a lower logit of each positive. Equal ones count half. The mean is the AUC."""
     ordered = negatives.sort().values
     sides = [torch.searchsorted(ordered, positives, right=right) for right in (False, True)]
     return (sides[0] + sides[1]).double() / (2 * max(len(negatives), 1))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...loading import Batch as Loaded
 from ...loading import LinkBatch, LinkLoader
 from ..batches import Batch, VertexRows
 from ..config import Options
@@ -65,7 +66,8 @@ class Links:
         """Return the seconds of making the steps since the last call, by what was done."""
         return self._loader.read_seconds()
 
-    def _step(self, batch: LinkBatch) -> Step:
+    def _step(self, batch: Loaded) -> Step:
+        assert isinstance(batch, LinkBatch)
         whole = Rows(
             batch.indptr.numpy(),
             batch.indices.numpy(),

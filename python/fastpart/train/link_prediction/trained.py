@@ -29,8 +29,8 @@ class TrainedLinks(TrainedModel):
     Attributes
     ----------
     history : polars.DataFrame
-        As that of :class:`TrainedModel`, with ``val_mrr`` for accuracy and micro-F1. ``loss`` is the mean over positives
-        and negatives.
+        As that of :class:`TrainedModel`, with ``val_mrr`` for accuracy and micro-F1. ``loss`` is the mean over
+        positives and negatives.
     summary : dict
         As that of :class:`TrainedModel`, with ``val_mrr``, ``val_hits@1``, ``val_hits@3``, ``val_hits@10``, ``val_auc``
         and the same of ``test``.
@@ -132,7 +132,8 @@ class TrainedLinks(TrainedModel):
         n, width = (0, 0) if self.embeddings is None else self.embeddings.shape
         if width and n != len(dataset.partition):
             raise ParameterError(
-                f"source: {shown(dataset.path)} has {len(dataset.partition)} vertices, but there are learned rows of {n}"
+                f"source: {shown(dataset.path)} has {len(dataset.partition)} vertices, but there are learned rows of "
+                f"{n}"
             )
         if dataset.task.features + width != self.task.features:
             raise ParameterError(

@@ -49,7 +49,7 @@ class Worker(mini_batches.Worker):
         learned = state.get("learner", {})
         self._learner = Learner(dataset.task, options, learned, None, network_with(how["decoder"]))
         self.network = self._learner.network
-        self._steps = Links(dataset, options, how)
+        self._steps = Links(dataset, options, how)  # type: ignore[assignment]  # steps of edges
         own = np.flatnonzero(self._owned).tolist()
         fetching = self._steps.fetching
         self._rows = Encodings(dataset, own, folder, options.layers, fetching, learned=width > 0)
@@ -166,7 +166,7 @@ class Worker(mini_batches.Worker):
         rows = np.lib.format.open_memmap(file, "r+")
         for part in self._embeddings.own:
             rows[self._dataset.partition.parts[part].inner] = self._embeddings.of_part(part)
-        rows.flush()  # type: ignore[attr-defined]
+        rows.flush()
         barrier()
         if is_first():
             file.replace(self._out / EMBEDDINGS)
