@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::edges::EdgeSource;
 use super::errors::raise;
@@ -17,7 +17,7 @@ use crate::base::{Error, Meter, Result, Run};
 use crate::edges::EdgeStream;
 use crate::graph::Csr;
 use crate::partition::parameters::{self, Kind, Values};
-use crate::partition::{Entry, Input, Of, Shape};
+use crate::partition::{Entry, Input, Of, Shape, Value};
 use crate::parts::Kind as RecordKind;
 
 /// A parameter of a partitioner.
@@ -91,7 +91,13 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
         Kind::NumberOr(word) => ("number_or", vec![word], None),
         Kind::Folder => ("folder", vec![], None),
     };
-    let default = to_python(py, default)?;
+    let default = match default {
+        Value::List(items) => {
+            let items = items.into_iter().map(|item| to_python(py, item)).collect::<PyResult<Vec<_>>>()?;
+            PyTuple::new(py, items)?.into_any().unbind()
+        }
+        one => to_python(py, one)?,
+    };
     Ok(Field { name, doc, kind, default, words, range, only: only.map(Of::name) })
 }
 

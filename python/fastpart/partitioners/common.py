@@ -47,7 +47,10 @@ def vertex_partition(
         if "splits" in given:
             name, unit = "split_balance", f" {SPLITS[index]} vertices"
         else:
-            name, unit = f"balance_on[{index}]" if isinstance(weights, list) else "balance_on", " (sum of weights)"
+            name, unit = (
+                f"balance_on[{index}]" if isinstance(weights, list) else "balance_on",
+                " (sum of weights)",
+            )
         _refuse_raised(name, unit, nominal, cap, on_infeasible)
     return partition
 
