@@ -61,8 +61,8 @@ def compare(
         ``("spring", {"passes": 2})``. A partition, which is measured at its own k. A ``callable(graph, k)`` that
         returns a partition or an array (one part per vertex or per record). Or ``(label, partition)``, ``(label,
         callable)``. A callable also gets ``seed``, ``splits``, ``threads``, ``memory_limit``, ``tmp_dir`` and
-        ``progress`` if it has parameters of these names. Default: all built-in partitioners (:func:`bytegnn` with ``splits`` only), their
-        variants (``of``, ``scoring``), and the peers that are installed.
+        ``progress`` if it has parameters of these names. Default: all built-in partitioners (:func:`bytegnn` with
+        ``splits`` only), their variants (``of``, ``scoring``), and the peers that are installed.
     labels, splits, split
         As in :func:`evaluate`, for vertex partitions. Algorithms that take ``splits`` get them, too.
     fanouts : sequence of int, optional
