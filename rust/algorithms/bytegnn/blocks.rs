@@ -71,11 +71,16 @@ impl Blocks {
 
 /// The vertices that are in a split, ascending.
 fn centres(splits: &[u32], run: &Run) -> Result<Buffer<u32>> {
-    let count = splits.iter().filter(|&&split| split != 0).count();
+    let mut count = 0;
+    run.each(splits.len(), |v| count += usize::from(splits[v as usize] != 0))?;
     let mut centres: Buffer<u32> = Buffer::zeroed(count, "centres")?;
-    run.check()?;
-    let vertices = (0_u32..).zip(splits).filter(|&(_, &split)| split != 0);
-    centres.iter_mut().zip(vertices).for_each(|(centre, (v, _))| *centre = v);
+    let mut next = 0;
+    run.each(splits.len(), |v| {
+        if splits[v as usize] != 0 {
+            centres[next] = v;
+            next += 1;
+        }
+    })?;
     Ok(centres)
 }
 
