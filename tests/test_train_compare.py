@@ -213,6 +213,13 @@ def test_partitioners_and_methods_of_vertices_and_edges_pair_up(given, recorded)
     assert trained_over(recorded) == [("distdgl", "spring", "vertices"), ("distgnn", "hdrf", "edges")]
 
 
+def test_a_partitioner_that_needs_splits_gets_those_of_the_training(given, recorded):
+    compare(given, methods=["sdt"], partitioners=["bytegnn"], seeds=1, epochs=1)
+    _, manifest, _, _ = recorded[0]
+    assert manifest["algorithm"] == "bytegnn"
+    assert manifest["parameters"]["splits"] == {name: len(ids) for name, ids in given[1]["splits"].items()}
+
+
 def test_full_alone_takes_parts_of_either(given, recorded):
     table = compare(given, methods=["full"], partitioners=["hdrf"], seeds=1)
     assert trained_over(recorded) == [("full", "hdrf", "edges")]

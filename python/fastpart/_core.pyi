@@ -389,7 +389,7 @@ def partition(
     *,
     k: int,
     of: str,
-    symmetric: bool,
+    directedness: str,
     out: _Path | None,
     options: RunOptions,
 ) -> VertexResult | EdgeResult: ...

@@ -119,7 +119,7 @@ class Partition(Assignment):
                 partition.volume_loads = _frozen(np.array(result.volume_loads, dtype=np.int64))
                 partition.volume_cap = result.volume_cap
             if result.weight_loads:
-                several = isinstance(given.get("balance_on"), list)
+                several = len(result.weight_loads) > 1 or isinstance(given.get("balance_on"), list)
                 partition._balance_on(result.weight_loads, result.weight_caps, several=several)
         return partition
 

@@ -243,6 +243,8 @@ def open_input(call: Call) -> Graph:
 def _weights_option(call: Call) -> dict[str, Any]:
     """Return ``--weights``, where "no" leaves them out."""
     given = call["weights"]
+    if isinstance(given, list):  # those of a score, which belong to the partitioner
+        return {}
     return {} if given is None else {"weights": False if given == "no" else given}
 
 

@@ -145,6 +145,7 @@ _PARTITION = Verb(
     "partition g.bin -k 8 --effort best -o parts/\n"
     "partition g.bin -k 8 --of edges -o edges.npy\n"
     "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
+    "partition g.bin -k 4 --algorithm bytegnn --splits s.npz -o parts/\n"
     "partition g.bin -k 8 --algorithm sigma -o parts/ --features x.npy --labels y.npy --splits s.npz",
     says="Partition a graph, print the measures, and save the partition with -o.",
 )

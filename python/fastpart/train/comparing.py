@@ -197,7 +197,10 @@ def _save(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
         partitioner = known_partitioners.PARTITIONERS[pairing.partitioner]
-        partition = partitioner(graph, k=k, **pairing.parameters, **vars(run))
+        given = dict(pairing.parameters)
+        if known_partitioners.needs_splits(pairing.partitioner):
+            given |= {name: saved[name] for name in ("splits", "split")}
+        partition = partitioner(graph, k=k, **given, **vars(run))
         partition.save(folder, graph=graph, **saved, **vars(run))
     summary: Mapping[str, Any] = json.loads((folder / "manifest.json").read_bytes())["summary"]
     return summary

@@ -49,7 +49,7 @@ class Worker(mini_batches.Worker):
         learned = state.get("learner", {})
         self._learner = Learner(dataset.task, options, learned, None, network_with(how["decoder"]))
         self.network = self._learner.network
-        self._steps = Links(dataset, options, how)  # type: ignore[assignment]  # steps of edges
+        self._steps = Links(dataset, options, how)
         own = np.flatnonzero(self._owned).tolist()
         fetching = self._steps.fetching
         self._rows = Encodings(dataset, own, folder, options.layers, fetching, learned=width > 0)
