@@ -151,6 +151,23 @@ def test_it_is_the_rule(case, k, hops, weights, rule, balances, directedness):
     assert p.assignment.tolist() == oracle(n, edges, k, split_of, hops, weights, rule, balances, directed)
 
 
+@settings(max_examples=200)
+@given(
+    case=cases(30, 60),
+    k=st.integers(2, 4),
+    hops=st.integers(0, 2),
+    weights=st.sampled_from([THIRDS, (1, 0, 0), (0.9, 0.9, 0.9)]),
+    rule=st.sampled_from(["balanced", "paper"]),
+)
+@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+def test_scores_alone_decide_where_no_cap_binds(case, k, hops, weights, rule):
+    n, edges, split_of = case
+    graph = fp.open_graph(edges, num_vertices=n)
+    given = {"hops": hops, "weights": weights, "rule": rule}
+    p = fp.bytegnn(graph, k, splits=named(split_of), balance=1e308, split_balance=1e308, **given)
+    assert p.assignment.tolist() == oracle(n, edges, k, split_of, hops, weights, rule, (1e308, 1e308), False)
+
+
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
 @given(
     case=cases(60, 200), k=st.integers(1, 9), hops=st.integers(0, 3),
@@ -197,6 +214,13 @@ def test_what_no_caps_can_hold_is_said():
     assert sorted(p.weight_cap.tolist()) == [1, 1, 2]
     with pytest.raises(fp.CapacityError, match="split_balance"):
         fp.bytegnn(edges, **given, on_infeasible="error")
+
+
+@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+def test_caps_are_raised_by_one_at_a_time():
+    splits = {"train": [0, 1, 3, 4], "val": [1, 4], "test": [0, 2, 3, 5, 6, 7]}
+    p = fp.bytegnn(np.array([[5, 6], [7, 4]]), 2, splits=splits, hops=0, balance=1.5, split_balance=1)
+    assert p.weight_cap.tolist() == [2, 2, 4]  # where raised by three, 6 test vertices are in one part
 
 
 @given(case=cases(40, 120), k=st.integers(1, 5), directed=st.booleans())
