@@ -151,6 +151,20 @@ def test_it_is_the_rule(case, k, hops, weights, rule, balances, directedness):
     assert p.assignment.tolist() == oracle(n, edges, k, split_of, hops, weights, rule, balances, directed)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_large_blocks_are_split_as_the_rule_says(seed):
+    dice = np.random.default_rng(seed)
+    n = int(dice.integers(7, 10))
+    edges = dice.integers(0, n, (16, 2), np.uint32)
+    split_of = np.zeros(n, int)
+    split_of[dice.choice(n, 2 + seed % 2, replace=False)] = 1
+    given = {"hops": 2, "weights": (0.1, 0, 0), "rule": "balanced"}
+    p = fp.bytegnn(
+        fp.open_graph(edges, num_vertices=n), 3, splits=named(split_of), balance=1, split_balance=1, **given
+    )
+    assert p.assignment.tolist() == oracle(n, edges, 3, split_of, *given.values(), (1, 1), False)
+
+
 @settings(max_examples=200)
 @given(
     case=cases(30, 60),
@@ -306,6 +320,14 @@ def test_what_no_block_reaches_is_streamed():
     p = fp.bytegnn(paths, 2, splits={"train": [0]}, balance=1.0)
     assert p.assignment[:10].tolist() == [0] * 3 + [0] * 7
     assert p.assignment[10:].tolist() == [1] * 10
+
+
+def test_the_stream_knows_how_full_the_parts_are():
+    """Part 0 has 3 of 4 vertices when the stream begins. For 4 its two edges count 1 each, the one to part 1 counts 3."""
+    edges = np.array([[0, 1], [1, 2], [4, 0], [4, 1], [4, 3], [5, 6]])
+    graph = fp.open_graph(edges, num_vertices=8)
+    given = {"splits": {"train": range(4)}, "hops": 0, "weights": (0, 0, 0), "split_balance": 2}
+    assert fp.bytegnn(graph, 2, **given, balance=1.0).assignment[:5].tolist() == [0, 0, 0, 1, 1]
 
 
 def test_blocks_grow_against_the_direction_of_edges():
