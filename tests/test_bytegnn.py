@@ -323,7 +323,7 @@ def test_what_no_block_reaches_is_streamed():
 
 
 def test_the_stream_knows_how_full_the_parts_are():
-    """Part 0 has 3 of 4 vertices when the stream begins. For 4 its two edges count 1 each, the one to part 1 counts 3."""
+    """Part 0 has 3 of 4 vertices before. Two edges of 4 to it count 1 each, the one to part 1 counts 3."""
     edges = np.array([[0, 1], [1, 2], [4, 0], [4, 1], [4, 3], [5, 6]])
     graph = fp.open_graph(edges, num_vertices=8)
     given = {"splits": {"train": range(4)}, "hops": 0, "weights": (0, 0, 0), "split_balance": 2}
