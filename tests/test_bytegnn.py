@@ -151,6 +151,37 @@ def test_it_is_the_rule(case, k, hops, weights, rule, balances, directedness):
     assert p.assignment.tolist() == oracle(n, edges, k, split_of, hops, weights, rule, balances, directed)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_large_blocks_are_split_as_the_rule_says(seed):
+    dice = np.random.default_rng(seed)
+    n = int(dice.integers(7, 10))
+    edges = dice.integers(0, n, (16, 2), np.uint32)
+    split_of = np.zeros(n, int)
+    split_of[dice.choice(n, 2 + seed % 2, replace=False)] = 1
+    given = {"hops": 2, "weights": (0.1, 0, 0), "rule": "balanced"}
+    p = fp.bytegnn(
+        fp.open_graph(edges, num_vertices=n), 3, splits=named(split_of), balance=1, split_balance=1, **given
+    )
+    assert p.assignment.tolist() == oracle(n, edges, 3, split_of, *given.values(), (1, 1), False)
+
+
+@settings(max_examples=200)
+@given(
+    case=cases(30, 60),
+    k=st.integers(2, 4),
+    hops=st.integers(0, 2),
+    weights=st.sampled_from([THIRDS, (1, 0, 0), (0.9, 0.9, 0.9)]),
+    rule=st.sampled_from(["balanced", "paper"]),
+)
+@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+def test_scores_alone_decide_where_no_cap_binds(case, k, hops, weights, rule):
+    n, edges, split_of = case
+    graph = fp.open_graph(edges, num_vertices=n)
+    given = {"hops": hops, "weights": weights, "rule": rule}
+    p = fp.bytegnn(graph, k, splits=named(split_of), balance=1e308, split_balance=1e308, **given)
+    assert p.assignment.tolist() == oracle(n, edges, k, split_of, hops, weights, rule, (1e308, 1e308), False)
+
+
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
 @given(
     case=cases(60, 200), k=st.integers(1, 9), hops=st.integers(0, 3),
@@ -197,6 +228,13 @@ def test_what_no_caps_can_hold_is_said():
     assert sorted(p.weight_cap.tolist()) == [1, 1, 2]
     with pytest.raises(fp.CapacityError, match="split_balance"):
         fp.bytegnn(edges, **given, on_infeasible="error")
+
+
+@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+def test_caps_are_raised_by_one_at_a_time():
+    splits = {"train": [0, 1, 3, 4], "val": [1, 4], "test": [0, 2, 3, 5, 6, 7]}
+    p = fp.bytegnn(np.array([[5, 6], [7, 4]]), 2, splits=splits, hops=0, balance=1.5, split_balance=1)
+    assert p.weight_cap.tolist() == [2, 2, 4]  # where raised by three, 6 test vertices are in one part
 
 
 @given(case=cases(40, 120), k=st.integers(1, 5), directed=st.booleans())
@@ -282,6 +320,14 @@ def test_what_no_block_reaches_is_streamed():
     p = fp.bytegnn(paths, 2, splits={"train": [0]}, balance=1.0)
     assert p.assignment[:10].tolist() == [0] * 3 + [0] * 7
     assert p.assignment[10:].tolist() == [1] * 10
+
+
+def test_the_stream_knows_how_full_the_parts_are():
+    """Part 0 has 3 of 4 vertices before. Two edges of 4 to it count 1 each, the one to part 1 counts 3."""
+    edges = np.array([[0, 1], [1, 2], [4, 0], [4, 1], [4, 3], [5, 6]])
+    graph = fp.open_graph(edges, num_vertices=8)
+    given = {"splits": {"train": range(4)}, "hops": 0, "weights": (0, 0, 0), "split_balance": 2}
+    assert fp.bytegnn(graph, 2, **given, balance=1.0).assignment[:5].tolist() == [0, 0, 0, 1, 1]
 
 
 def test_blocks_grow_against_the_direction_of_edges():
