@@ -28,6 +28,7 @@ from fastpart.train.jobs.launch import Launch  # noqa: E402
 from fastpart.train.link_prediction import ranking  # noqa: E402
 from fastpart.train.link_prediction.decoders import MLP, Dot  # noqa: E402
 from fastpart.train.link_prediction.embeddings import initial  # noqa: E402
+from fastpart.train.link_prediction.scoring import ranks_among  # noqa: E402
 from fastpart.train.link_prediction.sparse_adam import SparseAdam  # noqa: E402
 from fastpart.train.link_prediction.training import Worker  # noqa: E402
 
@@ -161,7 +162,8 @@ def test_ranks_against_brute_force(count, candidates, levels, seed):
     random = np.random.default_rng(seed)
     positives, others = random.integers(0, levels, count), random.integers(0, levels, (count, candidates))
     counted = random.random((count, candidates)) < 0.8
-    found = ranking.ranks(torch.tensor(positives), torch.tensor(others), torch.tensor(counted)).tolist()
+    logits = torch.tensor(positives), torch.tensor(others)
+    found = (1 + ranking.ahead(*logits, torch.tensor(counted))).tolist()
     expected = []
     for own, row, mask in zip(positives, others, counted, strict=True):
         ordered = sorted([*row[mask].tolist(), own], reverse=True)
@@ -177,6 +179,18 @@ def test_ranks_against_brute_force(count, candidates, levels, seed):
         share = [[(one > other) + 0.5 * (one == other) for other in negatives] for one in positives]
         auc = ranking.below(torch.tensor(positives).float(), torch.tensor(negatives).float()).mean().item()
         assert auc == pytest.approx(np.mean(share))
+
+
+@pytest.mark.parametrize("decoder", [Dot(), MLP(5)])
+def test_equal_rows_are_ties(decoder, monkeypatch):
+    monkeypatch.setattr("fastpart.train.link_prediction.scoring._LOGITS", 70)  # several products
+    row = torch.randn(5, generator=torch.Generator().manual_seed(0))
+    pairs = torch.tensor([[0, 1], [2, 1], [30, 31], [3, 0], [7, 8]])
+    with torch.no_grad():
+        found = ranks_among(
+            decoder, pairs, row.expand(5, -1), row.expand(5, -1), torch.arange(29), row.expand(29, -1)
+        )
+    assert found.tolist() == [14.5, 14.5, 15.5, 14.5, 14.5]
 
 
 def test_no_positives_have_no_scores():

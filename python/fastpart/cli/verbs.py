@@ -182,9 +182,8 @@ _VERBS: dict[str, Verb | Family] = {
         ("split_edges", "open_graph"),
         _FILE
         | {"out": "A file of raw pairs for the training records. OUT.splits.npz gets the held-out pairs."},
-        "split-edges g.bin train.bin\n"
-        "split-edges g.bin train.bin --val 0.05 --test 0.1 --seed 1\n"
-        "partition train.bin -k 4 -o parts/ --edge-splits train.bin.splits.npz    # then: train links parts/",
+        "split-edges g.bin train.bin\nsplit-edges g.bin train.bin --val 0.05 --test 0.1 --seed 1",
+        more="Then: partition train.bin -k 4 -o parts/ --edge-splits train.bin.splits.npz, and train links parts/\n\n",
     ),
     "info": Verb("commands:info", ("info", "open_graph"), _FILE, "info g.bin\ninfo edges.npy --json"),
     "partition": _PARTITION,

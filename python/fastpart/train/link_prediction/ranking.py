@@ -12,8 +12,8 @@ COUNTS = 2 + len(HITS)
 """Numbers of :func:`tally`."""
 
 
-def ranks(positives: Tensor, others: Tensor, counted: Tensor) -> Tensor:
-    """Return the rank of each positive among its candidates, from 1 on. Equal logits count half.
+def ahead(positives: Tensor, others: Tensor, counted: Tensor) -> Tensor:
+    """Return how many candidates come before each positive. Equal ones count half. Its rank is 1 more.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def ranks(positives: Tensor, others: Tensor, counted: Tensor) -> Tensor:
     """
     own = positives.unsqueeze(1)
     higher, equal = (others > own) & counted, (others == own) & counted
-    return 1 + higher.sum(1).double() + equal.sum(1).double() / 2
+    return higher.sum(1).double() + equal.sum(1).double() / 2
 
 
 def tally(found: Tensor) -> Tensor:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +24,13 @@ from ..inference import Inference
 from ..ranks import barrier, total, world_size
 from . import ranking
 from .dataset import LinkDataset, Pairs
-from .decoders import LinkNetwork
+from .decoders import MLP, Dot, LinkNetwork
 
 _BLOCK = 256
 """Positives at a time."""
 
-_LOGITS = 1 << 16
-"""Pairs that a perceptron sees at a time, about."""
+_LOGITS = 1 << 18
+"""Logits at a time, about."""
 
 Float = npt.NDArray[np.float32]
 
@@ -70,18 +72,35 @@ class Encodings(Inference):
         return self._opened([self._inputs(part) for part in range(len(self._parts))])
 
     @contextmanager
-    def stored(self, encoder: nn.Module, wanted: npt.NDArray[np.bool_]) -> Iterator[_core.Features | None]:
-        """Yield the rows of the wanted vertices, a mask by row of the topology, from files that all processes see."""
+    def stored(self, encoder: nn.Module, wanted: npt.NDArray[np.bool_]) -> Iterator[_core.Features]:
+        """Yield the rows of the wanted vertices, a mask with at least one, from files that all processes see."""
         starts = self._topology.starts
         found = self.outputs(encoder, lambda part: wanted[starts[part] : starts[part + 1]])
         files = self._save(self._outputs, found)
         barrier()
         there = [self._file(self._outputs, part) for part in range(len(self._parts))]
         there = [file if file is not None and file.exists() else None for file in there]
-        yield _core.Features(there, self._topology) if any(there) else None
+        yield _core.Features(there, self._topology)
         barrier()
         for file in files:
             file.unlink()
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """The pairs of a split whose targets are in the parts of this process.
+
+    Attributes
+    ----------
+    pairs, negatives : numpy.ndarray
+        int64: ids of both ends of each pair, and of a negative target.
+    wanted : numpy.ndarray
+        Mask of the vertices that the scores of all processes need, by row of the topology.
+    """
+
+    pairs: Pairs
+    negatives: npt.NDArray[np.int64]
+    wanted: npt.NDArray[np.bool_]
 
 
 class Scorer:
@@ -110,70 +129,75 @@ class Scorer:
         seed: int,
     ) -> None:
         self._rows, self._dataset, self._own, self._seed = rows, dataset, own, seed
-        n = len(dataset.partition)
-        ids = np.arange(n, dtype=np.uint64)
-        order = np.argsort(mixed(ids ^ mixed(np.uint64(seed))), kind="stable")
+        ids = np.arange(len(dataset.partition), dtype=np.uint64)
+        order = np.argsort(mixed(ids ^ mixed(np.uint64(seed))))
         self._candidates = np.sort(order[:candidates])
-        self._known: dict[str, tuple[Pairs, npt.NDArray[np.int64]]] = {}
+        self._known: dict[str, _Split | None] = {}
 
-    def _split(self, split: str) -> tuple[Pairs, npt.NDArray[np.int64]]:
-        """Return the pairs of all processes, and a negative target for each."""
-        if split not in self._known:
-            pairs = self._dataset.pairs(split)
-            random = hashed(keys_of(pairs[:, 0], pairs[:, 1]), 1, self._seed)
-            n = len(self._dataset.partition)
-            sources, targets = pairs[:, :1], pairs[:, 1:]
-            self._known[split] = pairs, others(random, sources, targets, n)[:, 0] if n > 2 else pairs[:, 1]
-        return self._known[split]
+    def _split(self, name: str) -> _Split | None:
+        """Return what is known of a split. None if it has no pairs in any process."""
+        if name not in self._known:
+            pairs, topology = self._dataset.pairs(name), self._dataset.topology
+            n, random = topology.num_vertices, hashed(keys_of(pairs[:, 0], pairs[:, 1]), 1, self._seed)
+            # Without a third vertex there is no negative.
+            negatives = others(random, pairs[:, :1], pairs[:, 1:], n)[:, 0] if n > 2 else pairs[:, 1]
+            wanted = np.zeros(n, bool)
+            for ids in (pairs[:, 0], pairs[:, 1], negatives, self._candidates):
+                wanted[self._places(ids)] = True
+            mine = self._own[owner_of(self._places(pairs[:, 1]), topology.starts)]
+            self._known[name] = _Split(pairs[mine], negatives[mine], wanted) if len(pairs) else None
+        return self._known[name]
+
+    def _places(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+        """Return the row of each vertex in the topology."""
+        return self._dataset.topology.rows_of(np.ascontiguousarray(ids))
 
     @torch.no_grad()
-    def scores(self, network: LinkNetwork, split: str, auc: bool = True) -> dict[str, float]:
-        """Return ``mrr``, ``hits@k`` and on request ``auc`` of a split, the same in all processes."""
+    def scores(self, network: LinkNetwork, split: str) -> dict[str, float]:
+        """Return ``mrr``, ``hits@k`` and ``auc`` of a split, the same in all processes."""
         network.eval()
-        topology = self._dataset.topology
-        pairs, negatives = self._split(split)
-        if not len(pairs):
-            return ranking.scores(torch.zeros(ranking.COUNTS)) | ({"auc": float("nan")} if auc else {})
-        wanted = np.zeros(topology.num_vertices, bool)
-        for ids in (*pairs.T, self._candidates, *([negatives] if auc else [])):
-            wanted[topology.rows_of(np.ascontiguousarray(ids))] = True
-        with self._rows.stored(network.encoder, wanted) as stored:
-            assert stored is not None
+        known = self._split(split)
+        if known is None:
+            return ranking.scores(torch.zeros(ranking.COUNTS)) | {"auc": math.nan}
+        sums, logits = torch.zeros(ranking.COUNTS, dtype=torch.float64), [torch.empty(2, 0)]
+        with self._rows.stored(network.encoder, known.wanted) as stored:
 
             def rows_of(ids: npt.NDArray[np.int64]) -> Tensor:
-                return torch.from_numpy(stored.gather(topology.rows_of(np.ascontiguousarray(ids))))
+                return torch.from_numpy(stored.gather(self._places(ids)))
 
-            owners = owner_of(topology.rows_of(np.ascontiguousarray(pairs[:, 1])), topology.starts)
-            mine = self._own[owners]
-            candidates = torch.from_numpy(self._candidates)
-            sums = torch.zeros(ranking.COUNTS, dtype=torch.float64)
-            heads = rows_of(self._candidates)
-            logits = [torch.empty(2, 0)]
-            for start in range(0, int(mine.sum()), _BLOCK):
-                some = pairs[mine][start : start + _BLOCK]
-                sources, targets = (rows_of(ids) for ids in some.T)
-                ends = torch.from_numpy(some)
-                counted = (candidates != ends[:, :1]) & (candidates != ends[:, 1:])
-                positives, among = _logits(network, sources, targets, heads)
-                sums += ranking.tally(ranking.ranks(positives, among, counted))
-                if auc:
-                    away = rows_of(negatives[mine][start : start + _BLOCK])
-                    logits.append(torch.stack([network.decoder(sources, each) for each in (targets, away)]))
-        found = ranking.scores(total(sums))
-        return found | ({"auc": _auc(torch.cat(logits, 1))} if auc else {})
+            candidates = torch.from_numpy(self._candidates), rows_of(self._candidates)
+            for start in range(0, len(known.pairs), _BLOCK):
+                block = slice(start, start + _BLOCK)
+                pairs, negatives = known.pairs[block], rows_of(known.negatives[block])
+                sources, targets = rows_of(pairs[:, 0]), rows_of(pairs[:, 1])
+                found = ranks_among(network.decoder, torch.from_numpy(pairs), sources, targets, *candidates)
+                sums += ranking.tally(found)
+                logits.append(torch.stack([network.decoder(sources, each) for each in (targets, negatives)]))
+        return ranking.scores(total(sums)) | {"auc": _auc(torch.cat(logits, 1))}
 
 
-def _logits(
-    network: LinkNetwork, sources: Tensor, targets: Tensor, candidates: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the logits of the pairs, and of the sources with all candidates.
+def ranks_among(
+    decoder: Dot | MLP, pairs: Tensor, sources: Tensor, targets: Tensor, candidates: Tensor, heads: Tensor
+) -> Tensor:
+    """Return the rank of each pair's target among candidates that are no ends of the pair.
 
-    Both come from the same products, so that equal rows have equal logits.
+    Parameters
+    ----------
+    decoder : torch.nn.Module
+        Scores the pairs.
+    pairs, candidates : torch.Tensor
+        Ids of both ends of each pair, and of the candidates.
+    sources, targets, heads : torch.Tensor
+        Rows of the encoder for the ends and for the candidates.
     """
-    rows = torch.cat([candidates, targets])
-    step = max(_LOGITS // max(len(sources), 1), 1)
-    both = torch.cat([network.decoder.against(sources, some) for some in rows.split(step)], 1)
-    return both[:, len(candidates) :].diagonal(), both[:, : len(candidates)]
+    found = torch.ones(len(pairs), dtype=torch.float64)
+    step = max(_LOGITS // max(len(pairs), 1), 1)
+    for ids, rows in zip(candidates.split(step), heads.split(step), strict=True):
+        # Both come from one product, so that equal rows have equal logits.
+        logits = decoder.against(sources, torch.cat([rows, targets]))
+        counted = (ids != pairs[:, :1]) & (ids != pairs[:, 1:])
+        found += ranking.ahead(logits[:, len(ids) :].diagonal(), logits[:, : len(ids)], counted)
+    return found
 
 
 def _auc(logits: Tensor) -> float:

@@ -91,7 +91,7 @@ class Worker(mini_batches.Worker):
 
     def _scores(self, splits: tuple[str, ...]) -> dict[str, float]:
         self._put_inputs()
-        return {"val_mrr": self._scorer.scores(self.network, "val", auc=False)["mrr"]}
+        return {"val_mrr": self._scorer.scores(self.network, "val")["mrr"]}
 
     def _put_inputs(self) -> None:
         """Write the inputs of the encoder, if they have learned rows."""
