@@ -18,9 +18,9 @@ import fastpart as fp
 from fastpart.train.disaggregated.cache import mirror_of
 from fastpart.train.disaggregated.graphs import Mapped
 from fastpart.train.disaggregated.grouping import Grouping
-from fastpart.train.disaggregated.launch import started
 from fastpart.train.disaggregated.messages import Kind, framed
-from fastpart.train.disaggregated.rendezvous import connect
+from fastpart.train.disaggregated.processes import started
+from fastpart.train.disaggregated.rendezvous import address_of, connect
 from fastpart.train.disaggregated.settings import Settings, Source
 from fastpart.train.disaggregated.shelf import Opened
 from fastpart.train.supervisor import Supervisor
@@ -57,6 +57,8 @@ def settings_of(parts: Path, **given) -> Settings:
         "ahead": 2,
         "batch_workers": 1,
         "compute_workers": COMPUTE,
+        "first": 0,
+        "shares": given.get("compute_workers", COMPUTE),
         "timeout": 300.0,
         "token": secrets.token_hex(16),
     }
@@ -168,7 +170,7 @@ def seconds(settings: Settings, sleep: float = 0.02, steps: int = 40) -> float:
     """Return the seconds per step of the second epoch."""
     with Supervisor() as group:
         file = started(group, settings)
-        link, _ = connect(file.parent, settings, {"compute worker": 0})
+        link, _ = connect(address_of(file.parent), settings, {"compute worker": 0})
         for number in range(2):
             link.send({"kind": Kind.EPOCH, "epoch": number})
             link.receive()

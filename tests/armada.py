@@ -13,7 +13,7 @@ import numpy as np
 
 from fastpart.train.disaggregated.messages import Kind, Link
 from fastpart.train.disaggregated.receiver import Receiver
-from fastpart.train.disaggregated.rendezvous import connect, listen
+from fastpart.train.disaggregated.rendezvous import address_of, connect, listen
 from fastpart.train.disaggregated.settings import Settings, Source
 from fastpart.train.disaggregated.shelf import Opened
 from fastpart.train.disaggregated.stream import Stream
@@ -34,10 +34,11 @@ def settings_of(parts: Path, **given) -> Settings:
         "ahead": 2,
         "batch_workers": 1,
         "compute_workers": 1,
+        "first": 0,
         "timeout": 30.0,
         "token": secrets.token_hex(16),
     }
-    return Settings(**{**default, **given})
+    return Settings(shares=given.get("compute_workers", 1), **{**default, **given})
 
 
 class Dying(Link):
@@ -72,7 +73,8 @@ class Run:
         self._server = listen(folder, "127.0.0.1")
         self._start(self.receiver.serve, self._server)
         self.links = [
-            connect(folder, settings, {"compute worker": c})[0] for c in range(settings.compute_workers)
+            connect(address_of(folder), settings, {"compute worker": c})[0]
+            for c in range(settings.compute_workers)
         ]
         for worker in range(settings.batch_workers):
             self._start(self._work, worker)
@@ -91,7 +93,7 @@ class Run:
         self._threads.append(thread)
 
     def _work(self, worker):
-        link, welcome = connect(self.folder, self.settings, {"batch worker": worker})
+        link, welcome = connect(address_of(self.folder), self.settings, {"batch worker": worker})
         if worker in self._deaths:
             link = Dying(link._line, *self._deaths[worker])
         stream = Stream(link, self.source, worker, welcome["first"], welcome["shares"])

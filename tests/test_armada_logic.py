@@ -203,11 +203,12 @@ def test_a_group_has_every_row_once(batches):
             assert np.array_equal(rows[places], sample.rows)
             assert np.array_equal(indptr, sample.indptr)
             assert np.array_equal(indices, sample.indices)
-        alone = [Grouping(40, row_bytes, Fixed(np.arange(10 * turn, 10, dtype=np.uint32))) for _ in samples]
         least = sum(
             (np.unique(each.rows) >= 10 * turn).sum() * row_bytes + 4 * len(each.rows) for each in samples
         )
-        assert least < group.content["ungrouped"] < least + 1000 * len(alone)
+        assert least < group.content["ungrouped"] < least + 1000 * batches
+    other = sampled(rng, 2)
+    assert sorted(grouping.group([other], [0]).arrays[0]) == np.unique(other.rows).tolist()
 
 
 # Messages.

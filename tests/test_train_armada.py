@@ -1,6 +1,10 @@
 """Batch workers and compute workers as processes: the losses of ``sampled``, whatever their numbers and the cache."""
 
 import json
+import os
+import socket
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -156,3 +160,39 @@ def test_the_command_line(parts, sampled, capsys):
     assert main(["train", "armada", str(parts), *words]) == 0
     found = [row["loss"] for row in json.loads(capsys.readouterr().out)["history"]]
     np.testing.assert_allclose(found, sampled.history["loss"], rtol=1e-5)
+
+
+WORDS = ["--hidden", "8", "--epochs", "3", "--batch-size", "100", "--fanouts", "4,3", "--batch-workers", "2"]
+
+
+def torchrun(parts, out, *options):
+    """Start compute workers under torchrun."""
+    run = ["-m", "torch.distributed.run", *options, "-m", "fastpart", "train", "armada", parts, *WORDS]
+    return subprocess.Popen(
+        [sys.executable, *run, "--cache", "0.1", "-o", out, "--json", "-q"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+
+
+def losses_of(run):
+    out, errors = run.communicate(timeout=150)
+    assert run.returncode == 0, errors
+    return [row["loss"] for row in json.loads(out)["history"]] if out else []
+
+
+def test_torchrun(parts, sampled, tmp_path):
+    run = torchrun(parts, tmp_path / "out", "--nproc-per-node", "2", "--standalone")
+    np.testing.assert_allclose(losses_of(run), sampled.history["loss"], rtol=1e-5)
+
+
+def test_two_machines_of_torchrun(parts, sampled, tmp_path):
+    """Each has a receiver and a batch worker, which makes batches for both."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    where = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--local-addr", "127.0.0.1"]
+    runs = [
+        torchrun(parts, tmp_path / "out", "--nnodes", "2", "--nproc-per-node", "1", *where) for _ in range(2)
+    ]
+    found = [losses for run in runs if (losses := losses_of(run))]
+    np.testing.assert_allclose(found, [sampled.history["loss"]], rtol=1e-5)

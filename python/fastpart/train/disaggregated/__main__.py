@@ -1,4 +1,7 @@
-"""The processes without torch: ``python -m fastpart.train.disaggregated ROLE SETTINGS.json [NUMBER]``."""
+"""The processes without torch: ``python -m fastpart.train.disaggregated ROLE SETTINGS.json WHICH``.
+
+The role is "batch_worker", of which the rest says the number, or "receiver", of which it says the address.
+"""
 
 import sys
 from pathlib import Path
@@ -13,11 +16,11 @@ def main(reports: Reports) -> None:
     """Be a batch worker or a receiver."""
     from . import batch_worker, receiver
 
-    role, file, *number = sys.argv[1:]
+    role, file, which = sys.argv[1:]
     if role == "receiver":
-        receiver.work(reports, Path(file))
+        receiver.work(reports, Path(file), which)
     else:
-        batch_worker.work(reports, Path(file), int(number[0]))
+        batch_worker.work(reports, Path(file), int(which))
 
 
 if __name__ == "__main__":

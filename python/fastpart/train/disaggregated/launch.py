@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Any, Unpack
 
 from ... import parameters
@@ -13,14 +13,14 @@ from ...errors import ParameterError
 from ...parameters import StrPath
 from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
-from ..jobs.group import Device
+from ..jobs.group import Device, under_torchrun, world_size
 from ..jobs.launch import launching
 from ..mini_batches.start import DRAWS, PRECISIONS, Draw, Precision
 from ..models import NEIGHBOUR, sampling
-from ..supervisor import Supervisor
 from ..trained import TrainedModel
 from .cache import POLICIES, Policy
 from .holding import held
+from .processes import joined, started
 from .schedule import ORDERS, Order
 from .settings import Settings
 
@@ -30,7 +30,7 @@ def armada(
     source: StrPath,
     *,
     batch_workers: int = 1,
-    compute_workers: int = 1,
+    compute_workers: int | None = None,
     order: Order = "global",
     hold: int | None = None,
     cache: float = 0.0,
@@ -60,8 +60,8 @@ def armada(
         As in :func:`fastpart.train.full`, for models that sample neighbours.
     batch_workers : int
         Processes that make batches.
-    compute_workers : int
-        Processes that train. Each computes an equal share of every step.
+    compute_workers : int, optional
+        Processes that train. Each computes an equal share of every step. Default: 1.
     order : {"global", "parts"}
         ``"global"``: the batches of :func:`fastpart.train.sampled`, whatever the numbers of workers. The batch workers
         map all parts. ``"parts"``, as in the paper: a batch worker has ``hold`` parts in memory, samples over the edges
@@ -116,7 +116,11 @@ def armada(
 
     Notes
     -----
-    All processes run on this machine and talk through its loopback interface. The batches of a step for all compute
+    All processes run on this machine and talk through its loopback interface. Under ``torchrun`` the calling process is
+    one of the compute workers, leave out ``compute_workers``, and pass ``out``. Each machine has a receiver then, and
+    the batch workers are dealt to the machines, which all have the directory.
+
+    The batches of a step for all compute
     workers come as one message, in which each row of features is once. A receiver puts it into /dev/shm, where the
     compute workers take their shares. It has room for ``ahead`` steps there. Compute workers read the files of the
     directory for validation and test scores only, which are exact.
@@ -152,7 +156,9 @@ def armada(
     }
     report = report_of(training, run, options.epochs)
     batch_workers = parameters.integer("batch_workers", batch_workers, 1, 1 << 12)
-    compute_workers = parameters.integer("compute_workers", compute_workers, 1, 1 << 12)
+    if compute_workers is not None:
+        compute_workers = parameters.integer("compute_workers", compute_workers, 1, 1 << 12)
+    count = world_size() if under_torchrun() else compute_workers or 1
     dataset = Dataset(source)
     hold = held(dataset, batch_workers, order, hold)
     if order == "parts":
@@ -169,7 +175,9 @@ def armada(
         policy=parameters.choice("policy", policy, POLICIES),
         ahead=parameters.integer("ahead", ahead, 1, 2**10),
         batch_workers=batch_workers,
-        compute_workers=compute_workers,
+        compute_workers=count,
+        first=0,
+        shares=count,
         timeout=parameters.positive("timeout", timeout),
         token=secrets.token_hex(16),
     )
@@ -177,27 +185,18 @@ def armada(
     summary = {
         "parts": dataset.partition.k,
         "batch_workers": batch_workers,
-        "compute_workers": compute_workers,
+        "compute_workers": count,
         **{name: measured.get(name) for name in ("halo_rf", "label_skew")},
     }
-    with launching(out, resume, run, report, timeout, device) as launch:
-        assert launch.group is not None
-        file = started(launch.group, settings)
-        return launch.train("armada", options, how, dataset, compute_workers, summary, settings=str(file))
-
-
-def started(group: Supervisor, settings: Settings) -> Path:
-    """Start all processes but the compute workers. Return the file of the settings."""
-    file = group.folder / "armada.json"
-    settings.save(file)
-    module = "fastpart.train.disaggregated"
-    environment = {"OMP_NUM_THREADS": "1"}
-    for worker in range(settings.batch_workers):
-        name = f"batch worker {worker}"
-        arguments = ("batch_worker", str(file), str(worker))
-        group.start(name, module, *arguments, environment=environment, serves=True, replaceable=True)
-    group.start("receiver", module, "receiver", str(file), environment=environment, serves=True)
-    return file
+    with (
+        launching(out, resume, run, report, timeout, device, compute_workers) as launch,
+        ExitStack() as stack,
+    ):
+        if launch.group is None:
+            file = stack.enter_context(joined(settings, run.tmp_dir))
+        else:
+            file = started(launch.group, settings)
+        return launch.train("armada", options, how, dataset, count, summary, settings=str(file))
 
 
 def _share(cache: float) -> float:

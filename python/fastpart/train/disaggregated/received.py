@@ -20,7 +20,7 @@ from ..ranks import device, rank
 from ..rows import Rows
 from .messages import Array, Kind, Message
 from .receiver import COUNTS, MEMORY
-from .rendezvous import connect
+from .rendezvous import address_of, connect
 from .settings import Settings
 from .shelf import Opened
 
@@ -42,7 +42,7 @@ class Received:
         assert seeds.labels is not None
         order = np.argsort(seeds.rows)
         self._sorted, self._labels = seeds.rows[order], seeds.labels[order]
-        self._link, _ = connect(file.parent, settings, {"compute worker": self._rank})
+        self._link, _ = connect(address_of(file.parent), settings, {"compute worker": self._rank})
         self._link.wait_for(settings.timeout)
         row = dataset.partition.parts[0].row_type("features")
         assert row is not None
@@ -112,9 +112,9 @@ class Received:
         )
 
     def read_counts(self) -> dict[str, Any]:
-        """Return the counts of the epoch on this machine, in one of its compute workers. The others have zeros."""
+        """Return the counts of the epoch on this machine, in its first compute worker. The others have zeros."""
         counts, self._counts = self._counts, Counter()
-        return {name: counts[name] for name in COUNTS} | {MEMORY: self._worker_bytes}
+        return {name: counts[name] for name in COUNTS} | {MEMORY: self._worker_bytes * (self._rank == 0)}
 
     def read_seconds(self) -> dict[str, float]:
         """Return nothing: others make the batches."""

@@ -79,7 +79,7 @@ class Receiver:
         """Serve until all compute workers have left."""
         threading.Thread(target=self._accept, args=(server,), daemon=True).start()
         with self._changed:
-            while self._ended < self._settings.compute_workers and self._error is None:
+            while self._ended < self._settings.shares and self._error is None:
                 self._changed.wait()
             if self._error is not None:
                 for link in (*self._compute_links.values(), *self._batch_links.values()):
@@ -114,7 +114,8 @@ class Receiver:
     # Batch workers.
 
     def _serve_batch(self, link: Link, worker: int) -> None:
-        link.send({"kind": Kind.WELCOME, "first": 0, "shares": self._settings.compute_workers})
+        settings = self._settings
+        link.send({"kind": Kind.WELCOME, "first": settings.first, "shares": settings.shares})
         with self._changed:
             self._batch_links[worker] = link
             self._came.add(worker)
@@ -177,7 +178,7 @@ class Receiver:
             moved = self._coordinator.lose(worker)
             for other, lanes in moved.items():
                 self._tell(self._batch_links[other], self._order(Kind.LANES, lanes))
-            over = self._ended == self._settings.compute_workers
+            over = self._ended == self._settings.shares
             if not self._coordinator.alive and not over and not self._changed.wait(_LEFT_SECONDS):
                 raise TrainingError("all batch workers are gone")
 
@@ -213,7 +214,7 @@ class Receiver:
         """Begin the epoch that all compute workers have asked for, if all batch workers were here once."""
         number = max(self._asked, default=-1)
         everyone, workers = (
-            self._asked[number] == self._settings.compute_workers,
+            self._asked[number] == self._settings.shares,
             self._settings.batch_workers,
         )
         if number == self._number or not everyone or len(self._came) < workers:
@@ -244,7 +245,7 @@ class Receiver:
 
     def _use(self, step: int) -> None:
         self._used[step] += 1
-        if self._used[step] == self._settings.compute_workers:
+        if self._used[step] == self._settings.shares:
             for each in self._made.pop(step):
                 each.box.remove()
             self._coordinator.use(step)
@@ -252,11 +253,11 @@ class Receiver:
                 self._tell(link, {"kind": Kind.LIMIT, "limit": self._coordinator.limit})
 
 
-def work(reports: Reports, file: Path) -> None:
+def work(reports: Reports, file: Path, address: str) -> None:
     """Receive until the training is over."""
     settings = Settings.load(file)
     receiver = Receiver(Source(settings), os.environ[RUN])
-    with listen(file.parent, "127.0.0.1") as server:
+    with listen(file.parent, address) as server:
         reports.ready()
         receiver.serve(server)
     reports.done()

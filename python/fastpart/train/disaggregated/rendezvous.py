@@ -24,6 +24,8 @@ _LOOK_SECONDS = 0.05
 
 ADDRESS = "receiver.json"
 
+Address = tuple[str, int]
+
 
 def listen(folder: Path, address: str) -> socket.socket:
     """Listen on a free port, and write where."""
@@ -33,18 +35,23 @@ def listen(folder: Path, address: str) -> socket.socket:
     return server
 
 
-def connect(folder: Path, settings: Settings, who: Mapping[str, int]) -> tuple[Link, dict[str, Any]]:
-    """Connect to the receiver of a run, and return its answer."""
+def address_of(folder: Path) -> Address:
+    """Return where the receiver listens whose settings are in a folder. Wait until it does."""
     deadline = time.monotonic() + _START_SECONDS
     while not (folder / ADDRESS).exists():
         if time.monotonic() > deadline:
             raise TrainingError(f"the receiver did not start within {_START_SECONDS:g} s")
         time.sleep(_LOOK_SECONDS)
     where = json.loads((folder / ADDRESS).read_text())
+    return where["address"], where["port"]
+
+
+def connect(address: Address, settings: Settings, who: Mapping[str, int]) -> tuple[Link, dict[str, Any]]:
+    """Connect to a receiver, and return its answer."""
     try:
-        link = Link(socket.create_connection((where["address"], where["port"]), timeout=_START_SECONDS))
+        link = Link(socket.create_connection(address, timeout=_START_SECONDS))
     except OSError as error:
-        raise TrainingError(f"the receiver does not answer ({error})") from error
+        raise TrainingError(f"the receiver at {address[0]} does not answer ({error})") from error
     link.send({"kind": Kind.HELLO, "token": settings.token, **who})
     message = link.receive()
     if message.kind != Kind.WELCOME:

@@ -31,6 +31,8 @@ class Settings:
         As in :func:`fastpart.train.sampled`.
     order, hold, cache, policy, ahead, batch_workers, compute_workers
         As in :func:`fastpart.train.armada`.
+    first, shares : int
+        The first compute worker of a machine, and their number there.
     timeout : float
         Seconds that processes wait for each other.
     token : str
@@ -49,6 +51,8 @@ class Settings:
     ahead: int
     batch_workers: int
     compute_workers: int
+    first: int
+    shares: int
     timeout: float
     token: str
 
