@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -409,3 +410,32 @@ def test_the_command_line_and_torchrun(bare, tmp_path, capsys):
     losses, expected = ([row["loss"] for row in each["history"]] for each in (json.loads(done.stdout), out))
     assert losses == expected
     assert np.load(tmp_path / "out" / "embeddings.npy").shape == (400, 6)
+
+
+MACHINE = """
+import json, os, sys, fastpart as fp
+rank, folder = os.environ["RANK"], sys.argv[1]
+trained = fp.train.links(f"{folder}/machine{rank}", out=f"{folder}/out", **eval(sys.argv[2]))
+if rank == "0":
+    print(json.dumps([trained.history["loss"].to_list(), trained.summary["test_auc"]]))
+"""
+
+
+def test_machines_with_their_own_features_only(parts, alone, tmp_path):
+    for rank in range(2):
+        shutil.copytree(parts, tmp_path / f"machine{rank}")
+        for part in range(3):
+            if part * 2 // 3 != rank:
+                (tmp_path / f"machine{rank}" / f"part-{part:05d}" / "features.npy").unlink()
+    (tmp_path / "machine.py").write_text(MACHINE)
+    run = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    done = subprocess.run(
+        [sys.executable, *run, tmp_path / "machine.py", tmp_path, repr(LEARNED)],
+        capture_output=True, text=True, timeout=150,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    losses, auc = json.loads(done.stdout)
+    expected = alone(parts, **LEARNED)
+    np.testing.assert_allclose(losses, expected.history["loss"], rtol=1e-5)
+    assert auc == pytest.approx(expected.summary["test_auc"], rel=1e-2)

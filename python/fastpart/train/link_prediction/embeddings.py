@@ -53,12 +53,14 @@ class Embeddings:
     ----------
     own : range
         The parts of this worker.
+    width : int
+        Numbers per vertex.
     """
 
     def __init__(
         self, dataset: LinkDataset, width: int, seed: int, lr: float, wire: Wire, folder: Path
     ) -> None:
-        self._wire, self._folder, self._width = wire, folder, width
+        self._wire, self._folder, self.width = wire, folder, width
         starts = dataset.topology.starts
         owners = rank_of_part(dataset.partition.k, wire.size)
         first, last = np.flatnonzero(owners == wire.rank)[[0, -1]].tolist()
@@ -82,7 +84,7 @@ class Embeddings:
         local = requests - int(self._starts[0])
         values = self._wire.swap(self._adam.values[local], into, out).wait()
         self._asked = out, into, local
-        self._bytes += 2 * (len(distinct) - out[self._wire.rank]) * self._width * values.element_size()
+        self._bytes += 2 * (len(distinct) - out[self._wire.rank]) * self.width * values.element_size()
         return values.detach().requires_grad_(), torch.from_numpy(inverse)
 
     def step(self, gradient: Tensor) -> None:
@@ -91,7 +93,7 @@ class Embeddings:
         received = self._wire.swap(gradient, out, into).wait()
         rows, places = torch.unique(local, return_inverse=True)
         # The order of the workers is that of the additions, so a run is repeatable.
-        total = torch.zeros(len(rows), self._width).index_add_(0, places, received)
+        total = torch.zeros(len(rows), self.width).index_add_(0, places, received)
         self._adam.step(rows, total)
 
     def read_bytes(self) -> int:
@@ -128,7 +130,7 @@ class Embeddings:
         """Read what :meth:`save` wrote for an epoch."""
         for part in self.own:
             within, file = self._within(part), self._file(epoch, part)
-            shape = (3, within.stop - within.start, self._width)
+            shape = (3, within.stop - within.start, self.width)
             with damaged(file, "not the rows of a part"):
                 saved = np.load(file, allow_pickle=False)
             if saved.shape != shape or saved.dtype != np.float32:

@@ -158,10 +158,10 @@ class Worker(mini_batches.Worker):
     def _write_embeddings(self) -> None:
         """Write the rows of all vertices by id. Every worker writes those of its parts."""
         assert self._embeddings is not None
-        n, file = len(self._dataset.partition), self._out / f".{EMBEDDINGS}.new"
-        width = self._dataset.task.features - sum(rows.shape[1] for rows in self._dataset.features_of(0))
+        shape = len(self._dataset.partition), self._embeddings.width
+        file = self._out / f".{EMBEDDINGS}.new"
         if is_first():
-            np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), (n, width)).flush()
+            np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape).flush()
         barrier()
         rows = np.lib.format.open_memmap(file, "r+")
         for part in self._embeddings.own:
