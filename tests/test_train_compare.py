@@ -115,6 +115,18 @@ def test_sdt_with_its_processes(given):
 
 
 @pytest.mark.timeout(120)
+def test_methods_with_the_same_batches_learn_the_same(given):
+    methods = ["sampled", "bytegnn", "armada"]
+    rows = compare(given, methods=methods, partitioners=["spring"], seeds=1, epochs=4).rows(named=True)
+    assert [row["method"] for row in rows] == methods
+    accuracies = [row["test_accuracy"] for row in rows]
+    assert accuracies == pytest.approx([accuracies[0]] * 3, abs=0.01)
+    assert all(0 < row["idle_share"] < 1 for row in rows)
+    assert all(row["worker_bytes"] > 0 for row in rows)
+    assert rows[2]["remote_bytes"] > rows[0]["remote_bytes"]  # armada sends all rows
+
+
+@pytest.mark.timeout(120)
 def test_distgnn_with_its_processes_is_as_the_reference(given):
     options = {
         "methods": ["distgnn", "full"],
@@ -247,7 +259,7 @@ def test_methods_are_given_what_they_take(given, recorded):
         (
             {"methods": ["distgnn", "full"], "partitioners": ["spring"]},
             fp.ParameterError,
-            "partitioners: spring makes parts of vertices, but .*sampled, bytegnn, sdt, sancus",
+            "partitioners: spring makes parts of vertices, but .*sampled, bytegnn, armada, sdt, sancus",
         ),
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["spring", "grem"]},

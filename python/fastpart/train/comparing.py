@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BATCH = 1000
 """Default number of training vertices of a part per step."""
 
-WHOLE = ("full", "sampled", "bytegnn")
+WHOLE = ("full", "sampled", "bytegnn", "armada")
 """Methods whose batches are those of all parts."""
 
 COLUMNS = {
@@ -78,10 +78,10 @@ def compare(
         Number of parts.
     features, labels, splits, split
         As :meth:`fastpart.VertexPartition.save` takes them.
-    methods : sequence of {"full", "sampled", "bytegnn", "sdt", "distgnn", "sancus", "distdgl"}
-        Some of ``"sampled"``, ``"bytegnn"``, ``"sdt"``, ``"sancus"`` and ``"distdgl"``, which train over parts of
-        vertices, ``"distgnn"``, which trains over parts of edges, and ``"full"``, which needs no parts and runs once
-        per seed.
+    methods : sequence of {"full", "sampled", "bytegnn", "armada", "sdt", "distgnn", "sancus", "distdgl"}
+        Some of ``"sampled"``, ``"bytegnn"``, ``"armada"``, ``"sdt"``, ``"sancus"`` and ``"distdgl"``, which train over
+        parts of vertices, ``"distgnn"``, which trains over parts of edges, and ``"full"``, which needs no parts and
+        runs once per seed.
     partitioners : sequence of str, optional
         Names of partitioners. Each method trains over the partitioners that make the parts it needs. ``"sigma"`` and
         ``"random"`` make parts of vertices and of edges. Default: ``"spring"``, ``"sigma"``, ``"grem"`` and
@@ -92,9 +92,9 @@ def compare(
         As in :class:`fastpart.Options`. The step of ``progress`` is "training".
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, batch_size, fanouts
         As in :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (default 1000) counts the
-        training vertices of a part per step. ``"full"``, ``"sampled"`` and ``"bytegnn"`` take k times as many, so
-        that all methods make the same number of steps. None: all at once, which means far fewer steps per epoch.
-        ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To compare equal numbers of steps, use
+        training vertices of a part per step. ``"full"``, ``"sampled"``, ``"bytegnn"`` and ``"armada"`` take k
+        times as many, so that all methods make the same number of steps. None: all at once, which means far fewer steps
+        per epoch. ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To compare equal numbers of steps, use
         ``batch_size=None``.
 
     Returns
