@@ -247,6 +247,17 @@ def test_patience_looks_at_the_mrr(parts, alone):
 # Learned rows.
 
 
+def test_the_rows_are_those_of_the_best_epoch(parts, alone):
+    given = {**LEARNED, "lr": 0.2}
+    trained = alone(parts, **{**given, "epochs": 30, "patience": 2})
+    best = trained.summary["best_epoch"]
+    assert best + 2 == trained.history["epoch"][-1] < 29
+    shorter = alone(parts, **{**given, "epochs": best + 1})
+    np.testing.assert_array_equal(trained.embeddings, shorter.embeddings)
+    for name in ("val_mrr", "test_mrr", "test_auc"):
+        assert trained.summary[name] == shorter.summary[name]
+
+
 def test_sparse_adam_is_that_of_torch():
     random = torch.Generator().manual_seed(0)
     start = torch.randn(20, 3, generator=random)
