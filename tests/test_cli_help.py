@@ -46,7 +46,7 @@ COMMANDS = {
 }
 """The functions behind each command, its own first."""
 
-METHODS = ("full", "sampled", "distdgl", "sdt", "distgnn", "sancus")
+METHODS = ("full", "sampled", "bytegnn", "distdgl", "sdt", "distgnn", "sancus")
 
 
 @pytest.fixture

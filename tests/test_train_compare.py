@@ -94,7 +94,7 @@ def test_rows_are_those_of_the_single_runs(given, recorded):
         assert row["test_accuracy"] == statistics.fmean(accuracies)
         assert row["spread"] == max(accuracies) - min(accuracies)
         assert row["test_f1"] == statistics.fmean(made.summary["test_f1"] for *_, made in runs)
-        for name in ("seconds_per_epoch", "remote_bytes", "worker_bytes"):
+        for name in ("seconds_per_epoch", "idle_share", "remote_bytes", "worker_bytes"):
             median = statistics.median(made.summary[name] for *_, made in runs)
             assert row[name] == pytest.approx(median, abs=0.5 if name.endswith("bytes") else 0)
         _, manifest, _, _ = runs[0]
@@ -240,7 +240,7 @@ def test_methods_are_given_what_they_take(given, recorded):
         (
             {"methods": ["distgnn", "full"], "partitioners": ["spring"]},
             fp.ParameterError,
-            "partitioners: spring makes parts of vertices, but .*sampled, sdt, sancus",
+            "partitioners: spring makes parts of vertices, but .*sampled, bytegnn, sdt, sancus",
         ),
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["spring", "grem"]},

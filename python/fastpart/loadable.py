@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -59,6 +59,9 @@ class Loadable:
         cache: float | None = None,
         hot: Literal["access", "degree", "links", "halo"] = "access",
         resident: int | str | None = None,
+        scheduled: bool = False,
+        neighbourhood: Callable[[Any, int, int], Any] | None = None,
+        trace: Any = None,
     ) -> MiniBatches:
         """Return the mini-batches of this rank, for any model of torch or PyG.
 
@@ -116,6 +119,16 @@ class Loadable:
             Memory on ``device`` for features, in bytes or as text such as ``"4G"``. Rows of the rank's parts and those
             that it holds stay there, the hottest if not all fit, and only the others are copied for each batch. It
             never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
+        scheduled : bool
+            Make batches as ByteGNN does: as small tasks of several batches at a time, launched as fast as they are
+            used. The free memory bounds how many wait for their use, not ``ahead``. It never changes a batch.
+        neighbourhood : callable, optional
+            A sampler of your own, for ``scheduled=True``: ``neighbourhood(seeds, epoch, step)`` gets the rows of the
+            seeds, as in ``Batch.rows``, and returns a :class:`fastpart.loading.Sample` with a hop for each of
+            ``fanouts``. Several threads call it.
+        trace : fastpart.loading.Trace, optional
+            Gets who did what when, for ``scheduled=True``. ``trace.save("trace.json")`` writes it for Chrome's trace
+            viewer.
 
         Returns
         -------
@@ -187,6 +200,9 @@ class Loadable:
             cache=cache,
             hot=hot,
             resident=resident,
+            scheduled=scheduled,
+            neighbourhood=neighbourhood,
+            trace=trace,
         )
         return made
 

@@ -46,6 +46,7 @@ SOURCES = {
     "train.full": "train.centralized",
     "train.sampled": "train.mini_batches.launch",
     "train.links": "train.link_prediction.launch",
+    "train.bytegnn": "train.mini_batches.scheduled",
     "train.distdgl": "train.distributed.launch",
     "train.sdt": "train.model_averaging.launch",
     "train.distgnn": "train.edge_parts.launch",

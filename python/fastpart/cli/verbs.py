@@ -278,6 +278,7 @@ _VERBS: dict[str, Verb | Family] = {
         {
             "train.full": "train full parts/ --model gcn --hidden 32 --epochs 200 --patience 20 -o run/",
             "train.sampled": "train sampled parts/ --batch-size 1000 --fanouts 15,10 --epochs 20",
+            "train.bytegnn": "train bytegnn parts/ --fanouts 15,10 --trace trace.json",
             "train.distdgl": "train distdgl parts/ --trainers-per-part 2 --batch-size 1000 --fanouts 15,10",
             "train.sdt": "train sdt parts/ --workers 2 --average-every 5 -o run/",
             "train.distgnn": "train distgnn parts/ --delay 5",

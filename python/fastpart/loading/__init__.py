@@ -11,6 +11,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .hot_rows import save_cache
+from .sample import Sample
+from .scheduling import Trace
 
 __all__ = [
     "Batch",
@@ -18,6 +20,8 @@ __all__ = [
     "LinkBatch",
     "LinkLoader",
     "Loader",
+    "Sample",
+    "Trace",
     "dropout",
     "link_loader",
     "loader",

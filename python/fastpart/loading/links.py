@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from .. import _core, parameters
+from .. import parameters
 from ..errors import ParameterError
 from ..pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..partitions import VertexPartition
@@ -18,6 +18,7 @@ from .batch import Batch
 from .hot_rows import Epoch
 from .loader import Loader, Steps
 from .negatives import KINDS, Kind, instead, others, partners
+from .sample import Sampled
 from .seeds import Seeds
 
 Ids = npt.NDArray[np.int64]
@@ -139,7 +140,7 @@ class LinkLoader(Loader):
             found = self._topology.ids_of(local.reshape(-1)).reshape(local.shape)
         return instead(found, random, sources, targets, n)
 
-    def _batch(self, arrays: _core.SampledBatch, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
+    def _batch(self, arrays: Sampled, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
         assert isinstance(steps, LinkSteps)
         seeds = steps.seeds[steps.seed_offsets[step] : steps.seed_offsets[step + 1]]
         ends = np.searchsorted(seeds, steps.ends[steps.offsets[step] : steps.offsets[step + 1]])

@@ -19,8 +19,11 @@ from ..rows import rows_of
 from .batch import Batch
 from .edge_rows import EdgeFeatures
 from .hot_rows import Epoch, Hot, checked, held_by, hottest, own_rows
+from .making import InOrder, Neighbourhood, Scheduled, Source, neighbourhood_of
 from .remote import Remote, fetching_of
 from .resident import Resident, room_of
+from .sample import Sampled
+from .scheduling import Trace
 from .seeds import Seeds, owner_of, rank_of_part, seeds_of
 
 Sampling = Literal["uniform", "weighted", "labor"]
@@ -92,6 +95,9 @@ class Loader:
         cache: float | None,
         hot: Hot,
         resident: int | str | None,
+        scheduled: bool = False,
+        neighbourhood: Neighbourhood | None = None,
+        trace: Trace | None = None,
     ) -> None:
         self.fanouts = parameters.fanouts_of(fanouts)
         self.batch_size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
@@ -125,6 +131,13 @@ class Loader:
         share, self._own, self._topology = checked(cache, hot), owners == self.rank, topology
         if share is not None or self.fetching.by_messages:
             self.fetching.hold(held_by(partition, self._own, share, hot, self._epoch_of()))
+        self._source: Source = InOrder(self._sampler, self._with_batches, self._ahead, self._threads)
+        scheduled = parameters.flag("scheduled", scheduled)
+        if not scheduled and (neighbourhood is not None or trace is not None):
+            raise ParameterError("neighbourhood, trace: they need scheduled=True")
+        if scheduled:
+            sampler = neighbourhood_of(self._sampler, neighbourhood, len(self.fanouts))
+            self._source = Scheduled(sampler, topology, self._with_batches, self._threads, trace)
         self._resident: Resident | None = None
         room = parameters.memory_size(resident, "resident", 0)
         if self.device is not None or room is not None:
@@ -139,6 +152,9 @@ class Loader:
         seeds = seeds_of(vertices, partition.parts, partition._topology, splits)
         self.vertices = seeds.ids
         return seeds
+
+    def _with_batches(self) -> _core.Features | None:
+        return self.fetching.with_batches
 
     def _epoch_of(self) -> Epoch:
         return Epoch(self._seeds.rows, self.fanouts, self.batch_size)
@@ -182,6 +198,17 @@ class Loader:
         """
         return self.fetching.read_counts()
 
+    def read_seconds(self) -> dict[str, float]:
+        """Return what making the batches took since the last call, in all threads.
+
+        Returns
+        -------
+        dict of float
+            ``sampling`` and ``fetching`` (rows of features), in seconds.
+        """
+        seconds = self._source.read_seconds()
+        return {**seconds, "fetching": seconds["fetching"] + self.fetching.read_seconds()}
+
     def close(self) -> None:
         """End the connections to other ranks, if there are any. There are no batches after it."""
         self.fetching.close()
@@ -193,14 +220,7 @@ class Loader:
 
     def _batches(self, epoch: int) -> Iterator[Batch]:
         steps = self._steps(epoch)
-        sampled = self._sampler.batches(
-            steps.seeds,
-            steps.seed_offsets,
-            epoch=epoch,
-            features=self.fetching.with_batches,
-            ahead=self._ahead,
-            threads=self._threads,
-        )
+        sampled = self._source.batches(steps.seeds, steps.seed_offsets, epoch)
         filled = self.fetching.filled(sampled, max(self._ahead, 1), len(self))
         try:
             for step, (arrays, x) in enumerate(filled):
@@ -227,10 +247,10 @@ class Loader:
         order = self._seeds.order(self.seed, epoch) if self._shuffle else np.arange(len(self._seeds.ids))
         return order[: len(self) * self.batch_size]
 
-    def _batch(self, arrays: _core.SampledBatch, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
+    def _batch(self, arrays: Sampled, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
         positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
         labels, edge_attr = self._seeds.labels, None
-        if self._edge_features is not None:
+        if self._edge_features is not None and arrays.e_id is not None:
             edge_attr = torch.from_numpy(self._edge_features.of_sample(arrays))
         return Batch(
             x=_tensor(x) if self._resident is None or x is None else self._resident.joined(arrays.rows, x),

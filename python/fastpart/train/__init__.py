@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .distributed import distdgl
     from .edge_parts import distgnn
     from .link_prediction import TrainedLinks, links
-    from .mini_batches import sampled
+    from .mini_batches import bytegnn, sampled
     from .model_averaging import sdt
     from .row_blocks import sancus
     from .trained import TrainedModel
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TrainedLinks",
     "TrainedModel",
+    "bytegnn",
     "compare",
     "distdgl",
     "distgnn",

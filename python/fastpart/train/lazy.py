@@ -14,6 +14,7 @@ from .libraries import import_torch
 MODULES = {
     "TrainedLinks": "link_prediction",
     "TrainedModel": "trained",
+    "bytegnn": "mini_batches",
     "compare": "comparing",
     "distdgl": "distributed",
     "distgnn": "edge_parts",

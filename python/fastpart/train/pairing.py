@@ -11,10 +11,11 @@ from .. import partitioners as known_partitioners
 from ..errors import ParameterError
 from ..parameters import Of
 
-Method = Literal["full", "sampled", "sdt", "distgnn", "sancus", "distdgl"]
+Method = Literal["full", "sampled", "bytegnn", "sdt", "distgnn", "sancus", "distdgl"]
 METHODS: dict[Method, Of | None] = {
     "full": None,
     "sampled": "vertices",
+    "bytegnn": "vertices",
     "sdt": "vertices",
     "distgnn": "edges",
     "sancus": "vertices",

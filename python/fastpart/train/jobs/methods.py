@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 METHODS = {
     "links": "link_prediction.training",
     "sampled": "mini_batches.training",
+    "bytegnn": "mini_batches.training",
     "sdt": "model_averaging.training",
     "distgnn": "edge_parts.training",
     "sancus": "row_blocks.training",
