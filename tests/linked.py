@@ -1,6 +1,9 @@
 """Partition directories with edge splits, for the tests of links."""
 
+import atexit
+import shutil
 import tempfile
+from functools import cache
 
 import numpy as np
 from hypothesis import strategies as st
@@ -37,9 +40,17 @@ def graphs(draw):
     return graph_of(np.array(records), n, draw(st.sampled_from(DIRECTEDNESS)))
 
 
+@cache
+def _root():
+    """Return a folder that is removed when the tests end."""
+    folder = tempfile.mkdtemp(prefix="fastpart-links-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def stored(splits, assignment, k, **saved):
     """Save the training graph by an assignment, and open it. The directory stays until the tests end."""
-    folder = f"{tempfile.mkdtemp(prefix='fastpart-links-')}/parts"
+    folder = f"{tempfile.mkdtemp(dir=_root())}/parts"
     p = fp.VertexPartition(assignment, k)
     p.save(folder, graph=splits.graph, edge_splits=splits, **saved)
     return fp.open_partition(folder)

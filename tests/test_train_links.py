@@ -185,11 +185,12 @@ def test_ranks_against_brute_force(count, candidates, levels, seed):
 @pytest.mark.parametrize("decoder", [Dot(), MLP(5)])
 def test_equal_rows_are_ties(decoder, monkeypatch):
     monkeypatch.setattr("fastpart.train.link_prediction.scoring._LOGITS", 70)  # several products
-    row = torch.randn(5, generator=torch.Generator().manual_seed(0))
+    row, decoder = torch.randn(5, generator=torch.Generator().manual_seed(0)).double(), decoder.double()
     pairs = torch.tensor([[0, 1], [2, 1], [30, 31], [3, 0], [7, 8]])
     with torch.no_grad():
+        positives = decoder(row.expand(5, -1), row.expand(5, -1)).float()
         found = ranks_among(
-            decoder, pairs, row.expand(5, -1), row.expand(5, -1), torch.arange(29), row.expand(29, -1)
+            decoder, pairs, row.expand(5, -1), positives, torch.arange(29), row.expand(29, -1)
         )
     assert found.tolist() == [14.5, 14.5, 15.5, 14.5, 14.5]
 
@@ -244,6 +245,17 @@ def test_patience_looks_at_the_mrr(parts, alone):
 
 
 # Learned rows.
+
+
+def test_the_rows_are_those_of_the_best_epoch(parts, alone):
+    given = {**LEARNED, "lr": 0.2}
+    trained = alone(parts, **{**given, "epochs": 30, "patience": 2})
+    best = trained.summary["best_epoch"]
+    assert best + 2 == trained.history["epoch"][-1] < 29
+    shorter = alone(parts, **{**given, "epochs": best + 1})
+    np.testing.assert_array_equal(trained.embeddings, shorter.embeddings)
+    for name in ("val_mrr", "test_mrr", "test_auc"):
+        assert trained.summary[name] == shorter.summary[name]
 
 
 def test_sparse_adam_is_that_of_torch():

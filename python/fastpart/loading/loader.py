@@ -95,9 +95,9 @@ class Loader:
         cache: float | None,
         hot: Hot,
         resident: int | str | None,
-        scheduled: bool,
-        neighbourhood: Neighbourhood | None,
-        trace: Trace | None,
+        scheduled: bool = False,
+        neighbourhood: Neighbourhood | None = None,
+        trace: Trace | None = None,
     ) -> None:
         self.fanouts = parameters.fanouts_of(fanouts)
         self.batch_size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)

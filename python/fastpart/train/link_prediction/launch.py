@@ -108,8 +108,10 @@ def links(
     source count like all candidates (the "raw" setting). AUC compares all positives with one uniform negative each.
 
     A worker holds its batches, the network, 50 bytes per training edge of all workers, and 12 bytes per number of the
-    learned rows of its parts. While an epoch begins it takes about 100 bytes more per edge and negative of its own. Those are saved after every epoch, in ``embeddings`` in the output folder, where the last
-    and the best are kept. A resumed training equals one that was never interrupted, bit for bit.
+    learned rows of its parts. While an epoch begins it takes about 100 bytes more per edge and negative of its own.
+
+    Learned rows are saved after every epoch, in ``embeddings`` in the output folder, where the last and the best are
+    kept. A resumed training equals one that was never interrupted, bit for bit.
 
     Under ``torchrun`` the calling process is one of the workers, as with :func:`fastpart.train.sampled`. All machines
     must see ``out``: learned rows, and rows of vertices for the scores, go through files there.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from .decoders import MLP, Dot, LinkNetwork
 _BLOCK = 256
 """Positives at a time."""
 
-_LOGITS = 1 << 18
+_LOGITS = 1 << 17
 """Logits at a time, about."""
 
 Float = npt.NDArray[np.float32]
@@ -159,27 +160,32 @@ class Scorer:
         known = self._split(split)
         if known is None:
             return ranking.scores(torch.zeros(ranking.COUNTS)) | {"auc": math.nan}
+        decoder = deepcopy(network.decoder).double()
         sums, logits = torch.zeros(ranking.COUNTS, dtype=torch.float64), [torch.empty(2, 0)]
         with self._rows.stored(network.encoder, known.wanted) as stored:
 
             def rows_of(ids: npt.NDArray[np.int64]) -> Tensor:
-                return torch.from_numpy(stored.gather(self._places(ids)))
+                return torch.from_numpy(stored.gather(self._places(ids))).double()
 
             candidates = torch.from_numpy(self._candidates), rows_of(self._candidates)
             for start in range(0, len(known.pairs), _BLOCK):
                 block = slice(start, start + _BLOCK)
                 pairs, negatives = known.pairs[block], rows_of(known.negatives[block])
                 sources, targets = rows_of(pairs[:, 0]), rows_of(pairs[:, 1])
-                found = ranks_among(network.decoder, torch.from_numpy(pairs), sources, targets, *candidates)
+                both = torch.stack([decoder(sources, each).float() for each in (targets, negatives)])
+                found = ranks_among(decoder, torch.from_numpy(pairs), sources, both[0], *candidates)
                 sums += ranking.tally(found)
-                logits.append(torch.stack([network.decoder(sources, each) for each in (targets, negatives)]))
+                logits.append(both)
         return ranking.scores(total(sums)) | {"auc": _auc(torch.cat(logits, 1))}
 
 
 def ranks_among(
-    decoder: Dot | MLP, pairs: Tensor, sources: Tensor, targets: Tensor, candidates: Tensor, heads: Tensor
+    decoder: Dot | MLP, pairs: Tensor, sources: Tensor, positives: Tensor, candidates: Tensor, heads: Tensor
 ) -> Tensor:
     """Return the rank of each pair's target among candidates that are no ends of the pair.
+
+    Logits are computed in float64 and rounded to float32, so that equal rows have equal logits. The order of additions,
+    and with it the last digits, depends on the place in a product.
 
     Parameters
     ----------
@@ -187,16 +193,16 @@ def ranks_among(
         Scores the pairs.
     pairs, candidates : torch.Tensor
         Ids of both ends of each pair, and of the candidates.
-    sources, targets, heads : torch.Tensor
-        Rows of the encoder for the ends and for the candidates.
+    sources, heads : torch.Tensor
+        float64: rows of the encoder for the sources and for the candidates.
+    positives : torch.Tensor
+        float32: logits of the pairs.
     """
     found = torch.ones(len(pairs), dtype=torch.float64)
     step = max(_LOGITS // max(len(pairs), 1), 1)
     for ids, rows in zip(candidates.split(step), heads.split(step), strict=True):
-        # Both come from one product, so that equal rows have equal logits.
-        logits = decoder.against(sources, torch.cat([rows, targets]))
         counted = (ids != pairs[:, :1]) & (ids != pairs[:, 1:])
-        found += ranking.ahead(logits[:, len(ids) :].diagonal(), logits[:, : len(ids)], counted)
+        found += ranking.ahead(positives, decoder.against(sources, rows).float(), counted)
     return found
 
 

@@ -57,6 +57,10 @@ class Links:
         assert isinstance(loader, LinkLoader)
         self._loader, self.fetching = loader, loader.fetching
 
+    def read_seconds(self) -> dict[str, float]:
+        """Return what making the batches took since the last call, in all threads."""
+        return self._loader.read_seconds()
+
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""
         self._loader.set_epoch(number)

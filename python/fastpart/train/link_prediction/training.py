@@ -43,6 +43,7 @@ class Worker(mini_batches.Worker):
         self._dataset, self._options, self._topology = dataset, options, dataset.topology
         self._owned = rank_of_part(dataset.partition.k, world_size()) == rank()
         self._device, self._clock, self._out = device(), Clock(), Path(how["out"])
+        self._trace = None
         width = how["embeddings"] or 0
         features = dataset.task.features
         dataset.task = Task(features + width, options.hidden, multilabel=False)
