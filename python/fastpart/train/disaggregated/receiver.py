@@ -87,6 +87,7 @@ class Receiver:
                 raise self._error
             for link in self._batch_links.values():
                 self._tell(link, {"kind": Kind.END})
+            self._shelf.close()
 
     def _accept(self, server: socket.socket) -> None:
         with suppress(OSError):  # closed in the end
@@ -132,7 +133,7 @@ class Receiver:
             self._lose(worker)
         finally:
             for each in made:  # the step is made again by others
-                each.box.remove()
+                self._shelf.take_back(each.box)
 
     def _receive(self, link: Link) -> Made:
         """Return the next group of a batch worker, with all rows of features."""
@@ -150,7 +151,7 @@ class Receiver:
             self._cache.fill(boxes[0].x, rows, len(features), *cached)
         except BaseException:
             for box in boxes:
-                box.remove()
+                self._shelf.take_back(box)
             raise
         self._count(message.content, len(features), len(rows), message.num_bytes)
         return Made(message.content["lanes"], message.content, boxes[0])
@@ -235,7 +236,7 @@ class Receiver:
             "kind": Kind.STEP,
             "step": step,
             "count": self._epoch.count(step),
-            "pieces": [[each.box.name, each.box.places, each.content["graphs"]] for each in made],
+            "pieces": [[each.box.file.name, each.box.places, each.content["graphs"]] for each in made],
         }
         first, *others = sorted(self._compute_links)
         self._tell(self._compute_links[first], {**content, "counts": self._counts})
@@ -247,7 +248,7 @@ class Receiver:
         self._used[step] += 1
         if self._used[step] == self._settings.shares:
             for each in self._made.pop(step):
-                each.box.remove()
+                self._shelf.take_back(each.box)
             self._coordinator.use(step)
             for link in self._batch_links.values():
                 self._tell(link, {"kind": Kind.LIMIT, "limit": self._coordinator.limit})
