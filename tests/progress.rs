@@ -49,6 +49,7 @@ fn steps(entry: &Entry, of: Of, call: &Call) -> Vec<Step> {
     let run = common::run(1).watched();
     let mut values = Values::new(8, of, &(entry.fields)());
     values.set("partition", Value::PerVertex((0..call.0.n as u32).map(|v| v % 8).collect()));
+    values.set("splits", Value::PerVertex((0..call.0.n as u32).map(|v| u32::from(v % 16 == 0)).collect()));
     (entry.solve)(values, call, &run).unwrap();
     run.advance(0).unwrap();
     run.steps()

@@ -27,6 +27,7 @@ MEASURED = (fp.open_partition, GRAPH)
 COMMANDS = {
     **{f"generate {name}": (getattr(fp.generate, name),) for name in fp.generate.__all__},
     "convert": (fp.convert,),
+    "split-edges": (fp.split_edges, GRAPH),
     "info": (fp.info, GRAPH),
     **{
         f"partition --algorithm {name}": (function, GRAPH, fp.evaluate, fp.VertexPartition.save)
@@ -45,7 +46,7 @@ COMMANDS = {
 }
 """The functions behind each command, its own first."""
 
-METHODS = ("full", "sampled", "armada", "distdgl", "sdt", "distgnn", "sancus")
+METHODS = ("full", "sampled", "bytegnn", "armada", "distdgl", "sdt", "distgnn", "sancus")
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def expected(functions, arguments):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_lists_what_the_functions_take(text_of, command):
-    arguments = {"out"} if command.split()[0] in ("generate", "convert", "export") else set()
+    arguments = {"out"} if command.split()[0] in ("generate", "convert", "split-edges", "export") else set()
     options = expected(COMMANDS[command], arguments)
     if command in ("cluster", "compare", "edges-of", "refine", "report", "update"):
         options["--out"] = None
@@ -116,6 +117,11 @@ def test_help_lists_what_the_methods_of_training_take(text_of, method):
     assert listed(text_of("train", method)) == expected((getattr(fp.train, method),), set()) | {
         "--predictions": None
     }
+
+
+@needs_torch
+def test_help_lists_what_training_of_links_takes(text_of):
+    assert listed(text_of("train", "links")) == expected((fp.train.links,), set())
 
 
 @needs_torch
@@ -144,6 +150,7 @@ def test_help_lists_the_commands(text_of, words):
         "": (
             "generate",
             "convert",
+            "split-edges",
             "info",
             "partition",
             "refine",
@@ -160,12 +167,14 @@ def test_help_lists_the_commands(text_of, words):
         ),
         "generate": ("rmat", "ba", "planted", "grid"),
         "export": fp.export.__all__,
-        "train": (*METHODS, "compare"),
+        "train": (*METHODS, "links", "compare"),
     }
     assert re.findall(r"^  (\w[\w-]*) +[A-Z]", text, re.MULTILINE) == list(names["".join(words)])
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, *(f"train {method}" for method in (*METHODS, "compare"))])
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, *(f"train {method}" for method in (*METHODS, "links", "compare"))]
+)
 def test_help_has_examples_of_the_command(text_of, command):
     text = text_of(*command.split())
     examples = re.findall(r"^  (fastpart .*)$", text.partition("\nexamples:\n")[2], re.MULTILINE)

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:chunk:UserWarning")
 ROOT = Path(__file__).parents[1]
 GOLDEN = Path(__file__).with_name("data") / "golden.json"
 
+SPLITS = {"train": np.arange(0, 2500, 5), "val": np.arange(1, 2500, 50), "test": np.arange(2, 2500, 10)}
+
 OPTIONS = {
     "spring": {},
     "spring, batch=1": {"batch": 1},
@@ -28,6 +30,8 @@ OPTIONS = {
     "fennel, batch=64": {"batch": 64},
     "reldg": {},
     "refennel": {},
+    "bytegnn": {"splits": SPLITS},
+    "bytegnn, rule=paper": {"splits": SPLITS, "rule": "paper"},
     "random": {},
     "random, seed=1": {"seed": 1},
     "random, of=edges": {"of": "edges"},

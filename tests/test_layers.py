@@ -10,11 +10,11 @@ HOME = Path(__file__).parents[1]
 
 PYTHON = """
 _core
-errors frames processes
+errors frames processes pairs
 notes parameters progress options forks parsing protocols
 graph graph_info sources weights staging generate converting, inputs rows
 part_files parts loadable partitions results
-partitioners clustering ordering, metrics homes expected traffic
+partitioners clustering ordering, metrics homes expected traffic edge_splits
 store
 export, comparing, loading
 report, pyg

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 import oracles
 from fastpart.partitioners import PARTITIONERS, items_of
+from needed import needed
 from strategies import edge_lists, raw
 
 ROOT = Path(__file__).parents[1]
@@ -268,7 +269,9 @@ def test_real_graph_with_halos(datasets, tmp_path, name, hops):
 @pytest.mark.parametrize("hops", [0, 1, 2])
 def test_rows_of_the_halo_of_every_partitioner(tmp_path, name, hops):
     records = np.random.default_rng(3).integers(0, 120, (2500, 2))
-    PARTITIONERS[name](records, k=5).save(tmp_path / "parts", graph=records, halo_hops=hops)
+    PARTITIONERS[name](records, k=5, **needed(name, 120)).save(
+        tmp_path / "parts", graph=records, halo_hops=hops
+    )
     stored = fp.open_partition(tmp_path / "parts")
     assert stored.manifest["schema"] == 3
     for part in stored.parts:

@@ -232,9 +232,6 @@ def test_refusals(parts, tmp_path):
         fp.pyg.sampler(parts, [-3])
     with pytest.raises(fp.ParameterError, match="sampling: unknown value"):
         fp.pyg.sampler(parts, [3], sampling="all")
-    sampler = fp.pyg.sampler(parts, [3])
-    with pytest.raises(fp.ParameterError, match="only vertices can be seeds"):
-        sampler.sample_from_edges(None)
     with pytest.raises(fp.ParameterError, match="times of seeds"):
         next(iter(node_loader(parts, input_time=torch.arange(300))))
     with pytest.raises(fp.ParameterError, match="no part holds the vertex 300"):

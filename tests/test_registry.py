@@ -11,6 +11,7 @@ import pytest
 import fastpart as fp
 from fastpart import _core
 from fastpart.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, documents, items_of
+from needed import needed
 
 GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 3]])
 
@@ -44,7 +45,7 @@ def test_defaults_stand_in_the_parameters_of_the_result(name):
     for variant in ({}, *VARIANTS[name]):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # chunks of so small a graph are thin
-            part = PARTITIONERS[name](GRAPH, 2, **variant)
+            part = PARTITIONERS[name](GRAPH, 2, **needed(name, 6), **variant)
         assert part.of == items_of(name, variant)
         assert part.parameters["k"] == 2
         for field in ALGORITHMS[name].fields:

@@ -94,7 +94,7 @@ def test_rows_are_those_of_the_single_runs(given, recorded):
         assert row["test_accuracy"] == statistics.fmean(accuracies)
         assert row["spread"] == max(accuracies) - min(accuracies)
         assert row["test_f1"] == statistics.fmean(made.summary["test_f1"] for *_, made in runs)
-        for name in ("seconds_per_epoch", "remote_bytes", "worker_bytes"):
+        for name in ("seconds_per_epoch", "idle_share", "remote_bytes", "worker_bytes"):
             median = statistics.median(made.summary[name] for *_, made in runs)
             assert row[name] == pytest.approx(median, abs=0.5 if name.endswith("bytes") else 0)
         _, manifest, _, _ = runs[0]
@@ -112,6 +112,18 @@ def test_sdt_with_its_processes(given):
     assert row["remote_bytes"] > 0
     assert row["worker_bytes"] > 0
     assert row["cut_ratio"] > 0
+
+
+@pytest.mark.timeout(120)
+def test_methods_with_the_same_batches_learn_the_same(given):
+    methods = ["sampled", "bytegnn", "armada"]
+    rows = compare(given, methods=methods, partitioners=["spring"], seeds=1, epochs=4).rows(named=True)
+    assert [row["method"] for row in rows] == methods
+    accuracies = [row["test_accuracy"] for row in rows]
+    assert accuracies == pytest.approx([accuracies[0]] * 3, abs=0.01)
+    assert all(0 < row["idle_share"] < 1 for row in rows)
+    assert all(row["worker_bytes"] > 0 for row in rows)
+    assert rows[2]["remote_bytes"] > rows[0]["remote_bytes"]  # armada sends all rows
 
 
 @pytest.mark.timeout(120)
@@ -213,6 +225,13 @@ def test_partitioners_and_methods_of_vertices_and_edges_pair_up(given, recorded)
     assert trained_over(recorded) == [("distdgl", "spring", "vertices"), ("distgnn", "hdrf", "edges")]
 
 
+def test_a_partitioner_that_needs_splits_gets_those_of_the_training(given, recorded):
+    compare(given, methods=["sdt"], partitioners=["bytegnn"], seeds=1, epochs=1)
+    _, manifest, _, _ = recorded[0]
+    assert manifest["algorithm"] == "bytegnn"
+    assert manifest["parameters"]["splits"] == {name: len(ids) for name, ids in given[1]["splits"].items()}
+
+
 def test_full_alone_takes_parts_of_either(given, recorded):
     table = compare(given, methods=["full"], partitioners=["hdrf"], seeds=1)
     assert trained_over(recorded) == [("full", "hdrf", "edges")]
@@ -240,7 +259,7 @@ def test_methods_are_given_what_they_take(given, recorded):
         (
             {"methods": ["distgnn", "full"], "partitioners": ["spring"]},
             fp.ParameterError,
-            "partitioners: spring makes parts of vertices, but .*sampled, sdt, sancus",
+            "partitioners: spring makes parts of vertices, but .*sampled, bytegnn, armada, sdt, sancus",
         ),
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["spring", "grem"]},

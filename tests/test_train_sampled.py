@@ -60,9 +60,18 @@ def test_what_a_training_counts(parts):
     assert (rows["remote_rows"] > 0).all()
     assert (rows["local_rows"] > rows["remote_rows"] * 0).all()
     assert (rows["remote_bytes"] == rows["remote_rows"] * 8 * 4).all()  # 8 features of float32
-    for name in ("sampling_seconds", "compute_seconds", "synchronising_seconds"):
+    for name in (
+        "sampling_seconds",
+        "fetching_seconds",
+        "compute_seconds",
+        "synchronising_seconds",
+        "idle_seconds",
+    ):
         assert (rows[name] > 0).all()
         assert (rows[name] <= rows["seconds"] * 1.5).all()
+    share = (1 - rows["compute_seconds"] / rows["seconds"]).median()
+    assert trained.summary["idle_share"] == pytest.approx(share)
+    assert 0 < share < 1
     summary = {"parts": 3, "workers": 2, "halo_rf": measured["halo_rf"], "label_skew": measured["label_skew"]}
     assert summary.items() <= trained.summary.items()
     alone = fp.train.sampled(parts, workers=1, **QUICK)

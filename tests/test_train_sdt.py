@@ -296,3 +296,15 @@ def test_batches_are_of_each_part(one_hop):
     assert (
         sorted(np.concatenate([batch.targets for batch in found]).tolist()) == local.splits["train"].tolist()
     )
+
+
+def test_what_was_partitioned_around_its_splits_is_so_again(one_hop, tmp_path):
+    with regroup.graph_of(Dataset(one_hop), RunOptions()) as graph:
+        splits = regroup._splits(Dataset(one_hop))
+        p = fp.bytegnn(graph, 2, splits=splits, hops=1)
+        rows = regroup._rows(Dataset(one_hop), tmp_path)
+        p.save(tmp_path / "parts", graph=graph, halo_hops=1, **rows)
+        again = regroup.regrouped(Dataset(tmp_path / "parts"), 5, tmp_path, RunOptions())
+        expected = fp.bytegnn(graph, 5, splits=splits, hops=1)
+    assert again.partition.assignment.tolist() == expected.assignment.tolist()
+    assert again.partition.parameters["hops"] == 1

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from . import store as store
     from .comparing import Comparison, compare, open_comparison
     from .converting import convert
+    from .edge_splits import EdgeSplits, split_edges
     from .expected import expected_cut
     from .ordering import Ordering, order
     from .report.partitions import draw
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 _LATER = {
     "Comparison": "comparing",
+    "EdgeSplits": "edge_splits",
     "Ordering": "ordering",
     "Traffic": "traffic",
     "compare": "comparing",
@@ -70,6 +72,7 @@ _LATER = {
     "open_partition": "store",
     "order": "ordering",
     "predict_traffic": "traffic",
+    "split_edges": "edge_splits",
 }
 """Names that are imported on first use, and their modules."""
 
@@ -96,7 +99,7 @@ def _later(module: str, name: str) -> Callable[..., Any]:
 
 
 upward |= {"evaluate": evaluate, "save": _later("store", "save"), "loader": _later("loading", "loader")}
-upward |= {"save_cache": _later("loading", "save_cache")}
+upward |= {name: _later("loading", name) for name in ("link_loader", "save_cache")}
 upward |= {"open_partition": _later("store", "open_partition")}
 upward |= {name: _later("report", name) for name in ("evaluation_text", "comparison_text")}
 upward |= {name: _later("report.partitions", name) for name in ("draw", "plot_partition")}
@@ -112,6 +115,7 @@ __all__ = [
     "Comparison",
     "EdgeFileChangedError",
     "EdgePartition",
+    "EdgeSplits",
     "Evaluation",
     "FastpartError",
     "Graph",
@@ -144,6 +148,7 @@ __all__ = [
     "order",
     "partition",
     "predict_traffic",
+    "split_edges",
     "store",
     "train",
 ]

@@ -215,6 +215,8 @@ class Sampler:
         edge_ids: bool = False,
         weights: npt.NDArray[Any] | None = None,
     ) -> Sampler: ...
+    def read_seconds(self) -> tuple[float, float]:
+        """Return the seconds of sampling and of copying features since the last call, of all threads."""
     def sample(
         self, seeds: _Rows, *, epoch: int = 0, step: int = 0, features: Features | None = None
     ) -> SampledBatch: ...
@@ -271,6 +273,8 @@ class Features:
     def dtype(self) -> np.dtype[Any]: ...
     @property
     def row_shape(self) -> tuple[int, ...]: ...
+    def room(self, count: int) -> npt.NDArray[Any]:
+        """Return an array for so many rows, in memory that is used again once it is gone. Its content is arbitrary."""
     def gather(self, rows: _Rows, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]: ...
 
 def default_threads() -> int: ...
@@ -385,7 +389,7 @@ def partition(
     *,
     k: int,
     of: str,
-    symmetric: bool,
+    directedness: str,
     out: _Path | None,
     options: RunOptions,
 ) -> VertexResult | EdgeResult: ...

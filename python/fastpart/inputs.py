@@ -148,6 +148,16 @@ def match_vertices(name: str, rows: int, n: int) -> None:
         )
 
 
+def arrays_of(name: str, file: Any) -> dict[str, Any]:
+    """Return the arrays of a ``.npz``."""
+    loaded = _load(name, file)
+    if not isinstance(loaded, dict):
+        raise ParameterError(
+            f"{name}: {parameters.shown(file)} is a single array. Expected a .npz of several"
+        )
+    return loaded
+
+
 def _load(name: str, file: Any) -> Any:
     """Load a ``.npy`` or ``.npz`` without pickles."""
     path = parameters.regular(parameters.path(name, file))
@@ -183,3 +193,11 @@ def train_of(splits: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.uint
     if not len(train):
         raise ParameterError("splits: there are no training vertices. Name them as train")
     return np.unique(train).astype(np.uint32)
+
+
+def split_bits(splits: Mapping[str, npt.NDArray[np.int64]], n: int) -> npt.NDArray[np.uint32]:
+    """Return of each vertex the sum of 1, 2 and 4 if it is in train, val and test, as the core takes splits."""
+    bits = np.zeros(n, np.uint32)
+    for index, name in enumerate(SPLITS):
+        bits[splits.get(name, [])] |= 1 << index
+    return bits

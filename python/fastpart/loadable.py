@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -59,6 +59,9 @@ class Loadable:
         cache: float | None = None,
         hot: Literal["access", "degree", "links", "halo"] = "access",
         resident: int | str | None = None,
+        scheduled: bool = False,
+        neighbourhood: Callable[[Any, int, int], Any] | None = None,
+        trace: Any = None,
     ) -> MiniBatches:
         """Return the mini-batches of this rank, for any model of torch or PyG.
 
@@ -116,6 +119,16 @@ class Loadable:
             Memory on ``device`` for features, in bytes or as text such as ``"4G"``. Rows of the rank's parts and those
             that it holds stay there, the hottest if not all fit, and only the others are copied for each batch. It
             never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
+        scheduled : bool
+            Make batches as ByteGNN does: as small tasks of several batches at a time, launched as fast as they are
+            used. The free memory bounds how many wait for their use, not ``ahead``. It never changes a batch.
+        neighbourhood : callable, optional
+            A sampler of your own, for ``scheduled=True``: ``neighbourhood(seeds, epoch, step)`` gets the rows of the
+            seeds, as in ``Batch.rows``, and returns a :class:`fastpart.loading.Sample` with a hop for each of
+            ``fanouts``. Several threads call it.
+        trace : fastpart.loading.Trace, optional
+            Gets who did what when, for ``scheduled=True``. ``trace.save("trace.json")`` writes it for Chrome's trace
+            viewer.
 
         Returns
         -------
@@ -187,6 +200,133 @@ class Loadable:
             cache=cache,
             hot=hot,
             resident=resident,
+            scheduled=scheduled,
+            neighbourhood=neighbourhood,
+            trace=trace,
+        )
+        return made
+
+    def link_loader(
+        self,
+        edges: Any = "train",
+        *,
+        fanouts: Sequence[int],
+        batch_size: int = 1024,
+        negatives: Literal["uniform", "batch", "local"] = "uniform",
+        num_negatives: int = 1,
+        seed: int | None = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+        device: Any = None,
+        sampling: Literal["uniform", "weighted", "labor"] = "uniform",
+        weights: Any = None,
+        merged: bool = False,
+        shuffle: bool | None = None,
+        drop_last: bool = False,
+        edge_ids: bool = True,
+        ahead: int = 2,
+        threads: int = 1,
+        remote: Literal["maps", "messages"] | None = None,
+        timeout: float = 1800.0,
+        cache: float | None = None,
+        hot: Literal["access", "degree", "links", "halo"] = "access",
+        resident: int | str | None = None,
+        scheduled: bool = False,
+        neighbourhood: Callable[[Any, int, int], Any] | None = None,
+        trace: Any = None,
+    ) -> MiniBatches:
+        """Return mini-batches of edges and negatives of this rank, for link prediction and unsupervised training.
+
+        Every step has a global batch of ``batch_size`` edges. A rank takes those whose target its parts hold. The edges
+        of the global batch are left out of its sampled in-edges, with their reverse and all parallel records.
+
+        Parameters
+        ----------
+        edges : {"train", "val", "test"} or array
+            The positives: a split that was saved with ``edge_splits=``, or pairs of ids, of shape (pairs, 2).
+        fanouts : sequence of int
+            In-edges to sample per vertex in each hop. -1 takes all.
+        batch_size : int
+            Positives of a step on all ranks together.
+        negatives : {"uniform", "batch", "local"}
+            Where the targets of negatives come from: all vertices, targets of other edges of the global batch (so
+            frequent targets are frequent negatives), or the parts of this rank. ``"local"`` needs no rows of other
+            parts for them, but it is biased: negatives are near their sources, and depend on the partition.
+        num_negatives : int
+            Negatives of each positive. They have its source.
+        shuffle : bool, optional
+            Permute the edges in every epoch. Default: only those of "train".
+        seed, rank, world_size, device, sampling, weights, merged, drop_last, edge_ids, ahead, threads
+            As in :meth:`loader`.
+        remote, timeout, cache, hot, resident, scheduled, neighbourhood, trace
+            As in :meth:`loader`.
+
+        Returns
+        -------
+        fastpart.loading.LinkLoader
+            Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.LinkBatch`.
+
+        Raises
+        ------
+        ParameterError
+            There is no such split, or a parameter is out of its range.
+        FastpartError, GraphFormatError, MemoryBudgetError, ModuleNotFoundError
+            As in :meth:`loader`.
+
+        Notes
+        -----
+        What is drawn, negatives included, is a function of (seed, epoch, step, edge or vertex). So batches of all ranks
+        together are the same for any partition and any number of ranks, except with ``negatives="local"``.
+
+        A negative is never one of the two ends of its positive. It may be another neighbour of the source: a share of
+        about the mean degree over n of uniform negatives is.
+
+        Edges are left out after the draw. What remains of a vertex's neighbours is a uniform sample of the others, so
+        means over it are unbiased, but for vertices that lose all that was drawn. With a fanout of -1 they are exact.
+
+        The loader takes 50 bytes per edge of all ranks, and while an epoch begins about 100 per edge and negative of
+        this rank.
+
+        Examples
+        --------
+        >>> import fastpart as fp, numpy as np, tempfile
+        >>> ring = np.array([[v, (v + 1) % 60] for v in range(60)])
+        >>> splits = fp.split_edges(ring)
+        >>> folder = tempfile.mkdtemp() + "/parts"
+        >>> fp.spring(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
+        >>> stored = fp.open_partition(folder, of="vertices")
+        >>> for batch in stored.link_loader(fanouts=[2, 2], batch_size=32):  # doctest: +SKIP
+        ...     print(batch, batch.edge_label_index.shape)
+        <LinkBatch: 32 of 32 edges, 64 pairs, 171 nodes, 117 edges> torch.Size([2, 64])
+        <LinkBatch: 19 of 19 edges, 38 pairs, 130 nodes, 100 edges> torch.Size([2, 38])
+        """
+        made: MiniBatches = upward["link_loader"](
+            self,
+            edges,
+            fanouts=fanouts,
+            batch_size=batch_size,
+            negatives=negatives,
+            num_negatives=num_negatives,
+            seed=seed,
+            rank=rank,
+            world_size=world_size,
+            device=device,
+            sampling=sampling,
+            weights=weights,
+            merged=merged,
+            shuffle=shuffle,
+            drop_last=drop_last,
+            edge_ids=edge_ids,
+            ahead=ahead,
+            threads=threads,
+            remote=remote,
+            timeout=timeout,
+            cache=cache,
+            hot=hot,
+            resident=resident,
+            scheduled=scheduled,
+            neighbourhood=neighbourhood,
+            trace=trace,
         )
         return made
 

@@ -65,6 +65,13 @@ def integers(name: str, value: object) -> list[int]:
     return [integer(name, each, 1, 2**32 - 1) for each in value]
 
 
+def numbers(name: str, value: object) -> tuple[float, ...]:
+    """Return several numbers, as a tuple. The core checks how many, and their range."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a list of numbers, as [0.5, 0.3, 0.2], got {type(value).__name__}")
+    return tuple(number(name, each) for each in value)
+
+
 def fanouts_of(value: object) -> tuple[int, ...]:
     """Return the number of in-edges per vertex in each hop. -1 is all."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):

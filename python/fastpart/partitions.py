@@ -119,7 +119,7 @@ class Partition(Assignment):
                 partition.volume_loads = _frozen(np.array(result.volume_loads, dtype=np.int64))
                 partition.volume_cap = result.volume_cap
             if result.weight_loads:
-                several = isinstance(given.get("balance_on"), list)
+                several = len(result.weight_loads) > 1 or isinstance(given.get("balance_on"), list)
                 partition._balance_on(result.weight_loads, result.weight_caps, several=several)
         return partition
 
@@ -283,6 +283,7 @@ class Partition(Assignment):
         edge_features: Any = None,
         halo_hops: int = 1,
         halo_features: bool = False,
+        edge_splits: Any = None,
         **options: Unpack[Options],
     ) -> None:
         """Write the partition atomically: the file or directory appears whole, or the old one stays.
@@ -315,6 +316,9 @@ class Partition(Assignment):
             part.
         halo_features : bool
             Also write the features of halo vertices.
+        edge_splits : EdgeSplits, mapping or path of a .npz, optional
+            For link prediction: what :func:`fastpart.split_edges` returned or wrote, or pairs ``val`` and ``test``.
+            They must not be edges of ``graph``, all of whose edges are trained on.
         threads, tmp_dir, progress, memory_limit
             As in :class:`fastpart.Options`.
 
@@ -357,6 +361,7 @@ class Partition(Assignment):
             edge_features=edge_features,
             halo_hops=halo_hops,
             halo_features=halo_features,
+            edge_splits=edge_splits,
             **options,
         )
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from . import parameters
 from .errors import FastpartError, GraphFormatError, ParameterError
+from .pairs import among
 from .parameters import shown
 from .parsing import json_object
 from .part_files import MANIFEST, Array, Ids, LocalIds, PartFiles
@@ -254,6 +255,7 @@ class VertexPartData(PartData):
     """
 
     halo_sizes: tuple[int, int]
+    _num_pairs: dict[str, int]
 
     def _take(self, sizes: Mapping[str, Any]) -> None:
         super()._take(sizes)
@@ -261,6 +263,7 @@ class VertexPartData(PartData):
         self.halo_sizes = (_count({"num_halo": one}, "num_halo"), _count({"num_halo": two}, "num_halo"))
         self.num_halo = sum(self.halo_sizes)
         self.num_rows = _count(sizes, "num_rows")
+        self._num_pairs = {name: _count(sizes["edge_splits"], name) for name in sizes.get("edge_splits", {})}
         if self.num_rows not in (self.num_inner, self.num_inner + self.halo_sizes[0]):
             raise ParameterError(
                 f"num_rows: {self.num_rows} is not the number of inner vertices, with or without one hop"
@@ -318,6 +321,38 @@ class VertexPartData(PartData):
             rows[those] = found
         rows.flags.writeable = False
         return rows
+
+    @cached_property
+    def edge_train(self) -> Ids | None:
+        """Pairs to train on, (source, target) by id, whose target is inner. None without edge splits."""
+        return self._pairs("train")
+
+    @cached_property
+    def edge_val(self) -> Ids | None:
+        """Held-out pairs to validate on, as ``edge_train``."""
+        return self._pairs("val")
+
+    @cached_property
+    def edge_test(self) -> Ids | None:
+        """Held-out pairs to test on, as ``edge_train``."""
+        return self._pairs("test")
+
+    @cached_property
+    def edge_reverse(self) -> Ids | None:
+        """Id of the in-edge in the other direction of each in-edge, -1 if there is none. None without edge splits."""
+        return self._array("edge_reverse", np.int64, (self.num_edges,)) if self._num_pairs else None
+
+    def _pairs(self, split: str) -> Ids | None:
+        """Return the pairs of a split, checked."""
+        if split not in self._num_pairs:
+            return None
+        pairs: Ids = self._array(f"edge_{split}", np.int64, (self._num_pairs[split], 2))
+        n = int(self._manifest["n"])
+        if pairs.size and not (0 <= pairs.min() <= pairs.max() < n and among(pairs[:, 1], self.inner).all()):
+            raise GraphFormatError(
+                f"{shown(self._folder / f'edge_{split}')}.npy: expected pairs of ids whose targets are inner vertices"
+            )
+        return pairs
 
     def _owners(self) -> list[int]:
         """Return the parts that own a halo vertex."""

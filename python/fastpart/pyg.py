@@ -1,12 +1,13 @@
 """A partition directory for PyG's own loaders: a feature store, a graph store and a sampler.
 
 :meth:`fastpart.VertexPartition.loader` is simpler and faster. Use these where a program is built around
-``torch_geometric.loader.NodeLoader``. Vertices have their original ids everywhere.
+``NodeLoader`` or ``LinkLoader`` of ``torch_geometric.loader``. Vertices have their original ids everywhere.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -23,11 +24,19 @@ import torch
 from torch import Tensor
 from torch_geometric.data import EdgeAttr, FeatureStore, GraphStore, TensorAttr
 from torch_geometric.data.graph_store import EdgeLayout
-from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
+from torch_geometric.sampler import (
+    BaseSampler,
+    EdgeSamplerInput,
+    NegativeSampling,
+    NodeSamplerInput,
+    SamplerOutput,
+)
 
 from . import _core, parameters
 from .errors import FastpartError, ParameterError
+from .loading.links import edges_without
 from .loading.loader import Sampling, weights_of
+from .pairs import Keys, undirected_keys
 from .partitions import VertexPartition
 from .parts import VertexPartData
 
@@ -162,24 +171,90 @@ class PartitionSampler(BaseSampler):
         if index.time is not None:
             raise ParameterError("sampler: times of seeds are not supported")
         ids = index.node.numpy().astype(np.int64)
-        # PyG does not say which step it is. The seeds and the number of earlier calls take its place.
-        step = int.from_bytes(hashlib.blake2b(ids.tobytes(), digest_size=8).digest(), "little")
+        return self._output(self._sample(ids, self._step(ids)), None, (index.input_id, index.time))
+
+    def sample_from_edges(
+        self, index: EdgeSamplerInput, neg_sampling: NegativeSampling | None = None
+    ) -> SamplerOutput:
+        """Sample the in-edges around the ends of edges and of negatives.
+
+        Parameters
+        ----------
+        index : torch_geometric.sampler.EdgeSamplerInput
+            ``row`` and ``col`` have the original ids of the ends. Times are not supported.
+        neg_sampling : torch_geometric.sampler.NegativeSampling, optional
+            As in PyG, ``"binary"`` or ``"triplet"``.
+
+        Returns
+        -------
+        torch_geometric.sampler.SamplerOutput
+            As of :meth:`sample_from_nodes`. The edges of ``index`` are left out, with their reverse and parallel
+            records, so that no message passes over an edge that is to be predicted.
+        """
+        if index.time is not None:
+            raise ParameterError("sampler: times of edges are not supported")
+        ends = torch.stack([index.row, index.col]).numpy().astype(np.int64)
+        step, label = self._step(ends), index.label
+        sources, targets = self._with_negatives(ends, neg_sampling, step)
+        if neg_sampling is not None and neg_sampling.is_binary():
+            label = torch.ones(ends.shape[1]) if label is None else label
+            negatives = label.new_zeros((len(sources) - len(label), *label.shape[1:]))
+            label = torch.cat([label, negatives])
+        ids, places = np.unique(np.concatenate([sources, targets]), return_inverse=True)
+        found = torch.from_numpy(places.astype(np.int64))
+        at_sources, at_targets = found[: len(sources)], found[len(sources) :]
+        if neg_sampling is None or neg_sampling.is_binary():
+            metadata: tuple[Any, ...] = index.input_id, torch.stack([at_sources, at_targets]), label, None
+        else:
+            count = ends.shape[1]
+            negatives = at_targets[count:].view(count, -1).squeeze(-1)
+            metadata = index.input_id, at_sources, at_targets[:count], negatives, None
+        return self._output(self._sample(ids, step), np.unique(undirected_keys(*ends)), metadata)
+
+    def _with_negatives(
+        self, ends: npt.NDArray[np.int64], how: NegativeSampling | None, step: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return sources and targets, with negatives behind them."""
+        if how is None:
+            return ends[0], ends[1]
+        count, n = math.ceil(ends.shape[1] * how.amount), len(self._partition)
+        generator = torch.Generator().manual_seed((step ^ self._calls) & (2**63 - 1))
+
+        def drawn(weight: Tensor | None) -> npt.NDArray[np.int64]:
+            if weight is None:
+                return torch.randint(n, (count,), generator=generator).numpy()
+            return torch.multinomial(weight, count, replacement=True, generator=generator).numpy()
+
+        sources = np.concatenate([ends[0], drawn(how.src_weight)]) if how.is_binary() else ends[0]
+        return sources, np.concatenate([ends[1], drawn(how.dst_weight)])
+
+    def _step(self, ids: npt.NDArray[np.int64]) -> int:
+        """Return a number of the seeds. PyG does not say which step it is: it and the earlier calls take its place."""
+        return int.from_bytes(hashlib.blake2b(ids.tobytes(), digest_size=8).digest(), "little")
+
+    def _sample(self, ids: npt.NDArray[np.int64], step: int) -> _core.SampledBatch:
         batch = self._sampler.sample(self._topology.rows_of(ids), epoch=self._calls, step=step)
         self._calls += 1
-        counts = np.diff(batch.indptr)
+        return batch
+
+    def _output(self, batch: _core.SampledBatch, keys: Keys | None, metadata: Any) -> SamplerOutput:
+        """Return the batch for PyG, without the edges of pairs."""
+        assert batch.e_id is not None
+        indptr, indices, edge = batch.indptr, batch.indices, batch.e_id
+        of_hops = batch.num_sampled_edges
+        if keys is not None:
+            stay, indptr, of_hops = edges_without(batch.n_id, indptr, indices, of_hops, keys)
+            indices, edge = indices[stay], edge[stay]
+        counts = np.diff(indptr)
         return SamplerOutput(
             node=torch.from_numpy(batch.n_id),
-            row=torch.from_numpy(batch.indices).long(),
+            row=torch.from_numpy(indices).long(),
             col=torch.from_numpy(np.repeat(np.arange(len(counts)), counts)),
-            edge=torch.from_numpy(batch.e_id),
+            edge=torch.from_numpy(edge),
             num_sampled_nodes=batch.num_sampled_nodes,
-            num_sampled_edges=batch.num_sampled_edges,
-            metadata=(index.input_id, index.time),
+            num_sampled_edges=of_hops,
+            metadata=metadata,
         )
-
-    def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> SamplerOutput:
-        """Refuse: links are not sampled."""
-        raise ParameterError("sampler: only vertices can be seeds. Use it with NodeLoader")
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in vars(self).items() if k not in ("_topology", "_sampler")}
@@ -251,7 +326,7 @@ def sampler(
     seed: int | None = 0,
     merged: bool = True,
 ) -> PartitionSampler:
-    """Return a sampler for ``torch_geometric.loader.NodeLoader``. It does not need pyg-lib.
+    """Return a sampler for ``NodeLoader`` and ``LinkLoader`` of ``torch_geometric.loader``. It does not need pyg-lib.
 
     Parameters
     ----------

@@ -19,6 +19,7 @@ from .errors import GraphFormatError, ParameterError
 from .forks import before_polars_threads
 from .frames import pl
 from .options import RunOptions
+from .pairs import keys_of, mixed
 from .parameters import Directedness, Layout
 from .parsing import named
 
@@ -98,18 +99,10 @@ def mirrored(sources: Array, targets: Array) -> bool:
     """Return whether every record (u, v) has its (v, u). Sums of hashes need one pass and no memory."""
     difference = 0
     for start in range(0, len(sources), _BLOCK):
-        u = sources[start : start + _BLOCK].astype(np.uint64)
-        v = targets[start : start + _BLOCK].astype(np.uint64)
-        difference += int(_mixed(u << np.uint64(32) | v).sum(dtype=np.uint64))
-        difference -= int(_mixed(v << np.uint64(32) | u).sum(dtype=np.uint64))
+        u, v = sources[start : start + _BLOCK], targets[start : start + _BLOCK]
+        difference += int(mixed(keys_of(u, v)).sum(dtype=np.uint64))
+        difference -= int(mixed(keys_of(v, u)).sum(dtype=np.uint64))
     return difference % 2**64 == 0
-
-
-def _mixed(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The finalizer of splitmix64."""
-    keys = (keys ^ keys >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ keys >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return keys ^ keys >> np.uint64(31)
 
 
 # Arrays, lists and pairs.

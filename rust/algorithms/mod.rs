@@ -1,5 +1,6 @@
 //! The partitioners, one module each.
 
+pub mod bytegnn;
 pub mod dbh;
 pub mod edge_streams;
 pub mod edges_of;
@@ -29,6 +30,7 @@ macro_rules! defaults {
 }
 
 defaults!(
+    bytegnn::ByteGnn,
     grem::Grem,
     multilevel::Multilevel,
     two_phase::TwoPhase,
@@ -56,6 +58,7 @@ pub const PARTITIONERS: &[Entry] = &[
     Entry::of::<vertex_streams::Fennel>(),
     Entry::of::<vertex_streams::Reldg>(),
     Entry::of::<vertex_streams::Refennel>(),
+    Entry::of::<bytegnn::ByteGnn>(),
     Entry::of::<dbh::Dbh>(),
     Entry::of::<two_phase::TwoPhase>(),
     Entry::of::<edge_streams::greedy::Greedy>(),

@@ -33,6 +33,10 @@ pub trait Input: Sync {
     fn edges(&self) -> &dyn EdgeStream;
     /// Whether they list both directions of every edge.
     fn is_symmetric(&self) -> bool;
+    /// Whether a record has a direction. Only what depends on sampling, which draws in-edges, looks at it.
+    fn is_directed(&self) -> bool {
+        false
+    }
     /// Whether the adjacency has the weights of the records.
     fn is_weighted(&self) -> bool {
         false

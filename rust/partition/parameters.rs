@@ -46,12 +46,16 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Whole numbers of at least 1.
     Integers,
+    /// Several numbers. The algorithm checks how many, and their range.
+    Numbers,
     /// A seed: any u64. None is 0.
     Seed,
     /// A weight for each vertex: integers or a mask.
     Weights,
     /// The same, or a list of them.
     SeveralWeights,
+    /// Training, validation and test vertices: of each vertex the sum of 1, 2 and 4, if it is in these.
+    Splits,
     /// The degree of each vertex.
     Degrees,
     /// A partition of the vertices, to begin with.
@@ -122,6 +126,11 @@ pub fn integers() -> Spec {
     (Kind::Integers, Value::None, None)
 }
 
+/// Several numbers.
+pub fn numbers(default: &[f64]) -> Spec {
+    (Kind::Numbers, Value::List(default.iter().copied().map(Value::Number).collect()), None)
+}
+
 /// Yes or no.
 pub fn flag(default: bool) -> Spec {
     (Kind::Flag, Value::Flag(default), None)
@@ -150,6 +159,11 @@ pub fn weights() -> Spec {
 /// Weights of the vertices, one or several for each, or none.
 pub fn several_weights() -> Spec {
     (Kind::SeveralWeights, Value::None, None)
+}
+
+/// Training, validation and test vertices. They have no default, but there is none where memory is estimated.
+pub fn splits() -> Spec {
+    (Kind::Splits, Value::None, None)
 }
 
 /// Degrees of the vertices, or none.
@@ -258,6 +272,16 @@ impl Values {
             Some(Value::PerVertex(numbers)) => Some(numbers),
             _ => None,
         }
+    }
+
+    /// Takes the numbers called `name`.
+    pub fn take_numbers(&mut self, name: &str) -> Option<Vec<f64>> {
+        let Some(Value::List(values)) = self.given.remove(name) else { return None };
+        let number = |value: Value| match value {
+            Value::Number(number) => Some(number),
+            _ => None,
+        };
+        values.into_iter().map(number).collect()
     }
 
     /// Takes the whole numbers called `name`.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::edges::EdgeSource;
 use super::errors::raise;
@@ -17,7 +17,8 @@ use crate::base::{Error, Meter, Result, Run};
 use crate::edges::EdgeStream;
 use crate::graph::Csr;
 use crate::partition::parameters::{self, Kind, Values};
-use crate::partition::{Entry, Input, Of, Shape};
+use crate::partition::{Entry, Input, Of, Shape, Value};
+use crate::parts::Kind as RecordKind;
 
 /// A parameter of a partitioner.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -79,16 +80,24 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
         Kind::Flag => ("flag", vec![], None),
         Kind::Choice(words) => ("choice", words.to_vec(), None),
         Kind::Integers => ("integers", vec![], None),
+        Kind::Numbers => ("numbers", vec![], None),
         Kind::Seed => ("seed", vec![], None),
         Kind::Weights => ("weights", vec![], None),
         Kind::SeveralWeights => ("several_weights", vec![], None),
+        Kind::Splits => ("splits", vec![], None),
         Kind::Degrees => ("degrees", vec![], None),
         Kind::Partition => ("partition", vec![], None),
         Kind::Chunk => ("chunk", vec![], None),
         Kind::NumberOr(word) => ("number_or", vec![word], None),
         Kind::Folder => ("folder", vec![], None),
     };
-    let default = to_python(py, default)?;
+    let default = match default {
+        Value::List(items) => {
+            let items = items.into_iter().map(|item| to_python(py, item)).collect::<PyResult<Vec<_>>>()?;
+            PyTuple::new(py, items)?.into_any().unbind()
+        }
+        one => to_python(py, one)?,
+    };
     Ok(Field { name, doc, kind, default, words, range, only: only.map(Of::name) })
 }
 
@@ -96,7 +105,7 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
 struct Call<'a> {
     source: &'a EdgeSource,
     weighted: bool,
-    symmetric: bool,
+    kind: RecordKind,
     out: Option<PathBuf>,
 }
 
@@ -106,7 +115,11 @@ impl Input for Call<'_> {
     }
 
     fn is_symmetric(&self) -> bool {
-        self.symmetric
+        self.kind == RecordKind::Symmetric
+    }
+
+    fn is_directed(&self) -> bool {
+        self.kind == RecordKind::Directed
     }
 
     fn is_weighted(&self) -> bool {
@@ -114,7 +127,7 @@ impl Input for Call<'_> {
     }
 
     fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
-        self.source.csr(self.weighted, self.symmetric, run)
+        self.source.csr(self.weighted, self.is_symmetric(), run)
     }
 
     fn out(&self) -> Option<&Path> {
@@ -124,7 +137,7 @@ impl Input for Call<'_> {
 
 /// Runs the partitioner called `name`. `of` is "vertices" or "edges".
 #[pyfunction]
-#[pyo3(signature = (name, edges, values, *, k, of, symmetric, out, options))]
+#[pyo3(signature = (name, edges, values, *, k, of, directedness, out, options))]
 #[expect(clippy::too_many_arguments, reason = "the whole call")]
 pub fn partition<'py>(
     py: Python<'py>,
@@ -133,7 +146,7 @@ pub fn partition<'py>(
     values: &Bound<'py, PyDict>,
     k: u32,
     of: &str,
-    symmetric: bool,
+    directedness: &str,
     out: Option<PathBuf>,
     options: Options,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -147,7 +160,8 @@ pub fn partition<'py>(
         given.set(&name.extract::<String>()?, from_python(&item)?);
     }
     given.refuse_other_of(of, &fields).map_err(|error| raise(py, error))?;
-    let call = Call { source: edges, weighted: entry.reads_weights, symmetric, out };
+    let kind = RecordKind::named(directedness).map_err(|error| raise(py, error))?;
+    let call = Call { source: edges, weighted: entry.reads_weights, kind, out };
     let meter = Meter::start();
     let outcome = detached(py, &options, |run| (entry.solve)(given, &call, run))?;
     result(py, outcome, meter.usage())
@@ -203,7 +217,8 @@ pub fn multilevel_plans(
     symmetric: bool,
     options: Options,
 ) -> PyResult<Vec<PlanCosts>> {
-    let call = Call { source: edges, weighted: true, symmetric, out: None };
+    let kind = if symmetric { RecordKind::Symmetric } else { RecordKind::Undirected };
+    let call = Call { source: edges, weighted: true, kind, out: None };
     let costs = detached(py, &options, |run| Ok(Multilevel::new(k).costs(&call, run)))?;
     let row = |costs: Costs| PlanCosts {
         memory: costs.memory,

@@ -2,7 +2,7 @@
 
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::results::copied;
 use crate::partition::Value;
@@ -36,6 +36,8 @@ pub fn from_python(item: &Bound<'_, PyAny>) -> PyResult<Value> {
         Value::Text(text.to_str()?.to_owned().into())
     } else if let Ok(list) = item.cast::<PyList>() {
         Value::List(list.iter().map(|item| from_python(&item)).collect::<PyResult<_>>()?)
+    } else if let Ok(tuple) = item.cast::<PyTuple>() {
+        Value::List(tuple.iter().map(|item| from_python(&item)).collect::<PyResult<_>>()?)
     } else {
         Value::PerVertex(copied(&item.extract::<PyReadonlyArray1<'_, u32>>()?, "numbers per vertex")?)
     })

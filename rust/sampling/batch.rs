@@ -1,6 +1,8 @@
 //! A batch in memory that is used again: what was sampled, and the features.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use super::gather::{FeatureRows, Features};
 use super::pool::{Pool, Pooled};
@@ -27,6 +29,30 @@ pub struct Maker {
     pub features: Option<Arc<Features>>,
     /// Memory for both.
     pub pools: Arc<Pools>,
+    /// The time that both take.
+    pub spent: Arc<Spent>,
+}
+
+/// Nanoseconds of all threads.
+#[derive(Debug, Default)]
+pub struct Spent {
+    sampling: AtomicU64,
+    fetching: AtomicU64,
+}
+
+impl Spent {
+    /// Seconds of sampling and of copying features since the last call.
+    pub fn read(&self) -> (f64, f64) {
+        let seconds = |spent: &AtomicU64| Duration::from_nanos(spent.swap(0, Relaxed)).as_secs_f64();
+        (seconds(&self.sampling), seconds(&self.fetching))
+    }
+}
+
+fn timed<R>(spent: &AtomicU64, work: impl FnOnce() -> R) -> R {
+    let start = Instant::now();
+    let done = work();
+    spent.fetch_add(start.elapsed().as_nanos() as u64, Relaxed);
+    done
 }
 
 /// Memory for batches.
@@ -58,10 +84,10 @@ impl Maker {
         check: &dyn Fn() -> Result<()>,
     ) -> Result<Batch> {
         let mut sample = self.pools.sample();
-        self.sampler.sample(seeds, place, worker, check, &mut sample)?;
+        timed(&self.spent.sampling, || self.sampler.sample(seeds, place, worker, check, &mut sample))?;
         let fill = |features: &Arc<Features>| {
             let mut rows = self.pools.features();
-            features.fill(&sample.rows, &mut rows, check).map(|()| rows)
+            timed(&self.spent.fetching, || features.fill(&sample.rows, &mut rows, check)).map(|()| rows)
         };
         let features = self.features.as_ref().map(fill).transpose()?;
         Ok(Batch { sample, features })

@@ -99,10 +99,14 @@ impl Features {
         self.parts[part].as_ref()?.row((row - self.topology.starts()[part]) as usize)
     }
 
+    /// Makes room in `target` for the features of that many rows, and returns where. What was there may be lost.
+    pub fn room(&self, rows: usize, target: &mut FeatureRows) -> Result<*mut u8> {
+        target.reserve(rows * self.row_bytes)
+    }
+
     /// Copies the features of `rows` to the start of `target`, which grows as needed.
     pub fn fill(&self, rows: &[u32], target: &mut FeatureRows, check: &dyn Fn() -> Result<()>) -> Result<()> {
-        let bytes = rows.len() * self.row_bytes;
-        let target = target.reserve(bytes)?;
+        let target = self.room(rows.len(), target)?;
         // SAFETY: there is room, and it is borrowed.
         unsafe { self.gather(rows, target, check) }
     }

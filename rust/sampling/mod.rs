@@ -55,7 +55,7 @@ mod weighted;
 mod workers;
 
 pub use ahead::{Ahead, Steps};
-pub use batch::{Batch, Maker, Pools};
+pub use batch::{Batch, Maker, Pools, Spent};
 pub use gather::{FeatureRows, Features};
 pub use part::Part;
 pub use pool::{Pool, Pooled};

@@ -13,6 +13,7 @@ from .. import _core, store
 from .. import generate as generators
 from ..clustering import cluster as find_clusters
 from ..converting import convert as convert_file
+from ..edge_splits import split_edges as split_graph_edges
 from ..errors import ParameterError
 from ..graph import Graph, Sidecar, open_graph
 from ..graph_info import RATES
@@ -41,6 +42,13 @@ def convert(call: Call) -> None:
     facts = {"n": converted.num_vertices, "m": converted.num_edges, "directedness": converted.directedness}
     weights = f", {converted._weights}" if converted._weights else ""
     _print_sidecar(call, {**facts, "loops": converted.identify()[0]}, weights)
+
+
+def split_edges(call: Call) -> None:
+    """``fastpart split-edges``."""
+    splits = split_graph_edges(open_input(call), **call.of("split_edges"))
+    held = {"val": len(splits.val), "test": len(splits.test)}
+    _print_sidecar(call, held, f", {held['val']:,} val and {held['test']:,} test pairs")
 
 
 def info(call: Call) -> None:
@@ -235,6 +243,8 @@ def open_input(call: Call) -> Graph:
 def _weights_option(call: Call) -> dict[str, Any]:
     """Return ``--weights``, where "no" leaves them out."""
     given = call["weights"]
+    if isinstance(given, list):  # those of a score, which belong to the partitioner
+        return {}
     return {} if given is None else {"weights": False if given == "no" else given}
 
 

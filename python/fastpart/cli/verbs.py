@@ -145,6 +145,7 @@ _PARTITION = Verb(
     "partition g.bin -k 8 --effort best -o parts/\n"
     "partition g.bin -k 8 --of edges -o edges.npy\n"
     "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
+    "partition g.bin -k 4 --algorithm bytegnn --splits s.npz -o parts/\n"
     "partition g.bin -k 8 --algorithm sigma -o parts/ --features x.npy --labels y.npy --splits s.npz",
     says="Partition a graph, print the measures, and save the partition with -o.",
 )
@@ -175,6 +176,14 @@ _VERBS: dict[str, Verb | Family] = {
         "convert g.bin simple.bin --drop-loops --dedup --shuffle --seed 1\n"
         "convert g.bin g.graph                     # also .parquet, .binedgelist, .txt, .tsv\n"
         "convert big-endian.bin g.bin --swap",
+    ),
+    "split-edges": Verb(
+        "commands:split_edges",
+        ("split_edges", "open_graph"),
+        _FILE
+        | {"out": "A file of raw pairs for the training records. OUT.splits.npz gets the held-out pairs."},
+        "split-edges g.bin train.bin\nsplit-edges g.bin train.bin --val 0.05 --test 0.1 --seed 1",
+        more="Then: partition train.bin -k 4 -o parts/ --edge-splits train.bin.splits.npz, and train links parts/\n\n",
     ),
     "info": Verb("commands:info", ("info", "open_graph"), _FILE, "info g.bin\ninfo edges.npy --json"),
     "partition": _PARTITION,
@@ -270,6 +279,7 @@ _VERBS: dict[str, Verb | Family] = {
         {
             "train.full": "train full parts/ --model gcn --hidden 32 --epochs 200 --patience 20 -o run/",
             "train.sampled": "train sampled parts/ --batch-size 1000 --fanouts 15,10 --epochs 20",
+            "train.bytegnn": "train bytegnn parts/ --fanouts 15,10 --trace trace.json",
             "train.armada": "train armada parts/ --batch-workers 2 --compute-workers 4 --cache 0.1",
             "train.distdgl": "train distdgl parts/ --trainers-per-part 2 --batch-size 1000 --fanouts 15,10",
             "train.sdt": "train sdt parts/ --workers 2 --average-every 5 -o run/",
@@ -277,6 +287,13 @@ _VERBS: dict[str, Verb | Family] = {
             "train.sancus": "train sancus parts/ --rows boundary",
         },
         {
+            "links": Verb(
+                "training:train_over",
+                ("train.links",),
+                {"source": "A partition directory with edge splits."},
+                "train links parts/ --epochs 20 --patience 3 -o run/\n"
+                "train links parts/ --embeddings 64 --decoder mlp --negatives batch -o run/    # without features",
+            ),
             "compare": Verb(
                 "training:compare",
                 ("train.compare", "open_graph"),
@@ -286,7 +303,7 @@ _VERBS: dict[str, Verb | Family] = {
                 "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
                 "    --methods distgnn,sancus --partitioners sigma,hdrf,dbh,random -o report.html",
                 _out("A .parquet (the table), .html (a page), .svg, .png or .pdf."),
-            )
+            ),
         },
         (Option("predictions", "StrPath", None, doc="A .npy for the class of every vertex."),),
     ),

@@ -16,7 +16,7 @@ from ..errors import GraphWarning, ParameterError
 from ..graph import Graph
 from ..options import NAMES
 from ..parameters import from_text, meant, shown
-from ..partitioners import PARTITIONERS, VARIANTS, items_of, partition
+from ..partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of, needs_splits, partition
 from ..partitions import EdgePartition, Partition, VertexPartition
 from .memory import peak
 from .peers import PEERS, Bench, Peer
@@ -73,7 +73,7 @@ def _function(label: str, function: Callable[..., Any], given: Mapping[str, Any]
                 warnings.filterwarnings(
                     "ignore", ".*does not read the weights", GraphWarning
                 )  # once is enough
-                result = function(graph, k, **passed, **given)
+                result = function(graph, k, **{**passed, **given})
             seconds = time.perf_counter() - start
         graph._source.forget_csr()
         return Run(_as_partition(result, graph, k), seconds, taken.growth)
@@ -97,17 +97,22 @@ def _peer(label: str, peer: Peer, given: Mapping[str, Any]) -> Entry:
     return Entry(label, run, "vertices")
 
 
-def entries_of(algorithms: Iterable[Any] | None, peers: bool | None) -> list[Entry]:
+def entries_of(
+    algorithms: Iterable[Any] | None, peers: bool | None, *, with_splits: bool = False
+) -> list[Entry]:
     """Return the entries, which have different labels.
 
-    ``algorithms=None`` means every built-in one with its variants, and the installed peers unless ``peers=False``.
+    ``algorithms=None`` means every built-in one with its variants, but those that need splits only if there are any
+    (``with_splits``), and the installed peers unless ``peers=False``.
     ``peers=True`` adds these to any list.
     """
     if isinstance(algorithms, str | bytes | Mapping) or not isinstance(algorithms, Iterable | None):
         raise TypeError(
             f"algorithms: expected a list, got {type(algorithms).__name__}. Write it as a list: [...]"
         )
-    entries = _built_in() if algorithms is None else [_entry(algorithm) for algorithm in algorithms]
+    entries = (
+        _built_in(with_splits) if algorithms is None else [_entry(algorithm) for algorithm in algorithms]
+    )
     if peers or (peers is None and algorithms is None):
         taken = {entry.label for entry in entries}
         entries += [entry for entry in _installed_peers() if entry.label not in taken]
@@ -120,10 +125,11 @@ def entries_of(algorithms: Iterable[Any] | None, peers: bool | None) -> list[Ent
     return entries
 
 
-def _built_in() -> list[Entry]:
+def _built_in(with_splits: bool) -> list[Entry]:
     entries = [
         _function(_label(name, given), function, given)
         for name, function in PARTITIONERS.items()
+        if with_splits or name not in ALGORITHMS or not needs_splits(name)
         for given in ({}, *VARIANTS.get(name, ()))
     ]
     return sorted(entries, key=lambda entry: entry.of != "vertices")

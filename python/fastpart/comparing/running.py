@@ -60,11 +60,11 @@ def compare(
         or of a peer (``metis``, ``kaminpar``, ``mtkahypar``). A name with parameters: ``"spring:passes=2"`` or
         ``("spring", {"passes": 2})``. A partition, which is measured at its own k. A ``callable(graph, k)`` that
         returns a partition or an array (one part per vertex or per record). Or ``(label, partition)``, ``(label,
-        callable)``. A callable also gets ``seed``, ``threads``, ``memory_limit``, ``tmp_dir`` and ``progress`` if it
-        has parameters of these names. Default: all built-in partitioners, their variants (``of``, ``scoring``), and the
-        peers that are installed.
+        callable)``. A callable also gets ``seed``, ``splits``, ``threads``, ``memory_limit``, ``tmp_dir`` and
+        ``progress`` if it has parameters of these names. Default: all built-in partitioners (:func:`bytegnn` with
+        ``splits`` only), their variants (``of``, ``scoring``), and the peers that are installed.
     labels, splits, split
-        As in :func:`evaluate`, for vertex partitions.
+        As in :func:`evaluate`, for vertex partitions. Algorithms that take ``splits`` get them, too.
     fanouts : sequence of int, optional
         In-edges per vertex in each hop, from the seeds on. Adds the traffic of training on mini-batches that
         :func:`predict_traffic` predicts for vertex partitions. Needs ``splits`` with ``train``.
@@ -123,7 +123,7 @@ def compare(
     [('spring', 0.0, 1.0), ('halves', 0.0, 1.0)]
     """
     wanted = [parameters.parts(one) for one in ([k] if not isinstance(k, Iterable) else k)]
-    entries = entries_of(algorithms, peers)
+    entries = entries_of(algorithms, peers, with_splits=splits is not None)
     run = run_options(**options)
     limit = parameters.positive("time_limit", time_limit)
     seed = parameters.seed(seed)
@@ -202,7 +202,7 @@ def _run(
     bench.options = replace(run, progress=progress)
     options = vars(bench.options)
     try:
-        result = entry.run(graph, k, options | {"seed": bench.seed}, bench)
+        result = entry.run(graph, k, options | {"seed": bench.seed, "splits": measured["splits"]}, bench)
         more = {} if isinstance(result.partition, EdgePartition) else measured
         evaluation = evaluate(graph, result.partition, **more, **options)
         outcome = _outcome(entry.label, result, evaluation, _home_halo(graph, result, options))

@@ -1,6 +1,7 @@
 """Mini-batches of a vertex partition for any model of torch or PyG.
 
-:meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each. Without torch,
+:meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each.
+:meth:`fastpart.VertexPartition.link_loader` makes a :class:`LinkLoader`, with a :class:`LinkBatch` each. Without torch,
 the package can be imported, and its names say what to install.
 """
 
@@ -10,13 +11,29 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .hot_rows import save_cache
+from .sample import Sample
+from .scheduling import Trace
 
-__all__ = ["Batch", "Block", "Loader", "dropout", "loader", "save_cache", "sum_gradients"]
+__all__ = [
+    "Batch",
+    "Block",
+    "LinkBatch",
+    "LinkLoader",
+    "Loader",
+    "Sample",
+    "Trace",
+    "dropout",
+    "link_loader",
+    "loader",
+    "save_cache",
+    "sum_gradients",
+]
 
 if TYPE_CHECKING or find_spec("torch") is not None:
     from .batch import Batch, Block
     from .dropout import dropout
     from .gradients import sum_gradients
+    from .links import LinkBatch, LinkLoader, link_loader
     from .loader import Loader, loader
 else:
 

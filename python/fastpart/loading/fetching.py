@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import chain, islice
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..pairs import among
 from .ahead import Ahead
 from .exchange import Array, Exchange, RowIds
 from .hot_rows import refuse_large
-from .row_sets import among
+from .sample import Sampled
 
-Filled = tuple[_core.SampledBatch, Array | None]
+Work = TypeVar("Work")
+Result = TypeVar("Result")
+
+Filled = tuple[Sampled, Array | None]
 """A batch, and the features of its nodes."""
 
 
@@ -54,6 +60,7 @@ class Fetching:
         self._counts = {"remote_rows": 0, "remote_bytes": 0, "cached_rows": 0}
         self._held, self._values = np.empty(0, np.uint32), none[:0]
         self._elsewhere: RowIds | None = None
+        self._seconds = 0.0
 
     @property
     def with_batches(self) -> _core.Features | None:
@@ -106,11 +113,16 @@ class Fetching:
         counts, self._counts = self._counts, dict.fromkeys(self._counts, 0)
         return counts
 
+    def read_seconds(self) -> float:
+        """Return the seconds of fetching rows here since the last call, without those that batches came with."""
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
     def count(self, rows: RowIds) -> None:
         """Count the rows of a batch that was not made here."""
         self._count([self._absent(rows)])
 
-    def filled(self, batches: Iterator[_core.SampledBatch], together: int, steps: int) -> Generator[Filled]:
+    def filled(self, batches: Iterator[Sampled], together: int, steps: int) -> Generator[Filled]:
         """Yield the batches with features. The rows of so many of them are counted and fetched ``together``."""
         if self._exchange is None:
             yield from self._counted(batches, together)
@@ -122,7 +134,7 @@ class Fetching:
         finally:
             ahead.close()
 
-    def _counted(self, batches: Iterator[_core.SampledBatch], together: int) -> Iterator[Filled]:
+    def _counted(self, batches: Iterator[Sampled], together: int) -> Iterator[Filled]:
         wanted: list[RowIds] = []
         for batch in batches:
             if self.away:
@@ -130,29 +142,40 @@ class Fetching:
             if len(wanted) == together:
                 self._count(wanted)
                 wanted = []
-            yield batch, batch.features if self._elsewhere is None else self.read(self._wanted(batch))
+            yield batch, batch.features if self._elsewhere is None else self._timed(self._read_wanted, batch)
         self._count(wanted)
 
-    def _fetched(self, batches: Iterator[_core.SampledBatch], together: int) -> Iterator[list[Filled]]:
-        assert self._exchange is not None
+    def _fetched(self, batches: Iterator[Sampled], together: int) -> Iterator[list[Filled]]:
         while window := list(islice(batches, together)):
-            rows = self._count([self._absent(batch.rows) for batch in window])
-            found = self._fetch(rows, self.features, self._none)
-            self._counts["remote_bytes"] += self._exchange.read_bytes()
-            yield [(batch, self._filled(batch, rows, found)) for batch in window]
+            yield self._timed(self._fetched_together, window)
 
-    def _filled(self, batch: _core.SampledBatch, rows: RowIds, found: Array) -> Array:
+    def _fetched_together(self, window: list[Sampled]) -> list[Filled]:
+        assert self._exchange is not None
+        rows = self._count([self._absent(batch.rows) for batch in window])
+        found = self._fetch(rows, self.features, self._none)
+        self._counts["remote_bytes"] += self._exchange.read_bytes()
+        return [(batch, self._filled(batch, rows, found)) for batch in window]
+
+    def _timed(self, work: Callable[[Work], Result], on: Work) -> Result:
+        start = time.perf_counter()
+        done = work(on)
+        self._seconds += time.perf_counter() - start
+        return done
+
+    def _filled(self, batch: Sampled, rows: RowIds, found: Array) -> Array:
         if self._elsewhere is not None:
-            wanted = self._wanted(batch)
-            x = self.read(wanted)
-            put(x, wanted, rows, found)
+            x = self._read_wanted(batch)
+            put(x, self._wanted(batch), rows, found)
             return x
         x = self._none if batch.features is None else batch.features
         put(x, batch.rows, rows, found)
         put(x, batch.rows, self._held, self._values)
         return x
 
-    def _wanted(self, batch: _core.SampledBatch) -> RowIds:
+    def _read_wanted(self, batch: Sampled) -> Array:
+        return self.read(self._wanted(batch))
+
+    def _wanted(self, batch: Sampled) -> RowIds:
         """Return the rows of the nodes without those that are left out."""
         assert self._elsewhere is not None
         return batch.rows[~among(batch.rows, self._elsewhere)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,20 +19,35 @@ from ..rows import rows_of
 from .batch import Batch
 from .edge_rows import EdgeFeatures
 from .hot_rows import Epoch, Hot, checked, held_by, hottest, own_rows
+from .making import InOrder, Neighbourhood, Scheduled, Source, neighbourhood_of
 from .remote import Remote, fetching_of
 from .resident import Resident, room_of
-from .seeds import owner_of, rank_of_part, seeds_of
+from .sample import Sampled
+from .scheduling import Trace
+from .seeds import Seeds, owner_of, rank_of_part, seeds_of
 
 Sampling = Literal["uniform", "weighted", "labor"]
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The seeds of a rank in each step of an epoch, as positions among the vertices of the loader."""
+    """The items of a rank in each step of an epoch.
+
+    Attributes
+    ----------
+    positions, offsets : numpy.ndarray
+        int64: positions of the items among all of the loader, and where those of each step begin.
+    global_sizes : numpy.ndarray
+        int64: items of each step on all ranks.
+    seeds, seed_offsets : numpy.ndarray
+        Rows of the vertices to sample from, and where those of each step begin.
+    """
 
     positions: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.int64]
     global_sizes: npt.NDArray[np.int64]
+    seeds: npt.NDArray[np.uint32]
+    seed_offsets: npt.NDArray[np.int64]
 
 
 class Loader:
@@ -53,6 +68,8 @@ class Loader:
     rank, world_size : int
         This rank, and the number of ranks.
     """
+
+    _items = "vertices"
 
     def __init__(
         self,
@@ -78,6 +95,9 @@ class Loader:
         cache: float | None,
         hot: Hot,
         resident: int | str | None,
+        scheduled: bool,
+        neighbourhood: Neighbourhood | None,
+        trace: Trace | None,
     ) -> None:
         self.fanouts = parameters.fanouts_of(fanouts)
         self.batch_size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
@@ -94,8 +114,7 @@ class Loader:
         parts, manifest = partition.parts, partition.manifest or {}
         partition.refuse_without_edges()
         topology = partition._topology
-        self._seeds = seeds_of(vertices, parts, topology, manifest.get("splits", []))
-        self.vertices = self._seeds.ids
+        self._seeds = self._seeds_of(vertices, partition)
         owners = rank_of_part(partition.k, self.world_size)
         self._ranks = owners[owner_of(self._seeds.rows, topology.starts)]
         self._sampler = _core.Sampler(
@@ -112,6 +131,13 @@ class Loader:
         share, self._own, self._topology = checked(cache, hot), owners == self.rank, topology
         if share is not None or self.fetching.by_messages:
             self.fetching.hold(held_by(partition, self._own, share, hot, self._epoch_of()))
+        self._source: Source = InOrder(self._sampler, self._with_batches, self._ahead, self._threads)
+        scheduled = parameters.flag("scheduled", scheduled)
+        if not scheduled and (neighbourhood is not None or trace is not None):
+            raise ParameterError("neighbourhood, trace: they need scheduled=True")
+        if scheduled:
+            sampler = neighbourhood_of(self._sampler, neighbourhood, len(self.fanouts))
+            self._source = Scheduled(sampler, topology, self._with_batches, self._threads, trace)
         self._resident: Resident | None = None
         room = parameters.memory_size(resident, "resident", 0)
         if self.device is not None or room is not None:
@@ -119,6 +145,16 @@ class Loader:
         self._edge_features = None
         if edge_ids and "edge_features" in manifest:
             self._edge_features = EdgeFeatures(parts, int(manifest["m"]), topology.starts)
+
+    def _with_batches(self) -> _core.Features | None:
+        return self.fetching.with_batches
+
+    def _seeds_of(self, vertices: Any, partition: VertexPartition) -> Seeds:
+        """Return what steps are made of. A subclass may make them of other things than vertices."""
+        splits = (partition.manifest or {}).get("splits", [])
+        seeds = seeds_of(vertices, partition.parts, partition._topology, splits)
+        self.vertices = seeds.ids
+        return seeds
 
     def _epoch_of(self) -> Epoch:
         return Epoch(self._seeds.rows, self.fanouts, self.batch_size)
@@ -143,7 +179,7 @@ class Loader:
 
     def __len__(self) -> int:
         """Steps of an epoch, the same on every rank."""
-        whole, rest = divmod(len(self.vertices), self.batch_size)
+        whole, rest = divmod(len(self._seeds.ids), self.batch_size)
         return whole + (rest > 0 and not self._drop_last)
 
     def set_epoch(self, epoch: int) -> None:
@@ -162,6 +198,17 @@ class Loader:
         """
         return self.fetching.read_counts()
 
+    def read_seconds(self) -> dict[str, float]:
+        """Return what making the batches took since the last call, in all threads.
+
+        Returns
+        -------
+        dict of float
+            ``sampling`` and ``fetching`` (rows of features), in seconds.
+        """
+        seconds = self._source.read_seconds()
+        return {**seconds, "fetching": seconds["fetching"] + self.fetching.read_seconds()}
+
     def close(self) -> None:
         """End the connections to other ranks, if there are any. There are no batches after it."""
         self.fetching.close()
@@ -173,37 +220,42 @@ class Loader:
 
     def _batches(self, epoch: int) -> Iterator[Batch]:
         steps = self._steps(epoch)
-        sampled = self._sampler.batches(
-            self._seeds.rows[steps.positions],
-            steps.offsets,
-            epoch=epoch,
-            features=self.fetching.with_batches,
-            ahead=self._ahead,
-            threads=self._threads,
-        )
+        sampled = self._sampled(steps, epoch)
         filled = self.fetching.filled(sampled, max(self._ahead, 1), len(self))
         try:
             for step, (arrays, x) in enumerate(filled):
-                yield self._batch(arrays, x, steps, epoch, step)
+                batch = self._batch(arrays, x, steps, epoch, step)
+                yield batch if self.device is None else batch.to(self.device)
         finally:
             filled.close()
             sampled.close()
 
+    def _sampled(self, steps: Steps, epoch: int) -> Generator[Sampled]:
+        return self._source.batches(steps.seeds, steps.seed_offsets, epoch)
+
     def _steps(self, epoch: int) -> Steps:
         """Deal the global batches of an epoch. Every rank computes the same order, and takes what it owns."""
-        count = min(len(self) * self.batch_size, len(self.vertices))
-        order = self._seeds.order(self.seed, epoch) if self._shuffle else np.arange(len(self.vertices))
-        bounds = np.minimum(np.arange(len(self) + 1) * self.batch_size, count)
-        own = self._ranks[order[:count]] == self.rank
-        before = np.concatenate(([0], np.cumsum(own)))
-        return Steps(order[:count][own], before[bounds], np.diff(bounds))
+        return self._dealt(self._order(epoch))
 
-    def _batch(self, arrays: _core.SampledBatch, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
+    def _dealt(self, order: npt.NDArray[np.int64]) -> Steps:
+        """Return what this rank takes of the items of an epoch."""
+        bounds = np.minimum(np.arange(len(self) + 1) * self.batch_size, len(order))
+        own = self._ranks[order] == self.rank
+        offsets = np.concatenate(([0], np.cumsum(own)))[bounds]
+        positions = order[own]
+        return Steps(positions, offsets, np.diff(bounds), self._seeds.rows[positions], offsets)
+
+    def _order(self, epoch: int) -> npt.NDArray[np.int64]:
+        """Return the positions of all items of an epoch on all ranks, batch by batch."""
+        order = self._seeds.order(self.seed, epoch) if self._shuffle else np.arange(len(self._seeds.ids))
+        return order[: len(self) * self.batch_size]
+
+    def _batch(self, arrays: Sampled, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
         positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
         labels, edge_attr = self._seeds.labels, None
-        if self._edge_features is not None:
+        if self._edge_features is not None and arrays.e_id is not None:
             edge_attr = torch.from_numpy(self._edge_features.of_sample(arrays))
-        batch = Batch(
+        return Batch(
             x=_tensor(x) if self._resident is None or x is None else self._resident.joined(arrays.rows, x),
             y=None if labels is None else torch.from_numpy(labels[positions]),
             n_id=torch.from_numpy(arrays.n_id),
@@ -221,12 +273,11 @@ class Loader:
             epoch=epoch,
             step=step,
         )
-        return batch if self.device is None else batch.to(self.device)
 
     def __repr__(self) -> str:
         return (
-            f"<Loader: {len(self.vertices)} vertices in {len(self)} steps of {self.batch_size}, fanouts "
-            f"{list(self.fanouts)}, rank {self.rank} of {self.world_size}>"
+            f"<{type(self).__name__}: {len(self._seeds.ids)} {self._items} in {len(self)} steps of "
+            f"{self.batch_size}, fanouts {list(self.fanouts)}, rank {self.rank} of {self.world_size}>"
         )
 
 

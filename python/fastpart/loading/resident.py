@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ..pairs import among
 from .exchange import RowIds
-from .row_sets import among
 
 _STEP = 1 << 16
 """Rows that are copied to the device at a time."""

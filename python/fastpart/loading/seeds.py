@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import ParameterError
+from ..pairs import mixed
 from ..parts import Parts, VertexPartData
 
 Ids = npt.NDArray[np.int64]
@@ -35,19 +36,8 @@ class Seeds:
 
     def order(self, seed: int, epoch: int) -> Ids:
         """Return a permutation of the positions. It depends on the ids, not on their order."""
-        with np.errstate(over="ignore"):
-            key = _mixed(_mixed(np.uint64(seed)) ^ np.uint64(epoch))
-            return np.argsort(
-                _mixed(self.ids.astype(np.uint64) ^ key)
-            )  # different ids have different numbers
-
-
-def _mixed(x: Any) -> Any:
-    """Return pseudorandom numbers, by SplitMix64."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+        key = mixed(mixed(np.uint64(seed)) ^ np.uint64(epoch))
+        return np.argsort(mixed(self.ids.astype(np.uint64) ^ key))  # different ids have different numbers
 
 
 def seeds_of(

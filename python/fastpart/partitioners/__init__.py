@@ -7,6 +7,15 @@ from .builtin import ALGORITHMS, PARTITIONERS
 from .builtin import __all__ as _BUILTIN
 from .choosing import partition
 from .custom import custom
-from .variants import VARIANTS, items_of
+from .variants import VARIANTS, items_of, needs_splits
 
-__all__ = ["ALGORITHMS", "PARTITIONERS", "VARIANTS", "custom", "items_of", "partition", *_BUILTIN]
+__all__ = [
+    "ALGORITHMS",
+    "PARTITIONERS",
+    "VARIANTS",
+    "custom",
+    "items_of",
+    "needs_splits",
+    "partition",
+    *_BUILTIN,
+]

@@ -12,6 +12,7 @@ from typing import Any
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..graph import open_graph
+from ..inputs import split_bits, splits_of, train_of
 from ..options import NAMES, run_options, with_options
 from ..partitions import Partition
 from .common import edge_partition, vertex_partition
@@ -45,13 +46,15 @@ def _checked(field: _core.Field, value: Any) -> Any:
             return parameters.seed(value)
         case "integers":
             return parameters.integers(field.name, value)
+        case "numbers":
+            return parameters.numbers(field.name, value)
         case "weights":
             return parameters.weights(field.name, value)
         case "several_weights":
             return parameters.several_weights(field.name, value)
         case "degrees":
             return parameters.degrees(field.name, value)
-        case "partition":
+        case "partition" | "splits":  # which need the graph
             return value
         case "chunk":
             return parameters.chunk(field.name, value)
@@ -83,6 +86,11 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
         for field in algorithm.fields
         if field.kind not in ("degrees", "partition", "folder") and field.only in (None, of)
     }
+    if values.get("splits") is not None:
+        chosen = splits_of(values["splits"], opened.num_vertices, values["split"])
+        train_of(chosen)
+        values["splits"] = split_bits(chosen, opened.num_vertices)
+        recorded["splits"] = {name: len(ids) for name, ids in chosen.items()}
     given = {"k": k, **both, **recorded}
 
     def call(file: Any = None) -> Any:
@@ -92,7 +100,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
             values,
             k=k,
             of=of,
-            symmetric=opened.directedness == "symmetric",
+            directedness=opened.directedness,
             out=file,
             options=run_options(**options),
         )

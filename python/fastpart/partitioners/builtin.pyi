@@ -11,6 +11,7 @@ from ..parameters import StrPath
 from ..partitions import EdgePartition, Partition, VertexPartition
 
 __all__ = [
+    "bytegnn",
     "dbh",
     "edges_of",
     "fennel",
@@ -208,6 +209,21 @@ def refennel(
     balance_on_ratio: float = 1.05,
     passes: int = 10,
     batch: int | None = None,
+    seed: int | None = 0,
+    on_infeasible: Literal["warn", "error"] = "warn",
+    **options: Unpack[Options],
+) -> VertexPartition: ...
+def bytegnn(
+    graph: Any,
+    k: int,
+    *,
+    splits: Any | None = None,
+    split: int | None = None,
+    hops: int = 2,
+    weights: Sequence[float] = (0.3333333333333333, 0.3333333333333333, 0.3333333333333333),
+    rule: Literal["balanced", "paper"] = "balanced",
+    balance: float = 1.03,
+    split_balance: float = 1.05,
     seed: int | None = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],

@@ -13,7 +13,7 @@ from ..options import run_options
 from ..partitions import Partition
 from . import builtin
 from .builtin import ALGORITHMS, PARTITIONERS
-from .variants import VARIANTS, items_of
+from .variants import VARIANTS, items_of, needs_splits
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ class Request:
             for given in ({}, *VARIANTS[name])
             if items_of(name, given) == self.of
             and name not in but
+            and not needs_splits(name)
             and (known.reads_weights or self.of == "edges" or not self.graph._weights)
         ]
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .. import _core, parameters
 from ..errors import CapacityError, CapacityWarning, ParameterError, warn
 from ..graph import Graph
+from ..inputs import SPLITS
 from ..partitions import EdgePartition, Partition, VertexPartition
 
 AnyPartition = TypeVar("AnyPartition", VertexPartition, EdgePartition)
@@ -43,8 +44,14 @@ def vertex_partition(
     if volume and not (result.dealt and alone):
         _refuse_raised("volume_balance", " (sum of degree + 1)", *volume, on_infeasible)
     for index, (nominal, cap) in enumerate(zip(result.weight_nominals, result.weight_caps, strict=True)):
-        name = f"balance_on[{index}]" if isinstance(weights, list) else "balance_on"
-        _refuse_raised(name, " (sum of weights)", nominal, cap, on_infeasible)
+        if "splits" in given:
+            name, unit = "split_balance", f" {SPLITS[index]} vertices"
+        else:
+            name, unit = (
+                f"balance_on[{index}]" if isinstance(weights, list) else "balance_on",
+                " (sum of weights)",
+            )
+        _refuse_raised(name, unit, nominal, cap, on_infeasible)
     return partition
 
 

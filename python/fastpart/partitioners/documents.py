@@ -19,6 +19,8 @@ _TYPES = {
     "flag": ("bool", "bool"),
     "seed": ("int | None", "int, optional"),
     "integers": ("Sequence[int]", "list of int"),
+    "numbers": ("Sequence[float]", "list of float"),
+    "splits": ("Any", "mapping or path of a .npz"),
     "weights": ("npt.ArrayLike | None", "array of integers or bools, shape (n,), optional"),
     "several_weights": (
         "npt.ArrayLike | Sequence[npt.ArrayLike] | None",
@@ -161,6 +163,8 @@ def _returns(algorithm: _core.Algorithm) -> list[str]:
         lines.append("With ``balance_on`` also ``weight_loads`` and ``weight_cap``.")
     if any(field.kind == "several_weights" for field in algorithm.fields):
         lines.append("With a list of b arrays these have the shapes (b, k) and (b,).")
+    if any(field.kind == "splits" for field in algorithm.fields):
+        lines.append("Also ``weight_loads`` and ``weight_cap``, of training, validation and test vertices.")
     if any(field.name == "volume_balance" for field in algorithm.fields):
         lines.append("With ``volume_balance`` also ``volume_loads`` and ``volume_cap``.")
     return lines

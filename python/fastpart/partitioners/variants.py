@@ -16,6 +16,11 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
 """Parameters that select another variant of a partitioner."""
 
 
+def needs_splits(name: str) -> bool:
+    """Return whether the partitioner cannot run without the training vertices."""
+    return any(field.kind == "splits" for field in ALGORITHMS[name].fields)
+
+
 def items_of(name: str, parameters: Mapping[str, Any]) -> str:
     """Return whether the partitioner partitions "vertices" or "edges" when called with these parameters."""
     known = (ALGORITHMS | SUCCESSORS).get(name)

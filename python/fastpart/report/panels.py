@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ def bars(
     numbers: Sequence[int],
     origin: float,
     digits: int = 3,
+    better: Literal["less", "more"] = "less",
 ) -> Panel:
     """Plot one bar per name and number of parts, from the origin to the value."""
     names = list(dict.fromkeys(name for name, _ in values))
@@ -52,7 +53,7 @@ def bars(
             _legend(axes)
 
     return Panel(
-        f"{title} (less is better)", 0.55 + 0.15 * pitch * len(names) + 0.2 * (len(numbers) > 1), draw
+        f"{title} ({better} is better)", 0.55 + 0.15 * pitch * len(names) + 0.2 * (len(numbers) > 1), draw
     )
 
 

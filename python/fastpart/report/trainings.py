@@ -1,10 +1,11 @@
-"""The plots of trainings: loss and scores by epoch, seconds and memory by partitioner."""
+"""The plots of trainings: loss and scores by epoch, and methods side by side."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from ..frames import pl
 from ..parameters import StrPath
@@ -13,6 +14,15 @@ from .pages import Table, cell, write_page
 from .panels import bars, curves
 
 MIB = 2**20
+
+MEASURES: tuple[tuple[str, str, int, int, Literal["less", "more"]], ...] = (
+    ("test_accuracy", "test accuracy", 1, 4, "more"),
+    ("seconds_per_epoch", "seconds per epoch", 1, 3, "less"),
+    ("idle_share", "share of the time without computing", 1, 2, "less"),
+    ("remote_bytes", "MiB between workers per epoch", MIB, 2, "less"),
+    ("worker_bytes", "memory of the largest worker, MiB", MIB, 0, "less"),
+)
+"""Columns of a comparison that are plotted, with their titles, units, digits, and which end is better."""
 
 
 def plot_history(history: pl.DataFrame, best_epoch: int, out: StrPath | None = None) -> Figure:
@@ -24,9 +34,12 @@ def curves_of(history: pl.DataFrame, best_epoch: int) -> Iterable[Panel]:
     """Plot loss and scores, without empty plots."""
     accuracy, f1 = _points(history, "val_accuracy"), _points(history, "val_f1")
     scores = {"accuracy": accuracy, "micro-F1": f1} if accuracy != f1 else {"accuracy": accuracy}
+    items = "vertices"
+    if mrr := _points(history, "val_mrr"):
+        scores, items = {"MRR": mrr}, "edges"
     for title, series in (
-        ("loss over the training vertices", {"loss": _points(history, "loss")}),
-        ("score over the validation vertices", scores),
+        (f"loss over the training {items}", {"loss": _points(history, "loss")}),
+        (f"score over the validation {items}", scores),
     ):
         known = {name: points for name, points in series.items() if points}
         if known:
@@ -50,21 +63,18 @@ def write_training(table: pl.DataFrame, target: Path, name: str) -> None:
         target,
         title=f"Training over partitions of {name}",
         tables=[Table("Methods and partitioners", table.columns, [rows])],
-        groups=[("By partitioner", panels)] if panels else [],
+        groups=[("Side by side", panels)] if panels else [],
     )
 
 
 def panels_of(table: pl.DataFrame) -> Iterable[Panel]:
-    """Plot the seconds of an epoch and the memory of the largest worker, for each method that trains over parts."""
-    over_parts = table.filter(pl.col("partitioner").is_not_null())
-    for (method,), rows in over_parts.group_by("method", maintain_order=True):
-        peak = rows["peak_bytes"].null_count() == 0
-        memory, words = ("peak_bytes", "peak memory") if peak else ("worker_bytes", "memory")
-        for column, title, unit, digits in (
-            ("seconds_per_epoch", "seconds per epoch", 1, 3),
-            (memory, f"{words} of a worker, MiB", MIB, 1),
-        ):
-            known = rows.select("partitioner", "k", column).drop_nulls()
-            values = {(name, k): value / unit for name, k, value in known.rows()}
-            if values:
-                yield bars(f"{method}: {title}", values, sorted({k for _, k in values}), 0.0, digits)
+    """Plot what all methods have, side by side: one panel per measure, one bar per method and partitioner."""
+    numbers = sorted(set(table["k"].drop_nulls())) or [0]
+    for column, title, unit, digits, better in MEASURES:
+        values = {
+            (method if partitioner is None else f"{method}, {partitioner}", k or numbers[0]): value / unit
+            for method, partitioner, k, value in table.select("method", "partitioner", "k", column).rows()
+            if value is not None and math.isfinite(value)
+        }
+        if values:
+            yield bars(title, values, numbers, 0.0, digits, better)

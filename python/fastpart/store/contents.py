@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from .. import parameters
+from ..edge_splits import Pairs
 from ..errors import ParameterError
 from ..graph import Graph
 from ..inputs import labels_of, match_vertices, splits_of
 from ..parameters import shown
 from ..rows import Rows, rows_of
+from .edge_splits import held_out_of
 
 HALO_HOPS = (0, 1, 2)
 
@@ -30,6 +32,8 @@ class Contents:
     masks: Mapping[str, Rows]
     halo_hops: int
     halo_features: bool
+    held_out: Mapping[str, Pairs] | None = None
+    """Pairs of vertices to validate and to test on. None without edge splits."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Extras:
     edge_features: Any = None
     halo_hops: int = 1
     halo_features: bool = False
+    edge_splits: Any = None
 
     def check(self, target: Path | None, form: str, of: str, *, graph: bool) -> None:
         """Refuse parameters that contradict each other, the output, its format or the type of the partition."""
@@ -58,6 +63,10 @@ class Extras:
                 raise ParameterError(f"{name}: needs graph=, without which no parts are written")
             if name.startswith("halo_") and of == "edges":
                 raise ParameterError(f"{name}: the parts of an edge partition have no halo")
+        if self.edge_splits is not None and (of == "edges" or self.halo_hops < 1):
+            raise ParameterError(
+                "edge_splits: links are trained over parts of the vertices, saved with halo_hops=1 or 2"
+            )
         if self.halo_features and self.features is None:
             raise ParameterError("halo_features: there are no features. Pass features=")
         if target is not None:
@@ -104,4 +113,5 @@ class Extras:
             mask = np.zeros(n, dtype=np.bool_)
             mask[ids] = True
             masks[name] = rows_of(name, mask)
-        return Contents(features, edge_features, labels, masks, self.halo_hops, self.halo_features)
+        held_out = None if self.edge_splits is None else held_out_of(self.edge_splits, n)
+        return Contents(features, edge_features, labels, masks, self.halo_hops, self.halo_features, held_out)

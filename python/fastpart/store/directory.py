@@ -22,6 +22,7 @@ from ..parts import PART, part_name
 from ..results import Evaluation
 from ..rows import Rows
 from .contents import Contents
+from .edge_splits import write_edge_splits
 from .reusing import keep_unchanged
 from .schemas import SCHEMA, caps_of
 
@@ -105,6 +106,12 @@ def _write_parts(
         sizes = _core.write_vertex_parts(*given, halo_hops=contents.halo_hops, **how)
     for index, size in enumerate(sizes):
         _put(inside / part_name(index) / PART, as_json(size))
+    if contents.held_out is not None:
+        shape = {"directedness": graph.directedness, "m": graph.num_edges, "halo_hops": contents.halo_hops}
+        held = contents.held_out
+        described["edge_splits"] = write_edge_splits(inside, shape, partition.assignment, held, sizes)
+        for index, size in enumerate(sizes):
+            _put(inside / part_name(index) / PART, as_json(size))
     for name, ids, span, rows in _arrays(contents):
         ranges = [span(size) for size in sizes]
         _gather(inside, name, ids, ranges, rows, options)

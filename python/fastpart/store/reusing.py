@@ -10,7 +10,7 @@ from ..parsing import named
 from ..partitions import Partition
 from ..parts import PART, part_name
 
-_NUMBERS = {"edge_ids.npy", "halo_rows.npy"}
+_NUMBERS = {"edge_ids.npy", "edge_reverse.npy", "halo_rows.npy"}
 """Files with numbers that records and vertices have elsewhere: in the list of records, in other parts."""
 
 

@@ -39,11 +39,12 @@ def save(
     edge_features: Any = None,
     halo_hops: int = 1,
     halo_features: bool = False,
+    edge_splits: Any = None,
     **options: Unpack[Options],
 ) -> None:
     """Write a partition, as :meth:`fastpart.VertexPartition.save` documents."""
     target, form = output(out)
-    extras = Extras(features, labels, splits, split, edge_features, halo_hops, halo_features)
+    extras = Extras(features, labels, splits, split, edge_features, halo_hops, halo_features, edge_splits)
     extras.check(target, form, partition.of, graph=graph is not None)
     run = run_options(**options)
     opened = None if graph is None else open_graph(graph, **options)

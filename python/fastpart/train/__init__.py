@@ -1,7 +1,8 @@
 """Training of graph neural networks over partitions, with torch: ``pip install 'fastpart[train]'``.
 
 Every method reads a partition directory with features, labels and splits, and returns a :class:`TrainedModel`. ``full``
-is the reference. It ignores the parts. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
+is the reference. It ignores the parts. ``links`` predicts edges, and needs no labels. ``distdgl`` also needs DGL: ``pip
+install 'fastpart[dgl]'``.
 """
 
 from __future__ import annotations
@@ -16,12 +17,26 @@ if TYPE_CHECKING:
     from .disaggregated.launch import armada
     from .distributed import distdgl
     from .edge_parts import distgnn
-    from .mini_batches import sampled
+    from .link_prediction import TrainedLinks, links
+    from .mini_batches import bytegnn, sampled
     from .model_averaging import sdt
     from .row_blocks import sancus
     from .trained import TrainedModel
 
-__all__ = ["TrainedModel", "armada", "compare", "distdgl", "distgnn", "full", "sampled", "sancus", "sdt"]
+__all__ = [
+    "TrainedLinks",
+    "TrainedModel",
+    "armada",
+    "bytegnn",
+    "compare",
+    "distdgl",
+    "distgnn",
+    "full",
+    "links",
+    "sampled",
+    "sancus",
+    "sdt",
+]
 
 
 def __getattr__(name: str) -> Any:

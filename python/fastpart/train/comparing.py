@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 BATCH = 1000
 """Default number of training vertices of a part per step."""
 
+WHOLE = ("full", "sampled", "bytegnn", "armada")
+"""Methods whose batches are those of all parts."""
+
 COLUMNS = {
     "method": pl.String,
     "partitioner": pl.String,
@@ -44,6 +47,7 @@ COLUMNS = {
     "spread": pl.Float64,
     "test_f1": pl.Float64,
     "seconds_per_epoch": pl.Float64,
+    "idle_share": pl.Float64,
     "remote_bytes": pl.Int64,
     "worker_bytes": pl.Int64,
     "peak_bytes": pl.Int64,
@@ -74,9 +78,10 @@ def compare(
         Number of parts.
     features, labels, splits, split
         As :meth:`fastpart.VertexPartition.save` takes them.
-    methods : sequence of {"full", "sampled", "sdt", "distgnn", "sancus", "distdgl"}
-        Some of ``"sampled"``, ``"sdt"``, ``"sancus"`` and ``"distdgl"``, which train over parts of vertices,
-        ``"distgnn"``, which trains over parts of edges, and ``"full"``, which needs no parts and runs once per seed.
+    methods : sequence of {"full", "sampled", "bytegnn", "armada", "sdt", "distgnn", "sancus", "distdgl"}
+        Some of ``"sampled"``, ``"bytegnn"``, ``"armada"``, ``"sdt"``, ``"sancus"`` and ``"distdgl"``, which train over
+        parts of vertices, ``"distgnn"``, which trains over parts of edges, and ``"full"``, which needs no parts and
+        runs once per seed.
     partitioners : sequence of str, optional
         Names of partitioners. Each method trains over the partitioners that make the parts it needs. ``"sigma"`` and
         ``"random"`` make parts of vertices and of edges. Default: ``"spring"``, ``"sigma"``, ``"grem"`` and
@@ -87,18 +92,20 @@ def compare(
         As in :class:`fastpart.Options`. The step of ``progress`` is "training".
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, batch_size, fanouts
         As in :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (default 1000) counts the
-        training vertices of a part per step. ``"full"`` and ``"sampled"`` take k times as many, so that all methods
-        make the same number of steps. None: all at once, which means far fewer steps per epoch. ``"distgnn"`` and
-        ``"sancus"`` always make one step per epoch. To compare equal numbers of steps, use ``batch_size=None``.
+        training vertices of a part per step. ``"full"``, ``"sampled"``, ``"bytegnn"`` and ``"armada"`` take k
+        times as many, so that all methods make the same number of steps. None: all at once, which means far fewer steps
+        per epoch. ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To compare equal numbers of steps, use
+        ``batch_size=None``.
 
     Returns
     -------
     polars.DataFrame
         One row per method and partitioner: ``method, partitioner, k, cut_ratio, replication_factor, halo_rf,
         label_skew``, then the mean of ``test_accuracy`` and ``test_f1`` over the seeds, ``spread`` (largest minus
-        smallest test accuracy), and the medians of ``seconds_per_epoch``, ``remote_bytes`` (sent by all processes per
-        epoch: features, averaged weights, or rows and sums), ``worker_bytes`` (largest anonymous memory of a process)
-        and ``peak_bytes`` (peak memory of a process, with mapped files). Columns that do not apply are null.
+        smallest test accuracy), and the medians of ``seconds_per_epoch``, ``idle_share`` (of that time, in which
+        workers do not compute), ``remote_bytes`` (sent by all processes per epoch: features, averaged weights, or rows
+        and sums), ``worker_bytes`` (largest anonymous memory of a process) and ``peak_bytes`` (peak memory of a
+        process, with mapped files). Columns that do not apply are null.
 
     Raises
     ------
@@ -162,7 +169,7 @@ def _for_methods(
 ) -> dict[str, dict[str, Any]]:
     """Return the parameters that each method takes.
 
-    ``full`` and ``sampled`` count the vertices of all parts. They get k times the batch size, so that all make as many
+    Methods in ``WHOLE`` count the vertices of all parts. They get k times the batch size, so that all make as many
     steps per epoch.
     """
     taken = {method: set(inspect.signature(function).parameters) for method, function in functions.items()}
@@ -175,7 +182,7 @@ def _for_methods(
             name: value
             for name, value in {
                 **training,
-                "batch_size": of_all if method in ("full", "sampled") else size,
+                "batch_size": of_all if method in WHOLE else size,
             }.items()
             if name in names
         }
@@ -190,7 +197,10 @@ def _save(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
         partitioner = known_partitioners.PARTITIONERS[pairing.partitioner]
-        partition = partitioner(graph, k=k, **pairing.parameters, **vars(run))
+        given = dict(pairing.parameters)
+        if known_partitioners.needs_splits(pairing.partitioner):
+            given |= {name: saved[name] for name in ("splits", "split")}
+        partition = partitioner(graph, k=k, **given, **vars(run))
         partition.save(folder, graph=graph, **saved, **vars(run))
     summary: Mapping[str, Any] = json.loads((folder / "manifest.json").read_bytes())["summary"]
     return summary
@@ -219,6 +229,6 @@ def _row(
         "test_accuracy": statistics.fmean(accuracies),
         "spread": max(accuracies) - min(accuracies),
         "test_f1": statistics.fmean(run.summary["test_f1"] for run in runs),
-        "seconds_per_epoch": median("seconds_per_epoch"),
+        **{name: median(name) for name in ("seconds_per_epoch", "idle_share")},
         **{name: None if value is None else int(value) for name, value in whole.items()},
     }

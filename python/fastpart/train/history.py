@@ -25,6 +25,9 @@ Weights = dict[str, Tensor]
 
 CHECKPOINT, BEST, TABLE, PLOT = "checkpoint.pt", "best.pt", "history.parquet", "history.svg"
 
+SCORES = ("val_f1", "val_mrr")
+"""Validation scores that decide which epoch is the best. A method has one of them."""
+
 SAVE_SECONDS = 5.0
 """Least seconds between two checkpoints, because writing one may take longer than an epoch."""
 
@@ -39,7 +42,7 @@ class History:
     rows : list of dict
         One per epoch: ``epoch``, ``loss``, ``val_accuracy``, ``val_f1``, ``seconds``, and columns of the method.
     best : dict of torch.Tensor
-        Weights of the epoch with the best validation score (micro-F1). Without validation vertices, of the last epoch.
+        Weights of the epoch with the best validation score, of :data:`SCORES`. Without one, of the last epoch.
     state : dict
         State of the method in the checkpoint that is resumed. Empty for a new training.
     """
@@ -90,7 +93,7 @@ class History:
         ``weights`` and ``state`` return the current weights and the state for a resume. They are called if needed: the
         weights if the score is the best so far, the state if a checkpoint is due.
         """
-        score = row.get("val_f1", math.nan)
+        score = _score(row)
         self.rows.append({"epoch": self.first_epoch + epochs - 1, **row})
         if math.isnan(score) or score > self._best_score:
             self._best_score = -math.inf if math.isnan(score) else score
@@ -153,8 +156,13 @@ class History:
             self.best_epoch, self.state = content["best_epoch"], content["state"]
         except (KeyError, TypeError, json.JSONDecodeError):
             raise GraphFormatError(f"{shown(file)}: not a checkpoint of fastpart") from None
-        scores = [row.get("val_f1", math.nan) for row in self.rows]
+        scores = list(map(_score, self.rows))
         self._best_score = max((score for score in scores if not math.isnan(score)), default=-math.inf)
+
+
+def _score(row: Mapping[str, Any]) -> float:
+    """Return the validation score of an epoch, NaN if it has none."""
+    return next((row[name] for name in SCORES if name in row), math.nan)
 
 
 def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:

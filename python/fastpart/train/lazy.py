@@ -12,12 +12,15 @@ from .libraries import import_torch
 
 # A module must not have the name of its function: importing it would replace the function in the package.
 MODULES = {
+    "TrainedLinks": "link_prediction",
     "TrainedModel": "trained",
     "armada": "disaggregated.launch",
+    "bytegnn": "mini_batches",
     "compare": "comparing",
     "distdgl": "distributed",
     "distgnn": "edge_parts",
     "full": "centralized",
+    "links": "link_prediction",
     "sampled": "mini_batches",
     "sancus": "row_blocks",
     "sdt": "model_averaging",

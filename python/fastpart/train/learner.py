@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,10 +27,15 @@ class Learner:
     """
 
     def __init__(
-        self, task: Task, options: Options, state: dict[str, Any], device: torch.device | None = None
+        self,
+        task: Task,
+        options: Options,
+        state: dict[str, Any],
+        device: torch.device | None = None,
+        make: Callable[[Task, Options], nn.Module] = build,
     ) -> None:
         torch.manual_seed(options.seed)
-        self.network: nn.Module = build(task, options).to(device)
+        self.network = make(task, options).to(device)
         self.adam = torch.optim.Adam(
             self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
         )

@@ -11,10 +11,12 @@ from .. import partitioners as known_partitioners
 from ..errors import ParameterError
 from ..parameters import Of
 
-Method = Literal["full", "sampled", "sdt", "distgnn", "sancus", "distdgl"]
+Method = Literal["full", "sampled", "bytegnn", "armada", "sdt", "distgnn", "sancus", "distdgl"]
 METHODS: dict[Method, Of | None] = {
     "full": None,
     "sampled": "vertices",
+    "bytegnn": "vertices",
+    "armada": "vertices",
     "sdt": "vertices",
     "distgnn": "edges",
     "sancus": "vertices",

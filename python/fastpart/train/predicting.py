@@ -54,15 +54,15 @@ def predictions(
                 "kind: 'embeddings' are the outputs of the last hidden layer, which only a "
                 "fastpart.train.models.Network of two layers or more has"
             )
-    with _scratch(target) as folder:
-        rows = _Rows(int(dataset.manifest["n"]), None if target is None else folder / target.name)
+    with scratch(target) as folder:
+        rows = OutputRows(int(dataset.manifest["n"]), None if target is None else folder / target.name)
         for vertices, outputs in _outputs(dataset, network, layers, folder):
             rows.put(vertices, _said(outputs, task) if kind == "classes" else outputs.numpy())
         return rows.moved(target)
 
 
 @contextmanager
-def _scratch(target: Path | None) -> Iterator[Path]:
+def scratch(target: Path | None) -> Iterator[Path]:
     """Yield a temporary folder: beside the target, so that a file in it can take its place."""
     if target is None:
         with tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
@@ -101,7 +101,7 @@ def _said(logits: Tensor, task: Task) -> npt.NDArray[Any]:
     return logits.argmax(1).numpy()
 
 
-class _Rows:
+class OutputRows:
     """Rows by vertex, in memory or in a file."""
 
     def __init__(self, n: int, file: Path | None) -> None:
@@ -109,6 +109,7 @@ class _Rows:
         self._rows: npt.NDArray[Any] | None = None
 
     def put(self, vertices: npt.NDArray[np.int64], rows: npt.NDArray[Any]) -> None:
+        """Set the rows of vertices."""
         if self._rows is None:
             shape = (self._n, *rows.shape[1:])
             if self._file is None:

@@ -20,6 +20,9 @@ from .scores import Task
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+COMPUTING = ("compute", "aggregation", "dense")
+"""The steps of an epoch in which a worker computes."""
+
 _SHOWN = 10
 """Number of epochs that are printed, the last ones."""
 
@@ -37,8 +40,10 @@ class TrainedModel:
         ``seconds``, and columns of the method.
     summary : dict
         ``epochs``, ``best_epoch``, ``val_accuracy``, ``val_f1``, ``test_accuracy``, ``test_f1`` of the best epoch's
-        weights, ``seconds_per_epoch`` and ``worker_bytes`` (medians over the epochs), ``remote_bytes`` (mean over the
-        epochs after the first, in which some data is sent only once), and entries of the method.
+        weights, ``seconds_per_epoch``, ``idle_share`` (of the time of an epoch, in which the workers do not compute:
+        they wait for batches, rows, weights or each other) and ``worker_bytes`` (medians over the epochs),
+        ``remote_bytes`` (mean over the epochs after the first, in which some data is sent only once), and entries of
+        the method.
     weights : dict of torch.Tensor
         Weights of the best epoch.
     out : pathlib.Path or None
@@ -74,6 +79,7 @@ class TrainedModel:
             "best_epoch": history.best_epoch,
             **summary,
             "seconds_per_epoch": epochs["seconds"].median(),
+            "idle_share": _idle_share(epochs),
             "remote_bytes": _rounded(_after_first(epochs["remote_bytes"]).mean()),
             "worker_bytes": _rounded(epochs["worker_bytes"].median()),
         }
@@ -172,6 +178,16 @@ class TrainedModel:
             f"<TrainedModel by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
             f"test accuracy {summary['test_accuracy']:.4f}>"
         )
+
+
+def _idle_share(epochs: pl.DataFrame) -> float | None:
+    """Return the median share of an epoch without computing. A method that tells no steps always computes."""
+    steps = [column for column in epochs.columns if column.endswith("_seconds")]
+    computing = [column for column in steps if column.removesuffix("_seconds") in COMPUTING]
+    if not steps:
+        return 0.0
+    shares = epochs.select(1 - pl.sum_horizontal(computing) / pl.col("seconds"))
+    return shares.to_series().clip(0, 1).median()  # type: ignore[return-value]  # of floats
 
 
 def _after_first(column: pl.Series) -> pl.Series:

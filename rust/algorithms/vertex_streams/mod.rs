@@ -36,7 +36,7 @@ mod pass;
 mod room;
 mod score;
 
-use crate::base::{Buffer, Error, NONE, Result, Run, bytes};
+use crate::base::{Buffer, Error, NONE, Result, Run, bytes, reserved};
 use crate::capacity::{BalanceOn, CHECK_EVERY, Placing, cap, validate_balance, validate_parts};
 use crate::graph::Csr;
 use crate::partition::{Values, VertexPartition};
@@ -188,6 +188,31 @@ impl VertexStream {
             }
         }
     }
+}
+
+/// Streams the vertices that have no part yet by LDG, into parts that have these `loads` and room for all of them under
+/// `cap`. Returns the loads of the parts. Takes 4 bytes for each of these vertices.
+pub fn place_rest(
+    csr: &Csr,
+    part_of: &mut Buffer<u32>,
+    loads: Vec<u64>,
+    cap: u64,
+    run: &Run,
+) -> Result<Vec<u64>> {
+    let placed: u64 = loads.iter().sum();
+    let mut rest = reserved((part_of.len() as u64 - placed) as usize, "vertices to stream")?;
+    let mut work = 0;
+    run.each(part_of.len(), |v| {
+        if part_of[v as usize] == NONE {
+            rest.push(v);
+            work += 1 + u64::from(csr.degree(v));
+        }
+    })?;
+    run.begin("streaming", work);
+    let (k, room, score) = (loads.len() as u32, OneCap::of(loads, cap), score::Ldg { cap });
+    let batch = default_batch(csr.graph().n) as usize;
+    let pass = Pass::new(csr, &score, room, k, part_of, false)?;
+    Ok(pass.place(rest.into_iter(), batch, run)?.into_loads())
 }
 
 /// The sequential rule for few vertices, which would lose more by it than threads gain.

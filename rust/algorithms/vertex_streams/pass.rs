@@ -33,7 +33,7 @@ pub enum Decision {
 }
 
 impl<'a, S: Score, R: Room> Pass<'a, S, R> {
-    /// A pass into the empty `room`. `first` says whether all of `part_of` is [`NONE`].
+    /// A pass into `room`. `first` says whether all of `part_of` is [`NONE`].
     pub fn new(
         csr: &'a Csr,
         score: &'a S,
@@ -43,14 +43,19 @@ impl<'a, S: Score, R: Room> Pass<'a, S, R> {
         first: bool,
     ) -> Result<Self> {
         let mut prices = reserved(k as usize, "prices of the parts")?;
-        prices.resize(k as usize, score.price(0));
+        prices.extend((0..k).map(|part| score.price(room.load(part))));
         Ok(Self { csr, score, room, part_of, prices, first, placed: 0 })
     }
 
     /// Places all vertices, in batches of `batch`, and returns the room that is left.
-    pub fn place_all(mut self, batch: usize, run: &Run) -> Result<R> {
+    pub fn place_all(self, batch: usize, run: &Run) -> Result<R> {
         let n = self.csr.num_vertices() as u32;
-        decide_all(&mut self, 0..n, batch, run)?;
+        self.place(0..n, batch, run)
+    }
+
+    /// Places these vertices, which ascend.
+    pub fn place(mut self, vertices: impl Iterator<Item = u32> + Send, batch: usize, run: &Run) -> Result<R> {
+        decide_all(&mut self, vertices, batch, run)?;
         Ok(self.room)
     }
 

@@ -32,7 +32,13 @@ pub struct OneCap {
 impl OneCap {
     /// `k` empty parts.
     pub fn new(k: u32, cap: u64) -> Self {
-        Self { loads: vec![0; k as usize], cap, level: 0, least: 0 }
+        Self::of(vec![0; k as usize], cap)
+    }
+
+    /// Parts with these loads.
+    pub fn of(loads: Vec<u64>, cap: u64) -> Self {
+        let (level, least) = loads.iter().copied().zip(0..).min().unwrap_or_default();
+        Self { loads, cap, level, least }
     }
 
     /// The number of vertices of each part.

@@ -44,6 +44,13 @@ impl Features {
         PyTuple::new(py, &self.inner.row_shape)
     }
 
+    /// An array for so many rows of features, in memory that is used again once it is gone.
+    fn room<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyAny>> {
+        let mut memory = self.pools.features();
+        self.inner.room(count, &mut memory).map_err(|error| raise(py, error))?;
+        self.array(py, memory, count)
+    }
+
     /// Copies the features of `rows`.
     #[pyo3(signature = (rows, out = None))]
     fn gather<'py>(
@@ -96,7 +103,7 @@ impl Features {
     ) -> PyResult<Bound<'py, PyAny>> {
         let start = memory.as_mut_ptr();
         let owner = owner(py, memory)?;
-        // SAFETY: the rows were filled, the owner keeps them, and nobody else uses them until it is gone.
+        // SAFETY: there is room for the rows, zeros or what was filled, the owner keeps them, and nobody else uses them until it is gone.
         let bytes = unsafe { array_within::<u8>(start, count * self.inner.row_bytes, owner) };
         let shape: Vec<usize> = std::iter::once(count).chain(self.inner.row_shape.iter().copied()).collect();
         let shape = PyTuple::new(py, shape)?;

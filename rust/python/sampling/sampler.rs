@@ -14,7 +14,7 @@ use crate::base::{Error, Result, named};
 use crate::python::errors::raise;
 use crate::python::results::copied;
 use crate::python::run::in_place;
-use crate::sampling::{self, Kind, Maker, Place, RecordWeights, Settings, Steps};
+use crate::sampling::{self, Kind, Maker, Place, RecordWeights, Settings, Spent, Steps};
 
 /// Makes batches. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
@@ -22,6 +22,7 @@ pub struct Sampler {
     inner: Arc<sampling::Sampler>,
     edge_ids: bool,
     topology: Py<Topology>,
+    spent: Arc<Spent>,
     /// Keeps the weights.
     _weights: Option<Py<PyUntypedArray>>,
 }
@@ -46,7 +47,12 @@ impl Sampler {
             fanouts.into_iter().map(fanout).collect::<Result<_>>().map_err(|error| raise(py, error))?;
         let settings = Settings { fanouts, kind, seed, merged, edge_ids };
         let inner = Arc::new(sampling::Sampler::new(Arc::clone(&topology.get().inner), settings));
-        Ok(Self { inner, edge_ids, topology, _weights: weights.map(Bound::unbind) })
+        Ok(Self { inner, edge_ids, topology, spent: Arc::default(), _weights: weights.map(Bound::unbind) })
+    }
+
+    /// Seconds of sampling and of copying features since the last call, of all threads.
+    fn read_seconds(&self) -> (f64, f64) {
+        self.spent.read()
     }
 
     /// Samples one batch.
@@ -98,6 +104,7 @@ impl Sampler {
             sampler: Arc::clone(&self.inner),
             features: features.as_ref().map(|features| Arc::clone(&features.get().inner)),
             pools: Arc::clone(&self.topology.get().pools),
+            spent: Arc::clone(&self.spent),
         }
     }
 }

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core
-from ...loading.row_sets import among
 from ...loading.seeds import Ids, owner_of
+from ...pairs import among
 from ...partitions import VertexPartition
 from .cache import RowIds
 

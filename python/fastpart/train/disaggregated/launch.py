@@ -15,7 +15,7 @@ from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
 from ..jobs.group import Device, under_torchrun, world_size
 from ..jobs.launch import launching
-from ..mini_batches.launch import DRAWS, PRECISIONS, Draw, Precision
+from ..mini_batches.start import DRAWS, PRECISIONS, Draw, Precision
 from ..models import NEIGHBOUR, sampling
 from ..trained import TrainedModel
 from .cache import POLICIES, Policy

@@ -116,6 +116,10 @@ class Received:
         counts, self._counts = self._counts, Counter()
         return {name: counts[name] for name in COUNTS} | {MEMORY: self._worker_bytes * (self._rank == 0)}
 
+    def read_seconds(self) -> dict[str, float]:
+        """Return nothing: others make the batches."""
+        return {}
+
     def close(self) -> None:
         """Leave the receiver."""
         self._link.close()

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -55,6 +56,16 @@ def _ending(work: Callable[..., Any]) -> Callable[..., Any]:
             os._exit(1)
 
     return ending
+
+
+@contextmanager
+def blamed(over: threading.Event) -> Iterator[None]:
+    """Let a sampler's death that breaks its trainer be told by :func:`watch`, rather than the broken pipe."""
+    try:
+        yield
+    except OSError:
+        over.wait(2 * _WATCHED_EVERY)
+        raise
 
 
 def watch() -> threading.Event:

@@ -45,7 +45,8 @@ def main(reports: Reports) -> None:
     from .training import train_over
 
     settings["keeps"] = os.environ["LOCAL_RANK"] == "0"
-    train_over(graph, Options.from_json(settings["options"]), settings, reports)
+    with samplers.blamed(over):
+        train_over(graph, Options.from_json(settings["options"]), settings, reports)
     torch.distributed.barrier()
     reports.done()
     over.set()

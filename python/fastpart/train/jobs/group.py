@@ -118,6 +118,17 @@ def world_size() -> int:
     return int(os.environ["WORLD_SIZE"])
 
 
+def number_of_workers(parts: int, asked: int | None, processors: int) -> int:
+    """Return how many workers train over so many parts, at most one per part. torchrun decides about it itself."""
+    if not under_torchrun():
+        return min(asked or max(processors, 1), parts)
+    if world_size() > parts:
+        raise ParameterError(
+            f"source: {parts} parts for {world_size()} processes. Start at most one process per part"
+        )
+    return world_size()
+
+
 def shared_output(out: StrPath | None, workers: int | None = None) -> Path:
     """Return ``out`` under torchrun. It is required there, and ``workers`` must not be given."""
     if workers is not None or out is None:

@@ -55,6 +55,11 @@ class Launch:
     timeout: float
     group: Supervisor | None
 
+    @property
+    def scratch(self) -> Path:
+        """A folder for temporary files that all workers see."""
+        return self.folder.absolute() if self.group is None else self.group.folder
+
     def once(self, make: Callable[[], Made]) -> Made:
         """Return what ``make`` returns in the process of the user, or in rank 0."""
         if self.group is not None:

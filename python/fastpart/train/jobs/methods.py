@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 METHODS = {
+    "links": "link_prediction.training",
     "sampled": "mini_batches.training",
+    "bytegnn": "mini_batches.training",
     "armada": "disaggregated.training",
     "sdt": "model_averaging.training",
     "distgnn": "edge_parts.training",

@@ -1,5 +1,6 @@
 """Mini-batches over all parts, with fastpart's own sampler."""
 
 from .launch import sampled
+from .scheduled import bytegnn
 
-__all__ = ["sampled"]
+__all__ = ["bytegnn", "sampled"]

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Unpack, get_args
+from typing import Unpack
 
-import torch
-
-from ... import _core, parameters
-from ...errors import ParameterError
-from ...loading.hot_rows import Hot, checked
+from ...loading.hot_rows import Hot
 from ...parameters import StrPath
-from ..config import Training, options_of, report_of, trains
-from ..data import Dataset
-from ..jobs.group import Device, under_torchrun, world_size
-from ..jobs.launch import launching
+from ..config import Training, trains
+from ..jobs.group import Device
 from ..trained import TrainedModel
-
-Draw = Literal["uniform", "labor"]
-DRAWS: tuple[Draw, ...] = get_args(Draw)
-
-Precision = Literal["float32", "bfloat16"]
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+from .start import Draw, Precision, start
 
 
 @trains
@@ -91,9 +80,10 @@ def sampled(
     Returns
     -------
     TrainedModel
-        ``history`` adds for each epoch ``sampling_seconds`` (waiting for batches, with their features),
-        ``compute_seconds`` and ``synchronising_seconds`` (gradients, with waiting for the slowest worker), each the
-        mean over the workers. ``remote_rows`` counts rows of features of parts of other workers, each once for all
+        ``history`` adds for each epoch ``compute_seconds``, ``synchronising_seconds`` (gradients, with waiting for the
+        slowest worker) and ``idle_seconds`` (waiting for batches), and what threads spent on batches meanwhile:
+        ``sampling_seconds`` and ``fetching_seconds`` (rows of features). Each is the mean over the workers.
+        ``remote_rows`` counts rows of features of parts of other workers, each once for all
         batches that are made ahead together, and ``remote_bytes`` their bytes or, between machines, those of the
         messages. ``local_rows`` counts rows of the worker's own parts, ``cached_rows`` those that the
         cache held. ``summary`` adds ``parts``, ``workers``, ``halo_rf`` and ``label_skew``.
@@ -134,34 +124,14 @@ def sampled(
     >>> fp.train.sampled(folder, epochs=20, workers=1).summary["test_accuracy"]
     1.0
     """
-    options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
+    given = {**training, "batch_size": batch_size, "fanouts": fanouts}
     how = {
-        "draw": parameters.choice("draw", draw, DRAWS),
-        "precision": parameters.choice("precision", precision, PRECISIONS),
-    }
-    report = report_of(training, run, options.epochs)
-    asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
-    dataset = Dataset(source)
-    measured = dataset.manifest.get("summary", {})
-    summary = {
-        "parts": dataset.partition.k,
-        **{name: measured.get(name) for name in ("halo_rf", "label_skew")},
-    }
-    running = {
-        "ahead": parameters.integer("ahead", ahead, 0, 2**10),
-        "cache": checked(cache, hot),
+        "draw": draw,
+        "precision": precision,
+        "ahead": ahead,
+        "cache": cache,
         "hot": hot,
-        "resident": parameters.memory_size(resident, "resident", 0),
+        "resident": resident,
     }
-    k = dataset.partition.k
-    if under_torchrun():
-        count = world_size()
-        if count > k:
-            raise ParameterError(
-                f"source: {k} parts for {count} processes. Start at most one process per part"
-            )
-    else:
-        processors = torch.cuda.device_count() if device == "cuda" else run.threads or _core.default_threads()
-        count = min(asked or max(processors, 1), k)
-    with launching(out, resume, run, report, timeout, device, asked) as launch:
-        return launch.train("sampled", options, how, dataset, count, {**summary, "workers": count}, **running)
+    started = start("sampled", source, given, how, workers, device)
+    return started.train(out, resume, timeout)

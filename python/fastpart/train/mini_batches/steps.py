@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 
 from ...loading import Batch as Loaded
-from ...loading import Loader
+from ...loading import Loader, Trace
 from ...loading.fetching import Fetching
 from ...loading.remote import fetching_of
 from ...loading.seeds import seeds_of
 from ..batches import Batch, Field, VertexRows, batches
+from ..clock import Clock
 from ..config import Options
 from ..data import Dataset
 from ..ranks import device, rank, total, world_size
@@ -48,14 +49,24 @@ class StepSource(Protocol):
 
     fetching: Fetching
 
-    def epoch(self, number: int) -> Iterator[Step]:
+    def epoch(self, number: int) -> Iterator[Any]:
         """Yield the steps of an epoch."""
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return the seconds of making the steps since the last call, by what was done."""
 
 
 class Neighbours:
     """Training vertices with sampled neighbours."""
 
-    def __init__(self, dataset: Dataset, options: Options, how: dict[str, Any], edge_attr: bool) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        options: Options,
+        how: dict[str, Any],
+        edge_attr: bool,
+        trace: Trace | None,
+    ) -> None:
         self._topology = dataset.topology
         loader = dataset.partition.loader(
             "train",
@@ -68,6 +79,9 @@ class Neighbours:
             timeout=how["timeout"],
             cache=how["cache"],
             hot=how["hot"],
+            scheduled=how["scheduled"],
+            threads=torch.get_num_threads() if how["scheduled"] else 1,
+            trace=trace,
         )
         assert isinstance(loader, Loader)
         loader.keep(device(), how["resident"])
@@ -77,6 +91,10 @@ class Neighbours:
         """Yield the steps of an epoch."""
         self._loader.set_epoch(number)
         return map(self._step, self._loader)
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return the seconds of making the steps since the last call, by what was done."""
+        return self._loader.read_seconds()
 
     def _step(self, batch: Loaded) -> Step:
         whole = Rows(
@@ -118,7 +136,7 @@ class Graphs:
         assert seeds.labels is not None
         order = np.argsort(seeds.rows)
         self._sorted, self._labels = seeds.rows[order], seeds.labels[order]
-        self._options = options
+        self._options, self._clock = options, Clock()
         self._field = Field(
             topology,
             seeds.rows,
@@ -132,12 +150,23 @@ class Graphs:
         )
         self.fetching = fetching_of(dataset.partition, owners, rank(), "maps", False, math.inf)
 
+    def read_seconds(self) -> dict[str, float]:
+        """Return the seconds of making the steps since the last call, by what was done."""
+        seconds = self._clock.read()
+        return {step: seconds[step] for step in ("sampling", "fetching")}
+
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""
-        for batch in batches(self._field, self._options, mixed(self._options.seed, number)):
+        graphs = batches(self._field, self._options, mixed(self._options.seed, number))
+        while True:
+            with self._clock.timed("sampling"):
+                batch = next(graphs, None)
+            if batch is None:
+                return
             assert batch.inputs is not None
             assert self.fetching.features is not None
-            x = torch.from_numpy(self.fetching.features.gather(batch.inputs))
+            with self._clock.timed("fetching"):
+                x = torch.from_numpy(self.fetching.features.gather(batch.inputs))
             self.fetching.count(batch.inputs)
             y = torch.from_numpy(self._labels[np.searchsorted(self._sorted, batch.targets)])
             count = total(torch.tensor([batch.count], dtype=torch.float64)).item()

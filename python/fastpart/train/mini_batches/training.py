@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...loading import sum_gradients
+from ...loading import Trace, sum_gradients
 from ...loading.seeds import owner_of, rank_of_part
 from ...processes import anonymous_bytes
 from ..clock import SYNCHRONISING, Clock
@@ -24,11 +24,12 @@ from ..models import NEIGHBOUR, sampling, takes_edge_attr
 from ..ranks import barrier, device, of_all, rank, world_size
 from ..seeds import mixed
 from .steps import Graphs, Neighbours, Step, StepSource
+from .traces import save_part
 from .transfer import on_device
 
-SAMPLING, COMPUTE = "sampling", "compute"
-STEPS = (SAMPLING, COMPUTE, SYNCHRONISING)
-"""The timed steps of an epoch."""
+COMPUTE, IDLE = "compute", "idle"
+STEPS = (COMPUTE, SYNCHRONISING, IDLE)
+"""The timed steps of an epoch. Between the others, a worker waits for a batch."""
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """Types of numbers that layers compute with."""
@@ -55,9 +56,10 @@ class Worker:
         self._learner = Learner(dataset.task, options, state, self._device)
         self.network = self._learner.network
         own = np.flatnonzero(self._owned)
+        self._folder, self._trace = folder, Trace(rank(), f"worker {rank()}") if how.get("traced") else None
         self._steps = self._source(dataset, options, how, folder, owners)
         self._inference = Inference(dataset, own.tolist(), folder, options.layers, self._steps.fetching)
-        self._clock = Clock()
+        self._clock = Clock(self._trace)
 
     def _source(
         self,
@@ -69,7 +71,7 @@ class Worker:
     ) -> StepSource:
         """Return where the steps come from."""
         if sampling(options.model) == NEIGHBOUR:
-            return Neighbours(dataset, options, how, takes_edge_attr(self.network))
+            return Neighbours(dataset, options, how, takes_edge_attr(self.network), self._trace)
         return Graphs(dataset, options, np.flatnonzero(self._owned), folder, owners)
 
     def round(self, epochs: int) -> dict[str, Any]:
@@ -87,7 +89,13 @@ class Worker:
         self._learner.epochs += epochs
         spent = self._clock.read()
         rows = of_all(self._counts(local))
-        times = of_all({f"{step}_seconds": spent[step] for step in STEPS})
+        making = self._steps.read_seconds()
+        times = of_all(
+            {
+                f"{step}_seconds": seconds
+                for step, seconds in {**making, **{s: spent[s] for s in STEPS}}.items()
+            }
+        )
         of = of_all({"loss": loss / count, "seconds": seconds, "bytes": anonymous_bytes()})
         return {
             "loss": of["loss"].sum().item(),
@@ -95,14 +103,17 @@ class Worker:
             **{name: each.mean().item() for name, each in times.items()},
             **{name: int(each.sum()) for name, each in rows.items()},
             "worker_bytes": int(of["bytes"].max()),
-            **self._inference.scores(self.network, ("val",)),
+            **self._scores(("val",)),
         }
+
+    def _scores(self, splits: tuple[str, ...]) -> dict[str, float]:
+        return self._inference.scores(self.network, splits)
 
     def _timed(self) -> Iterator[Step]:
         """Yield the steps of the epoch, and count the time of waiting for them."""
         steps = on_device(self._steps.epoch(self._learner.epochs), self._device)
         while True:
-            with self._clock.timed(SAMPLING):
+            with self._clock.timed(IDLE):
                 step = next(steps, None)
             if step is None:
                 return
@@ -149,4 +160,6 @@ class Worker:
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
+        if self._trace is not None:
+            save_part(self._trace, self._folder, rank())
         return self._inference.scores(self._learner.put(best))

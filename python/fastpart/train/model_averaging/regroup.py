@@ -24,7 +24,7 @@ from ..data import SPLITS, Dataset
 DEFAULT = "spring"
 """Partitioner for partitions that are not from fastpart."""
 
-NOT_AGAIN = frozenset({"graph", "k", "balance_on", "degrees", *NAMES})
+NOT_AGAIN = frozenset({"graph", "k", "balance_on", "degrees", "splits", "split", *NAMES})
 """Parameters that a directory does not hold, or that are set anew."""
 
 
@@ -60,11 +60,12 @@ def partitioned(dataset: Dataset, graph: Graph, k: int, run: RunOptions) -> Vert
     function = partitioners.PARTITIONERS[name if known else DEFAULT]
     given: dict[str, Any] = dataset.partition.parameters if known else {}
     taken = set(inspect.signature(function).parameters) - NOT_AGAIN
+    given = {key: value for key, value in given.items() if key in taken}
+    if known and partitioners.needs_splits(name):
+        given["splits"] = _splits(dataset)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
-        partition = function(
-            graph, k=k, **{key: value for key, value in given.items() if key in taken}, **vars(run)
-        )
+        partition = function(graph, k=k, **given, **vars(run))
     assert isinstance(partition, VertexPartition)
     return partition
 
@@ -96,14 +97,21 @@ def _rows(dataset: Dataset, folder: Path) -> dict[str, Any]:
         file, "w+", np.dtype(dataset.manifest["features"]["dtype"]), (n, width)
     )
     labels: Any = None
-    splits = {name: np.zeros(n, bool) for name in SPLITS if name in dataset.manifest["splits"]}
     for part in dataset.partition.parts:
         features[part.inner] = part.features
         assert part.labels is not None
         if labels is None:
             labels = np.empty((n, *part.labels.shape[1:]), part.labels.dtype)
         labels[part.inner] = part.labels
+    features.flush()
+    return {"features": file, "labels": labels, "splits": _splits(dataset)}
+
+
+def _splits(dataset: Dataset) -> dict[str, Any]:
+    """Return the mask of each split."""
+    n = len(dataset.partition)
+    splits = {name: np.zeros(n, bool) for name in SPLITS if name in dataset.manifest["splits"]}
+    for part in dataset.partition.parts:
         for name, mask in splits.items():
             mask[part.inner] = getattr(part, name)
-    features.flush()
-    return {"features": file, "labels": labels, "splits": splits}
+    return splits

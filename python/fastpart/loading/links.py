@@ -1,0 +1,278 @@
+"""Mini-batches of edges, for link prediction and unsupervised training."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from .. import parameters
+from ..errors import ParameterError
+from ..pairs import Keys, among, hashed, keys_of, undirected_keys
+from ..partitions import VertexPartition
+from .batch import Batch
+from .hot_rows import Epoch
+from .loader import Loader, Steps
+from .making import Scheduled
+from .negatives import KINDS, Kind, instead, others, partners
+from .sample import Sampled
+from .scheduling import Making
+from .scheduling.dag import unsupervised
+from .seeds import Seeds
+
+Ids = npt.NDArray[np.int64]
+RowIds = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkBatch(Batch):
+    """A mini-batch of edges to tell from negatives, with the names of PyG. It also has all of :class:`Batch`.
+
+    The first level of its nodes are the ends of the edges and of their negatives, each once. The positives of the
+    global batch are not among the in-edges, in no direction and with none of their parallel records. ``batch_size`` and
+    ``global_size`` count positives. ``input_id`` are their positions among the edges of the loader.
+
+    Attributes
+    ----------
+    edge_label_index : torch.Tensor
+        int64, of shape (2, pairs): source and target of each pair as rows of ``x``. The positives come first, then the
+        negatives of the first positive, those of the second one, and so on.
+    edge_label : torch.Tensor
+        float32, of shape (pairs,): 1 for positives, 0 for negatives.
+    """
+
+    edge_label_index: Tensor
+    edge_label: Tensor
+
+    def __repr__(self) -> str:
+        return (
+            f"<LinkBatch: {self.batch_size} of {self.global_size} edges, {len(self.edge_label)} pairs, "
+            f"{self.num_nodes} nodes, {self.num_edges} edges>"
+        )
+
+
+@dataclass(frozen=True)
+class LinkSteps(Steps):
+    """The edges of a rank in each step of an epoch.
+
+    Attributes
+    ----------
+    order : numpy.ndarray
+        int64: positions of the edges of all ranks, batch by batch.
+    places : numpy.ndarray
+        int64: places of the edges of this rank in this order.
+    ends : numpy.ndarray
+        uint32, of shape (edges, 2 + negatives): rows of the source, the target and the negative targets.
+    """
+
+    order: Ids
+    places: Ids
+    ends: RowIds
+
+    def of(self, step: int) -> slice:
+        """Return which of the edges are those of a step."""
+        return slice(int(self.offsets[step]), int(self.offsets[step + 1]))
+
+
+class LinkLoader(Loader):
+    """Mini-batches of edges of one rank. See :meth:`fastpart.VertexPartition.link_loader`, which makes it.
+
+    It is a :class:`Loader` whose batches are a :class:`LinkBatch` each, and whose ``batch_size`` counts edges.
+
+    Attributes
+    ----------
+    edges : numpy.ndarray
+        int64, of shape (edges, 2): source and target of all edges of all ranks, in the order that ``input_id`` counts.
+    """
+
+    _items = "edges"
+
+    def __init__(
+        self, partition: VertexPartition, edges: Any, *, negatives: Kind, num_negatives: int, **given: Any
+    ) -> None:
+        self._kind = parameters.choice("negatives", negatives, KINDS)
+        self._count = parameters.integer("num_negatives", num_negatives, 0, 2**16)
+        if self._count and len(partition) < 3:
+            raise ParameterError(
+                f"num_negatives: {len(partition)} vertices have no negatives. Pass num_negatives=0"
+            )
+        super().__init__(partition, edges, **given)
+
+    def _seeds_of(self, vertices: Any, partition: VertexPartition) -> Seeds:
+        self.edges = edges_of(vertices, partition)
+        self.vertices = np.unique(self.edges)
+        self._rows = partition._topology.rows_of(self.edges.reshape(-1)).reshape(-1, 2)
+        keys = keys_of(self.edges[:, 0], self.edges[:, 1]).view(np.int64)
+        return Seeds(keys, np.ascontiguousarray(self._rows[:, 1]), None)
+
+    def _epoch_of(self) -> Epoch:
+        rows = np.unique(self._rows)
+        return Epoch(rows, self.fanouts, min(2 * self.batch_size, max(len(rows), 1)))
+
+    def _steps(self, epoch: int) -> LinkSteps:
+        order = self._order(epoch)
+        steps = self._dealt(order)
+        places = np.flatnonzero(self._ranks[order] == self.rank)
+        ends = np.empty((len(places), 2 + self._count), np.uint32)
+        made = LinkSteps(**vars(steps), order=order, places=places, ends=ends)
+        if isinstance(self._source, Scheduled):
+            return made
+        everything = slice(None)
+        made.ends[:, :2], made.ends[:, 2:] = (
+            self._positive(made, everything),
+            self._negative(made, everything, epoch),
+        )
+        seeds = np.unique(keys_of(np.repeat(places // self.batch_size, ends.shape[1]), ends.reshape(-1)))
+        starts = np.arange(len(self) + 1, dtype=np.uint64) << np.uint64(32)
+        return replace(
+            made,
+            seeds=seeds.astype(np.uint32),  # the lower half
+            seed_offsets=np.searchsorted(seeds, starts).astype(np.int64),
+        )
+
+    def _sampled(self, steps: Steps, epoch: int) -> Generator[Sampled]:
+        source = self._source
+        if not isinstance(source, Scheduled):
+            return super()._sampled(steps, epoch)
+        assert isinstance(steps, LinkSteps)
+
+        def positive(making: Making) -> None:
+            steps.ends[making["seed"], :2] = self._positive(steps, making["seed"])
+
+        def negative(making: Making) -> None:
+            steps.ends[making["seed"], 2:] = self._negative(steps, making["seed"], epoch)
+
+        def neighbourhood(making: Making) -> Sampled:
+            return source.neighbourhood(np.unique(steps.ends[making["seed"]]), epoch, making.step)
+
+        dag = unsupervised(
+            lambda making: steps.of(making.step), positive, negative, neighbourhood, source.features
+        )
+        return source.run(dag, len(self))
+
+    def _positive(self, steps: LinkSteps, chosen: slice) -> RowIds:
+        """Return the rows of the ends of edges of this rank."""
+        return self._rows[steps.positions[chosen]]
+
+    def _negative(self, steps: LinkSteps, chosen: slice, epoch: int) -> RowIds:
+        """Return the rows of their negative targets."""
+        ids = self._negatives(steps.order, steps.places[chosen], epoch)
+        return self._topology.rows_of(ids.reshape(-1)).reshape(ids.shape)
+
+    def _negatives(self, order: Ids, places: Ids, epoch: int) -> Ids:
+        """Return the negative targets of the edges at places in the order of an epoch."""
+        n, positions = self._topology.num_vertices, order[places]
+        sources, targets = (self.edges[positions, end][:, None] for end in (0, 1))
+        random = hashed(self._seeds.ids[positions].view(np.uint64), self._count, self.seed, epoch)
+        if not random.size:
+            return random.astype(np.int64)
+        if self._kind == "uniform":
+            return others(random, sources, targets, n)
+        if self._kind == "batch":
+            found = self.edges[order[partners(random, places, self.batch_size, len(order))], 1]
+        else:
+            first, last = np.flatnonzero(self._own)[[0, -1]]
+            start, stop = self._topology.starts[first], self._topology.starts[last + 1]
+            local = (np.uint64(start) + random % np.uint64(stop - start)).astype(np.uint32)
+            found = self._topology.ids_of(local.reshape(-1)).reshape(local.shape)
+        return instead(found, random, sources, targets, n)
+
+    def _batch(self, arrays: Sampled, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
+        assert isinstance(steps, LinkSteps)
+        _, places = np.unique(steps.ends[steps.of(step)], return_inverse=True)
+        ends = places.reshape(-1, 2 + self._count)
+        pairs = np.concatenate([ends[:, 1], ends[:, 2:].reshape(-1)])
+        sources = np.concatenate([ends[:, 0], np.repeat(ends[:, 0], self._count)])
+        labels = torch.zeros(len(pairs))
+        labels[: len(ends)] = 1
+        batch = LinkBatch(
+            **vars(super()._batch(arrays, x, steps, epoch, step)),
+            edge_label_index=torch.from_numpy(np.stack([sources, pairs])),
+            edge_label=labels,
+        )
+        positives = self.edges[steps.order[step * self.batch_size : (step + 1) * self.batch_size]]
+        return _without(batch, np.unique(undirected_keys(positives[:, 0], positives[:, 1])))
+
+
+def edges_of(edges: Any, partition: VertexPartition) -> Ids:
+    """Return the pairs of a split by target and source, or given pairs, checked."""
+    if not isinstance(edges, str):
+        return _checked(edges, len(partition))
+    splits = (partition.manifest or {}).get("edge_splits", {})
+    if edges not in splits:
+        there = ", ".join(map(repr, splits)) or "none"
+        raise ParameterError(
+            f"edges: the directory has no edge split {edges!r}. It has {there}. Split the edges with split_edges "
+            "before partitioning, and save the partition with edge_splits="
+        )
+    pairs: Ids = np.concatenate([getattr(part, f"edge_{edges}") for part in partition.parts])
+    return pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
+
+
+def _checked(edges: Any, n: int) -> Ids:
+    array = np.asarray(edges)
+    if array.ndim != 2 or array.shape[1] != 2 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeError(
+            f"edges: expected 'train', 'val', 'test' or pairs of ids, of shape (pairs, 2), got {array.dtype} of shape "
+            f"{array.shape}"
+        )
+    bad = np.flatnonzero(((array < 0) | (array >= n)).any(axis=1))
+    if bad.size:
+        raise ParameterError(f"edges: {array[bad[0]].tolist()} is not between 0 and {n - 1}")
+    loops = np.flatnonzero(array[:, 0] == array[:, 1])
+    if loops.size:
+        raise ParameterError(f"edges: {array[loops[0]].tolist()} is a loop")
+    keys, first = np.unique(keys_of(array[:, 0], array[:, 1]), return_index=True)
+    if len(keys) < len(array):
+        again = np.setdiff1d(np.arange(len(array)), first)[0]
+        raise ParameterError(f"edges: {array[again].tolist()} occurs more than once")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def edges_without(
+    n_id: Ids, indptr: npt.NDArray[Any], indices: npt.NDArray[Any], of_hops: list[int], keys: Keys
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32], list[int]]:
+    """Leave the edges of pairs out of a sample.
+
+    Parameters
+    ----------
+    n_id, indptr, indices, of_hops
+        The sample: ids of the nodes, in-edges by target, and how many each hop has.
+    keys : numpy.ndarray
+        :func:`fastpart.pairs.undirected_keys` of the pairs, which ascend.
+
+    Returns
+    -------
+    tuple
+        Mask of the in-edges that stay, and ``indptr`` and ``of_hops`` of these.
+    """
+    targets = np.repeat(n_id[: len(indptr) - 1], np.diff(indptr))
+    stay = ~among(undirected_keys(n_id[indices], targets), keys)
+    before = np.concatenate(([0], np.cumsum(stay)))
+    ends = np.cumsum([0, *of_hops])
+    return stay, before[indptr].astype(np.int32), np.diff(before[ends]).tolist()
+
+
+def _without(batch: LinkBatch, keys: Keys) -> LinkBatch:
+    """Return the batch without the in-edges of pairs."""
+    arrays = batch.n_id.numpy(), batch.indptr.numpy(), batch.indices.numpy()
+    mask, indptr, of_hops = edges_without(*arrays, batch.num_sampled_edges, keys)
+    stay = torch.from_numpy(np.flatnonzero(mask))
+    return replace(
+        batch,
+        indptr=torch.from_numpy(indptr),
+        indices=batch.indices[stay],
+        e_id=None if batch.e_id is None else batch.e_id[stay],
+        edge_attr=None if batch.edge_attr is None else batch.edge_attr[stay],
+        num_sampled_edges=of_hops,
+    )
+
+
+def link_loader(partition: VertexPartition, edges: Any = "train", **given: Any) -> LinkLoader:
+    """Return a loader of edges, as :meth:`fastpart.VertexPartition.link_loader` documents."""
+    return LinkLoader(partition, edges, **given)

@@ -1,0 +1,177 @@
+"""Where the batches of an epoch come from: from threads of the core one after the other, or from scheduled tasks."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import ParameterError
+from .sample import Sample, Sampled, refuse_broken
+from .scheduling import Launching, Making, Pieces, Scheduler, Trace
+from .scheduling.dag import Dag, supervised
+
+Rows = npt.NDArray[np.uint32]
+
+Neighbourhood = Callable[[Rows, int, int], Sampled]
+"""A sampler: returns the batch of some seeds, given as rows, in a step of an epoch."""
+
+_PIECE_BYTES = 1 << 22
+"""Features that one task reads."""
+
+_SHARE = 4
+"""Batches take one part in so many of the memory that is free."""
+
+
+class Source(ABC):
+    """Makes the batches of an epoch after the other."""
+
+    @abstractmethod
+    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
+        """Yield the batches. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
+
+    @abstractmethod
+    def read_seconds(self) -> dict[str, float]:
+        """Return the seconds of ``sampling`` and ``fetching`` since the last call, of all threads."""
+
+
+class InOrder(Source):
+    """Threads of the core. Each makes a whole batch, as long as no more than ``ahead`` wait for their use."""
+
+    def __init__(
+        self, sampler: _core.Sampler, features: Callable[[], _core.Features | None], ahead: int, threads: int
+    ) -> None:
+        self._sampler, self._features, self._ahead, self._threads = sampler, features, ahead, threads
+
+    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
+        """Yield the batches."""
+        made = self._sampler.batches(
+            rows, offsets, epoch=epoch, features=self._features(), ahead=self._ahead, threads=self._threads
+        )
+        try:
+            yield from made
+        finally:
+            made.close()
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return what the core measured."""
+        return dict(zip(("sampling", "fetching"), self._sampler.read_seconds(), strict=True))
+
+
+class Scheduled(Source):
+    """Tasks of several batches at a time, launched by their score."""
+
+    def __init__(
+        self,
+        neighbourhood: Neighbourhood,
+        topology: _core.Topology,
+        features: Callable[[], _core.Features | None],
+        threads: int,
+        trace: Trace | None,
+    ) -> None:
+        self._neighbourhood, self._topology, self._features = neighbourhood, topology, features
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+        self._scheduler = Scheduler(
+            threads,
+            Launching(max(1.0, _core.default_threads() / here)),
+            _core.memory_budget() // _SHARE // here,
+            _bytes_of,
+            trace,
+        )
+
+    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
+        """Yield the batches."""
+        dag = supervised(
+            seed=lambda making: rows[offsets[making.step] : offsets[making.step + 1]],
+            neighbourhood=lambda making: self.neighbourhood(making["seed"], epoch, making.step),
+            features=self.features,
+        )
+        return self.run(dag, len(offsets) - 1)
+
+    def run(self, dag: Dag, steps: int) -> Generator[Sampled]:
+        """Yield the batches that some operators make."""
+        return self._scheduler.batches(dag, steps)
+
+    def features(self, making: Making) -> Pieces:
+        """Read the features of a neighbourhood: the last operator."""
+        return with_features(making["neighbourhood"], self._features())
+
+    def neighbourhood(self, seeds: Rows, epoch: int, step: int) -> Sampled:
+        """Sample the neighbourhood of seeds."""
+        sampled = self._neighbourhood(seeds, epoch, step)
+        if not len(sampled.n_id) and isinstance(sampled, Sample):
+            sampled = replace(sampled, n_id=self._topology.ids_of(sampled.rows))
+        return sampled
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return what the tasks took."""
+        seconds = self._scheduler.seconds
+        fetching = seconds.pop("features", 0.0)
+        sampling = sum(seconds.values())
+        seconds.clear()
+        return {"sampling": sampling, "fetching": fetching}
+
+
+def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops: int) -> Neighbourhood:
+    """Return the sampler of a user, checked, or the one of the core."""
+    if custom is None:
+        return lambda seeds, epoch, step: sampler.sample(seeds, epoch=epoch, step=step)
+    if not callable(custom):
+        raise TypeError(
+            f"neighbourhood: expected a callable(seeds, epoch, step), got {type(custom).__name__}"
+        )
+
+    def checked(seeds: Rows, epoch: int, step: int) -> Sampled:
+        sample = custom(seeds, epoch, step)
+        for name, dtype in {"rows": np.uint32, "indptr": np.int32, "indices": np.int32}.items():
+            found = getattr(sample, name, None)
+            if not isinstance(found, np.ndarray) or found.dtype != dtype or found.ndim != 1:
+                raise ParameterError(
+                    f"neighbourhood: {name} of the sample it returned is no array of {np.dtype(dtype)} and one "
+                    "dimension. Return a fastpart.loading.Sample"
+                )
+        refuse_broken(sample, seeds, hops)
+        return sample
+
+    return checked
+
+
+def with_features(sampled: Sampled, features: _core.Features | None) -> Pieces:
+    """Return a batch with its features, which are read in pieces."""
+    if features is None:
+        return Pieces([], sampled)
+    x = features.room(len(sampled.rows))
+    step = max(1, _PIECE_BYTES // max(x.nbytes // max(len(x), 1), 1))
+    calls = [
+        partial(features.gather, sampled.rows[begin : begin + step], x[begin : begin + step])
+        for begin in range(0, len(x), step)
+    ]
+    sample = Sample(
+        rows=sampled.rows,
+        n_id=sampled.n_id,
+        indptr=sampled.indptr,
+        indices=sampled.indices,
+        e_id=sampled.e_id,
+        num_sampled_nodes=sampled.num_sampled_nodes,
+        num_sampled_edges=sampled.num_sampled_edges,
+        features=x,
+    )
+    return Pieces(calls, sample)
+
+
+def _bytes_of(sampled: Sampled) -> int:
+    arrays = (
+        sampled.rows,
+        sampled.n_id,
+        sampled.indptr,
+        sampled.indices,
+        sampled.e_id,
+        sampled.features,
+    )
+    return sum(array.nbytes for array in arrays if array is not None)

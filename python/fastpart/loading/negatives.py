@@ -1,0 +1,48 @@
+"""Negatives: for each pair of vertices, other targets. They are functions of the pair, the seed and the epoch."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ..pairs import Keys, mixed
+
+Kind = Literal["uniform", "batch", "local"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Ids = npt.NDArray[np.int64]
+
+
+def others(random: Keys, sources: Ids, targets: Ids, n: int) -> Ids:
+    """Return vertices from random numbers, each of the n vertices but the two of its pair with the same probability."""
+    ids = (random % np.uint64(n - 2)).astype(np.int64)
+    ids += ids >= np.minimum(sources, targets)
+    ids += ids >= np.maximum(sources, targets)
+    return ids
+
+
+def instead(ids: Ids, random: Keys, sources: Ids, targets: Ids, n: int) -> Ids:
+    """Return the vertices, with uniform ones in the place of those of the pair itself."""
+    clash = (ids == sources) | (ids == targets)
+    return np.where(clash, others(mixed(random), sources, targets, n), ids)
+
+
+def partners(random: Keys, places: Ids, batch_size: int, total: int) -> Ids:
+    """Return for each place in an epoch another place of the same batch. A batch of one has no other.
+
+    Parameters
+    ----------
+    random : numpy.ndarray
+        uint64, of shape (places, count).
+    places : numpy.ndarray
+        int64: places in the order of the epoch.
+    batch_size, total : int
+        Places of a batch and of the epoch.
+    """
+    starts = places - places % batch_size
+    sizes = np.minimum(batch_size, total - starts)
+    steps: Any = 1 + (random % np.maximum(sizes - 1, 1)[:, None].astype(np.uint64)).astype(np.int64)
+    found: Ids = starts[:, None] + (places[:, None] - starts[:, None] + steps) % sizes[:, None]
+    return found

@@ -1,0 +1,87 @@
+"""What a sampler returns: nodes by level, and a CSR over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ParameterError
+
+
+class Sampled(Protocol):
+    """A batch of the core, or a :class:`Sample` with ids."""
+
+    @property
+    def rows(self) -> npt.NDArray[np.uint32]: ...  # noqa: D102
+    @property
+    def n_id(self) -> npt.NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def indptr(self) -> npt.NDArray[np.int32]: ...  # noqa: D102
+    @property
+    def indices(self) -> npt.NDArray[np.int32]: ...  # noqa: D102
+    @property
+    def e_id(self) -> npt.NDArray[np.int64] | None: ...  # noqa: D102
+    @property
+    def num_sampled_nodes(self) -> list[int]: ...  # noqa: D102
+    @property
+    def num_sampled_edges(self) -> list[int]: ...  # noqa: D102
+    @property
+    def features(self) -> npt.NDArray[Any] | None: ...  # noqa: D102
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sample:
+    """The neighbourhood of some seeds, as a sampler of your own returns it.
+
+    Attributes
+    ----------
+    rows : numpy.ndarray
+        uint32: row of each node, level by level. Those of level 0 are the seeds.
+    indptr, indices : numpy.ndarray
+        int32: the sources of node i are the nodes ``indices[indptr[i]:indptr[i + 1]]``. Nodes of the last level have
+        no sources, and no place in ``indptr``.
+    num_sampled_nodes, num_sampled_edges : list of int
+        Nodes of each level, and in-edges of the nodes of each level but the last.
+    e_id : numpy.ndarray, optional
+        int64: id of each in-edge.
+    n_id : numpy.ndarray
+        int64: original id of each node. The loader finds them.
+    features : numpy.ndarray, optional
+        A row per node. The loader reads them.
+    """
+
+    rows: npt.NDArray[np.uint32]
+    indptr: npt.NDArray[np.int32]
+    indices: npt.NDArray[np.int32]
+    num_sampled_nodes: list[int]
+    num_sampled_edges: list[int]
+    e_id: npt.NDArray[np.int64] | None = None
+    n_id: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    features: npt.NDArray[Any] | None = None
+
+
+def refuse_broken(sample: Sampled, seeds: npt.NDArray[np.uint32], hops: int) -> None:
+    """Raise an error unless the sample of a user's function is a batch of these seeds."""
+    levels, edges = list(sample.num_sampled_nodes), list(sample.num_sampled_edges)
+    targets = len(sample.rows) - (levels[-1] if levels else 0)
+    broken = (
+        f"num_sampled_nodes and num_sampled_edges: expected {hops + 1} and {hops} numbers, one per level and hop"
+        if (len(levels), len(edges)) != (hops + 1, hops)
+        else f"rows: expected as many as nodes, {sum(levels)}, got {len(sample.rows)}"
+        if sum(levels) != len(sample.rows)
+        else "rows: the first are not the seeds"
+        if not np.array_equal(sample.rows[: levels[0]], seeds)
+        else f"indptr: expected {targets + 1} numbers that ascend from 0 to the number of in-edges"
+        if len(sample.indptr) != targets + 1
+        or sample.indptr[0] != 0
+        or sample.indptr[-1] != len(sample.indices)
+        or np.any(np.diff(sample.indptr) < 0)
+        else f"indices: a source is not one of the {len(sample.rows)} nodes"
+        if len(sample.indices) and not 0 <= sample.indices.min() <= sample.indices.max() < len(sample.rows)
+        else None
+    )
+    if broken:
+        raise ParameterError(f"neighbourhood: the sample it returned has wrong {broken}")

@@ -1,0 +1,263 @@
+"""The threads that make batches, and which task each takes next.
+
+Two levels. Coarse: an idle thread launches the next batch if its score says so (:mod:`.launching`), or if no batch is
+under way. Fine: of the tasks that can run, those of the earliest batch come first, and among these the cheapest.
+Batches are functions of their step, and are handed out in order. So the schedule does not change them.
+
+Source: Zheng et al., "ByteGNN: Efficient Graph Neural Network Training at Large Scale", PVLDB 15(6), 2022, section 4.2.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from .dag import Dag, Making, Operator, Pieces
+from .launching import Launching, Mean
+from .trace import Trace
+
+_LOOK_SECONDS = 0.005
+"""Time between two looks of an idle thread at the launch score."""
+
+
+@dataclass(order=True)
+class Task:
+    """A task that can run. The least one is next."""
+
+    step: int
+    cost: float
+    number: int
+    operator: str = field(compare=False)
+    work: Callable[[], Any] = field(compare=False)
+
+
+class Scheduler:
+    """Makes the batches of one epoch after the other.
+
+    Parameters
+    ----------
+    threads : int
+        Threads that make batches.
+    launching : Launching
+        When to launch the next one.
+    room : int
+        Bytes that batches may take before they are used. One is always made.
+    size : callable
+        Returns the bytes of a batch.
+    trace : Trace, optional
+        Gets all tasks, and what was waited for.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        Seconds that all threads spent on each operator so far.
+    idle_seconds : float
+        Seconds that the user of the batches waited for them so far.
+    """
+
+    def __init__(
+        self,
+        threads: int,
+        launching: Launching,
+        room: int,
+        size: Callable[[Any], int],
+        trace: Trace | None = None,
+    ) -> None:
+        self.threads, self.launching, self.room, self.size, self.trace = threads, launching, room, size, trace
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.costs: defaultdict[str, Mean] = defaultdict(Mean)
+        self.sizes = Mean()
+        self.idle_seconds = 0.0
+        self.epochs = itertools.count()
+
+    def batches(self, dag: Dag, steps: int) -> Generator[Any]:
+        """Yield the batches of the steps 0, 1, ... in order. An error is raised in the place of its batch."""
+        epoch = _Epoch(self, dag, steps)
+        try:
+            for step in range(steps):
+                yield epoch.take(step)
+        finally:
+            epoch.close()
+
+
+class _Epoch:
+    """The tasks of an epoch, and the threads that do them. What is shared is guarded by ``_changed``."""
+
+    def __init__(self, scheduler: Scheduler, dag: Dag, steps: int) -> None:
+        self._of, self._dag, self._steps = scheduler, dag, steps
+        self._changed = threading.Condition()
+        self._numbers = itertools.count()
+        self._name = next(scheduler.epochs)
+        self._tasks: list[Task] = []
+        self._making: dict[int, Making] = {}
+        self._left: dict[tuple[int, str], int] = {}
+        self._spent: defaultdict[int, float] = defaultdict(float)
+        self._made: dict[int, tuple[Any, BaseException | None]] = {}
+        self._next = self._wanted = 0
+        self._closed = False
+        self._handed_out: int | None = None
+        self._threads = [
+            threading.Thread(target=self._work, name=f"fastpart-sample-{number}", daemon=True)
+            for number in range(min(scheduler.threads, max(steps, 1)))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def take(self, step: int) -> Any:
+        """Return the batch of a step, as soon as it is made. Steps are taken in order."""
+        of, start = self._of, Trace.now()
+        with self._changed:
+            if self._handed_out is not None:
+                of.launching.training.add((start - self._handed_out) / 1e9)
+            waits_for = None if step in self._made else self._missing(step)
+            self._changed.notify_all()
+            while step not in self._made:
+                self._changed.wait()
+            batch, error = self._made.pop(step)
+            self._wanted = step + 1
+            self._changed.notify_all()
+        self._handed_out = Trace.now()
+        if waits_for is not None:
+            of.idle_seconds += (self._handed_out - start) / 1e9
+            if of.trace is not None:
+                of.trace.span("wait", start, step=step, waits_for=waits_for)
+        if of.trace is not None:
+            of.trace.link("batch", f"{self._name}.{step}", self._handed_out, ends=True)
+        if error is not None:
+            raise error
+        return batch
+
+    def close(self) -> None:
+        """End the threads. Each finishes its task."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _missing(self, step: int) -> list[str]:
+        """Return the operators that a batch waits for."""
+        making = self._making.get(step)
+        return [name for name in self._dag.operators if making is None or name not in making.results]
+
+    def _work(self) -> None:
+        while (task := self._take_task()) is not None:
+            start, result, error = Trace.now(), None, None
+            try:
+                result = task.work()
+            except BaseException as raised:  # it is raised where the batch is asked for
+                error = raised
+            end = Trace.now()
+            if self._of.trace is not None:
+                self._of.trace.span(task.operator, start, step=task.step)
+            with self._changed:
+                self._count(task, (end - start) / 1e9)
+                if error is None:
+                    self._done(task, result)
+                else:
+                    self._finish(task.step, None, error)
+                if self._of.trace is not None and error is None and task.step in self._made:
+                    self._of.trace.link("batch", f"{self._name}.{task.step}", end, ends=False)
+                self._changed.notify_all()
+
+    def _take_task(self) -> Task | None:
+        """Return the next task, once there is one. None at the end."""
+        with self._changed:
+            while not self._closed and (self._next < self._steps or self._making):
+                if self._next < self._steps and self._should_launch():
+                    self._launch()
+                while self._tasks:
+                    task = heapq.heappop(self._tasks)
+                    if task.step in self._making:  # not that of a batch that failed
+                        return task
+                waits = self._next < self._steps and bool(self._made or self._making)
+                self._changed.wait(_LOOK_SECONDS if waits else None)
+        return None
+
+    def _should_launch(self) -> bool:
+        """Return whether to launch a batch, now that a thread has nothing to do or takes the next task."""
+        of, unused = self._of, self._next - self._wanted
+        if unused == 0:
+            return True  # otherwise the user would wait for a score that only grows with the gap
+        size = of.sizes.value or 0.0
+        if self._tasks or (unused + 1) * size > of.room:
+            return False
+        if of.launching.training.value is None:  # nothing is known yet
+            return unused < of.threads
+        return of.launching.is_due(len(self._made))
+
+    def _launch(self) -> None:
+        of, step = self._of, self._next
+        if of.trace is not None:
+            launching, queue = of.launching, len(self._made)
+            of.trace.instant(
+                "launch",
+                step=step,
+                score=min(launching.score(queue), 1e9),
+                gap=launching.gap,
+                utilisation=launching.utilisation,
+                queue=queue,
+            )
+        of.launching.launched()
+        self._making[step] = making = Making(step)
+        self._next += 1
+        for operator in self._dag.begin():
+            self._push(making, operator)
+
+    def _push(self, making: Making, operator: Operator) -> None:
+        self._add(making.step, operator.name, partial(operator.run, making))
+
+    def _add(self, step: int, operator: str, work: Callable[[], Any]) -> None:
+        cost = self._of.costs[operator].value or 0.0
+        heapq.heappush(self._tasks, Task(step, cost, next(self._numbers), operator, work))
+
+    def _count(self, task: Task, seconds: float) -> None:
+        self._of.seconds[task.operator] += seconds
+        self._of.costs[task.operator].add(seconds)
+        self._spent[task.step] += seconds
+
+    def _done(self, task: Task, result: Any) -> None:
+        making = self._making.get(task.step)
+        if making is None:  # another task of the batch has failed
+            return
+        key = task.step, task.operator
+        if key in self._left:  # a piece
+            self._left[key] -= 1
+            if self._left[key] > 0:
+                return
+            del self._left[key]
+            result = making.results.pop(_result(task.operator))
+        elif isinstance(result, Pieces):
+            if result.calls:
+                self._left[key] = len(result.calls)
+                making.results[_result(task.operator)] = result.result
+                for call in result.calls:
+                    self._add(task.step, task.operator, call)
+                return
+            result = result.result
+        making.results[task.operator] = result
+        if task.operator == self._dag.last:
+            self._finish(task.step, result, None)
+            return
+        for operator in self._dag.next(task.operator, making.results):
+            self._push(making, operator)
+
+    def _finish(self, step: int, batch: Any, error: BaseException | None) -> None:
+        if self._making.pop(step, None) is None:
+            return
+        self._made[step] = batch, error
+        seconds = self._spent.pop(step)
+        if error is None:
+            self._of.launching.making.add(seconds)
+            self._of.sizes.add(self._of.size(batch))
+
+
+def _result(operator: str) -> str:
+    """Return the key of a result whose pieces are not done."""
+    return f"{operator}: pieces"

@@ -1,0 +1,106 @@
+"""Who did what when, in the format of Chrome's trace viewer."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ... import _core
+
+_WITHIN = 1000
+"""Nanoseconds from an arrow's end to the end of its span, so that viewers join them."""
+
+Event = dict[str, Any]
+"""An event of the format."""
+
+
+class Trace:
+    """Events of the threads of a process. ``chrome://tracing`` and Perfetto show the file.
+
+    Parameters
+    ----------
+    process : int
+        Number of the process.
+    name : str
+        What the viewer calls it.
+    """
+
+    def __init__(self, process: int = 0, name: str = "fastpart") -> None:
+        self._process, self._name = process, name
+        self._events: list[tuple[str, str, int, int, int, dict[str, Any]]] = []
+        self._threads: dict[int, str] = {}
+
+    @staticmethod
+    def now() -> int:
+        """Return the time in nanoseconds, equal in all processes of a machine."""
+        return time.monotonic_ns()
+
+    def span(self, name: str, start: int, **details: Any) -> None:
+        """Note that this thread did something from ``start`` until now."""
+        self._add("X", name, start, self.now() - start, details)
+
+    def instant(self, name: str, **details: Any) -> None:
+        """Note that something happened now."""
+        self._add("i", name, self.now(), 0, {"s": "t", **details})
+
+    def link(self, name: str, key: str, at: int, *, ends: bool) -> None:
+        """Note one end of an arrow from where something was made to where it is used, in spans that end at ``at``."""
+        self._add("f" if ends else "s", name, at - _WITHIN, 0, {"id": f"{self._process}.{key}"})
+
+    @contextmanager
+    def spanning(self, name: str, **details: Any) -> Iterator[None]:
+        """Note the time of the block."""
+        start = self.now()
+        try:
+            yield
+        finally:
+            self.span(name, start, **details)
+
+    def _add(self, kind: str, name: str, start: int, nanoseconds: int, details: dict[str, Any]) -> None:
+        thread = threading.get_native_id()
+        if thread not in self._threads:
+            self._threads[thread] = threading.current_thread().name
+        self._events.append((kind, name, start, nanoseconds, thread, details))
+
+    def events(self) -> list[Event]:
+        """Return the events, with times in microseconds."""
+        names = [("process_name", 0, self._name)]
+        names += [("thread_name", thread, name) for thread, name in self._threads.items()]
+        found: list[Event] = [
+            {"ph": "M", "name": kind, "pid": self._process, "tid": thread, "args": {"name": name}}
+            for kind, thread, name in names
+        ]
+        for kind, name, start, nanoseconds, thread, details in list(self._events):
+            event: Event = {
+                "ph": kind,
+                "name": name,
+                "ts": start / 1000,
+                "pid": self._process,
+                "tid": thread,
+                "cat": "batch",
+            }
+            if kind == "X":
+                event |= {"dur": nanoseconds / 1000, "args": details}
+            elif kind == "i":
+                event |= {"s": details.pop("s", "t"), "args": details}
+            else:
+                event |= {**details, "bp": "e"}
+            found.append(event)
+        return found
+
+    def save(self, target: str | Path) -> None:
+        """Write the events to a file."""
+        save_events(self.events(), target)
+
+
+def save_events(events: Iterable[Event], target: str | Path) -> None:
+    """Write events of one or several processes to a file, with times from the first one on."""
+    events = list(events)
+    first = min((event["ts"] for event in events if "ts" in event), default=0.0)
+    shifted = [{**event, "ts": event["ts"] - first} if "ts" in event else event for event in events]
+    _core.write_file(target, json.dumps({"traceEvents": shifted}).encode())

@@ -1,0 +1,47 @@
+"""Pairs of vertices as numbers, pseudorandom numbers of them, and which numbers are among others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Keys = npt.NDArray[np.uint64]
+
+
+def keys_of(sources: npt.NDArray[Any], targets: npt.NDArray[Any]) -> Keys:
+    """Return one number per pair. Different pairs of ids below 2**32 have different numbers."""
+    return (sources.astype(np.uint64) << np.uint64(32)) | targets.astype(np.uint64)
+
+
+def undirected_keys(sources: npt.NDArray[Any], targets: npt.NDArray[Any]) -> Keys:
+    """Return one number per pair. A pair and its reverse have the same number."""
+    return keys_of(np.minimum(sources, targets), np.maximum(sources, targets))
+
+
+def mixed(x: Any) -> Any:
+    """Return pseudorandom numbers, by SplitMix64. Different numbers have different results."""
+    with np.errstate(over="ignore"):
+        x = x + np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+def hashed(keys: Keys, count: int, *of: int) -> Keys:
+    """Return ``count`` pseudorandom numbers for each key, of shape (keys, count). They also depend on ``of``."""
+    state = np.uint64(0)
+    for each in of:
+        state = mixed(state ^ np.uint64(each))
+    return mixed(mixed(keys ^ state)[:, None] + np.arange(count, dtype=np.uint64))  # type: ignore[no-any-return]
+
+
+def among(values: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which values are among the keys, which ascend."""
+    if not len(keys):
+        return np.zeros(len(values), np.bool_)
+    places = np.searchsorted(keys, values)
+    places[places == len(keys)] = 0
+    found: npt.NDArray[np.bool_] = keys[places] == values
+    return found

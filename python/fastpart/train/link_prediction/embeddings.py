@@ -1,0 +1,156 @@
+"""Learnable rows of vertices. Those of a part are with the worker that owns it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from ...loading.seeds import rank_of_part
+from ...pairs import hashed
+from ...parsing import damaged
+from ..full_graph.wire import Wire
+from ..ranks import barrier, is_first
+from .dataset import LinkDataset
+from .sparse_adam import SparseAdam
+
+Ids = npt.NDArray[np.int64]
+
+
+def initial(ids: Ids, width: int, seed: int) -> npt.NDArray[np.float32]:
+    """Return the first rows of vertices: uniform, with a mean square length of 1. They depend on id and seed only."""
+    bound = (3 / width) ** 0.5
+    random = hashed(ids.astype(np.uint64), width, seed) >> np.uint64(40)  # float32 holds 24 bits
+    return ((random.astype(np.float32) * 2.0**-23 - 1) * bound).astype(np.float32)
+
+
+class Embeddings:
+    """The rows of the parts of this worker, and messages about the rows of the others.
+
+    In every step all workers call :meth:`fetch` and then :meth:`step`.
+
+    Parameters
+    ----------
+    dataset : LinkDataset
+        The vertices.
+    width : int
+        Numbers per vertex.
+    seed : int
+        Of the first values.
+    lr : float
+        Learning rate.
+    wire : Wire
+        Messages to the other workers.
+    folder : pathlib.Path
+        Where the rows of each epoch are saved. All workers see it.
+
+    Attributes
+    ----------
+    own : range
+        The parts of this worker.
+    width : int
+        Numbers per vertex.
+    """
+
+    def __init__(
+        self, dataset: LinkDataset, width: int, seed: int, lr: float, wire: Wire, folder: Path
+    ) -> None:
+        self._wire, self._folder, self.width = wire, folder, width
+        starts = dataset.topology.starts
+        owners = rank_of_part(dataset.partition.k, wire.size)
+        first, last = np.flatnonzero(owners == wire.rank)[[0, -1]].tolist()
+        self.own = range(first, last + 1)
+        self._starts = starts[first : last + 2]
+        self._bounds = starts[np.searchsorted(owners, np.arange(wire.size + 1))]
+        rows = np.arange(self._starts[0], self._starts[-1], dtype=np.uint32)
+        values = initial(dataset.topology.ids_of(rows), width, seed)
+        self._adam = SparseAdam(torch.from_numpy(values), lr)
+        self._bytes = 0
+        self._asked: tuple[list[int], list[int], Tensor]
+
+    def fetch(self, rows: npt.NDArray[np.uint32]) -> tuple[Tensor, Tensor]:
+        """Return the distinct rows of a batch, which get a gradient, and which of them each node of the batch has."""
+        distinct, inverse = np.unique(rows, return_inverse=True)
+        wanted = np.diff(np.searchsorted(distinct, self._bounds))
+        each = [1] * self._wire.size
+        asked = self._wire.swap(torch.from_numpy(wanted), each, each).wait().tolist()
+        out, into = wanted.tolist(), asked
+        requests = self._wire.swap(torch.from_numpy(distinct.astype(np.int64)), out, into).wait()
+        local = requests - int(self._starts[0])
+        values = self._wire.swap(self._adam.values[local], into, out).wait()
+        self._asked = out, into, local
+        self._bytes += 2 * (len(distinct) - out[self._wire.rank]) * self.width * values.element_size()
+        return values.detach().requires_grad_(), torch.from_numpy(inverse)
+
+    def step(self, gradient: Tensor) -> None:
+        """Send the gradients of the fetched rows to their owners, and make a step with those of the own rows."""
+        out, into, local = self._asked
+        received = self._wire.swap(gradient, out, into).wait()
+        rows, places = torch.unique(local, return_inverse=True)
+        # The order of the workers is that of the additions, so a run is repeatable.
+        total = torch.zeros(len(rows), self.width).index_add_(0, places, received)
+        self._adam.step(rows, total)
+
+    def read_bytes(self) -> int:
+        """Return the bytes of rows of other workers and of their gradients since the last call."""
+        count, self._bytes = self._bytes, 0
+        return count
+
+    def of_part(self, part: int) -> npt.NDArray[np.float32]:
+        """Return the rows of a part of this worker."""
+        rows: npt.NDArray[np.float32] = self._adam.values[self._within(part)].numpy()
+        return rows
+
+    def _within(self, part: int) -> slice:
+        start, stop = self._starts[part - self.own.start : part - self.own.start + 2] - self._starts[0]
+        return slice(int(start), int(stop))
+
+    def save(self, epoch: int) -> None:
+        """Save rows and optimizer as those of an epoch."""
+        folder = self._epoch(epoch)
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in self.own:
+            tables = (self._adam.values, self._adam.mean, self._adam.square)
+            np.save(self._file(epoch, part), torch.stack([table[self._within(part)] for table in tables]))
+        barrier()
+
+    def keep(self, epochs: set[int]) -> None:
+        """Remove what was saved for other epochs."""
+        if is_first():
+            kept = {self._epoch(each).name for each in epochs}
+            for old in [each for each in self._folder.iterdir() if each.name not in kept]:
+                shutil.rmtree(old)
+
+    def load(self, epoch: int) -> None:
+        """Read what :meth:`save` wrote for an epoch."""
+        for part in self.own:
+            within, file = self._within(part), self._file(epoch, part)
+            shape = (3, within.stop - within.start, self.width)
+            with damaged(file, "not the rows of a part"):
+                saved = np.load(file, allow_pickle=False)
+            if saved.shape != shape or saved.dtype != np.float32:
+                with damaged(file, "not the rows of a part"):
+                    raise ValueError(f"expected float32 of shape {shape}, got {saved.dtype} of {saved.shape}")
+            values, mean, square = map(torch.from_numpy, saved)
+            self._adam.values[within], self._adam.mean[within] = values, mean
+            self._adam.square[within] = square
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What a resume needs beside the files."""
+        return {"steps": self._adam.steps}
+
+    @state.setter
+    def state(self, state: dict[str, Any]) -> None:
+        self._adam.steps = state["steps"]
+
+    def _epoch(self, epoch: int) -> Path:
+        return self._folder / f"epoch-{epoch:05d}"
+
+    def _file(self, epoch: int, part: int) -> Path:
+        return self._epoch(epoch) / f"part-{part:05d}.npy"

@@ -1,0 +1,88 @@
+"""What a worker trains on in each step: edges, negatives, and sampled neighbours of their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...loading import Batch as Loaded
+from ...loading import LinkBatch, LinkLoader
+from ..batches import Batch, VertexRows
+from ..config import Options
+from ..ranks import device
+from ..rows import Rows
+from .dataset import LinkDataset
+
+
+@dataclass(kw_only=True)
+class Step(Batch):
+    """The share of a worker in a step, which may have no pairs. ``count`` are the pairs of all workers.
+
+    Attributes
+    ----------
+    x : torch.Tensor or None
+        Features of the input rows, if there are any.
+    ends : torch.Tensor
+        Source and target of each pair, as rows of the encoder's output.
+    y : torch.Tensor
+        1 for positives, 0 for negatives.
+    """
+
+    x: Tensor | None
+    y: Tensor
+    ends: Tensor
+    inputs: VertexRows
+
+
+class Links:
+    """Edges to train on, with negatives and sampled neighbours."""
+
+    def __init__(self, dataset: LinkDataset, options: Options, how: dict[str, Any]) -> None:
+        self._topology, self._pairs = dataset.topology, 1 + how["num_negatives"]
+        loader = dataset.partition.link_loader(
+            "train",
+            fanouts=options.fanouts,
+            batch_size=options.batch_size or dataset.num_train,
+            negatives=how["negatives"],
+            num_negatives=how["num_negatives"],
+            seed=options.seed,
+            edge_ids=False,
+            ahead=how["ahead"],
+            timeout=how["timeout"],
+        )
+        assert isinstance(loader, LinkLoader)
+        self._loader, self.fetching = loader, loader.fetching
+
+    def epoch(self, number: int) -> Iterator[Step]:
+        """Yield the steps of an epoch."""
+        self._loader.set_epoch(number)
+        return map(self._step, self._loader)
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return the seconds of making the steps since the last call, by what was done."""
+        return self._loader.read_seconds()
+
+    def _step(self, batch: Loaded) -> Step:
+        assert isinstance(batch, LinkBatch)
+        whole = Rows(
+            batch.indptr.numpy(),
+            batch.indices.numpy(),
+            lambda: torch.from_numpy(self._topology.degrees_of(batch.rows)),
+            batch.n_id,
+            sources=batch.num_nodes,
+            device=device(),
+        )
+        return Step(
+            graphs=whole.by_layer(batch.num_sampled_nodes),
+            inputs=batch.rows,
+            rows=torch.arange(len(batch.edge_label)),
+            targets=batch.rows[: batch.num_sampled_nodes[0]],
+            count=batch.global_size * self._pairs,
+            x=None if batch.x is None else batch.x.float(),
+            y=batch.edge_label,
+            ends=batch.edge_label_index,
+        )

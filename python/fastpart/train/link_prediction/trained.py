@@ -1,0 +1,149 @@
+"""The result of link prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ... import parameters
+from ...errors import ParameterError
+from ...parameters import StrPath, shown
+from ..predicting import OutputRows, Predicted, scratch
+from ..trained import TrainedModel
+from .dataset import LinkDataset
+from .decoders import DecoderName, LinkNetwork, network_with
+from .scoring import Encodings
+
+_BLOCK = 1 << 16
+"""Pairs at a time."""
+
+
+@dataclass(frozen=True)
+class TrainedLinks(TrainedModel):
+    """A trained link predictor. It has all of :class:`TrainedModel`, but its scores are those of links.
+
+    Attributes
+    ----------
+    history : polars.DataFrame
+        As that of :class:`TrainedModel`, with ``val_mrr`` for accuracy and micro-F1. ``loss`` is the mean over
+        positives and negatives.
+    summary : dict
+        As that of :class:`TrainedModel`, with ``val_mrr``, ``val_hits@1``, ``val_hits@3``, ``val_hits@10``, ``val_auc``
+        and the same of ``test``.
+    decoder : {"dot", "mlp"}
+        The decoder.
+    embeddings : numpy.ndarray or None
+        float32, of shape (n, width): the learned row of each vertex, which is also in ``embeddings.npy`` in the output
+        folder. None if only features were used.
+    """
+
+    decoder: DecoderName = "dot"
+    embeddings: npt.NDArray[np.float32] | None = None
+
+    def network(self) -> LinkNetwork:
+        """Return encoder and decoder with the weights of the best epoch, in evaluation mode."""
+        network = network_with(self.decoder)(self.task, self.options)
+        network.load_state_dict(self.weights)
+        return network.eval()
+
+    def predict(
+        self, source: StrPath, kind: Predicted = "embeddings", out: StrPath | None = None
+    ) -> npt.NDArray[Any]:
+        """Return the encoder's row of every vertex, from whole neighbourhoods, for example to classify vertices with.
+
+        Parameters
+        ----------
+        source : path
+            A partition directory with ``graph=`` and ``edge_splits=``, of the graph that was trained on. Without
+            learned rows it may be of another graph with the same features.
+        kind : {"embeddings"}
+            The outputs of the last layer, float32 of shape (n, hidden). A link predictor has no classes.
+        out : path, optional
+            A ``.npy`` file. It appears as a whole.
+
+        Returns
+        -------
+        numpy.ndarray
+            Row v belongs to vertex v of the graph. Mapped read-only if ``out`` is given.
+
+        Raises
+        ------
+        ParameterError
+            Another kind or suffix, or a directory with other features or vertices.
+        """
+        parameters.choice("kind", kind, ("embeddings",))
+        target = None if out is None else parameters.path("out", out)
+        if target is not None and target.suffix != ".npy":
+            raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .npy")
+        dataset = LinkDataset(source)
+        self._refuse_other(dataset)
+        parts = dataset.partition.parts
+        with scratch(target) as folder:
+            rows = OutputRows(len(dataset.partition), None if target is None else folder / target.name)
+            learned = self.embeddings is not None
+            found = Encodings(dataset, list(range(len(parts))), folder, self.options.layers, learned=learned)
+            if self.embeddings is not None:
+                for index, part in enumerate(parts):
+                    inputs = [*dataset.features_of(index), self.embeddings[part.inner]]
+                    found.put(index, np.concatenate(inputs, axis=1))
+            for index, vertices, h in found.outputs(self.network().encoder):
+                rows.put(parts[index].inner[vertices], h.numpy())
+            return rows.moved(target)
+
+    def probabilities(self, source: StrPath, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """Return the probability that the model gives to each pair of vertices to be linked.
+
+        Parameters
+        ----------
+        source : path
+            As for :meth:`predict`.
+        pairs : array
+            Ids of sources and targets, of shape (pairs, 2).
+
+        Returns
+        -------
+        numpy.ndarray
+            float32, of shape (pairs,). It is relative to the negatives of the training.
+
+        Raises
+        ------
+        ParameterError
+            As for :meth:`predict`, or ids that are not those of vertices.
+        """
+        rows = torch.from_numpy(np.asarray(self.predict(source)))
+        ids = np.asarray(pairs)
+        if ids.ndim != 2 or ids.shape[1] != 2 or (ids.size and ids.dtype.kind not in "iu"):
+            raise ParameterError(
+                f"pairs: expected ids of shape (pairs, 2), got {ids.dtype} of shape {ids.shape}"
+            )
+        if ids.size and not 0 <= ids.min() <= ids.max() < len(rows):
+            raise ParameterError(f"pairs: ids must be from 0 to {len(rows) - 1}")
+        decoder, blocks = self.network().decoder, torch.from_numpy(ids.astype(np.int64)).split(_BLOCK)
+        with torch.no_grad():
+            found = [decoder(*(rows[ends] for ends in block.T)).sigmoid() for block in blocks]
+        return torch.cat(found).numpy()
+
+    def _refuse_other(self, dataset: LinkDataset) -> None:
+        """Refuse a directory whose vertices have no rows, or other features."""
+        n, width = (0, 0) if self.embeddings is None else self.embeddings.shape
+        if width and n != len(dataset.partition):
+            raise ParameterError(
+                f"source: {shown(dataset.path)} has {len(dataset.partition)} vertices, but there are learned rows of "
+                f"{n}"
+            )
+        if dataset.task.features + width != self.task.features:
+            raise ParameterError(
+                f"source: {shown(dataset.path)} has {dataset.task.features} features, but the model was trained on "
+                f"{self.task.features - width}"
+            )
+
+    def __repr__(self) -> str:
+        summary = self.summary
+        return (
+            f"<TrainedLinks: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
+            f"test MRR {summary['test_mrr']:.4f}>"
+        )

@@ -1,0 +1,173 @@
+"""The worker: epochs over the edges to train on, with learned rows of vertices."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ...loading import sum_gradients
+from ...loading.seeds import rank_of_part
+from ..clock import SYNCHRONISING, Clock
+from ..config import Options
+from ..full_graph.wire import Group, NoWire
+from ..learner import Learner
+from ..mini_batches import training as mini_batches
+from ..mini_batches.training import COMPUTE
+from ..ranks import barrier, device, from_first, is_first, rank, total, world_size
+from ..scores import Task
+from .dataset import LinkDataset
+from .decoders import LinkNetwork, network_with
+from .embeddings import Embeddings
+from .scoring import Encodings, Scorer
+from .steps import Links, Step
+
+EMBEDDINGS = "embeddings.npy"
+"""The learned rows of all vertices, in the output folder."""
+
+
+class Worker(mini_batches.Worker):
+    """A worker. Its network is an encoder with a decoder. It owns the learned rows of its parts, if there are any."""
+
+    open = LinkDataset
+    network: LinkNetwork
+
+    def __init__(
+        self, dataset: LinkDataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
+    ) -> None:
+        self._dataset, self._options, self._topology = dataset, options, dataset.topology
+        self._owned = rank_of_part(dataset.partition.k, world_size()) == rank()
+        self._device, self._clock, self._out = device(), Clock(), Path(how["out"])
+        width = how["embeddings"] or 0
+        features = dataset.task.features
+        dataset.task = Task(features + width, options.hidden, multilabel=False)
+        learned = state.get("learner", {})
+        self._learner = Learner(dataset.task, options, learned, None, network_with(how["decoder"]))
+        self.network = self._learner.network
+        self._steps = Links(dataset, options, how)
+        own = np.flatnonzero(self._owned).tolist()
+        fetching = self._steps.fetching
+        self._rows = Encodings(dataset, own, folder, options.layers, fetching, learned=width > 0)
+        self._scorer = Scorer(dataset, self._rows, self._owned, how["candidates"], options.seed)
+        self._embeddings: Embeddings | None = None
+        self._best, self._best_epoch, self._saved_epoch = -math.inf, -1, -1
+        if width:
+            wire = Group(how["timeout"]) if world_size() > 1 else NoWire()
+            self._embeddings = Embeddings(
+                dataset, width, options.seed, options.lr, wire, self._out / "embeddings"
+            )
+            if state:
+                self._restore(state)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        assert self._embeddings is not None
+        self._best, self._best_epoch = state["best"], state["best_epoch"]
+        self._saved_epoch = self._learner.epochs - 1
+        self._embeddings.state = state["embeddings"]
+        self._embeddings.load(self._saved_epoch)
+
+    def round(self, epochs: int) -> dict[str, Any]:
+        """Train one epoch, and return its row. ``epochs`` is always 1."""
+        row = super().round(epochs)
+        if self._embeddings is not None:
+            sent = torch.tensor([self._embeddings.read_bytes()])
+            row["remote_bytes"] += int(total(sent))
+            self._keep(row["val_mrr"])
+        return row
+
+    def _keep(self, score: float) -> None:
+        """Save the rows of this epoch, and keep those of the best epoch and of the checkpoint."""
+        assert self._embeddings is not None
+        epoch = self._learner.epochs - 1
+        if math.isnan(score) or score > self._best:  # as the history decides
+            self._best, self._best_epoch = -math.inf if math.isnan(score) else score, epoch
+        self._embeddings.save(epoch)
+        self._embeddings.keep({epoch, self._best_epoch, from_first(self._saved_epoch)})
+
+    def _scores(self, splits: tuple[str, ...]) -> dict[str, float]:
+        self._put_inputs()
+        return {"val_mrr": self._scorer.scores(self.network, "val")["mrr"]}
+
+    def _put_inputs(self) -> None:
+        """Write the inputs of the encoder, if they have learned rows."""
+        if self._embeddings is not None:
+            for part in self._embeddings.own:
+                rows = [*self._dataset.features_of(part), self._embeddings.of_part(part)]
+                self._rows.put(part, np.concatenate(rows, axis=1))
+
+    def _train(self, step: Step) -> float:  # type: ignore[override]  # steps of edges
+        """Make a step, and return the sum of the losses here."""
+        loss, x, learned = 0.0, step.x, None
+        if self._embeddings is not None:
+            with self._clock.timed(SYNCHRONISING):
+                learned, places = self._embeddings.fetch(step.inputs)
+            rows = F.embedding(places, learned)
+            x = rows if x is None else torch.cat([x, rows], dim=1)
+        with self._clock.timed(COMPUTE):
+            self._learner.adam.zero_grad()
+            if len(step.rows):
+                loss = self._losses_of_pairs(step, x)
+        with self._clock.timed(SYNCHRONISING):
+            sum_gradients(self.network.parameters())
+            if self._embeddings is not None and learned is not None:
+                gradient = torch.zeros_like(learned) if learned.grad is None else learned.grad
+                self._embeddings.step(gradient)
+        with self._clock.timed(COMPUTE):
+            self._learner.adam.step()
+        return loss
+
+    def _losses_of_pairs(self, step: Step, x: Tensor | None) -> float:
+        h = self.network.encoder(step.graphs, x)
+        logits = self.network.decoder(*(h[ends] for ends in step.ends))
+        loss = F.binary_cross_entropy_with_logits(logits, step.y, reduction="sum")
+        (loss / step.count).backward()
+        return loss.item()
+
+    def state(self) -> dict[str, Any]:
+        """Return what a resume needs beside the files of the learned rows."""
+        state: dict[str, Any] = {"learner": self._learner.state()}
+        if self._embeddings is None:
+            return state
+        self._saved_epoch = self._learner.epochs - 1
+        return {
+            **state,
+            "best": self._best,
+            "best_epoch": self._best_epoch,
+            "embeddings": self._embeddings.state,
+        }
+
+    def final(self, best: dict[str, Tensor]) -> dict[str, float]:
+        """Return the scores of the best weights, and write the learned rows of the best epoch."""
+        self._learner.put(best)
+        if self._embeddings is not None:
+            self._embeddings.load(self._best_epoch)
+            self._write_embeddings()
+            self._embeddings.keep({self._best_epoch, self._learner.epochs - 1})
+        self._put_inputs()
+        return {
+            f"{split}_{name}": value
+            for split in ("val", "test")
+            for name, value in self._scorer.scores(self.network, split).items()
+        }
+
+    def _write_embeddings(self) -> None:
+        """Write the rows of all vertices by id. Every worker writes those of its parts."""
+        assert self._embeddings is not None
+        shape = len(self._dataset.partition), self._embeddings.width
+        file = self._out / f".{EMBEDDINGS}.new"
+        if is_first():
+            np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape).flush()
+        barrier()
+        rows = np.lib.format.open_memmap(file, "r+")
+        for part in self._embeddings.own:
+            rows[self._dataset.partition.parts[part].inner] = self._embeddings.of_part(part)
+        rows.flush()
+        barrier()
+        if is_first():
+            file.replace(self._out / EMBEDDINGS)
+        barrier()

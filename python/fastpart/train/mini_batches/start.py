@@ -1,0 +1,112 @@
+"""Start the workers of training on mini-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+
+from ... import _core, parameters
+from ...loading.hot_rows import checked
+from ...options import RunOptions
+from ...parameters import StrPath
+from ..config import OnEpoch, Options, options_of, report_of
+from ..data import Dataset
+from ..jobs.group import Device, number_of_workers
+from ..jobs.launch import launching
+from ..trained import TrainedModel
+from .traces import merge
+
+Draw = Literal["uniform", "labor"]
+DRAWS: tuple[Draw, ...] = get_args(Draw)
+
+Precision = Literal["float32", "bfloat16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+
+
+@dataclass(frozen=True)
+class Start:
+    """A training whose parameters were checked.
+
+    Attributes
+    ----------
+    method : str
+        Its name.
+    options, run, report
+        As :func:`.config.options_of` and :func:`.config.report_of` return them.
+    dataset : Dataset
+        The partition directory.
+    how, running : dict
+        Parameters that change its results, and those that do not.
+    device, asked
+        Where workers compute, and how many the user asked for.
+    """
+
+    method: str
+    options: Options
+    run: RunOptions
+    report: OnEpoch
+    dataset: Dataset
+    how: dict[str, Any]
+    running: dict[str, Any]
+    device: Device
+    asked: int | None
+
+    @property
+    def workers(self) -> int:
+        """Number of workers on all machines."""
+        processors = self.run.threads or _core.default_threads()
+        if self.device == "cuda":
+            processors = torch.cuda.device_count()
+        return number_of_workers(self.dataset.partition.k, self.asked, processors)
+
+    def train(
+        self, out: StrPath | None, resume: bool, timeout: float, trace: Path | None = None
+    ) -> TrainedModel:
+        """Start the workers, and return the result."""
+        measured = self.dataset.manifest.get("summary", {})
+        workers = self.workers
+        summary = {
+            "parts": self.dataset.partition.k,
+            **{name: measured.get(name) for name in ("halo_rf", "label_skew")},
+            "workers": workers,
+        }
+        with launching(out, resume, self.run, self.report, timeout, self.device, self.asked) as launch:
+            trained = launch.train(
+                self.method, self.options, self.how, self.dataset, workers, summary, **self.running
+            )
+            if trace is not None:
+                launch.once(lambda: merge(launch.scratch, workers, trace))
+            return trained
+
+
+def start(
+    method: str,
+    source: StrPath,
+    given: Mapping[str, Any],
+    how: Mapping[str, Any],
+    workers: int | None,
+    device: Device,
+    **running: Any,
+) -> Start:
+    """Check the parameters of a user."""
+    options, run = options_of(given)
+    checked_how = {
+        "draw": parameters.choice("draw", how["draw"], DRAWS),
+        "precision": parameters.choice("precision", how["precision"], PRECISIONS),
+    }
+    report = report_of(given, run, options.epochs)
+    asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
+    running = {
+        "ahead": parameters.integer("ahead", how["ahead"], 0, 2**10),
+        "cache": checked(how["cache"], how["hot"]),
+        "hot": how["hot"],
+        "resident": parameters.memory_size(how["resident"], "resident", 0),
+        "scheduled": False,
+        **running,
+    }
+    dataset = Dataset(source)
+    return Start(method, options, run, report, dataset, checked_how, running, device, asked)

@@ -1,0 +1,174 @@
+//! The parts of the blocks.
+//!
+//! Block B goes to the part P with the highest score `(CE + e) * BS`. CE is the number of edges between B and P over the
+//! number of vertices of P, or 0 if P is empty. BS is `1 - sum over the splits of weight * (vertices in P / mean over
+//! the parts)`. The paper has e = 0: as long as only one part has vertices, no other part scores above 0, and it takes
+//! all blocks with an edge to it. With `e = 1 / n`, which no CE above 0 is below, balance decides where edges do not.
+//!
+//! A block that fits nowhere is split in breadth-first order. The best part with room for its first vertex takes as
+//! many vertices as it has room for. What is left is placed as a block, until nothing is.
+
+use super::blocks::Blocks;
+use super::room::{Piece, Room, Total};
+use super::{ByteGnn, SPLITS};
+use crate::base::{Buffer, NONE, Result, Run, reserved, zeros};
+use crate::capacity::CHECK_EVERY;
+use crate::graph::Csr;
+
+/// The assignment of blocks to parts.
+pub struct Assignment<'a> {
+    csr: &'a Csr,
+    blocks: &'a Blocks,
+    room: Room,
+    part_of: Buffer<u32>,
+    /// Edges between a piece and each part. Behind the last, those to vertices without a part.
+    edges: Vec<u64>,
+    /// e of the score.
+    least: f64,
+    /// For each split its weight, and the mean number of its vertices in a part.
+    splits: [(f64, f64); SPLITS],
+    run: &'a Run,
+}
+
+/// A part with its score, its BS and its vertices: what it is chosen by.
+type Rating = (f64, f64, u64, u32);
+
+impl<'a> Assignment<'a> {
+    /// Nothing is assigned yet.
+    pub fn new(
+        parameters: &ByteGnn,
+        csr: &'a Csr,
+        blocks: &'a Blocks,
+        room: Room,
+        total: &Total,
+        run: &'a Run,
+    ) -> Result<Self> {
+        let (n, k) = (csr.num_vertices(), parameters.k);
+        let mut part_of: Buffer<u32> = Buffer::zeroed(n, "part of each vertex")?;
+        part_of.fill(NONE);
+        let mean = |split: usize| total.load[1 + split] as f64 / f64::from(k);
+        Ok(Self {
+            csr,
+            blocks,
+            room,
+            part_of,
+            edges: zeros(k as usize + 1, "edges to the parts")?,
+            least: if parameters.as_published { 0.0 } else { 1.0 / n as f64 },
+            splits: std::array::from_fn(|split| (parameters.weights[split], mean(split))),
+            run,
+        })
+    }
+
+    /// Places all blocks in their order, given the splits of each vertex.
+    pub fn place_all(&mut self, splits: &[u32]) -> Result<()> {
+        let blocks = self.blocks;
+        self.run.begin("assignment", blocks.all_members().len() as u64);
+        for (&centre, block) in blocks.centres().iter().zip(0..) {
+            self.place(blocks.members(block), splits[centre as usize])?;
+            self.run.advance(blocks.members(block).len() as u64)?;
+        }
+        Ok(())
+    }
+
+    /// The part of each vertex, and how full the parts are.
+    pub fn finish(self) -> (Buffer<u32>, Room) {
+        (self.part_of, self.room)
+    }
+
+    /// Places a block, whose centre is in these splits.
+    fn place(&mut self, members: &[u32], splits: u32) -> Result<()> {
+        self.count(members)?;
+        let piece = Piece { vertices: members.len() as u64, splits };
+        match self.best(piece) {
+            Some(part) => self.put(members, part, piece),
+            None => self.split(members, splits)?,
+        }
+        Ok(())
+    }
+
+    /// Places a block that fits nowhere.
+    fn split(&mut self, members: &[u32], mut splits: u32) -> Result<()> {
+        let mut ordered = reserved(members.len(), "a block in breadth-first order")?;
+        ordered.extend_from_slice(members);
+        self.blocks.sort(&mut ordered);
+        let mut rest = &ordered[..];
+        while !rest.is_empty() {
+            self.count(rest)?;
+            let whole = Piece { vertices: rest.len() as u64, splits };
+            let part = match self.best(whole) {
+                Some(part) => part,
+                None => self.best_for_first(splits),
+            };
+            let most = self.room.most(part, whole);
+            let (taken, later) = rest.split_at(most as usize);
+            self.put(taken, part, Piece { vertices: most, splits });
+            (rest, splits) = (later, 0);
+        }
+        Ok(())
+    }
+
+    /// The best part for a single vertex. Caps on splits are raised until there is one.
+    fn best_for_first(&mut self, splits: u32) -> u32 {
+        loop {
+            match self.best(Piece { vertices: 1, splits }) {
+                Some(part) => return part,
+                None => self.room.raise(),
+            }
+        }
+    }
+
+    fn put(&mut self, members: &[u32], part: u32, piece: Piece) {
+        members.iter().for_each(|&v| self.part_of[v as usize] = part);
+        self.room.add(part, piece);
+    }
+
+    /// Counts the edges between `members` and each part.
+    fn count(&mut self, members: &[u32]) -> Result<()> {
+        let Self { csr, part_of, edges, run, .. } = self;
+        edges.fill(0);
+        let nowhere = edges.len() as u32 - 1;
+        let mut seen = 0;
+        for &v in members {
+            let neighbours = csr.neighbours(v);
+            neighbours.iter().for_each(|&u| edges[part_of[u as usize].min(nowhere) as usize] += 1);
+            seen += neighbours.len();
+            if seen >= CHECK_EVERY {
+                run.check()?;
+                seen = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// The best of the parts with room for `piece`, whose edges were counted.
+    fn best(&self, piece: Piece) -> Option<u32> {
+        let mut best: Option<Rating> = None;
+        for part in 0..self.edges.len() as u32 - 1 {
+            let rating = self.rate(part);
+            if best.is_none_or(|best| is_better(rating, best)) && self.room.fits(part, piece) {
+                best = Some(rating);
+            }
+        }
+        best.map(|(.., part)| part)
+    }
+
+    fn rate(&self, part: u32) -> Rating {
+        let [vertices, of_splits @ ..] = self.room.load(part);
+        let connection = match vertices {
+            0 => 0.0,
+            _ => self.edges[part as usize] as f64 / vertices as f64,
+        };
+        let mut balance = 1.0;
+        for ((weight, mean), count) in self.splits.into_iter().zip(of_splits).filter(|&(_, count)| count > 0)
+        {
+            balance -= weight * (count as f64 / mean);
+        }
+        ((connection + self.least) * balance, balance, vertices, part)
+    }
+}
+
+/// Whether a part comes before another: by score, by BS, by fewest vertices, then by the lowest number.
+fn is_better(one: Rating, other: Rating) -> bool {
+    let (score, balance, vertices, part) = one;
+    (score, balance, other.2, other.3) > (other.0, other.1, vertices, part)
+}

@@ -1,0 +1,226 @@
+//! ByteGNN's partitioner: the neighbourhoods that training samples stay whole, and the parts share the training,
+//! validation and test vertices evenly.
+//!
+//! **Requirements.** The adjacency ([`Csr`]), the records once per hop, and the splits of the vertices.
+//!
+//! **Memory.** Beside the adjacency [`BYTES_PER_VERTEX`]: the splits, the block and the distance of each vertex, the
+//! vertices by block, and the result.
+//!
+//! **Algorithm.** Every vertex of a split is the *centre* of a block. A vertex within `hops` of a centre joins the
+//! block that reaches it first ([`blocks`]). The blocks then go to parts, one after the other ([`assignment`]). What no
+//! block reaches is streamed by LDG into the room that is left
+//! ([`place_rest`](crate::algorithms::vertex_streams::place_rest)).
+//!
+//! The paper places blocks in descending order of their largest number of vertices of one split. But centres keep
+//! their own block, so a block has one vertex of any split, its centre. The largest number is 1 in all blocks, and the
+//! order is that of the centres' ids.
+//!
+//! In a directed graph a vertex draws its in-edges, so blocks grow against the direction of the edges. Cross edges count
+//! in both directions, as in every partitioner here: each is drawn by the one end or the other.
+//!
+//! The paper bounds nothing. Here no part exceeds its cap on vertices, nor those on training, validation and test
+//! vertices ([`room`]).
+//!
+//! **Parallelism.** The search by records, with the result of a sequential one. Blocks are placed by one thread, since
+//! each depends on all before it.
+//!
+//! **Complexity.** O(hops * (n + m) + b * k) for b blocks.
+//!
+//! **Source.** Zheng et al., "ByteGNN: Efficient Graph Neural Network Training at Large Scale", PVLDB 15(6), 2022,
+//! section 5.
+
+pub mod assignment;
+pub mod blocks;
+pub mod room;
+
+use crate::algorithms::vertex_streams::place_rest;
+use crate::base::{Error, Result, Run, bytes};
+use crate::capacity::{cap, validate_balance, validate_parts};
+use crate::graph::Csr;
+use crate::partition::{Capacity, Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
+use assignment::Assignment;
+use blocks::Blocks;
+use room::Room;
+
+/// Bytes per vertex at the peak, splits and result included, adjacency not.
+pub const BYTES_PER_VERTEX: u64 = 25;
+
+/// Training, validation and test vertices.
+pub const SPLITS: usize = 3;
+
+/// Parameters of ByteGNN's partitioner.
+#[derive(Debug, Clone)]
+pub struct ByteGnn {
+    /// Number of parts.
+    pub k: u32,
+    /// The splits that each vertex is in: the sum of 1 for training, 2 for validation and 4 for test.
+    pub splits: Option<Vec<u32>>,
+    /// How far blocks reach.
+    pub hops: u32,
+    /// Weights of training, validation and test vertices in the score.
+    pub weights: Vec<f64>,
+    /// Whether parts are scored as in the paper.
+    pub as_published: bool,
+    /// No part exceeds `ceil(balance * n / k)` vertices.
+    pub balance: f64,
+    /// No part exceeds `ceil(split_balance * s / k)` of the s vertices of a split.
+    pub split_balance: f64,
+}
+
+impl ByteGnn {
+    /// Returns the splits of the vertices, or refuses parameters that cannot be for `n` vertices.
+    fn validate(&self, n: u64) -> Result<&[u32]> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)?;
+        validate_balance("split_balance", self.split_balance)?;
+        if self.weights.len() != SPLITS || !self.weights.iter().all(|weight| (0.0..=1.0).contains(weight)) {
+            let what = format!(
+                "{:?}. Use three numbers from 0 to 1, for training, validation and test vertices",
+                self.weights
+            );
+            return Err(Error::parameter("weights", what));
+        }
+        let Some(splits) = &self.splits else {
+            let what = "bytegnn partitions around the vertices of the splits. Pass splits= with train";
+            return Err(Error::parameter("splits", what));
+        };
+        if splits.len() as u64 != n {
+            let what = format!("of {} vertices, but the graph has {n}", splits.len());
+            return Err(Error::parameter("splits", what));
+        }
+        Ok(splits)
+    }
+
+    fn needed(&self, n: u64) -> u64 {
+        let per_part = 56;
+        n * BYTES_PER_VERTEX + per_part * u64::from(self.k)
+    }
+
+    /// Partitions the graph of `input`.
+    pub fn partition(&self, input: &dyn Input, run: &Run) -> Result<VertexPartition> {
+        let n = input.shape().n;
+        let splits = self.validate(n)?;
+        let csr = input.adjacency(run)?;
+        let each = bytes(BYTES_PER_VERTEX);
+        run.require(self.needed(n), format!("blocks of {n} vertices ({each} each)"))?;
+        let blocks = Blocks::new(input.edges(), input.is_directed(), splits, self.hops, run)?;
+        self.assign(&csr, splits, &blocks, run)
+    }
+
+    /// Assigns the blocks, then the vertices that are in none.
+    fn assign(&self, csr: &Csr, splits: &[u32], blocks: &Blocks, run: &Run) -> Result<VertexPartition> {
+        let total = room::total(splits, run)?;
+        let nominal = std::array::from_fn(|bound| {
+            cap(if bound == 0 { self.balance } else { self.split_balance }, total.load[bound], self.k)
+        });
+        let room = Room::new(self.k, nominal, &total)?;
+        let mut assignment = Assignment::new(self, csr, blocks, room, &total, run)?;
+        assignment.place_all(splits)?;
+        let (mut part_of, room) = assignment.finish();
+        let loads = room.loads().iter().map(|load| load[0]).collect();
+        let loads = place_rest(csr, &mut part_of, loads, nominal[0], run)?;
+        let of_split = |bound: usize| {
+            let loads: Vec<u64> = room.loads().iter().map(|load| load[bound]).collect();
+            let most = loads.iter().copied().max().unwrap_or(0);
+            Capacity { loads, nominal: nominal[bound], cap: nominal[bound].max(most) }
+        };
+        Ok(VertexPartition {
+            weights: (1..=SPLITS).map(of_split).collect(),
+            ..VertexPartition::new(
+                part_of.reinterpret(),
+                self.k,
+                loads,
+                Some(nominal[0]),
+                csr.graph().clone(),
+            )
+        })
+    }
+}
+
+describe! {
+    /// Partition the vertices around those of the splits, as ByteGNN does: few rows fetched in sampled training.
+    ///
+    /// A breadth-first search from every training, validation and test vertex makes blocks: a vertex joins the one that
+    /// reaches it first. Each block goes to a part with many edges to it and few vertices of the splits. Every part gets
+    /// its share of each split. :func:`predict_traffic`, or :func:`compare` with ``fanouts``, says how many rows training
+    /// then fetches. Takes 25 bytes per vertex beside the adjacency.
+    ///
+    /// Warns
+    /// -----
+    /// CapacityWarning
+    ///     The caps on the splits could not be kept, because some vertices are in several splits. They are raised to what
+    ///     was reached.
+    ///
+    /// See Also
+    /// --------
+    /// partition : With ``objective="traffic"``, a multilevel partition for the same measure.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Zheng et al., "ByteGNN: Efficient Graph Neural Network Training at Large Scale", PVLDB 15(6), 2022,
+    /// section 5. Block B goes to the part P with the highest ``(CE + 1 / n) * BS``. Here CE is the number of edges
+    /// between P and B, divided by the vertices of P (0 if P is empty), and ``BS = 1 - a * train / C_train - b * val /
+    /// C_val - c * test / C_test``, with the numbers of such vertices in P, their means over the parts, and ``a, b, c =
+    /// weights``. Of equal parts the one with the larger BS is taken, then that with the fewest vertices, then the lowest.
+    /// Blocks come in the order of their centres' ids. If several blocks reach a vertex at once, it joins that of the
+    /// lowest id.
+    ///
+    /// The paper has no caps. Here a part has room for a block only if all caps are kept and all later training,
+    /// validation and test vertices still find room. A block that fits nowhere is split in breadth-first order: the best part
+    /// with room for its first vertex takes as many as it can, and the rest is placed as a block. Vertices that no block
+    /// reaches are placed in the end as :func:`ldg` does.
+    ///
+    /// In a directed graph a vertex samples its in-edges, so blocks hold what reaches their centre.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, fastpart as fp
+    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [2, 3]], dtype=np.uint32)
+    /// >>> p = fp.bytegnn(two_triangles, k=2, splits={"train": [0, 5]})
+    /// >>> p.assignment
+    /// array([0, 0, 0, 1, 1, 1], dtype=int32)
+    /// >>> p.weight_loads  # of training, validation and test vertices
+    /// array([[1, 1],
+    ///        [0, 0],
+    ///        [0, 0]])
+    ByteGnn => "bytegnn", &[Of::Vertices];
+    /// ``train``, and if there are any ``val`` and ``test``: vertex ids, or bool masks of length n. It needs ``train``.
+    splits: splits();
+    /// Which row of ``train_masks`` (and so on) of shape (s, n) to use.
+    split: optional_integer(0, 1 << 31);
+    /// How far blocks reach: the number of layers of the model.
+    hops: integer(2, 0, 255);
+    /// ``a, b, c`` of the score, from 0 to 1: how much training, validation and test vertices count.
+    weights: numbers(&[1.0 / 3.0; 3]);
+    /// "balanced": the score is ``(CE + 1 / n) * BS``. "paper": it is ``CE * BS``, as published. An empty part then scores
+    /// 0, so the first part takes every block with an edge to it until its caps are reached.
+    rule: choice(&["balanced", "paper"]);
+    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
+    balance: ratio(1.03);
+    /// A ratio >= 1: no part gets more than ``ceil(split_balance * s / k)`` of the s vertices of a split.
+    split_balance: ratio(1.05);
+    /// Has no effect. There is no random choice.
+    seed: seed();
+}
+
+impl Partitioner for ByteGnn {
+    fn new(values: &mut Values) -> Result<Self> {
+        Ok(ByteGnn {
+            k: values.k,
+            splits: values.take_per_vertex("splits"),
+            hops: values.small("hops"),
+            weights: values.take_numbers("weights").unwrap_or_default(),
+            as_published: values.is("rule", "paper"),
+            balance: values.number("balance"),
+            split_balance: values.number("split_balance"),
+        })
+    }
+
+    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
+        self.needed(shape.n)
+    }
+
+    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+        Ok(self.partition(input, run)?.into())
+    }
+}

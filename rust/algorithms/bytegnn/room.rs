@@ -1,0 +1,150 @@
+//! Which parts have room for vertices, if all that are still to come must find room, too.
+//!
+//! **Bounds.** One on vertices, and one on each of the three splits. The cap on the vertices of a part is at least n / k,
+//! that on a split at least its vertices / k.
+//!
+//! **Why nothing gets stuck.** A part may be full of vertices when there is no room but there for the training vertices
+//! that are left. So a part has room only if what comes later has room after that. If no vertex is in two splits, this
+//! is a flow from the splits through the parts. It exists if for every set S of splits the vertices of S that are still to
+//! come are at most the sum over the parts of `min(vertices, vertices of S)` that a part has room for (max-flow min-cut).
+//! There are 8 sets, and their sums change with one part at a time. In the beginning they are large enough, and some
+//! part keeps them so for each vertex. So only the caps asked for are needed. If vertices are in several splits, the
+//! condition is necessary but not sufficient. Then the caps on splits may have to be raised.
+
+use super::SPLITS;
+use crate::base::{Result, Run, reserved};
+use crate::capacity::{Load, fits, plus};
+
+/// Bounds: on vertices, then on those of each split.
+pub const BOUNDS: usize = 1 + SPLITS;
+
+/// Sets of splits.
+const SETS: usize = 1 << SPLITS;
+
+/// Vertices of which only the first may be in splits.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece {
+    /// Their number.
+    pub vertices: u64,
+    /// The splits of the first: the sum of 1, 2 and 4.
+    pub splits: u32,
+}
+
+impl Piece {
+    fn load(self) -> Load<BOUNDS> {
+        std::array::from_fn(|bound| match bound {
+            0 => self.vertices,
+            split => u64::from(self.splits >> (split - 1) & 1),
+        })
+    }
+
+    /// How many of its vertices are in a split of `set`.
+    fn of(self, set: usize) -> u64 {
+        u64::from(self.splits as usize & set != 0)
+    }
+}
+
+/// Numbers of all vertices.
+pub struct Total {
+    /// By bound.
+    pub load: Load<BOUNDS>,
+    /// Of those in any split of each set.
+    of: [u64; SETS],
+}
+
+/// Counts the vertices, given the splits of each.
+pub fn total(splits: &[u32], run: &Run) -> Result<Total> {
+    let mut total = Total { load: [0; BOUNDS], of: [0; SETS] };
+    run.each(splits.len(), |v| {
+        let piece = Piece { vertices: 1, splits: splits[v as usize] };
+        total.load = plus(total.load, piece.load());
+        total.of.iter_mut().zip(0..).for_each(|(count, set)| *count += piece.of(set));
+    })?;
+    Ok(total)
+}
+
+/// What the parts have room for.
+pub struct Room {
+    loads: Vec<Load<BOUNDS>>,
+    cap: Load<BOUNDS>,
+    /// By set: vertices in any of its splits that are still to come.
+    coming: [u64; SETS],
+    /// By set: how many of these all parts have room for.
+    open: [u64; SETS],
+}
+
+impl Room {
+    /// `k` empty parts of at most `cap` for all vertices.
+    pub fn new(k: u32, cap: Load<BOUNDS>, total: &Total) -> Result<Room> {
+        let mut loads = reserved(k as usize, "loads of the parts")?;
+        loads.resize(k as usize, [0; BOUNDS]);
+        let mut room = Room { loads, cap, coming: total.of, open: [0; SETS] };
+        room.recount();
+        Ok(room)
+    }
+
+    /// What each part has.
+    pub fn loads(&self) -> &[Load<BOUNDS>] {
+        &self.loads
+    }
+
+    /// What `part` has.
+    #[inline(always)]
+    pub fn load(&self, part: u32) -> Load<BOUNDS> {
+        self.loads[part as usize]
+    }
+
+    /// Whether `part` has room for `piece`, and what comes later finds room after that.
+    pub fn fits(&self, part: u32, piece: Piece) -> bool {
+        let before = self.load(part);
+        let after = plus(before, piece.load());
+        let enough = |set: usize| {
+            self.open[set] - self.open_in(before, set) + self.open_in(after, set) + piece.of(set)
+                >= self.coming[set]
+        };
+        fits(after, self.cap) && (1..SETS).all(enough)
+    }
+
+    /// How many vertices of a piece `part` has room for, if it has room for the first. The splits are those of the first.
+    pub fn most(&self, part: u32, piece: Piece) -> u64 {
+        // Room for some vertices is room for fewer.
+        let (mut most, mut too_many) = (1, piece.vertices + 1);
+        while most + 1 < too_many {
+            let middle = most.midpoint(too_many);
+            if self.fits(part, Piece { vertices: middle, ..piece }) {
+                most = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        most
+    }
+
+    /// Adds `piece` to `part`.
+    pub fn add(&mut self, part: u32, piece: Piece) {
+        let before = self.load(part);
+        let after = plus(before, piece.load());
+        for set in 0..SETS {
+            self.open[set] = self.open[set] - self.open_in(before, set) + self.open_in(after, set);
+            self.coming[set] -= piece.of(set);
+        }
+        self.loads[part as usize] = after;
+    }
+
+    /// Raises the caps on all splits by one.
+    pub fn raise(&mut self) {
+        self.cap[1..].iter_mut().for_each(|cap| *cap += 1);
+        self.recount();
+    }
+
+    fn recount(&mut self) {
+        self.open = std::array::from_fn(|set| self.loads.iter().map(|&load| self.open_in(load, set)).sum());
+    }
+
+    /// How many vertices, each in any split of `set`, a part with this load has room for.
+    fn open_in(&self, load: Load<BOUNDS>, set: usize) -> u64 {
+        let left = |bound: usize| self.cap[bound].saturating_sub(load[bound]);
+        let of_splits = (0..SPLITS).filter(|split| set >> split & 1 == 1).map(|split| left(1 + split)).sum();
+        left(0).min(of_splits)
+    }
+}

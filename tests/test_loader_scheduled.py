@@ -1,0 +1,191 @@
+"""The scheduled loader: the batches of the loader in order, whatever the schedule, and samplers of users."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastpart as fp
+
+torch = pytest.importorskip("torch")
+
+from fastpart.loading import Sample, Trace  # noqa: E402
+from loaded import stored  # noqa: E402
+from test_loader import same  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return stored(tmp_path_factory.mktemp("loader") / "parts", 4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    fanouts=st.lists(st.integers(-1, 4), min_size=1, max_size=3),
+    batch_size=st.integers(1, 200),
+    threads=st.integers(1, 4),
+    ranks=st.integers(1, 3),
+    how=st.sampled_from(
+        [{}, {"sampling": "labor"}, {"edge_ids": False}, {"merged": True}, {"resident": 20000}]
+    ),
+)
+def test_batches_are_those_in_order(parts, fanouts, batch_size, threads, ranks, how):
+    for rank in range(ranks):
+        given = {"fanouts": fanouts, "batch_size": batch_size, "rank": rank, "world_size": ranks, **how}
+        plain, scheduled = parts.loader(**given), parts.loader(**given, scheduled=True, threads=threads)
+        for _ in range(2):
+            for one, other in zip(plain, scheduled, strict=True):
+                same(one, other)
+        assert plain.read_counts() == scheduled.read_counts()
+
+
+def test_pieces_of_large_features(tmp_path, monkeypatch):
+    from fastpart.loading import making
+
+    monkeypatch.setattr(making, "_PIECE_BYTES", 500)
+    parts, trace = stored(tmp_path / "parts", 2), Trace()
+    given = {"fanouts": [4, 4], "batch_size": 60}
+    for one, other in zip(
+        parts.loader(**given), parts.loader(**given, scheduled=True, threads=3, trace=trace), strict=True
+    ):
+        same(one, other)
+    tasks = [event["name"] for event in trace.events() if event["ph"] == "X"]
+    assert tasks.count("features") > 3 * tasks.count("neighbourhood")
+
+
+def test_what_making_batches_took(parts):
+    for how in ({}, {"scheduled": True}):
+        loader = parts.loader(fanouts=[4, 4], batch_size=30, **how)
+        assert len(list(loader)) > 1
+        spent = loader.read_seconds()
+        assert set(spent) == {"sampling", "fetching"}
+        assert all(0 < seconds < 10 for seconds in spent.values())
+        assert loader.read_seconds() == {"sampling": 0, "fetching": 0}
+
+
+# Samplers of users.
+
+
+def all_of(parts, hops):
+    """Return a sampler of all in-edges, by a loop."""
+    topology = parts._topology
+    whole = topology.subgraph(np.arange(topology.num_vertices, dtype=np.uint32), edge_ids=True)
+
+    def sample(seeds, epoch, step):
+        levels, indices, counts, e_id = [list(map(int, seeds))], [], [], []
+        for _ in range(hops):
+            place, begin = {}, sum(map(len, levels))
+            for row in levels[-1]:
+                edges = range(whole.indptr[row], whole.indptr[row + 1])
+                sources = [int(whole.indices[edge]) for edge in edges]
+                indices += [begin + place.setdefault(source, len(place)) for source in sources]
+                e_id += [int(whole.e_id[edge]) for edge in edges]
+                counts.append(len(sources))
+            levels.append(list(place))
+        indptr = np.concatenate(([0], np.cumsum(counts)))
+        sizes = np.cumsum([0, *map(len, levels)])
+        return Sample(
+            rows=np.array(list(chain(*levels)), np.uint32),
+            indptr=indptr.astype(np.int32),
+            indices=np.array(indices, np.int32),
+            num_sampled_nodes=list(map(len, levels)),
+            num_sampled_edges=[int(indptr[sizes[h + 1]] - indptr[sizes[h]]) for h in range(hops)],
+            e_id=np.array(e_id, np.int64),
+        )
+
+    return sample
+
+
+def test_a_sampler_of_ones_own_is_one_function(parts):
+    given = {"fanouts": [-1, -1], "batch_size": 40}
+    own = parts.loader(**given, scheduled=True, threads=2, neighbourhood=all_of(parts, 2))
+    for one, other in zip(parts.loader(**given), own, strict=True):
+        same(one, other)
+
+
+def broken(parts, **wrong):
+    def sample(seeds, epoch, step):
+        return Sample(**{**vars(all_of(parts, 1)(seeds, epoch, step)), **wrong})
+
+    return sample
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"rows": np.zeros(3, np.uint32)}, "expected as many as nodes"),
+        ({"rows": np.zeros(3)}, "rows of the sample it returned is no array of uint32"),
+        ({"indptr": np.zeros(3, np.int32)}, "wrong indptr: expected"),
+        ({"indices": np.full(0, 0, np.int32)}, "wrong indptr: expected"),
+        ({"num_sampled_nodes": [1]}, "expected 2 and 1 numbers"),
+    ],
+)
+def test_broken_samples_are_refused(parts, wrong, message):
+    loader = parts.loader(fanouts=[-1], batch_size=30, scheduled=True, neighbourhood=broken(parts, **wrong))
+    with pytest.raises(fp.ParameterError, match=f"^neighbourhood: .*{message}"):
+        list(loader)
+
+
+def test_samples_of_other_seeds_and_outside_are_refused(parts):
+    def other(seeds, epoch, step):
+        return all_of(parts, 1)(seeds[::-1].copy(), epoch, step)
+
+    def outside(seeds, epoch, step):
+        sample = all_of(parts, 1)(seeds, epoch, step)
+        return Sample(**{**vars(sample), "indices": sample.indices + len(sample.rows)})
+
+    for sampler, message in ((other, "the first are not the seeds"), (outside, "a source is not one of the")):
+        with pytest.raises(fp.ParameterError, match=message):
+            list(parts.loader(fanouts=[-1], batch_size=30, scheduled=True, neighbourhood=sampler))
+
+
+def test_refusals(parts):
+    with pytest.raises(fp.ParameterError, match="they need scheduled=True"):
+        parts.loader(fanouts=[2], trace=Trace())
+    with pytest.raises(TypeError, match="neighbourhood: expected a callable"):
+        parts.loader(fanouts=[2], scheduled=True, neighbourhood=3)
+    with pytest.raises(TypeError, match="scheduled"):
+        parts.loader(fanouts=[2], scheduled="yes")
+
+
+def test_an_error_of_a_users_sampler_is_raised_as_it_is(parts):
+    def fails(seeds, epoch, step):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        list(parts.loader(fanouts=[2], scheduled=True, neighbourhood=fails))
+
+
+# Edges.
+
+
+@pytest.mark.parametrize("negatives", ["uniform", "batch", "local"])
+def test_scheduled_batches_of_edges(tmp_path, negatives):
+    rng = np.random.default_rng(0)
+    splits = fp.split_edges(rng.integers(0, 200, (1500, 2)), seed=1)
+    features = rng.standard_normal((200, 3), dtype=np.float32)
+    fp.VertexPartition(np.arange(200) % 3, k=3).save(
+        tmp_path / "parts", graph=splits.graph, features=features, edge_splits=splits
+    )
+    opened, trace = fp.open_partition(tmp_path / "parts"), Trace()
+    given = {
+        "fanouts": [3, 2],
+        "batch_size": 100,
+        "negatives": negatives,
+        "num_negatives": 2,
+        "world_size": 2,
+    }
+    for rank in range(2):
+        plain = opened.link_loader(**given, rank=rank)
+        scheduled = opened.link_loader(**given, rank=rank, scheduled=True, threads=3, trace=trace)
+        for _ in range(2):
+            for one, other in zip(plain, scheduled, strict=True):
+                same(one, other)
+    tasks = [event["name"] for event in trace.events() if event["ph"] == "X"]
+    assert {tasks.count(name) for name in ("seed", "positive", "negative", "neighbourhood")} == {
+        4 * len(plain)
+    }

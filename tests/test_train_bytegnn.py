@@ -1,0 +1,84 @@
+"""Training on scheduled batches: the losses of ``sampled``, and a trace of all workers."""
+
+import json
+
+import pytest
+
+import fastpart as fp
+from fastpart.cli import main
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+
+QUICK = {"hidden": 8, "threads": 2, "epochs": 3, "batch_size": 60, "fanouts": [4, 3]}
+
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
+
+SECONDS = ("sampling", "fetching", "compute", "synchronising", "idle")
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted(tmp_path_factory.mktemp("planted"), k=3)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"model": "gat", "heads": 2, "draw": "labor"}, {"cache": 0.2, "ahead": 0}]
+)
+def test_losses_are_those_of_sampled(parts, given):
+    given = {**QUICK, **given}
+    expected = fp.train.sampled(parts, workers=2, **given)
+    for workers in (1, 2):
+        found = fp.train.bytegnn(parts, workers=workers, **given)
+        assert found.history["loss"].to_list() == pytest.approx(expected.history["loss"].to_list(), rel=1e-5)
+    assert found.history.columns == expected.history.columns
+    assert found.history["remote_rows"].sum() > 0
+    for name, weight in found.weights.items():
+        torch.testing.assert_close(weight, expected.weights[name], rtol=1e-4, atol=1e-5)
+    assert found.method == "bytegnn"
+
+
+def test_a_trace_of_all_workers(parts, tmp_path):
+    trained = fp.train.bytegnn(parts, workers=2, trace=tmp_path / "trace.json", **QUICK)
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    assert {span["pid"] for span in spans} == {0, 1}
+    steps = QUICK["epochs"] * 5
+    for name in ("seed", "neighbourhood"):
+        assert sum(span["name"] == name for span in spans) == 2 * steps
+    assert {"features", "wait", "compute", "synchronising", "idle"} <= {span["name"] for span in spans}
+    for name in ("compute", "synchronising"):
+        seconds = sum(span["dur"] for span in spans if span["name"] == name) / 1e6 / 2
+        assert trained.history[f"{name}_seconds"].sum() == pytest.approx(seconds, rel=0.1)
+    assert list(tmp_path.iterdir()) == [tmp_path / "trace.json"]
+
+
+@pytest.mark.parametrize("method", ["sampled", "bytegnn"])
+def test_the_time_of_an_epoch_is_told(parts, capsys, method):
+    given = ["--hidden", "8", "--epochs", "3", "--fanouts", "4,3", "--threads", "2", "--workers", "2"]
+    assert main(["train", method, str(parts), *given, "--json"]) == 0
+    for row in json.loads(capsys.readouterr().out)["history"]:
+        assert all(row[f"{name}_seconds"] > 0 for name in SECONDS)
+        spent = sum(row[f"{name}_seconds"] for name in SECONDS[2:])
+        assert 0 < spent <= row["seconds"] * 1.2
+
+
+def test_resumed(parts, tmp_path):
+    def stop(phase, done, total):
+        if done == 2:
+            raise InterruptedError
+
+    whole = fp.train.bytegnn(parts, workers=2, **QUICK)
+    with pytest.raises(InterruptedError):
+        fp.train.bytegnn(parts, workers=2, out=tmp_path / "out", progress=stop, **QUICK)
+    resumed = fp.train.bytegnn(parts, workers=2, out=tmp_path / "out", resume=True, **QUICK)
+    assert resumed.history["loss"].to_list() == whole.history["loss"].to_list()
+
+
+def test_refusals(parts, tmp_path):
+    with pytest.raises(fp.ParameterError, match=r"^trace: .*t\.txt is no .json file"):
+        fp.train.bytegnn(parts, trace=tmp_path / "t.txt")
+    with pytest.raises(
+        fp.ParameterError, match=r"^model: clustergcn trains on sampled graphs.*Train it with sampled"
+    ):
+        fp.train.bytegnn(parts, model="clustergcn")
