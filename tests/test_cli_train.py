@@ -174,7 +174,9 @@ def test_compare_draws_all_methods_side_by_side(run):
         (plot,) = re.findall(
             rf"<figcaption>{words} \(less is better\)</figcaption>(<svg.*?</svg>)", page, re.S
         )
-        assert [name for name in ("sdt, spring", "sdt, random", "full") if f">{name}</text>" not in plot] == []
+        assert [
+            name for name in ("sdt, spring", "sdt, random", "full") if f">{name}</text>" not in plot
+        ] == []
 
 
 @needs_torch

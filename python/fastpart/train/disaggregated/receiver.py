@@ -32,6 +32,8 @@ from .wire import Ended
 
 COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")
 MEMORY = "batch_worker_bytes"
+MAKING = ("sampling", "fetching")
+"""What batch workers spend their time on."""
 
 _LEFT_SECONDS = 10.0
 """Time for the supervisor to notice that all batch workers are dead."""
@@ -160,6 +162,7 @@ class Receiver:
         with self._changed:
             numbers = (sent, num_bytes, content["ungrouped"], rows - sent, content["fetched"])
             self._counts.update(dict(zip(COUNTS, numbers, strict=True)))
+            self._counts.update(dict(zip(MAKING, content["nanoseconds"], strict=True)))
             self._counts[MEMORY] = max(self._counts[MEMORY], content["bytes"])
 
     def _take(self, worker: int, made: Sequence[Made]) -> None:
