@@ -7,6 +7,7 @@ in 8 parts. The first two tables count the bytes of the messages of an epoch, wi
 batch workers and a receiver as processes. The compute step sleeps and uses no processor.
 """
 
+import os
 import secrets
 import sys
 import time
@@ -152,41 +153,52 @@ def predicted(source: Source) -> float:
 
 def speed(out: Path) -> None:
     """Print the seconds per step of one and of two batch workers, with a compute step that sleeps."""
-    print("| fanouts | cache | batch workers | seconds per step | of one |")
-    print("|---|---:|---:|---:|---:|")
+    print(
+        "| fanouts | draw | cache | batch workers | ms per step | times faster | processor ms: batch worker, receiver |"
+    )
+    print("|---|---|---:|---:|---:|---:|---:|")
     parts = stored(out, "planted")
-    for cache in (0.0, 1.0):
+    for draw, cache in (("labor", 0.5), ("uniform", 0.5), ("uniform", 0.0)):
         times = []
         for workers in (1, 2):
-            given = {"fanouts": (15, 10, 5), "batch_size": 1000, "cache": cache, "batch_workers": workers}
-            times.append(seconds(settings_of(parts, compute_workers=1, **given)))
-            print(
-                f"| 15,10,5 | {cache} | {workers} | {times[-1]:.3f} | {times[0] / times[-1]:.2f} |",
-                flush=True,
-            )
+            given = {
+                "fanouts": (10, 10),
+                "batch_size": 4000,
+                "cache": cache,
+                "batch_workers": workers,
+                "draw": draw,
+            }
+            wall, *processor = seconds(settings_of(parts, compute_workers=1, **given))
+            times.append(wall)
+            cells = ["10,10", draw, str(cache), str(workers), f"{1e3 * wall:.0f}", f"{times[0] / wall:.2f}"]
+            cells.append(f"{1e3 * max(processor[:-1]):.0f}, {1e3 * processor[-1]:.0f}")
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def seconds(settings: Settings, sleep: float = 0.02, steps: int = 40) -> float:
-    """Return the seconds per step of the second epoch."""
+def seconds(settings: Settings, sleep: float = 0.005) -> list[float]:
+    """Return the seconds per step of the second epoch, and processor seconds of batch workers and the receiver."""
     with Supervisor() as group:
         file = started(group, settings)
         link, _ = connect(address_of(file.parent), settings, {"compute worker": 0})
         for number in range(2):
+            pids = [child.process.pid for child in group._children]
+            before = [time.perf_counter(), *map(processor_seconds, pids)]
             link.send({"kind": Kind.EPOCH, "epoch": number})
-            link.receive()
-            start = time.perf_counter()
+            steps = link.receive().content["steps"]
             for step in range(steps):
                 for piece in link.receive().content["pieces"]:
                     Opened(*piece)
                 link.send({"kind": Kind.USED, "step": step})
                 time.sleep(sleep)
-            if number == 0:
-                for step in range(steps, -(-(N // 10) // settings.batch_size)):
-                    link.receive()
-                    link.send({"kind": Kind.USED, "step": step})
-            else:
-                return (time.perf_counter() - start) / steps
-    raise AssertionError
+            after = [time.perf_counter(), *map(processor_seconds, pids)]
+        link.close()
+    return [(end - start) / steps for start, end in zip(before, after, strict=True)]
+
+
+def processor_seconds(pid: int) -> float:
+    """Return the time that a process had a processor."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 TABLES = {"bytes": (grouping, caching), "speed": (speed,)}

@@ -169,7 +169,7 @@ def test_no_more_steps_are_made_than_may_be(parts, tmp_path):
         assert len(run.files()) == 6  # 3 steps, a group of each batch worker
         assert {stream._progress.limit for stream in run.streams.values()} == {3}
         for _ in epoch:
-            assert len(run.files()) <= 6 + 2  # those that were just used may not be gone yet
+            assert len(run.files()) <= 6 + 2  # those that were just used may not be free yet
 
 
 def test_when_the_last_batch_worker_dies_the_receiver_fails(parts, tmp_path, monkeypatch):

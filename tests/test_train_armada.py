@@ -82,9 +82,9 @@ def test_what_a_training_counts(parts):
         assert (rows["ungrouped_bytes"] > rows["remote_bytes"]).all()
         assert (rows["worker_bytes"] > 0).all()
         assert (rows["batch_worker_bytes"] > 0).all()
-        for name in ("sampling_seconds", "compute_seconds", "synchronising_seconds"):
-            assert (rows[name] > 0).all()
-            assert (rows[name] <= rows["seconds"] * 1.5).all()
+        for name in ("sampling", "fetching", "compute", "synchronising", "idle"):
+            assert (rows[f"{name}_seconds"] > 0).all()
+            assert (rows[f"{name}_seconds"] <= rows["seconds"] * 1.5).all()
     assert (plain["cached_rows"] == 0).all()
     assert (plain["fetched_rows"] > 0).all()
     needed = cached["remote_rows"] + cached["cached_rows"]

@@ -103,6 +103,39 @@ def test_a_server_may_not_end_before_the_work():
     assert fail(SERVER, *workers("sleeps"), told=kill).startswith("the server was killed by SIGTERM")
 
 
+REPLACEABLE = {"serves": True, "replaceable": True}
+
+
+def killer(name):
+    def kill(message):
+        if message[:2] == (name, "pid"):
+            os.kill(message[2], signal.SIGKILL)
+
+    return kill
+
+
+def test_a_replaceable_process_may_be_killed_as_long_as_another_is_left():
+    with Supervisor() as group:
+        for name, what, options in [("one", "sleeps", REPLACEABLE), ("other", "sleeps", REPLACEABLE)]:
+            start(group, name, what, **options)
+        start(group, "worker 0", "works a second")
+        kill, said = killer("one"), []
+        for message in group.messages():
+            kill(message)
+            said.append(message)
+    assert ("worker 0", "found", {"answer": 42}) in said
+
+
+def test_the_last_replaceable_process_may_not_be_killed():
+    one = ("one", "sleeps", REPLACEABLE)
+    assert fail(one, *workers("sleeps"), told=killer("one")).startswith("one was killed by SIGKILL")
+
+
+def test_an_error_of_a_replaceable_process_ends_all():
+    both = [("one", "fails", REPLACEABLE), ("other", "sleeps", REPLACEABLE)]
+    assert fail(*both, *workers("sleeps")).startswith("one ended with exit code 1")
+
+
 def test_what_is_not_ready_in_time_is_named():
     slow = ("slow one", "never ready", {"ready_within": 0.5})
     assert fail(*workers("sleeps"), slow).startswith("slow one: not ready after 0.5 s")

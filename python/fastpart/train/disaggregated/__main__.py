@@ -8,12 +8,11 @@ from pathlib import Path
 
 from ..reporting import Reports, run
 
-# As if it were not installed: it takes seconds to import, and hundreds of megabytes.
-sys.modules["torch"] = None  # type: ignore[assignment]
-
 
 def main(reports: Reports) -> None:
     """Be a batch worker or a receiver."""
+    # As if it were not installed: it takes seconds to import, and hundreds of megabytes.
+    sys.modules["torch"] = None  # type: ignore[assignment]
     from . import batch_worker, receiver
 
     role, file, which = sys.argv[1:]

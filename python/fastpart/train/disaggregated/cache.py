@@ -139,7 +139,8 @@ class Cache:
             raise Damaged(f"a message names a slot or a row beyond the {len(self._rows)} of the cache")
         if np.any(self._rows[slots] != rows[sent:]):
             raise Damaged("a batch worker believes other rows to be in the cache than there are")
-        x[sent:] = self._values[slots]
+        # mode="clip" writes to x at once. The slots are checked above.
+        np.take(self._values, slots, axis=0, out=x[sent:], mode="clip")
         self._values[into], self._rows[into] = x[kept], rows[kept]
 
 

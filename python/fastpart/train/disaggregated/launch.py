@@ -94,9 +94,10 @@ def armada(
     Returns
     -------
     TrainedModel
-        ``history`` adds for each epoch ``sampling_seconds`` (waiting for batches), ``compute_seconds`` and
-        ``synchronising_seconds``, each the mean over the compute workers. ``remote_rows`` counts the rows of features
-        that batch workers sent, ``cached_rows`` those that they did not send because of the cache, and
+        ``history`` adds for each epoch ``idle_seconds`` (waiting for batches), ``compute_seconds`` and
+        ``synchronising_seconds``, each the mean over the compute workers. ``sampling_seconds`` and
+        ``fetching_seconds`` (rows of features) are the mean over the batch workers. ``remote_rows`` counts the rows of
+        features that batch workers sent, ``cached_rows`` those that they did not send because of the cache, and
         ``remote_bytes`` the bytes of all messages. ``ungrouped_bytes`` is what they would have been with a message for
         each compute worker. ``fetched_rows`` counts rows of parts of other batch workers. ``worker_bytes`` and
         ``batch_worker_bytes`` are the memory of the largest worker of each kind. ``summary`` adds ``parts``,

@@ -16,10 +16,10 @@ from ...loading.remote import fetching_of
 from ...loading.seeds import Ids, seeds_of
 from ..data import Dataset
 from ..mini_batches.steps import Step
-from ..ranks import device, rank
+from ..ranks import device, rank, world_size
 from ..rows import Rows
 from .messages import Array, Kind, Message
-from .receiver import COUNTS, MEMORY
+from .receiver import COUNTS, MAKING, MEMORY
 from .rendezvous import address_of, connect
 from .settings import Settings
 from .shelf import Opened
@@ -48,7 +48,8 @@ class Received:
         assert row is not None
         self._none = np.empty((0, *row[1]), row[0])
         self._counts: Counter[str] = Counter()
-        self._worker_bytes = 0
+        self._making: Counter[str] = Counter()
+        self._batch_workers, self._worker_bytes = settings.batch_workers, 0
         # Scores read all features from files here.
         self.fetching = fetching_of(dataset.partition, owners, self._rank, "maps", False, math.inf)
 
@@ -58,6 +59,7 @@ class Received:
         for _ in range(self._next(Kind.EPOCH).content["steps"]):
             content = self._next(Kind.STEP).content
             self._worker_bytes = max(self._worker_bytes, content["counts"].pop(MEMORY, 0))
+            self._making.update({name: content["counts"].pop(name, 0) for name in MAKING})
             self._counts.update(content["counts"])
             pieces = [
                 self._piece(opened, *batch, content["count"])
@@ -117,8 +119,9 @@ class Received:
         return {name: counts[name] for name in COUNTS} | {MEMORY: self._worker_bytes * (self._rank == 0)}
 
     def read_seconds(self) -> dict[str, float]:
-        """Return nothing: others make the batches."""
-        return {}
+        """Return what batch workers spent on batches since the last call, so that the mean of all ranks is theirs."""
+        seconds, self._making = self._making, Counter()
+        return {name: seconds[name] / 1e9 * world_size() / self._batch_workers for name in MAKING}
 
     def close(self) -> None:
         """Leave the receiver."""

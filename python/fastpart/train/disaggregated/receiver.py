@@ -32,6 +32,8 @@ from .wire import Ended
 
 COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")
 MEMORY = "batch_worker_bytes"
+MAKING = ("sampling", "fetching")
+"""What batch workers spend their time on."""
 
 _LEFT_SECONDS = 10.0
 """Time for the supervisor to notice that all batch workers are dead."""
@@ -87,6 +89,7 @@ class Receiver:
                 raise self._error
             for link in self._batch_links.values():
                 self._tell(link, {"kind": Kind.END})
+            self._shelf.close()
 
     def _accept(self, server: socket.socket) -> None:
         with suppress(OSError):  # closed in the end
@@ -132,7 +135,7 @@ class Receiver:
             self._lose(worker)
         finally:
             for each in made:  # the step is made again by others
-                each.box.remove()
+                self._shelf.take_back(each.box)
 
     def _receive(self, link: Link) -> Made:
         """Return the next group of a batch worker, with all rows of features."""
@@ -150,7 +153,7 @@ class Receiver:
             self._cache.fill(boxes[0].x, rows, len(features), *cached)
         except BaseException:
             for box in boxes:
-                box.remove()
+                self._shelf.take_back(box)
             raise
         self._count(message.content, len(features), len(rows), message.num_bytes)
         return Made(message.content["lanes"], message.content, boxes[0])
@@ -159,6 +162,7 @@ class Receiver:
         with self._changed:
             numbers = (sent, num_bytes, content["ungrouped"], rows - sent, content["fetched"])
             self._counts.update(dict(zip(COUNTS, numbers, strict=True)))
+            self._counts.update(dict(zip(MAKING, content["nanoseconds"], strict=True)))
             self._counts[MEMORY] = max(self._counts[MEMORY], content["bytes"])
 
     def _take(self, worker: int, made: Sequence[Made]) -> None:
@@ -235,7 +239,7 @@ class Receiver:
             "kind": Kind.STEP,
             "step": step,
             "count": self._epoch.count(step),
-            "pieces": [[each.box.name, each.box.places, each.content["graphs"]] for each in made],
+            "pieces": [[each.box.file.name, each.box.places, each.content["graphs"]] for each in made],
         }
         first, *others = sorted(self._compute_links)
         self._tell(self._compute_links[first], {**content, "counts": self._counts})
@@ -247,7 +251,7 @@ class Receiver:
         self._used[step] += 1
         if self._used[step] == self._settings.shares:
             for each in self._made.pop(step):
-                each.box.remove()
+                self._shelf.take_back(each.box)
             self._coordinator.use(step)
             for link in self._batch_links.values():
                 self._tell(link, {"kind": Kind.LIMIT, "limit": self._coordinator.limit})

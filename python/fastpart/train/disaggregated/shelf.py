@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -24,12 +25,20 @@ Place = tuple[int, str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
+class File:
+    """A file in shared memory."""
+
+    name: str
+    memory: mmap.mmap
+
+
+@dataclass(frozen=True)
 class Box:
     """A file with a group.
 
     Attributes
     ----------
-    name : str
+    file : File
         The file in shared memory.
     places : list
         Where the features, the rows and the arrays of each batch are in it.
@@ -39,18 +48,14 @@ class Box:
         What a message is received into.
     """
 
-    name: str
+    file: File
     places: list[Place]
     x: Array
     arrays: list[Array]
 
-    def remove(self) -> None:
-        """Remove the file. Who has mapped it, keeps the memory."""
-        (SHARED_MEMORY / self.name).unlink(missing_ok=True)
-
 
 class Shelf:
-    """Makes boxes.
+    """Makes boxes. It takes files that were used before, because fresh memory takes as long as to fill it.
 
     Parameters
     ----------
@@ -63,6 +68,8 @@ class Shelf:
     def __init__(self, run: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
         self._run, self._dtype, self._shape = run, dtype, shape
         self._numbers = count()
+        self._free: list[File] = []
+        self._lock = threading.Lock()
 
     def box(self, content: Mapping[str, Any], specs: Sequence[Spec]) -> Box:
         """Return a box for a message."""
@@ -73,11 +80,34 @@ class Shelf:
         for dtype, shape in shared:
             places.append((end, dtype.str, shape))
             end += -(-dtype.itemsize * int(np.prod(shape, dtype=object)) // _ALIGN) * _ALIGN
-        name = f"{self._run}-batch-{os.getpid()}-{next(self._numbers)}"
-        memory = _created(SHARED_MEMORY / name, max(end, 1))
-        x, rows, *graphs = [_view(memory, place) for place in places]
+        file = self._file(end)
+        x, rows, *graphs = [_view(file.memory, place) for place in places]
         others = [np.empty(shape, dtype) for dtype, shape in specs[SLOTS : INTO + 1]]
-        return Box(name, places, x, [x[: specs[SENT][1][0]], rows, *others, *graphs])
+        return Box(file, places, x, [x[: specs[SENT][1][0]], rows, *others, *graphs])
+
+    def _file(self, size: int) -> File:
+        """Return a file that nobody uses. A new one takes the place of one that is too small."""
+        with self._lock:
+            self._free.sort(key=lambda file: len(file.memory))
+            for place, file in enumerate(self._free):
+                if len(file.memory) >= size:
+                    return self._free.pop(place)
+            if self._free:
+                _unlink(self._free.pop(0))
+            name = f"{self._run}-batch-{os.getpid()}-{next(self._numbers)}"
+        return File(name, _created(SHARED_MEMORY / name, size + size // 8 + _ALIGN))
+
+    def take_back(self, box: Box) -> None:
+        """Use the file of a box again."""
+        with self._lock:
+            self._free.append(box.file)
+
+    def close(self) -> None:
+        """Remove the files that nobody uses."""
+        with self._lock:
+            for file in self._free:
+                _unlink(file)
+            self._free.clear()
 
     def _check(self, content: Mapping[str, Any], specs: Sequence[Spec]) -> None:
         graphs = content.get("graphs")
@@ -88,6 +118,10 @@ class Shelf:
         right = [dtype for dtype, _ in specs] == types and sent[1:] == self._shape and len(sent) > 0
         if not right or any(len(shape) != 1 for _, shape in specs[ROWS:]) or sent[0] > rows[0]:
             raise Damaged("a group has arrays of other types or shapes than this directory needs")
+
+
+def _unlink(file: File) -> None:
+    (SHARED_MEMORY / file.name).unlink(missing_ok=True)
 
 
 def _created(file: Path, size: int) -> mmap.mmap:

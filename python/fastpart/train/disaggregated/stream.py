@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -85,15 +86,21 @@ class Stream:
             self._send(head | {"last": number == len(groups) - 1}, those)
 
     def _send(self, head: dict[str, Any], works: Sequence[Work]) -> None:
+        start = time.perf_counter_ns()
         graph = self._graph(works[0]) if works else None
         samples = [
             graph.sample(self._rows[work.positions], head["epoch"], head["step"]) for work in works if graph
         ]
         group = self._grouping.group(samples, [work.share for work in works])
+        sampled = time.perf_counter_ns()
         features = (
             graph.gather(group.sent) if graph else np.empty((0, *self._source.shape), self._source.dtype)
         )
-        facts = {"fetched": self._count_absent(group.sent), "bytes": anonymous_bytes()}
+        facts = {
+            "fetched": self._count_absent(group.sent),
+            "bytes": anonymous_bytes(),
+            "nanoseconds": [sampled - start, time.perf_counter_ns() - sampled],
+        }
         self._link.send(head | group.content | facts, group.message(features))
 
     def _graph(self, work: Work) -> Graph:

@@ -21,7 +21,7 @@ def read_into(line: socket.socket, view: memoryview) -> None:
     """Fill memory with what comes next."""
     while view:
         with _named(line):
-            count = line.recv_into(view)
+            count = line.recv_into(view, 0, socket.MSG_WAITALL)
         if not count:
             raise Ended("the other side has closed the connection")
         view = view[count:]

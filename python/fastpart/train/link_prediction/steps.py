@@ -66,10 +66,6 @@ class Links:
         self._loader.set_epoch(number)
         return map(self._step, self._loader)
 
-    def read_seconds(self) -> dict[str, float]:
-        """Return the seconds of making the steps since the last call, by what was done."""
-        return self._loader.read_seconds()
-
     def _step(self, batch: Loaded) -> Step:
         assert isinstance(batch, LinkBatch)
         whole = Rows(
