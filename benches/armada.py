@@ -161,13 +161,7 @@ def speed(out: Path) -> None:
     for draw, batch_size, cache in (("labor", 1000, 1.0), ("labor", 4000, 0.5), ("uniform", 4000, 0.0)):
         times = []
         for workers in (1, 2):
-            given = {
-                "fanouts": (10, 10),
-                "batch_size": 4000,
-                "cache": cache,
-                "batch_workers": workers,
-                "draw": draw,
-            }
+            given = {"fanouts": (10, 10), "batch_size": batch_size, "cache": cache, "draw": draw}
             wall, *processor = seconds(settings_of(parts, compute_workers=1, batch_workers=workers, **given))
             times.append(wall)
             cells = [
