@@ -154,23 +154,24 @@ def predicted(source: Source) -> float:
 def speed(out: Path) -> None:
     """Print the seconds per step of one and of two batch workers, with a compute step that sleeps."""
     print(
-        "| fanouts | draw | cache | batch workers | ms per step | times faster | processor ms: batch worker, receiver |"
+        "| draw | batch | cache | batch workers | ms per step | times faster | processor ms of each, receiver |"
     )
     print("|---|---|---:|---:|---:|---:|---:|")
     parts = stored(out, "planted")
-    for draw, cache in (("labor", 0.5), ("uniform", 0.5), ("uniform", 0.0)):
+    for draw, batch_size, cache in (("labor", 1000, 1.0), ("labor", 4000, 0.5), ("uniform", 4000, 0.0)):
         times = []
         for workers in (1, 2):
-            given = {
-                "fanouts": (10, 10),
-                "batch_size": 4000,
-                "cache": cache,
-                "batch_workers": workers,
-                "draw": draw,
-            }
-            wall, *processor = seconds(settings_of(parts, compute_workers=1, **given))
+            given = {"fanouts": (10, 10), "batch_size": batch_size, "cache": cache, "draw": draw}
+            wall, *processor = seconds(settings_of(parts, compute_workers=1, batch_workers=workers, **given))
             times.append(wall)
-            cells = ["10,10", draw, str(cache), str(workers), f"{1e3 * wall:.0f}", f"{times[0] / wall:.2f}"]
+            cells = [
+                draw,
+                f"{batch_size:,}",
+                str(cache),
+                str(workers),
+                f"{1e3 * wall:.0f}",
+                f"{times[0] / wall:.2f}",
+            ]
             cells.append(f"{1e3 * max(processor[:-1]):.0f}, {1e3 * processor[-1]:.0f}")
             print(f"| {' | '.join(cells)} |", flush=True)
 
