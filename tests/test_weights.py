@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 from fastpart import _core
 from fastpart.cli import main
+from needed import needed
 
 nx = pytest.importorskip("networkx")
 pd = pytest.importorskip("pandas")
@@ -243,13 +244,13 @@ def test_algorithms_that_do_not_read_weights_say_so():
         assert told in function.__doc__
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            result = function(graph, 2)
+            result = function(graph, 2, **needed(known.name, graph.num_vertices))
         texts = [str(each.message) for each in seen if "does not read the weights" in str(each.message)]
         assert len(texts) == (0 if known.reads_weights else 1)
         if not known.reads_weights:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                assert function(records, 2) == result
+                assert function(records, 2, **needed(known.name, graph.num_vertices)) == result
     with pytest.warns(fp.GraphWarning, match="cluster does not read"):
         fp.cluster(graph)
 

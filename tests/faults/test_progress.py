@@ -9,6 +9,7 @@ import pytest
 from child import PASSES
 
 import fastpart as fp
+from needed import needed
 
 
 class CustomError(Exception):
@@ -116,7 +117,8 @@ def test_progress_is_real(name):
     """Every report has a total and keeps to it, and a step never goes back."""
     rng = np.random.default_rng(0)
     edges, seen = rng.integers(0, 50_000, (400_000, 2), dtype=np.uint32), []
-    getattr(fp, name)(edges, 8, progress=lambda *report: seen.append(report))
+    given = needed(name, 50_000)
+    getattr(fp, name)(edges, 8, progress=lambda *report: seen.append(report), **given)
     reports = [report for report in seen if report[0] != "start"]
     assert reports
     assert all(0 <= done <= total and total > 0 for _, done, total in reports)
