@@ -4,8 +4,8 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex};
 
-/// Items that wait at most. More are in use, or on their way.
-const SPARE: usize = 4;
+/// Items that wait at most. As many batches may be used up at once after a long one, and fresh memory would be cleared.
+const SPARE: usize = 16;
 
 /// Items that are used again.
 #[derive(Debug)]
