@@ -10,9 +10,6 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-OPERATORS = ("seed", "positive", "negative", "neighbourhood", "features")
-"""The operators of ByteGNN."""
-
 
 @dataclass(frozen=True)
 class Making:
@@ -48,7 +45,7 @@ class Operator:
     Attributes
     ----------
     name : str
-        One of ``OPERATORS``.
+        What traces call it. ByteGNN has "seed", "positive", "negative", "neighbourhood" and "features".
     run : callable
         Returns the result for a :class:`Making`, or :class:`Pieces`. It must depend on nothing but the number of the
         step and the results of the operators before it. Several threads call it.

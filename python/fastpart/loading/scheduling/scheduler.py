@@ -57,8 +57,6 @@ class Scheduler:
     ----------
     seconds : dict of str to float
         Seconds that all threads spent on each operator so far.
-    idle_seconds : float
-        Seconds that the user of the batches waited for them so far.
     """
 
     def __init__(
@@ -73,7 +71,6 @@ class Scheduler:
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.costs: defaultdict[str, Mean] = defaultdict(Mean)
         self.sizes = Mean()
-        self.idle_seconds = 0.0
         self.epochs = itertools.count()
 
     def batches(self, dag: Dag, steps: int) -> Generator[Any]:
@@ -123,11 +120,9 @@ class _Epoch:
             self._wanted = step + 1
             self._changed.notify_all()
         self._handed_out = Trace.now()
-        if waits_for is not None:
-            of.idle_seconds += (self._handed_out - start) / 1e9
-            if of.trace is not None:
-                of.trace.span("wait", start, step=step, waits_for=waits_for)
         if of.trace is not None:
+            if waits_for is not None:
+                of.trace.span("wait", start, step=step, waits_for=waits_for)
             of.trace.link("batch", f"{self._name}.{step}", self._handed_out, ends=True)
         if error is not None:
             raise error

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -51,15 +50,6 @@ class Trace:
     def link(self, name: str, key: str, at: int, *, ends: bool) -> None:
         """Note one end of an arrow from where something was made to where it is used, in spans that end at ``at``."""
         self._add("f" if ends else "s", name, at - _WITHIN, 0, {"id": f"{self._process}.{key}"})
-
-    @contextmanager
-    def spanning(self, name: str, **details: Any) -> Iterator[None]:
-        """Note the time of the block."""
-        start = self.now()
-        try:
-            yield
-        finally:
-            self.span(name, start, **details)
 
     def _add(self, kind: str, name: str, start: int, nanoseconds: int, details: dict[str, Any]) -> None:
         thread = threading.get_native_id()
