@@ -10,7 +10,7 @@ HOME = Path(__file__).parents[1]
 
 PYTHON = """
 _core
-errors frames processes pairs
+errors folders frames processes pairs
 notes parameters progress options forks parsing protocols
 graph graph_info sources weights staging generate converting, inputs rows
 part_files parts loadable partitions results

@@ -26,7 +26,7 @@ def staged(target: Path) -> Iterator[Path]:
             f"out: {parameters.shown(target)} is a directory, device or pipe. Choose the name of a regular file"
         )
     target = Path(os.path.realpath(target))
-    folder = _core.AtomicDir(beside(target, "staged"), "")
+    folder = _core.AtomicDir(beside(target, "staged"))
     try:
         inside = Path(folder.path)
         yield inside / target.name

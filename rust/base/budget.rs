@@ -30,19 +30,14 @@ fn cgroup_headroom() -> Option<u64> {
     for line in own.lines() {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-        let (mount, limit, usage) = match controllers {
-            "" => ("/sys/fs/cgroup", "memory.max", "memory.current"),
-            "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+        let (mount, version) = match controllers {
+            "" => ("/sys/fs/cgroup", &V2),
+            "memory" => ("/sys/fs/cgroup/memory", &V1),
             _ => continue,
         };
         let mut relative = PathBuf::from(path.trim_start_matches('/'));
         loop {
-            let group = Path::new(mount).join(&relative);
-            let left = number(&group.join(limit)).map(|limit| {
-                // Page cache counts as usage and is given back under pressure.
-                let cache = statistic(&group.join("memory.stat"), "file").unwrap_or(0);
-                limit.saturating_sub(number(&group.join(usage)).unwrap_or(0).saturating_sub(cache))
-            });
+            let left = version.left(&Path::new(mount).join(&relative));
             tightest = [tightest, left].into_iter().flatten().min();
             if !relative.pop() {
                 break;
@@ -52,13 +47,50 @@ fn cgroup_headroom() -> Option<u64> {
     tightest
 }
 
+/// Where a version of control groups says what a group may take and has taken.
+struct Version {
+    limit: &'static str,
+    usage: &'static str,
+    /// The page cache in `memory.stat`, of the group and those below it.
+    cache: &'static str,
+    /// What of it cannot be given back at once: files in memory, and pages that are not on a disk yet.
+    kept: &'static [&'static str],
+}
+
+const V1: Version = Version {
+    limit: "memory.limit_in_bytes",
+    usage: "memory.usage_in_bytes",
+    cache: "total_cache",
+    kept: &["total_shmem", "total_dirty", "total_writeback"],
+};
+
+const V2: Version = Version {
+    limit: "memory.max",
+    usage: "memory.current",
+    cache: "file",
+    kept: &["shmem", "file_dirty", "file_writeback"],
+};
+
+impl Version {
+    /// What the limit of a group leaves. Clean page cache counts as usage there, but gives way to whatever needs memory.
+    /// None for a group without a limit.
+    fn left(&self, group: &Path) -> Option<u64> {
+        let limit = number(&group.join(self.limit))?;
+        let usage = number(&group.join(self.usage)).unwrap_or(0);
+        let stat = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+        let kept: u64 = self.kept.iter().map(|key| statistic(&stat, key)).sum();
+        let free = statistic(&stat, self.cache).saturating_sub(kept);
+        Some(limit.saturating_sub(usage.saturating_sub(free)))
+    }
+}
+
 fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-fn statistic(path: &Path, key: &str) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
-    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
+fn statistic(text: &str, key: &str) -> u64 {
+    let value = |line: &str| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok();
+    text.lines().find_map(value).unwrap_or(0)
 }
 
 fn address_space_headroom() -> Option<u64> {
@@ -96,6 +128,31 @@ mod tests {
     fn shared_memory_is_memory() {
         assert!(!Path::new("/dev/shm").exists() || lies_in_memory(Path::new("/dev/shm")));
         assert!(!lies_in_memory(Path::new("/proc")) && !lies_in_memory(Path::new("/nowhere")));
+    }
+
+    #[test]
+    fn clean_page_cache_of_a_group_is_free() {
+        let group = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(group.path().join(name), text).unwrap();
+        let stat =
+            "cache 1\ntotal_cache 700\ntotal_shmem 100\ntotal_dirty 50\ntotal_writeback 5\ntotal_cached 9";
+        write("memory.stat", stat);
+        assert_eq!(V1.left(group.path()), None);
+        write("memory.limit_in_bytes", "1000\n");
+        write("memory.usage_in_bytes", "900\n");
+        assert_eq!(V1.left(group.path()), Some(1000 - (900 - (700 - 100 - 50 - 5))));
+        write(
+            "memory.stat",
+            "anon 200\nfile 700\nfile_mapped 600\nshmem 100\nfile_dirty 40\nfile_writeback 10",
+        );
+        write("memory.max", "1000\n");
+        write("memory.current", "900\n");
+        assert_eq!(V2.left(group.path()), Some(1000 - (900 - (700 - 100 - 40 - 10))));
+        // Numbers that are not of the same moment, and a group without a limit.
+        write("memory.current", "10\n");
+        assert_eq!(V2.left(group.path()), Some(1000));
+        write("memory.max", "max\n");
+        assert_eq!(V2.left(group.path()), None);
     }
 
     #[test]

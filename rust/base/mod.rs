@@ -4,6 +4,7 @@
 pub mod budget;
 pub mod buffer;
 pub mod error;
+pub mod file_hash;
 pub mod output;
 pub mod prefetch;
 pub mod random;
@@ -13,7 +14,7 @@ pub mod usage;
 
 pub use buffer::{Buffer, reserved, shared, zeros};
 pub use error::{Error, Result, bytes, named, shown};
-pub use output::{AtomicDir, AtomicFile};
+pub use output::{AtomicDir, AtomicFile, Entries};
 pub use prefetch::{prefetch, prefetch_at, prefetch_ends, read_ahead};
 pub use random::{Permutation, Random, splitmix64};
 pub use run::Run;

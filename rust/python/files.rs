@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use super::errors::{decoded, raise};
 use super::results::with_parts;
 use super::run::{Options, detached};
-use crate::base::output::{AtomicDir, AtomicFile, write_file as write_whole};
-use crate::base::{Error, Result, Run};
+use crate::base::output::{AtomicDir, AtomicFile, Entries, write_file as write_whole};
+use crate::base::{Error, Result, Run, file_hash};
 use crate::edges::npy;
 
 /// Items written between two looks at the cancel flag.
@@ -21,6 +21,19 @@ const CHUNK: usize = 1 << 20;
 #[pyfunction]
 pub fn write_file(py: Python<'_>, target: PathBuf, content: &[u8]) -> PyResult<()> {
     py.detach(|| write_whole(&target, content)).map_err(|error| raise(py, error))
+}
+
+/// Refuses a directory that holds more than the files `owned`, and names it.
+#[pyfunction]
+pub fn refuse_foreign(py: Python<'_>, directory: PathBuf, owned: Vec<PathBuf>) -> PyResult<()> {
+    py.detach(|| Entries::new(owned).cover(&directory)).map_err(|error| raise(py, error))
+}
+
+/// Size and XXH3-128 of each file.
+#[pyfunction]
+pub fn hash_files(py: Python<'_>, files: Vec<PathBuf>, options: Options) -> PyResult<Vec<(u64, String)>> {
+    let hashes = detached(py, &options, |run| file_hash::of_files(&files, run))?;
+    Ok(hashes.into_iter().map(|hash| (hash.size, hash.xxh3)).collect())
 }
 
 /// Writes a one-dimensional array of parts as `.npy`, atomically.
@@ -92,10 +105,12 @@ impl PyAtomicDir {
 
 #[pymethods]
 impl PyAtomicDir {
-    /// Begins to replace `target`, which must be absent, empty, or hold a file named `ours`.
+    /// Begins to replace `target`, which must be absent, or hold none but the files `owned`.
     #[new]
-    fn new(py: Python<'_>, target: PathBuf, ours: &str) -> PyResult<Self> {
-        let dir = py.detach(|| AtomicDir::create(&target, ours)).map_err(|error| raise(py, error))?;
+    #[pyo3(signature = (target, owned=vec![]))]
+    fn new(py: Python<'_>, target: PathBuf, owned: Vec<PathBuf>) -> PyResult<Self> {
+        let create = || AtomicDir::create(&target, Entries::new(owned));
+        let dir = py.detach(create).map_err(|error| raise(py, error))?;
         let path = dir.path().to_path_buf();
         Ok(Self { inner: Mutex::new(Some(dir)), path })
     }

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from .. import _core, parameters
 from ..errors import GraphFormatError, ParameterError
+from ..folders import owned
 from ..parameters import Progress, StrPath, shown
 from ..partitions import VertexPartition
 from ..parts import VertexPartData
@@ -103,7 +104,7 @@ def directory(out: StrPath, source: Source, marker: str) -> Iterator[tuple[Path,
                 f"exists and is not an earlier export (no {marker} of fastpart in it). Choose another name",
                 str(target),
             )
-    atomic = _core.AtomicDir(target, marker)
+    atomic = _core.AtomicDir(target, owned(target, marker))
     try:
         yield target, Path(atomic.path)
         atomic.commit()

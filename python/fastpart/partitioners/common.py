@@ -109,7 +109,7 @@ def _wrapped(
 @contextmanager
 def folder_beside(target: Path) -> Iterator[Path]:
     """Yield a temporary folder on the file system of the target. It is always removed."""
-    folder = _core.AtomicDir(target.with_name(f"{target.name}.staged"), "")
+    folder = _core.AtomicDir(target.with_name(f"{target.name}.staged"))
     try:
         yield Path(folder.path)
     finally:

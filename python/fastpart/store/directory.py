@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..folders import owned
 from ..forks import before_polars_threads
 from ..graph import Graph
 from ..options import RunOptions
@@ -54,7 +55,7 @@ def write_directory(
 ) -> None:
     """Write the directory under a temporary name, and rename it when it is complete."""
     manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": _core.__version__, **identity(partition)}
-    directory = _core.AtomicDir(target, MANIFEST)
+    directory = _core.AtomicDir(target, owned(target, MANIFEST))
     try:
         inside = Path(directory.path)
         _core.write_npy(inside / "assignment.npy", partition.assignment, options)

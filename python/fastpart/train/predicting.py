@@ -68,7 +68,7 @@ def scratch(target: Path | None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
             yield Path(folder)
         return
-    atomic = _core.AtomicDir(beside(target, "staged"), "")
+    atomic = _core.AtomicDir(beside(target, "staged"))
     try:
         yield Path(atomic.path)
     finally:

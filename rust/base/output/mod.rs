@@ -10,9 +10,10 @@
 //! temporary tells whether its writer is alive. The process id cannot tell that, since it means nothing in another
 //! container or on another host of a shared disk. Left-overs stay on file systems without locks.
 
+mod entries;
 mod fs;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -20,6 +21,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+pub use self::entries::Entries;
 use self::fs::{Fs, RealFs};
 use super::error::{Error, Result, shown};
 
@@ -103,21 +105,20 @@ pub fn write_file(target: &Path, bytes: &[u8]) -> Result<()> {
 /// A directory that gets its name at [`AtomicDir::commit`]. If it is dropped before, nothing is left of it.
 pub struct AtomicDir {
     temp: Temp,
-    ours: OsString,
+    owned: Entries,
 }
 
 impl AtomicDir {
-    /// Begins to write the directory `target`. What exists there is replaced only if it is an empty directory or
-    /// one that holds a file named `ours`.
-    pub fn create(target: &Path, ours: &str) -> Result<AtomicDir> {
-        Self::create_on(&RealFs, target, ours)
+    /// Begins to write the directory `target`. A directory there is replaced only if all that it holds is `owned`.
+    pub fn create(target: &Path, owned: Entries) -> Result<AtomicDir> {
+        Self::create_on(&RealFs, target, owned)
     }
 
-    fn create_on(fs: &'static dyn Fs, target: &Path, ours: &str) -> Result<AtomicDir> {
+    fn create_on(fs: &'static dyn Fs, target: &Path, owned: Entries) -> Result<AtomicDir> {
         let place = Place::of(target)?;
-        replaceable(&place.target, OsStr::new(ours))?;
+        owned.cover(&place.target)?;
         let temp = Temp::create(fs, place, |path| fs.create_dir(path))?;
-        Ok(AtomicDir { temp, ours: ours.into() })
+        Ok(AtomicDir { temp, owned })
     }
 
     /// The directory to fill.
@@ -135,7 +136,7 @@ impl AtomicDir {
         let temp = &mut self.temp;
         temp.check(sync_tree(temp.fs, &temp.path))?;
         // Asked again: hours may have passed since the first time.
-        replaceable(&temp.place.target, &self.ours)?;
+        self.owned.cover(&temp.place.target)?;
         let replaced = match temp.fs.rename(&temp.path, &temp.place.target) {
             // An absent or an empty directory, in one step.
             Ok(()) => None,
@@ -151,25 +152,6 @@ impl AtomicDir {
             None => Ok(()),
         }
     }
-}
-
-/// Refuses to replace `target` unless it is absent, an empty directory, or one that holds `ours`.
-fn replaceable(target: &Path, ours: &OsStr) -> Result<()> {
-    let mut entries = match std::fs::read_dir(target) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => {
-            let what = format!("{} is a file. Name a directory", shown(target));
-            return Err(Error::parameter("out", what));
-        }
-        Err(error) => return Err(Error::io(target, error)),
-    };
-    if target.join(ours).is_file() || entries.next().is_none() {
-        return Ok(());
-    }
-    let (target, ours) = (shown(target), Path::new(ours).display());
-    let what = format!("{target} holds files but no {ours}. Name a new or an empty directory");
-    Err(Error::parameter("out", what))
 }
 
 /// Forces every file and directory below `path` to the disk.

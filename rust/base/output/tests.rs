@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::atomic::AtomicUsize;
@@ -74,6 +75,10 @@ fn assert_names(error: &Error, path: &Path) {
     assert_eq!((named.as_path(), source.raw_os_error()), (path, Some(libc::EDQUOT)), "{error}");
 }
 
+fn owned(files: &[&str]) -> Entries {
+    Entries::new(files.iter().map(PathBuf::from))
+}
+
 #[test]
 fn any_call_of_a_file_may_fail() {
     for old in [None, Some("old")] {
@@ -118,12 +123,14 @@ fn any_call_of_a_directory_may_fail() {
                 std::fs::write(target.join("old part"), "old").unwrap();
             }
             let fs = FaultyFs::new(failures + 1, exchanges);
-            let written = AtomicDir::create_on(fs, &target, "manifest.json").and_then(|directory| {
-                std::fs::create_dir(directory.path().join("part-0")).unwrap();
-                std::fs::write(directory.path().join("part-0/x.npy"), "new").unwrap();
-                std::fs::write(directory.path().join("manifest.json"), "new").unwrap();
-                directory.commit()
-            });
+            let written = AtomicDir::create_on(fs, &target, owned(&["manifest.json", "old part"])).and_then(
+                |directory| {
+                    std::fs::create_dir(directory.path().join("part-0")).unwrap();
+                    std::fs::write(directory.path().join("part-0/x.npy"), "new").unwrap();
+                    std::fs::write(directory.path().join("manifest.json"), "new").unwrap();
+                    directory.commit()
+                },
+            );
             let now = std::fs::read_to_string(target.join("manifest.json")).ok();
             let Err(error) = written else {
                 assert!(fs.unused());
@@ -162,7 +169,7 @@ fn a_dropped_output_never_was() {
     file.write_all(&vec![0; 3 * BUFFER]).unwrap();
     assert_eq!(names(home.path()).len(), 1);
     drop(file);
-    drop(AtomicDir::create(&target, "manifest.json").unwrap());
+    drop(AtomicDir::create(&target, owned(&["manifest.json"])).unwrap());
     assert!(names(home.path()).is_empty());
 }
 
@@ -198,7 +205,7 @@ fn leftovers_of_the_dead_are_swept_and_those_of_the_living_kept() {
         std::fs::write(home.path().join(name), "").unwrap();
     }
     let living = AtomicFile::create(&target).unwrap();
-    let directory = AtomicDir::create(&target, "manifest.json").unwrap();
+    let directory = AtomicDir::create(&target, owned(&["manifest.json"])).unwrap();
     let second = AtomicFile::create(&target).unwrap();
     assert!(living.temp.path.exists() && directory.path().exists() && second.temp.path.exists());
     assert_eq!(names(home.path()).len(), others.len() + 3);
@@ -215,7 +222,8 @@ fn leftovers_of_the_dead_are_swept_and_those_of_the_living_kept() {
 fn refusals_come_first_and_name_the_path() {
     let home = TempDir::new().unwrap();
     let target = home.path().join("no/such/out");
-    for error in [AtomicFile::create(&target).err().unwrap(), AtomicDir::create(&target, "m").err().unwrap()]
+    for error in
+        [AtomicFile::create(&target).err().unwrap(), AtomicDir::create(&target, owned(&["m"])).err().unwrap()]
     {
         let Error::Io { path, source } = &error else { panic!("{error}") };
         assert_eq!((path.as_path(), source.kind()), (target.parent().unwrap(), ErrorKind::NotFound));
@@ -229,7 +237,7 @@ fn refusals_come_first_and_name_the_path() {
         (AtomicFile::create(home.path()).err(), "is a directory"),
         (AtomicFile::create(Path::new("/dev/null")).err(), "is a device"),
         (AtomicFile::create(Path::new("/")).err(), "names no file"),
-        (AtomicDir::create(&file, "m").err(), "is a file"),
+        (AtomicDir::create(&file, owned(&["m"])).err(), "is a file"),
     ] {
         assert!(
             matches!(&wrong, Some(error @ Error::Parameter { name: "out", .. })
@@ -237,9 +245,34 @@ fn refusals_come_first_and_name_the_path() {
             "{wrong:?}"
         );
     }
-    let refused = AtomicDir::create(home.path(), "manifest.json").err().unwrap();
-    assert!(refused.to_string().contains("no manifest.json. Name a new or an empty directory"), "{refused}");
+    let refused = AtomicDir::create(home.path(), owned(&["manifest.json"])).err().unwrap();
+    assert!(refused.to_string().contains("did not write there: file. Move it"), "{refused}");
     assert_eq!(names(home.path()), only("file"));
+}
+
+#[test]
+fn only_listed_entries_are_replaced_and_others_are_named() {
+    let home = TempDir::new().unwrap();
+    let (target, entries) = (home.path().join("out"), owned(&["m", "part/x", "part/deep/y"]));
+    std::fs::create_dir_all(target.join("part/deep")).unwrap();
+    for file in ["m", "part/x", "part/deep/y"] {
+        std::fs::write(target.join(file), "ours").unwrap();
+    }
+    assert!(entries.cover(&target).is_ok());
+    for foreign in ["part/notes", "part/deep/x", "a", "b/c", "run/best.pt"] {
+        let file = target.join(foreign);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "mine").unwrap();
+    }
+    let refused = AtomicDir::create(&target, entries.clone()).err().unwrap().to_string();
+    assert!(refused.contains("there: a, b, part/deep/x, 2 more. Move"), "{refused}");
+    // A folder in place of a listed file, and a file in place of a listed folder.
+    let other = home.path().join("other");
+    std::fs::create_dir_all(other.join("m")).unwrap();
+    std::fs::write(other.join("part"), "").unwrap();
+    let refused = entries.cover(&other).err().unwrap().to_string();
+    assert!(refused.contains("there: m, part. Move"), "{refused}");
+    assert!(entries.cover(&home.path().join("absent")).is_ok());
 }
 
 #[test]
@@ -247,7 +280,7 @@ fn a_directory_that_filled_meanwhile_is_kept() {
     let home = TempDir::new().unwrap();
     let target = home.path().join("out");
     std::fs::create_dir(&target).unwrap();
-    let directory = AtomicDir::create(&target, "manifest.json").unwrap();
+    let directory = AtomicDir::create(&target, owned(&["manifest.json"])).unwrap();
     std::fs::write(target.join("thesis.tex"), "").unwrap();
     assert!(matches!(directory.commit(), Err(Error::Parameter { .. })));
     assert_eq!((names(home.path()), names(&target)), (only("out"), only("thesis.tex")));
@@ -265,7 +298,7 @@ fn names_may_be_any_bytes_and_links_are_followed() {
     assert_eq!(std::fs::read(&odd).unwrap(), b"linked");
     let dir = home.path().join(OsStr::from_bytes(b"d\xff"));
     for _ in 0..2 {
-        let directory = AtomicDir::create(&dir, "m").unwrap();
+        let directory = AtomicDir::create(&dir, owned(&["m"])).unwrap();
         std::fs::write(directory.path().join("m"), "").unwrap();
         directory.commit().unwrap();
     }

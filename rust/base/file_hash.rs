@@ -1,0 +1,72 @@
+//! Size and checksum of files, by which rotten bytes are noticed.
+//!
+//! The checksum is XXH3-128 of the content, so that `xxhsum -H2` prints the same. Files are hashed in parallel, each by
+//! one thread that reads [`BLOCK`] bytes at a time: a file that changes or is cut meanwhile is read as it is, and nothing
+//! is mapped. Memory: one block per thread.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::error::{Error, Result};
+use super::run::Run;
+
+/// Bytes read at once: larger than what a disk likes, smaller than a cache.
+const BLOCK: usize = 1 << 18;
+
+/// What identifies the content of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileHash {
+    /// Bytes.
+    pub size: u64,
+    /// XXH3-128, as 32 hexadecimal digits.
+    pub xxh3: String,
+}
+
+/// Hashes files, in their order.
+pub fn of_files(files: &[PathBuf], run: &Run) -> Result<Vec<FileHash>> {
+    let sizes = files.iter().map(|file| std::fs::metadata(file).map_or(0, |found| found.len()));
+    run.begin("checksums", sizes.sum());
+    run.install(|| files.par_iter().with_max_len(1).map(|file| of_file(file, run)).collect())
+}
+
+fn of_file(path: &Path, run: &Run) -> Result<FileHash> {
+    let failed = |error| Error::io(path, error);
+    let mut file = File::open(path).map_err(failed)?;
+    let (mut hasher, mut size, mut block) = (Xxh3::new(), 0, vec![0; BLOCK]);
+    loop {
+        let count = file.read(&mut block).map_err(failed)?;
+        if count == 0 {
+            return Ok(FileHash { size, xxh3: format!("{:032x}", hasher.digest128()) });
+        }
+        hasher.update(&block[..count]);
+        size += count as u64;
+        run.advance(count as u64)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xxhash_rust::xxh3::xxh3_128;
+
+    use super::*;
+
+    #[test]
+    fn hashes_are_of_the_whole_content_in_the_order_of_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let contents = [vec![], vec![7; 3], vec![1; 3 * BLOCK + 1]];
+        let files: Vec<_> = (0..3).map(|index| folder.path().join(index.to_string())).collect();
+        files.iter().zip(&contents).for_each(|(file, content)| std::fs::write(file, content).unwrap());
+        let run = Run::new(Some(2), None).unwrap();
+        let found = of_files(&files, &run).unwrap();
+        for (hash, content) in found.iter().zip(&contents) {
+            assert_eq!(hash.size, content.len() as u64);
+            assert_eq!(hash.xxh3, format!("{:032x}", xxh3_128(content)));
+        }
+        let error = of_files(&[folder.path().join("none")], &run).unwrap_err();
+        assert!(error.to_string().contains("none"), "{error}");
+    }
+}
