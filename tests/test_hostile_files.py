@@ -358,7 +358,7 @@ def test_labels_and_splits_without_memory_for_them_are_not_called_damaged(tmp_pa
     def refused(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(np.lib.format, "read_array", refused)
+    monkeypatch.setattr(fp.parsing, "npy_header", refused)
     for file in ("y.npy", "s.npz"):
         with pytest.raises(MemoryError, match="no room"):
             evaluated_with(tmp_path / file)

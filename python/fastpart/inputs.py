@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import os
+import zipfile
 from collections.abc import Mapping
-from typing import IO, Any
+from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib import format as npy
 
 from . import parameters
 from .errors import ParameterError
 from .notes import log
-from .parsing import damaged
+from .parsing import Archive, mapped
 
 SPLITS = ("train", "val", "test")
+
+_NAMES = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test",)}
+"""What the splits are called in mappings and archives."""
 
 
 def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64] | npt.NDArray[np.uint8]:
@@ -24,7 +27,8 @@ def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64] | npt.NDArray[np.uin
 
     For a multi-label task, return 0 or 1 for each class as uint8 of shape (n, classes).
     """
-    array = _load("labels", labels) if isinstance(labels, str | bytes | os.PathLike) else np.asarray(labels)
+    of_file = isinstance(labels, str | bytes | os.PathLike)
+    array = _load("labels", labels) if of_file else np.asarray(labels)
     if not isinstance(array, np.ndarray):
         raise ParameterError(
             "labels: the file is an archive of several arrays. Pass the array with the labels"
@@ -49,7 +53,7 @@ def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64] | npt.NDArray[np.uin
     # Casting would wrap silently.
     if array.size and array.dtype.kind in "uf" and not (array.min() >= -(2**63) and array.max() < 2**63):
         raise ParameterError("labels: values must fit in int64")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return array.astype(np.int64, order="C", copy=of_file)  # a map would show later changes of the file
 
 
 def _multilabel(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
@@ -74,8 +78,8 @@ def weights_of(text: str, n: int) -> npt.NDArray[Any]:
     if not (colon and file.endswith(".npz")):
         file, name = text, ""
     loaded = _load("--balance-on", file)
-    if not isinstance(loaded, dict):
-        return np.asarray(loaded)
+    if not isinstance(loaded, Archive):
+        return loaded
     if name not in loaded:
         raise ParameterError(
             f"--balance-on: {parameters.shown(file)} holds {', '.join(sorted(loaded))}. Add one after a colon, as in "
@@ -96,30 +100,59 @@ def splits_of(splits: Any, n: int, split: int | None = None) -> dict[str, npt.ND
         raise TypeError("splits: expected a mapping or a .npz with train, val and test")
     if split is not None:
         split = parameters.integer("split", split, 0, 2**31)
-    chosen = {}
-    used = set()
-    for name in SPLITS:
-        masks = f"{name}_masks"
-        if name in splits:
-            chosen[name] = _ids(name, np.asarray(splits[name]), n)
-            used.add(name)
-        elif split is not None and masks in splits:
-            rows = np.asarray(splits[masks])
-            if rows.ndim != 2 or split >= len(rows):
-                raise ParameterError(f"split: {split}, but {masks} has shape {rows.shape}")
-            chosen[name] = _ids(masks, rows[split].astype(bool), n)
-            used.add(masks)
-    ignored = sorted(set(splits) - used)
-    if not chosen:
+    return {
+        name: _row_of(splits, key, split, n)
+        if key.endswith("_masks")
+        else _ids(key, _entries(splits, key, n), n)
+        for name, key in _keys_of(splits, split).items()
+    }
+
+
+def _keys_of(splits: Mapping[Any, Any], split: int | None) -> dict[str, str]:
+    """Return the key of each split. Refuse keys that may be meant as a split, and note others."""
+    found = {}
+    for name, names in _NAMES.items():
+        given = [key for key in names if key in splits]
+        if not given and split is not None:
+            given = [key for key in map("{}_masks".format, names) if key in splits]
+        if len(given) > 1:
+            raise ParameterError(f"splits: {' and '.join(given)} name the same split. Keep one")
+        if given:
+            found[name] = given[0]
+    ignored = sorted(str(key) for key in splits if key not in found.values())
+    if refused := [key for key in ignored if _may_be_meant(key, found)]:
         hint = (
-            ". Choose a row of the masks with split="
-            if any(key.endswith("_masks") for key in ignored)
-            else ""
+            "Choose a row of the masks with split="
+            if refused[0].endswith("_masks")
+            else "Name them train, val (or valid, validation) and test, and leave out other splits"
         )
-        raise ParameterError(f"splits: none of train, val, test in {ignored}{hint}")
+        raise ParameterError(f"splits: unknown name {refused[0]!r}. {hint}")
+    if not found:
+        raise ParameterError(f"splits: none of train, val, test in {ignored}")
     if ignored:
         log.info("splits: ignored %s", ", ".join(ignored))
-    return chosen
+    return found
+
+
+def _may_be_meant(key: str, found: Mapping[str, str]) -> bool:
+    word, masks = key.lower().removesuffix("_masks"), key.endswith("_masks")
+    if masks and any(word in _NAMES[name] for name in found):
+        return False  # rows of masks beside the split itself
+    return word.startswith(SPLITS) or bool(get_close_matches(word, sum(_NAMES.values(), ())))
+
+
+def _entries(splits: Mapping[Any, Any], key: str, n: int) -> npt.NDArray[Any]:
+    """Return ids or a mask. Those of an archive are unpacked only if their number can be right."""
+    if isinstance(splits, Archive) and max(splits.shape(key), default=0) > n:
+        raise ParameterError(f"splits: {key} has shape {splits.shape(key)}, but there are {n} vertices")
+    return np.asarray(splits[key])
+
+
+def _row_of(splits: Mapping[Any, Any], key: str, split: int | None, n: int) -> npt.NDArray[np.int64]:
+    rows = np.asarray(splits[key])
+    if rows.ndim != 2 or split is None or split >= len(rows):
+        raise ParameterError(f"split: {split}, but {key} has shape {rows.shape}")
+    return _ids(key, rows[split].astype(bool), n)
 
 
 def _ids(name: str, array: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
@@ -148,43 +181,20 @@ def match_vertices(name: str, rows: int, n: int) -> None:
         )
 
 
-def arrays_of(name: str, file: Any) -> dict[str, Any]:
+def arrays_of(name: str, file: Any) -> Archive:
     """Return the arrays of a ``.npz``."""
     loaded = _load(name, file)
-    if not isinstance(loaded, dict):
+    if not isinstance(loaded, Archive):
         raise ParameterError(
             f"{name}: {parameters.shown(file)} is a single array. Expected a .npz of several"
         )
     return loaded
 
 
-def _load(name: str, file: Any) -> Any:
-    """Load a ``.npy`` or ``.npz`` without pickles."""
+def _load(name: str, file: Any) -> npt.NDArray[Any] | Archive:
+    """Map a ``.npy``, or open a ``.npz``."""
     path = parameters.regular(parameters.path(name, file))
-    with damaged(path, "not a .npy or .npz of plain arrays"), path.open("rb") as opened:
-        _refuse_false_claims(opened, os.fstat(opened.fileno()).st_size)
-        loaded = np.load(opened, allow_pickle=False)
-        return _members(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
-
-
-def _members(archive: np.lib.npyio.NpzFile) -> dict[str, Any]:
-    for member in archive.zip.infolist():  # type: ignore[union-attr]
-        with archive.zip.open(member) as opened:  # type: ignore[union-attr]
-            _refuse_false_claims(opened, member.file_size)
-    return dict(archive)
-
-
-def _refuse_false_claims(opened: IO[bytes], size: int) -> None:
-    """Refuse an array whose header claims more bytes than the file has, before numpy allocates them."""
-    if opened.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
-        opened.seek(0)
-        headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-        if (read := headers.get(npy.read_magic(opened))) is not None:
-            shape, _, dtype = read(opened)
-            claimed, there = math.prod(shape) * dtype.itemsize, size - opened.tell()
-            if claimed > there and not dtype.hasobject:
-                raise ValueError(f"it claims {claimed:,} bytes, but holds {there:,}")
-    opened.seek(0)
+    return Archive(path) if zipfile.is_zipfile(path) else mapped(path, "not a .npy or .npz of plain arrays")
 
 
 def train_of(splits: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.uint32]:

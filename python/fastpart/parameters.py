@@ -7,6 +7,7 @@ import math
 import operator
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -268,7 +269,17 @@ def in_folder(target: Path) -> Path:
 
 def regular(file: Path) -> Path:
     """Return a file. Refuse a FIFO, a device or the like, where reading may block. The file need not exist."""
-    if file.exists() and not file.is_file():
+    try:
+        mode = file.stat().st_mode
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise GraphFormatError(
+                f"{shown(file)}: not a regular file, but a link that leads back to itself"
+            ) from None
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return file
+        raise
+    if not stat.S_ISREG(mode):
         raise GraphFormatError(f"{shown(file)}: not a regular file")
     return file
 

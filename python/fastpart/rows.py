@@ -21,7 +21,7 @@ from .forks import before_polars_threads
 from .frames import pl
 from .notes import log
 from .parameters import shown
-from .parsing import damaged
+from .parsing import damaged, mapped
 
 CHUNK_BYTES = 32 << 20
 """Largest chunk. A chunk has at least one row."""
@@ -106,9 +106,7 @@ def _of_tensor(name: str, tensor: Any) -> Rows:
 
 
 def _of_npy(name: str, file: Path) -> Rows:
-    with damaged(file, "not a .npy array of numbers"):
-        array = np.lib.format.open_memmap(file, mode="r")
-    return _of_array(f"{name}: {shown(file)}", np.asarray(array))
+    return _of_array(f"{name}: {shown(file)}", mapped(file, "not a .npy array of numbers"))
 
 
 def _of_npz(name: str, file: Path, memory_limit: int | None) -> Rows:

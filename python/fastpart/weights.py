@@ -16,7 +16,7 @@ from . import _core, parameters
 from .errors import GraphFormatError, ParameterError
 from .options import RunOptions
 from .parameters import shown
-from .parsing import damaged
+from .parsing import mapped
 
 Array = npt.NDArray[Any]
 
@@ -113,8 +113,7 @@ def check_description(description: Any) -> dict[str, Any] | None:
 
 
 def _opened(file: Path) -> Array:
-    with damaged(parameters.regular(file), "not a .npy of weights"):
-        return np.lib.format.open_memmap(file, mode="r")
+    return mapped(file, "not a .npy of weights")
 
 
 def scaled(given: Any, name: str = "weights") -> tuple[npt.NDArray[np.uint32], float]:

@@ -1,0 +1,120 @@
+"""The reader of .npy files: what numpy writes, byte for byte, and no Python parser in between."""
+
+import ast
+import errno
+import io
+import os
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from fastpart.inputs import labels_of, splits_of
+from fastpart.parameters import regular
+from fastpart.parsing import mapped, npy_array
+
+ARRAYS = [
+    np.arange(6, dtype=np.int32).reshape(2, 3),
+    np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    np.arange(5, dtype=">u8"),
+    np.array(3.5),
+    np.zeros(0, bool),
+    np.zeros((0, 7), np.float32),
+    np.array(["a", "bc"]),
+    np.array(["2024-01-01"], "datetime64[ns]"),
+]
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype}-{array.shape}")
+def test_what_numpy_writes_is_read(tmp_path, array, version):
+    file = tmp_path / "x.npy"
+    with file.open("wb") as opened:
+        np.lib.format.write_array(opened, array, version)
+    stored = file.read_bytes()
+    for read in (mapped(file), npy_array(io.BytesIO(stored), len(stored))):
+        assert (read.dtype, read.shape) == (array.dtype, array.shape)
+        assert np.array_equal(read, array)
+        assert read.flags.f_contiguous == array.flags.f_contiguous
+    assert not mapped(file).flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        (b"PK\x03\x04", "no .npy magic"),
+        (b"\x93NUMPY", "unknown .npy version"),
+        (b"\x93NUMPY\x09\x00", "unknown .npy version"),
+        (b"\x93NUMPY\x02\x00\xff\xff\xff\x7f", "claims 2,147,483,647 bytes"),
+        (b"\x93NUMPY\x01\x00\x40\x00{", "its header is cut off"),
+    ],
+)
+def test_another_file_is_refused(tmp_path, content, cause):
+    (tmp_path / "x.npy").write_bytes(content)
+    with pytest.raises(fp.GraphFormatError, match=f"x.npy: not a .npy array .*{cause}"):
+        mapped(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize(
+    ("descr", "shape", "cause"),
+    [
+        ("'<f8'", "(9999999999999999999,)", "claims 79,999,999,999,999,999,992 bytes, but holds 0"),
+        ("'|O'", "()", "holds Python objects, which are never loaded"),
+        ("'|V8'", "()", "holds '|V8'. Expected numbers"),
+        ("[('a', '<i4')]", "(1,)", "no valid descr"),
+        ("'<i4,<i4'", "(1,)", "no valid descr"),
+        ("'<i4'", "(-1,)", "no valid shape"),
+        ("'<i4'", "(1,", "no valid shape"),
+    ],
+)
+def test_headers_that_claim_what_cannot_be_are_refused(tmp_path, descr, shape, cause):
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(fp.GraphFormatError) as error:
+        mapped(tmp_path / "x.npy")
+    assert cause in str(error.value)
+
+
+def test_headers_are_read_without_a_parser_of_python(tmp_path, monkeypatch):
+    """With several threads, that of CPython 3.11 raises SystemError or RecursionError now and then."""
+
+    def fails(*_, **__):
+        raise SystemError("AST constructor recursion depth mismatch")
+
+    np.save(tmp_path / "x.npy", np.arange(9))
+    np.savez(tmp_path / "x.npz", train=np.arange(9))
+    with monkeypatch.context() as patched:
+        patched.setattr(ast, "literal_eval", fails)
+        patched.setattr(ast, "parse", fails)
+        with ThreadPoolExecutor(4) as pool:
+            lengths = {len(array) for array in pool.map(mapped, [tmp_path / "x.npy"] * 40)}
+        train = splits_of(tmp_path / "x.npz", 9)["train"]
+        labels = labels_of(tmp_path / "x.npy", 9)
+    assert lengths == {9}
+    assert train.tolist() == labels.tolist() == list(range(9))
+
+
+def test_only_regular_files_are_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(tmp_path / "socket"))
+        for name in ("pipe", "folder", "loop", "zero", "socket"):
+            with pytest.raises(fp.GraphFormatError, match=f"{name}: not a regular file"):
+                regular(tmp_path / name)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "absent")
+    for name in ("absent", "nowhere"):
+        assert regular(tmp_path / name) == tmp_path / name
+
+
+def test_a_file_out_of_reach_is_no_missing_file(tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", "x")
+
+    monkeypatch.setattr("pathlib.Path.stat", refused)
+    with pytest.raises(PermissionError):
+        regular(tmp_path / "x")
