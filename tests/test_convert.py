@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import logging
 import os
 
 import numpy as np
@@ -216,13 +215,6 @@ def test_relabelling_mends_ids_that_are_too_large(tmp_path):
     with pytest.raises(fp.GraphFormatError, match="convert --relabel"):
         fp.open_graph(edges)
     assert fp.convert(edges, tmp_path / "dense.bin", relabel=True).num_vertices == 3
-
-
-def test_a_map_of_an_earlier_conversion_is_noted(tmp_path, caplog):
-    convert(tmp_path, PLAIN, relabel=True)
-    with caplog.at_level(logging.INFO, "fastpart"):
-        convert(tmp_path, PLAIN)
-    assert any("out.bin.ids.npy is left from an earlier conversion" in text for text in caplog.messages)
 
 
 # Binary input.

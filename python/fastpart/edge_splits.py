@@ -14,11 +14,12 @@ import numpy.typing as npt
 from . import parameters
 from .converting import refuse_input
 from .errors import ParameterError
-from .graph import Graph, Sidecar, open_graph
+from .graph import Graph, open_graph
 from .options import Options, RunOptions, run_options, with_options
 from .pairs import keys_of, mixed, undirected_keys
 from .parameters import StrPath
-from .staging import beside, staged
+from .sidecars import Sidecar
+from .staging import RAW, beside, staged
 
 Pairs = npt.NDArray[np.int64]
 """Sources and targets, of shape (pairs, 2)."""
@@ -124,7 +125,7 @@ def split_edges(
         return EdgeSplits(training, *held)
     if opened.path is not None:
         refuse_input(opened.path, target)
-    with staged(target) as file:
+    with staged(target, [*RAW, "splits.npz"], run) as file:
         held = _write(opened, shares, number, file, run)
     return EdgeSplits(open_graph(target), *held)
 

@@ -10,10 +10,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from . import _core, parameters
-from .graph import Graph, Sidecar, open_graph
+from .graph import Graph, open_graph
 from .options import Options, RunOptions, run_options, with_options
 from .parameters import StrPath
-from .staging import beside, staged
+from .sidecars import Sidecar
+from .staging import RAW, beside, staged
 
 __all__ = ["ba", "grid", "planted", "rmat"]
 
@@ -122,7 +123,7 @@ def grid(out: StrPath, *, rows: int, columns: int, **options: Unpack[Options]) -
     rows = parameters.integer("rows", rows, 0, _MOST_VERTICES)
     columns = parameters.integer("columns", columns, 0, _MOST_VERTICES)
     run = run_options(**options)
-    with staged(target) as file:
+    with staged(target, RAW, run) as file:
         m, checksum = _core.generate_grid(file, rows=rows, columns=columns, options=run)
         Sidecar("u32", rows * columns, m, "undirected", checksum).write(file)
     return open_graph(target)
@@ -183,7 +184,8 @@ def planted(
     features = parameters.integer("features", features, 0, 2**20)
     run = run_options(**options)
     model = _core.Planted(n=n, m=m, classes=classes, features=features, seed=seed)
-    with staged(target) as file:
+    companions = ["labels.npy", "split.npz", *(["features.npy"] if features else [])]
+    with staged(target, [*RAW, *companions], run) as file:
         if features:
             model.write_features(beside(file, "features.npy"), run)
         _write(np.save, beside(file, "labels.npy"), model.labels(run))
@@ -199,7 +201,7 @@ def _random(
 ) -> Graph:
     target = parameters.path("out", out)
     n, m, seed = _sizes(n, m, seed)
-    with staged(target) as file:
+    with staged(target, RAW, run) as file:
         checksum = write(file, n=n, m=m, seed=seed, options=run)
         Sidecar("u32", n, m, "undirected", checksum).write(file)
     return open_graph(target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,16 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import EdgeFileChangedError, GraphFormatError, GraphWarning, ParameterError, warn
+from .errors import EdgeFileChangedError, GraphWarning, ParameterError, warn
 from .options import Options, RunOptions, run_options, with_options
 from .parameters import Directedness, IdType, Layout, StrPath, choice, integer, path, shown
 from .protocols import facts
+from .sidecars import DIRECTEDNESS, RECORD_BYTES, Sidecar, weights_beside
 from .sources import columns_of
-from .weights import Weights, check_description
+from .weights import Weights
 
-DIRECTEDNESS: tuple[Directedness, ...] = get_args(Directedness)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-_RECORD_BYTES: dict[IdType, int] = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
 
 
 class Graph:
@@ -177,73 +175,6 @@ class Graph:
         return degrees
 
 
-@dataclass(frozen=True)
-class Sidecar:
-    """The content of ``FILE.json``, which describes the raw edge file beside it."""
-
-    dtype: IdType
-    n: int
-    m: int
-    directedness: Directedness
-    checksum: str | None = None
-    weights: dict[str, Any] | None = None
-    """Scale and checksum of the weights of the records."""
-
-    @staticmethod
-    def beside(file: Path) -> Path:
-        """Return the path of the sidecar of ``file``."""
-        return Path(f"{file}.json")
-
-    @classmethod
-    def read(cls, file: Path) -> Sidecar | None:
-        """Return the sidecar of ``file``, or None if it has none."""
-        beside = cls.beside(file)
-        try:
-            text = beside.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        try:
-            content = json.loads(text)
-            if content.get("fastpart") != 1:
-                return None  # a file of another program
-            # Earlier versions called the directedness "kind".
-            directedness = content.get("directedness", content.get("kind"))
-            weights = check_description(content.get("weights"))
-            sizes = content["n"], content["m"]
-            sidecar = cls(content["dtype"], *sizes, directedness, content.get("checksum"), weights)
-            choice("dtype", sidecar.dtype, _RECORD_BYTES)
-            choice("directedness", sidecar.directedness, DIRECTEDNESS)
-            integer("n", sidecar.n, 0, 2**32 - 1)
-            integer("m", sidecar.m, 0, 2**60)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise GraphFormatError(
-                f"{shown(beside)}: not a sidecar of fastpart ({error}). Delete it or write it again"
-            ) from None
-        return sidecar
-
-    @classmethod
-    def of(cls, file: Path) -> Sidecar | None:
-        """Return the sidecar of ``file`` if there is one that matches the file's size."""
-        sidecar = cls.read(file)
-        return (
-            sidecar if sidecar is not None and file.exists() and sidecar.fits(file.stat().st_size) else None
-        )
-
-    def fits(self, size: int) -> bool:
-        """Return whether a file of ``size`` bytes matches the sidecar."""
-        return self.m * _RECORD_BYTES[self.dtype] == size
-
-    @property
-    def content(self) -> dict[str, Any]:
-        """What is known, by name."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-    def write(self, file: Path) -> None:
-        """Write the sidecar of ``file``."""
-        content = {"fastpart": 1, **self.content}
-        _core.write_file(self.beside(file), (json.dumps(content, indent=1) + "\n").encode())
-
-
 @with_options
 def open_graph(
     source: Any,
@@ -382,22 +313,21 @@ class _Arguments:
 def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions) -> Graph:
     notes = []
     sidecar = Sidecar.read(file)
-    if sidecar is not None:
-        size = os.stat(file).st_size
-        if not sidecar.fits(size):
-            expected = f"{sidecar.m} records of {sidecar.dtype}"
-            notes.append(
-                f"{shown(Sidecar.beside(file))} describes another file ({expected}, but {size} bytes). It is ignored"
-            )
-            sidecar = None
+    if sidecar is not None and not sidecar.fits(file):
+        expected = f"{sidecar.m} records of {sidecar.dtype}"
+        notes.append(
+            f"{shown(Sidecar.beside(file))} describes another file ({expected}, but {file.stat().st_size} bytes). It "
+            "is ignored"
+        )
+        sidecar = None
     if sidecar is not None:
         _agree(file, "dtype", given.dtype, sidecar.dtype)
         _agree(file, "num_vertices", given.num_vertices, sidecar.n)
         _agree(file, "directedness", given.directedness, sidecar.directedness)
         given = replace(given, dtype=sidecar.dtype, num_vertices=sidecar.n, directedness=sidecar.directedness)
-    described = sidecar.weights if sidecar is not None and weights is None else None
-    if weights is None and (Weights.beside(file).exists() or described):
-        weights = Weights.beside(file)
+    described = None
+    if weights is None:
+        weights, described = weights_beside(file)
     given = replace(given, weights=_weights_of(weights))
     core = given.open(file, options)
     if given.weights is not None:
@@ -487,10 +417,10 @@ def _agree(file: Path, name: str, given: object, stored: object) -> None:
 
 def id_type(dtype: str | npt.DTypeLike | None) -> IdType | None:
     """Return the core's name of a raw file's id type."""
-    if dtype is None or (isinstance(dtype, str) and dtype in _RECORD_BYTES):
+    if dtype is None or (isinstance(dtype, str) and dtype in RECORD_BYTES):
         return dtype
     try:
         name = np.dtype(dtype).name
     except TypeError:
         name = str(dtype)
-    return choice("dtype", name.replace("uint", "u").replace("int", "i"), _RECORD_BYTES)
+    return choice("dtype", name.replace("uint", "u").replace("int", "i"), RECORD_BYTES)

@@ -13,13 +13,15 @@ from . import _core, parameters
 from .converting import refuse_input
 from .converting import weights as record_weights
 from .errors import ParameterError
-from .graph import Graph, Sidecar, open_graph
+from .graph import Graph, open_graph
 from .options import Options, run_options, with_options
 from .parameters import StrPath
+from .parsing import mapped
 from .partitioners.refining import start_of
 from .partitions import VertexPartition
 from .protocols import facts
-from .staging import beside, staged
+from .sidecars import Sidecar
+from .staging import RAW, beside, staged
 
 Array = npt.NDArray[Any]
 
@@ -41,7 +43,7 @@ class Ordering:
     def __init__(self, given: Graph, graph: Graph, ids: Path, result: _core.Ordered) -> None:
         self._given = given
         self.graph = graph
-        self.ids: npt.NDArray[np.uint64] = np.load(ids, mmap_mode="r")
+        self.ids: npt.NDArray[np.uint64] = mapped(ids)
         self.bytes_per_entry_before, self.bytes_per_entry = result.bytes_per_entry
 
     def __repr__(self) -> str:
@@ -184,7 +186,7 @@ def order(
     >>> two_triangles = np.array([[0, 2], [2, 4], [4, 0], [1, 3], [3, 5], [5, 1], [0, 1]])
     >>> ordering = fp.order(two_triangles, out=out)
     >>> ordering.ids
-    memmap([0, 2, 4, 1, 3, 5], dtype=uint64)
+    array([0, 2, 4, 1, 3, 5], dtype=uint64)
     >>> parts = fp.multilevel(ordering.graph, k=2)
     >>> parts.assignment, ordering.restore(parts).assignment
     (array([0, 0, 0, 1, 1, 1], dtype=int32), array([0, 1, 0, 1, 0, 1], dtype=int32))
@@ -200,7 +202,7 @@ def order(
     if start is not None:
         checksum = None if start.checksum is None else given.identify(run)[1]
         start.refuse_other_graph(given.num_vertices, given.num_edges, checksum)
-    with staged(target) as file:
+    with staged(target, [*RAW, "ids.npy"], run) as file:
         result = _core.order(
             given._source,
             file,

@@ -15,7 +15,7 @@ from ..clustering import cluster as find_clusters
 from ..converting import convert as convert_file
 from ..edge_splits import split_edges as split_graph_edges
 from ..errors import ParameterError
-from ..graph import Graph, Sidecar, open_graph
+from ..graph import Graph, open_graph
 from ..graph_info import RATES
 from ..graph_info import info as graph_info
 from ..inputs import weights_of
@@ -25,6 +25,7 @@ from ..ordering import order as order_vertices
 from ..parameters import memory_size, shown
 from ..partitioners import PARTITIONERS, builtin, choosing, items_of
 from ..partitions import Partition
+from ..sidecars import Sidecar
 from ..store import saving
 from ..store.contents import Extras
 from .call import Call

@@ -10,11 +10,12 @@ from typing import Literal, Unpack, get_args
 
 from .. import _core, parameters
 from ..errors import ParameterError
-from ..graph import DIRECTEDNESS, LAYOUTS, Graph, Sidecar, id_type, open_graph
+from ..graph import LAYOUTS, Graph, id_type, open_graph
 from ..notes import log
 from ..options import Options, RunOptions, run_options, with_options
 from ..parameters import Directedness, IdType, Layout, StrPath, choice
-from ..staging import beside, staged
+from ..sidecars import DIRECTEDNESS, Sidecar
+from ..staging import RAW, beside, staged
 from ..weights import Weights
 from . import parquet
 from . import weights as record_weights
@@ -160,7 +161,8 @@ def convert(
         directedness = directedness or sidecar.directedness
     directedness = "undirected" if directedness is None or dedup else directedness
     wanted = _OUTPUTS.get(target.suffix, "raw")
-    with staged(target) as file:
+    writes = [*(RAW if wanted == "raw" else ()), *(["ids.npy"] if relabel else [])]
+    with staged(target, writes, run) as file:
         raw = file if wanted == "raw" else beside(file, "raw")
         want = record_weights.bring(want, origin, raw, dtype, layout, reordered)
         with _readable(origin, format, raw, relabel, dtype, want, run) as (readable, dtype, format, found):
@@ -201,9 +203,7 @@ def convert(
         log.info("%s", note)
     ids = beside(target, "ids.npy")
     if not relabel and ids.exists():
-        log.info(
-            "%s is left from an earlier conversion and does not belong to the new file", parameters.shown(ids)
-        )
+        log.info("%s does not belong to the new file", parameters.shown(ids))
     if wanted == "raw":
         graph = open_graph(target)
     graph.remember(converted.graph.loops, converted.graph.checksum)

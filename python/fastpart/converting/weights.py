@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from .. import _core, parameters
 from ..errors import ParameterError
-from ..graph import Sidecar
 from ..options import RunOptions
 from ..parameters import IdType, shown
+from ..sidecars import weights_beside
 from ..staging import beside
 from ..weights import Weights, scaled
 
@@ -57,8 +57,8 @@ def bring(
     want: Wanted, origin: Path, raw: Path, dtype: IdType | None, layout: str | None, reordered: bool
 ) -> Wanted:
     """Write the weights beside a file of records where the core finds them, if there are any."""
-    file = Weights.beside(origin)
-    if want.given is not None or not file.exists():
+    file, described = weights_beside(origin) if want.given is None and origin.exists() else (None, None)
+    if file is None:
         return want
     if reordered:
         raise ParameterError(
@@ -66,7 +66,7 @@ def bring(
             "weights=False"
         )
     found = Weights.of(file)
-    _core.EdgeSource.open(
+    core = _core.EdgeSource.open(
         origin,
         dtype=dtype,
         layout=layout,
@@ -76,13 +76,13 @@ def bring(
         weights=found.source,
         options=RunOptions(),
     )  # compares their number with that of the records
-    sidecar = Sidecar.of(origin)
-    described = sidecar.weights if sidecar else None
+    if described:
+        found = found.measured(core, RunOptions()).described(described, origin)
     with beside(raw, "weights.in").open("xb") as written:
         array = found.array
         for first in range(0, len(array), _BLOCK):
             array[first : first + _BLOCK].astype("<f8").tofile(written)
-    return replace(want, found="file", scale=described["scale"] if described else found.scale)
+    return replace(want, found="file", scale=found.scale)
 
 
 def take(want: Wanted, raw: Path, m: int) -> Weights | None:
