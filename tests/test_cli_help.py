@@ -42,6 +42,7 @@ COMMANDS = {
     "compare": (fp.compare, GRAPH),
     "report": (fp.evaluate, *MEASURED),
     "upgrade": (fp.store.upgrade,),
+    "verify": (fp.store.verify,),
     **{f"export {name}": (getattr(fp.export, name),) for name in fp.export.__all__},
 }
 """The functions behind each command, its own first."""
@@ -163,6 +164,7 @@ def test_help_lists_the_commands(text_of, words):
             "report",
             "export",
             "upgrade",
+            "verify",
             "train",
         ),
         "generate": ("rmat", "ba", "planted", "grid"),

@@ -155,7 +155,7 @@ def test_owners_that_are_no_other_parts(folder, bad):
     parts = np.load(file)
     parts[-1] = bad
     np.save(file, parts)
-    refuse(folder, "halo_parts", "expected parts below 2 other than part 0")
+    refuse(folder, "halo_parts", "expected (parts below 2|other parts than part 0)")
 
 
 @pytest.mark.parametrize("folder", ["edge"], indirect=True)

@@ -18,11 +18,17 @@ DATA = Path(__file__).parent / "data" / "schemas"
 OF = ["vertices", "edges"]
 OLD = ["1", "2"]
 ARRAYS = ["vertices", "degree", "indptr", "indices", "edge_ids", "features", "labels", "train", "val", "test"]
+LISTED = ["files", "manifest_xxh3"]
 HALO = ["halo_parts", "halo_rows", "halo_features"]
 
 
 def manifest(folder):
     return json.loads((folder / "manifest.json").read_text())
+
+
+def told(folder):
+    """The manifest without the list of files and its own checksum, which directories of old versions lack."""
+    return {name: value for name, value in manifest(folder).items() if name not in LISTED}
 
 
 def files(folder):
@@ -94,7 +100,7 @@ def test_what_is_saved_today_is_of_the_newest_schema(tmp_path, monkeypatch, of):
     fp.sigma(graph, 2, of=of).save(
         "parts", graph=graph, features=features, labels=np.arange(30) // 15, splits=splits, **more
     )
-    today = manifest(Path("parts"))
+    today = told(Path("parts"))
     assert {**today, "fastpart": ""} == {**manifest(DATA / "3" / of), "fastpart": ""}
     written, expected = files(Path("parts")), files(DATA / "3" / of)
     assert written.keys() == expected.keys()
@@ -105,7 +111,7 @@ def test_what_is_saved_today_is_of_the_newest_schema(tmp_path, monkeypatch, of):
 def test_an_upgraded_directory_is_one_of_the_newest_schema(old, of):
     before = {name: (old / name).stat().st_ino for name in files(old)}
     assert fp.store.upgrade(old) is True
-    assert manifest(old) == newest(of, 3)
+    assert told(old) == newest(of, 3)
     ours, stored = files(old), files(DATA / "3" / of)
     assert ours.keys() == stored.keys()
     assert all(ours[name] == stored[name] for name in stored if name != "manifest.json")
@@ -116,9 +122,20 @@ def test_an_upgraded_directory_is_one_of_the_newest_schema(old, of):
 
 
 @pytest.mark.parametrize("of", OF)
+def test_the_files_of_an_older_directory_are_listed(tmp_path, of):
+    folder = Path(shutil.copytree(DATA / "3" / of, tmp_path / "parts"))
+    with pytest.raises(fp.GraphFormatError, match=r"lists no checksums.*`fastpart upgrade .*` adds those"):
+        fp.store.verify(folder)
+    assert fp.store.upgrade(folder) is True
+    assert told(folder) == manifest(DATA / "3" / of)
+    assert fp.store.verify(folder).files == len(files(folder))
+    assert fp.store.upgrade(folder) is False
+
+
+@pytest.mark.parametrize("of", OF)
 def test_the_order_of_the_keys_is_that_of_the_newest_schema(old, of):
     fp.store.upgrade(old)
-    assert list(manifest(old)) == list(manifest(DATA / "3" / of))
+    assert list(manifest(old)) == [*manifest(DATA / "3" / of), *LISTED]
 
 
 @pytest.mark.parametrize("of", ["vertices"])
@@ -220,14 +237,14 @@ def test_before_the_last_step_the_directory_is_of_its_old_schema(old, of, schema
     assert without_rows(old) == before
     assert manifest(old)["schema"] == int(schema)
     assert fp.store.upgrade(old) is True
-    assert manifest(old) == newest(of, 3)
+    assert told(old) == newest(of, 3)
 
 
 @pytest.mark.parametrize("of", ["vertices"])
 def test_a_halo_that_its_owner_does_not_hold_is_refused_and_nothing_is_written(old, of):
     file = old / "part-00001" / "vertices.npy"
     vertices = np.load(file)
-    vertices[-1] = 2**40
+    vertices[-1] = vertices[: fp.open_partition(old).parts[1].num_inner].max()
     np.save(file, vertices)
     before = files(old)
     with pytest.raises(fp.GraphFormatError, match="part 1 has halo vertices that part 0 does not hold"):
@@ -240,7 +257,7 @@ def test_a_directory_without_parts_is_upgraded(tmp_path, of):
     fp.VertexPartition([0, 0, 1], k=2).save(tmp_path / "parts")
     today = files(tmp_path / "parts")
     (tmp_path / "parts" / "manifest.json").write_text(
-        json.dumps(manifest(tmp_path / "parts") | {"schema": 2}, indent=1) + "\n"
+        json.dumps(told(tmp_path / "parts") | {"schema": 2}, indent=1) + "\n"
     )
     assert fp.store.upgrade(tmp_path / "parts") is True
     assert files(tmp_path / "parts") == today

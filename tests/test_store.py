@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
+from fastpart import _core
 from strategies import assignments, edge_lists, raw
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
@@ -112,7 +113,15 @@ def test_directory_holds_manifest_assignment_and_measures(tmp_path):
     assert np.load(folder / "assignment.npy").tolist() == partition.assignment.tolist()
     evaluation = fp.evaluate(graph, partition, [0, 0, 0, 1, 1, 1], splits)
     assert pl.read_parquet(folder / "metrics.parquet").equals(evaluation.parts)
-    assert json.loads((folder / "manifest.json").read_text()) == {
+    manifest = json.loads((folder / "manifest.json").read_text())
+    listed, digits = manifest.pop("files"), manifest.pop("manifest_xxh3")
+    arrays = ["degree", "edge_ids", "indices", "indptr", "vertices", "labels", "test", "train", "val"]
+    arrays += ["halo_parts", "halo_rows"]
+    of_parts = [f"{part}/{name}" for part in parts for name in [*(f"{a}.npy" for a in arrays), "part.json"]]
+    assert sorted(listed) == sorted(["assignment.npy", "metrics.parquet", *of_parts])
+    assert all(facts["size"] == (folder / name).stat().st_size for name, facts in listed.items())
+    assert all(len(digits) == 32 for digits in [digits, *(facts["xxh3"] for facts in listed.values())])
+    assert manifest == {
         "schema": 3,
         "fastpart": fp.__version__,
         "of": "vertices",
@@ -233,7 +242,9 @@ def test_an_empty_directory_is_filled_and_another_one_refused(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
     for name in ("thesis", "thesis/"):
-        with pytest.raises(FileExistsError, match=r"not a partition directory \(no manifest\.json in it\)"):
+        with pytest.raises(
+            FileExistsError, match=r"not a partition directory \(no manifest\.json of fastpart in it\)"
+        ):
             save(partition, tmp_path, name)
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years of work"
     (tmp_path / "file").write_text("mine")
@@ -319,7 +330,7 @@ def test_too_little_memory_is_not_called_a_damaged_file(tmp_path, monkeypatch):
     def refused(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(np.lib.format, "open_memmap", refused)
+    monkeypatch.setattr(_core, "MappedFile", refused)
     with pytest.raises(MemoryError, match="no room"):
         fp.open_partition(tmp_path / "part.npy")
 

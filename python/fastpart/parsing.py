@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
-import os
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -144,12 +144,16 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
 
 
 def mapped(file: Path, what: str = "not a .npy array") -> npt.NDArray[Any]:
-    """Map a .npy of numbers, read-only. Refuse any other file, and one whose header claims more than it holds."""
-    with damaged(regular(file), what), file.open("rb") as opened:
+    """Map a .npy of numbers, read-only. Refuse any other file, and one whose header claims more than it holds.
+
+    The file is closed at once. A map of numpy's keeps a descriptor, of which a process has about a thousand.
+    """
+    with damaged(regular(file), what):
+        content = memoryview(_core.MappedFile(file))
+        opened = io.BytesIO(content[: _LONGEST_HEADER + 12])
         shape, fortran, dtype = npy_header(opened)
-        start = opened.tell()
-        _bytes(shape, dtype, os.fstat(opened.fileno()).st_size - start)
-        return np.asarray(np.memmap(opened, dtype, "r", start, shape, "F" if fortran else "C"))
+        _bytes(shape, dtype, len(content) - opened.tell())
+        return np.ndarray(shape, dtype, content, opened.tell(), order="F" if fortran else "C")
 
 
 def _bytes(shape: tuple[int, ...], dtype: np.dtype[Any], held: int) -> int:

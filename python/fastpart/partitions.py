@@ -294,7 +294,7 @@ class Partition(Assignment):
             By suffix: ``.npy`` (an array), ``.txt`` (line v holds the part of vertex v, or of record v), ``.parquet``
             (a column ``part``, number of parts and identity of the graph in the metadata), or no suffix or a trailing
             ``/`` for a partition directory. The parent must exist. A file is replaced. A directory is replaced if it is
-            empty or holds our ``manifest.json``.
+            empty, or holds only what fastpart wrote there.
         graph : path, array or Graph, optional
             The graph of the partition, which is checked. A directory then also holds its parts and measures.
         features : path or array, optional

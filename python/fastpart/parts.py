@@ -49,9 +49,10 @@ class PartData(PartFiles):
         sizes = self._read_sizes()
         try:
             self._take(sizes)
-        except (FastpartError, TypeError, KeyError, ValueError) as error:
+        except (FastpartError, TypeError, LookupError, ValueError) as error:
             what = f"lacks {error}" if isinstance(error, KeyError) else error
             raise GraphFormatError(f"{shown(self._folder / PART)}: {what}") from None
+        self._refuse_other_size(PART)
 
     def _read_sizes(self) -> Mapping[str, Any]:
         file = self._file(PART)
@@ -99,12 +100,18 @@ class PartData(PartFiles):
     @cached_property
     def vertices(self) -> Ids:
         """Global ids of the local vertices, int64: inner ones ascending, then the halo."""
-        return self._array("vertices", np.int64, (self.num_inner + self.num_halo,))
+        return self._vertices((self.num_inner, *self._hops()))
+
+    def _hops(self) -> tuple[int, ...]:
+        """Return the numbers of halo vertices of each hop."""
+        return ()
 
     @cached_property
     def degree(self) -> Ids:
         """In-degree of each local vertex in the whole graph, int64."""
-        return self._array("degree", np.int64, (self.num_inner + self.num_halo,))
+        most = int(self._manifest["num_directed_edges"])
+        what = f"in-degrees, 0..{most}"
+        return self._numbers("degree", (self.num_inner + self.num_halo,), 0, most, what)
 
     @cached_property
     def indptr(self) -> Ids:
@@ -119,7 +126,7 @@ class PartData(PartFiles):
     @cached_property
     def edge_ids(self) -> Ids:
         """Global id of each in-edge, int64: record r, or m + r for its opposite direction."""
-        return self._array("edge_ids", np.int64, (self.num_edges,))
+        return self._edge_numbers("edge_ids", 0)
 
     @cached_property
     def features(self) -> Array | None:
@@ -137,7 +144,7 @@ class PartData(PartFiles):
                 f"{shown(self._root / MANIFEST)}: labels: expected one int64 or a row of uint8 per vertex"
             )
         if labels.max(initial=0) > 1:
-            raise GraphFormatError(f"{shown(self._folder / 'labels')}.npy: expected 0 and 1")
+            raise self._damaged("labels", "0 and 1")
         return labels
 
     @cached_property
@@ -263,11 +270,17 @@ class VertexPartData(PartData):
         self.halo_sizes = (_count({"num_halo": one}, "num_halo"), _count({"num_halo": two}, "num_halo"))
         self.num_halo = sum(self.halo_sizes)
         self.num_rows = _count(sizes, "num_rows")
-        self._num_pairs = {name: _count(sizes["edge_splits"], name) for name in sizes.get("edge_splits", {})}
+        pairs = sizes.get("edge_splits", {})
+        if not isinstance(pairs, Mapping) or set(pairs) != set(self._manifest.get("edge_splits", pairs)):
+            raise TypeError("edge_splits: expected the number of pairs of each split that the manifest names")
+        self._num_pairs = {name: _count(pairs, name) for name in pairs}
         if self.num_rows not in (self.num_inner, self.num_inner + self.halo_sizes[0]):
             raise ParameterError(
                 f"num_rows: {self.num_rows} is not the number of inner vertices, with or without one hop"
             )
+
+    def _hops(self) -> tuple[int, ...]:
+        return self.halo_sizes
 
     @property
     def inner(self) -> Ids:
@@ -282,12 +295,9 @@ class VertexPartData(PartData):
     @cached_property
     def halo_parts(self) -> LocalIds:
         """Part of each halo vertex, int32."""
-        owners: LocalIds = self._array("halo_parts", np.int32, (self.num_halo,))
-        k = int(self._manifest["k"])
-        if owners.size and (owners.min() < 0 or owners.max() >= k or np.any(owners == self.index)):
-            raise GraphFormatError(
-                f"{shown(self._folder / 'halo_parts')}.npy: expected parts below {k} other than part {self.index}"
-            )
+        owners = self._parts("halo_parts", self.num_halo)
+        if np.any(owners == self.index):
+            raise self._damaged("halo_parts", f"other parts than part {self.index}")
         return owners
 
     @cached_property
@@ -304,8 +314,7 @@ class VertexPartData(PartData):
             if (self._root / part_name(owner)).is_dir():
                 inner[owner] = Parts(VertexPartData, self._root, self._manifest)[owner].num_inner
         if np.any((rows < 0) | (rows >= inner[self.halo_parts])):
-            file = shown(self._folder / "halo_rows.npy")
-            raise GraphFormatError(f"{file}: expected rows of inner vertices of the owners")
+            raise self._damaged("halo_rows", "rows of inner vertices of the owners")
         return rows
 
     def _searched_rows(self) -> LocalIds:
@@ -340,7 +349,7 @@ class VertexPartData(PartData):
     @cached_property
     def edge_reverse(self) -> Ids | None:
         """Id of the in-edge in the other direction of each in-edge, -1 if there is none. None without edge splits."""
-        return self._array("edge_reverse", np.int64, (self.num_edges,)) if self._num_pairs else None
+        return self._edge_numbers("edge_reverse", -1) if self._num_pairs else None
 
     def _pairs(self, split: str) -> Ids | None:
         """Return the pairs of a split, checked."""
@@ -349,9 +358,7 @@ class VertexPartData(PartData):
         pairs: Ids = self._array(f"edge_{split}", np.int64, (self._num_pairs[split], 2))
         n = int(self._manifest["n"])
         if pairs.size and not (0 <= pairs.min() <= pairs.max() < n and among(pairs[:, 1], self.inner).all()):
-            raise GraphFormatError(
-                f"{shown(self._folder / f'edge_{split}')}.npy: expected pairs of ids whose targets are inner vertices"
-            )
+            raise self._damaged(f"edge_{split}", "pairs of ids whose targets are inner vertices")
         return pairs
 
     def _owners(self) -> list[int]:
@@ -403,7 +410,7 @@ class EdgePartData(PartData):
     @cached_property
     def root(self) -> LocalIds:
         """Part that holds the root of each local vertex, int32."""
-        return self._array("root", np.int32, (self.num_inner,))
+        return self._parts("root", self.num_inner)
 
     def send(self, peer: int) -> LocalIds:
         """Local ids of my leaves whose root is in part ``peer``, ascending by global id."""

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::error::{Error, Result};
 use super::run::Run;
@@ -33,6 +33,15 @@ pub fn of_files(files: &[PathBuf], run: &Run) -> Result<Vec<FileHash>> {
     run.install(|| files.par_iter().with_max_len(1).map(|file| of_file(file, run)).collect())
 }
 
+/// XXH3-128 of bytes in memory, as 32 hexadecimal digits.
+pub fn of_bytes(content: &[u8]) -> String {
+    digits(xxh3_128(content))
+}
+
+fn digits(hash: u128) -> String {
+    format!("{hash:032x}")
+}
+
 fn of_file(path: &Path, run: &Run) -> Result<FileHash> {
     let failed = |error| Error::io(path, error);
     let mut file = File::open(path).map_err(failed)?;
@@ -40,7 +49,7 @@ fn of_file(path: &Path, run: &Run) -> Result<FileHash> {
     loop {
         let count = file.read(&mut block).map_err(failed)?;
         if count == 0 {
-            return Ok(FileHash { size, xxh3: format!("{:032x}", hasher.digest128()) });
+            return Ok(FileHash { size, xxh3: digits(hasher.digest128()) });
         }
         hasher.update(&block[..count]);
         size += count as u64;
@@ -50,8 +59,6 @@ fn of_file(path: &Path, run: &Run) -> Result<FileHash> {
 
 #[cfg(test)]
 mod tests {
-    use xxhash_rust::xxh3::xxh3_128;
-
     use super::*;
 
     #[test]
@@ -64,7 +71,8 @@ mod tests {
         let found = of_files(&files, &run).unwrap();
         for (hash, content) in found.iter().zip(&contents) {
             assert_eq!(hash.size, content.len() as u64);
-            assert_eq!(hash.xxh3, format!("{:032x}", xxh3_128(content)));
+            assert_eq!(hash.xxh3, of_bytes(content));
+            assert_eq!(hash.xxh3.len(), 32);
         }
         let error = of_files(&[folder.path().join("none")], &run).unwrap_err();
         assert!(error.to_string().contains("none"), "{error}");

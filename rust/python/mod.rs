@@ -37,7 +37,9 @@ mod _core {
     #[pymodule_export]
     use super::edges::EdgeSource;
     #[pymodule_export]
-    use super::files::{PyAtomicDir, hash_files, refuse_foreign, write_file, write_lines, write_npy};
+    use super::files::{
+        PyAtomicDir, PyMappedFile, hash_bytes, hash_files, refuse_foreign, write_file, write_lines, write_npy,
+    };
     #[pymodule_export]
     use super::generate::{Planted, generate_ba, generate_grid, generate_rmat};
     #[pymodule_export]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,20 @@ def upgrade(call: Call) -> None:
         print(json.dumps({"source": source, "schema": store.SCHEMA, "upgraded": upgraded}))
     elif not call["quiet"]:
         print(f"{shown(source)}: {'rewritten to' if upgraded else 'already'} schema {store.SCHEMA}")
+
+
+def verify(call: Call) -> None:
+    """``fastpart verify``."""
+    found = store.verify(call["source"])
+    if call["json"]:
+        print(json.dumps({"source": call["source"], **asdict(found)}))
+        return
+    for name in found.foreign:
+        log.info("%s was not written by fastpart, and not compared", shown(name))
+    if not call["quiet"]:
+        print(
+            f"{shown(call['source'])}: {found.files:,} files with {found.bytes:,} bytes are as they were written"
+        )
 
 
 def open_input(call: Call) -> Graph:

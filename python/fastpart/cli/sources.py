@@ -33,6 +33,7 @@ SOURCES = {
     "open_partition": "store.loading",
     "save": "partitions",
     "upgrade": "store.upgrading",
+    "verify": "store.verifying",
     "Options": "options",
     "generate.ba": "generate",
     "generate.grid": "generate",

@@ -272,6 +272,7 @@ _VERBS: dict[str, Verb | Family] = {
         {},
     ),
     "upgrade": Verb("commands:upgrade", ("upgrade",), {"source": "A partition directory."}, "upgrade parts/"),
+    "verify": Verb("commands:verify", ("verify",), {"source": "A partition directory."}, "verify parts/"),
     "train": Family(
         "Train a graph neural network over a partition directory (pip install 'fastpart[train]').",
         "training:train_over",

@@ -15,6 +15,9 @@ from ..parsing import named
 from ..parts import VertexPartData
 from .common import MASKS, Array, Source, failed, tensor
 
+BY_ID = r"label\.pt|(train|val|test)-partitions/partition\d+\.pt"
+"""Regular expression of the files for which the user's ids count, in both formats."""
+
 
 class WholeGraph:
     """The parts of all vertices and edges, the labels, and the splits, in the files of PyG's examples.

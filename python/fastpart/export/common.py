@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .. import _core, parameters
 from ..errors import GraphFormatError, ParameterError
-from ..folders import owned
+from ..folders import below, replaceable
 from ..parameters import Progress, StrPath, shown
 from ..partitions import VertexPartition
 from ..parts import VertexPartData
@@ -89,8 +89,12 @@ def in_edges(part: VertexPartData) -> int:
 
 
 @contextmanager
-def directory(out: StrPath, source: Source, marker: str) -> Iterator[tuple[Path, Path]]:
-    """Yield the target, and a directory to fill that replaces it in the end. ``marker`` marks earlier exports."""
+def directory(out: StrPath, source: Source, marker: str, earlier: str) -> Iterator[tuple[Path, Path]]:
+    """Yield the target, and a directory to fill that replaces it in the end.
+
+    ``marker`` is the JSON file in it that lists the others, and ``earlier`` a regular expression of those that versions
+    wrote which kept no list.
+    """
     target = parameters.in_folder(parameters.path("out", out))
     if target.exists():
         given, wanted = source.path.resolve(), target.resolve()
@@ -98,25 +102,15 @@ def directory(out: StrPath, source: Source, marker: str) -> Iterator[tuple[Path,
             raise ParameterError(
                 f"out: {shown(target)} is the input, contains it, or lies in it. Choose another name"
             )
-        if not (target.is_dir() and (_is_ours(target / marker) or not any(target.iterdir()))):
-            raise FileExistsError(
-                errno.EEXIST,
-                f"exists and is not an earlier export (no {marker} of fastpart in it). Choose another name",
-                str(target),
-            )
-    atomic = _core.AtomicDir(target, owned(target, marker))
+    atomic = _core.AtomicDir(target, replaceable(target, marker, earlier, "an earlier export"))
     try:
-        yield target, Path(atomic.path)
+        inside = Path(atomic.path)
+        yield target, inside
+        content = json.loads((inside / marker).read_bytes())
+        write_json(inside / marker, content | {"files": [name for name in below(inside) if name != marker]})
         atomic.commit()
     finally:
         atomic.discard()
-
-
-def _is_ours(marker: Path) -> bool:
-    try:
-        return "fastpart" in json.loads(marker.read_bytes())
-    except (OSError, ValueError, TypeError, RecursionError):
-        return False
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:

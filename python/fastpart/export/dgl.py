@@ -32,6 +32,9 @@ _GRAPH_VERTEX_BYTES = 8 + 8 + 1 + 8
 _HALO_BYTES = 5 * 8
 """Additional bytes per vertex while new ids are looked up."""
 
+_EARLIER = r"orig_[ne]ids\.npy|part\d+/(graph|node_feat|edge_feat)\.dgl"
+"""Files of versions that kept no list of them."""
+
 
 @with_options
 def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unpack[Options]) -> Path:
@@ -97,7 +100,7 @@ def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unp
     edge_counts = [in_edges(part) for part in stored.parts()]
     _refuse_large(stored, edge_counts, run.memory_limit)
     config = f"{graph_name}.json"
-    with directory(out, stored, config) as (target, inside):
+    with directory(out, stored, config, _EARLIER) as (target, inside):
         _refuse_encoding(target)
         writer = _Writer(stored, inside, edge_counts, run)
         writer.write(stored.parts())

@@ -15,11 +15,17 @@ from ..parameters import StrPath
 from ..parsing import named
 from ..parts import VertexPartData
 from ..rows import rows_of
-from .by_id import WholeGraph, in_coo, save
+from .by_id import BY_ID, WholeGraph, in_coo, save
 from .cached_rows import CachedRows
 from .common import Array, Counter, Source, directory, in_edges, missing, tensor, write_json
 
 _MARKER = "fastpart.json"
+
+_EARLIER = (
+    rf"META|(node|edge)_pb\.pt|{BY_ID}|part\d+/(graph/(rows|cols|eids)\.pt|(node|edge)_feat/(feats|ids)\.pkl|"
+    r"node_feat/cache_(feats|ids)\.pt)"
+)
+"""Files of versions that kept no list of them."""
 
 
 @with_options
@@ -38,7 +44,8 @@ def glt(
     source : path
         A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
     out : path
-        The directory to write. Its parent must exist. An earlier export is replaced. Any other directory must be empty.
+        The directory to write. Its parent must exist. An earlier export is replaced, if
+        it holds nothing else. Any other directory must be empty.
     cache_ids : mapping of int to array_like of int, optional
         For each part, the vertices whose features it also stores, so that GLT does not fetch them. Parts that are not
         named have none, so ``{}`` turns caches off. Default: what ``cache_ids.npy`` in the folder of a part lists, if
@@ -89,7 +96,7 @@ def glt(
     run = run_options(**options)
     stored = Source(source, "GLT")
     cached = CachedRows(stored, cache_ids)
-    with directory(out, stored, _MARKER) as (target, inside):
+    with directory(out, stored, _MARKER, _EARLIER) as (target, inside):
         writer = _Writer(stored, cached, inside, run)
         for part in stored.parts():
             writer.write(part)

@@ -9,8 +9,11 @@ from .. import _core
 from ..options import Options, run_options, with_options
 from ..parameters import Progress, StrPath
 from ..parts import VertexPartData
-from .by_id import WholeGraph, in_coo, save, tensors
+from .by_id import BY_ID, WholeGraph, in_coo, save, tensors
 from .common import Array, Counter, Source, directory, in_edges, missing, write_json
+
+_EARLIER = rf"(node|edge)_map\.pt|{BY_ID}|part_\d+/(graph|node_feats|edge_feats)\.pt"
+"""Files of versions that kept no list of them."""
 
 
 @with_options
@@ -24,7 +27,8 @@ def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     source : path
         A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
     out : path
-        The directory to write. Its parent must exist. An earlier export is replaced. Any other directory must be empty.
+        The directory to write. Its parent must exist. An earlier export is replaced, if
+        it holds nothing else. Any other directory must be empty.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. The export uses one thread and the memory of the largest part.
 
@@ -65,7 +69,7 @@ def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     """
     run = run_options(**options)
     stored = Source(source, "PyG")
-    with directory(out, stored, "META.json") as (target, inside):
+    with directory(out, stored, "META.json", _EARLIER) as (target, inside):
         writer = _Writer(stored, inside, run.progress)
         for part in stored.parts():
             writer.write(part)

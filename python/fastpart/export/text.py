@@ -10,6 +10,9 @@ from ..options import Options, run_options, with_options
 from ..parameters import StrPath
 from .common import Source, directory, write_json
 
+_EARLIER = r"assignment\.txt|_N\.txt|partition_meta\.json"
+"""Files of versions that kept no list of them."""
+
 
 @with_options
 def text(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
@@ -20,7 +23,8 @@ def text(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     source : path
         A partition of vertices: a directory, or any file that :func:`fastpart.open_partition` reads.
     out : path
-        The directory to write. Its parent must exist. An earlier export is replaced. Any other directory must be empty.
+        The directory to write. Its parent must exist. An earlier export is replaced, if
+        it holds nothing else. Any other directory must be empty.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -56,7 +60,7 @@ def text(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     run = run_options(**options)
     stored = Source(source, "DGL", halo=False)
     partition = stored.partition
-    with directory(out, stored, "part_meta.json") as (target, inside):
+    with directory(out, stored, "part_meta.json", _EARLIER) as (target, inside):
         _core.write_lines(inside / "assignment.txt", partition.assignment, run)
         (inside / "_N.txt").symlink_to("assignment.txt")
         meta = {

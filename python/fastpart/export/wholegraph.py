@@ -21,6 +21,9 @@ _BOOK = "partition_book.json"
 _DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64")
 """What WholeGraph stores and numpy has."""
 
+_EARLIER = r"orig_[ne]ids\.npy|[a-z_]+_part_\d+_of_\d+"
+"""Files of versions that kept no list of them."""
+
 
 @with_options
 def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
@@ -34,7 +37,8 @@ def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Pat
     source : path
         A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
     out : path
-        The directory to write. Its parent must exist. An earlier export is replaced. Any other directory must be empty.
+        The directory to write. Its parent must exist. An earlier export is replaced, if
+        it holds nothing else. Any other directory must be empty.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. The export uses one thread and the memory of the largest part, without its
         features, which are mapped.
@@ -80,7 +84,7 @@ def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Pat
     run = run_options(**options)
     stored = Source(source, "WholeGraph")
     arrays = _arrays(stored)
-    with directory(out, stored, _BOOK) as (target, inside):
+    with directory(out, stored, _BOOK, _EARLIER) as (target, inside):
         writer = _Writer(stored, inside, run.progress)
         for part in stored.parts():
             writer.write(part)

@@ -4,5 +4,6 @@ from .loading import open_partition
 from .saving import save
 from .schemas import SCHEMA
 from .upgrading import upgrade
+from .verifying import Verified, verify
 
-__all__ = ["SCHEMA", "open_partition", "save", "upgrade"]
+__all__ = ["SCHEMA", "Verified", "open_partition", "save", "upgrade", "verify"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,15 +16,18 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import GraphFormatError
 from ..parameters import shown
-from ..parsing import damaged
+from ..parsing import damaged, mapped
+from ..part_files import MANIFEST, inside
 from ..partitions import VertexPartition
+from ..parts import part_name
+from .manifest import OWN, facts_of, manifest_bytes, read_manifest
 
 FILE, RECORD = "cache_ids.npy", "cache.json"
 """The list of a part, in its folder, and what the lists are for, beside the manifest."""
 
 Ids = npt.NDArray[np.int64]
 
-_ELSEWHERE = ("input", "fastpart", "schema")
+_ELSEWHERE = ("input", "fastpart", "schema", "files", OWN)
 """Entries of the manifest that may differ between copies of a directory."""
 
 
@@ -34,25 +39,39 @@ def identity(manifest: Mapping[str, Any]) -> str:
 
 def write_caches(partition: VertexPartition, ids: Sequence[Ids], how: Mapping[str, Any]) -> None:
     """Write the vertices that each part holds, and how they were chosen. Without that record the lists do not count."""
-    assert partition.folder is not None
-    record = partition.folder / RECORD
-    record.unlink(missing_ok=True)
-    for part, held in zip(partition.parts, ids, strict=True):
+    folder = partition.folder
+    assert folder is not None
+    files = {}
+    for part, held in enumerate(ids):
         content = io.BytesIO()
         np.save(content, np.sort(held).astype(np.int64))
-        _core.write_file(part.folder / FILE, content.getvalue())
+        files[f"{part_name(part)}/{FILE}"] = content.getvalue()
     told = {**how, "partition": identity(partition.manifest or {})}
-    _core.write_file(record, json.dumps(told, indent=1).encode())
+    files[RECORD] = json.dumps(told, indent=1).encode()
+    (folder / RECORD).unlink(missing_ok=True)
+    _list(folder, files)
+    for name, content_of in files.items():  # the record is the last
+        _core.write_file(folder / name, content_of)
+
+
+def _list(folder: Path, files: Mapping[str, bytes]) -> None:
+    """List files in the manifest before they are there: so they belong to the directory even if writing them fails."""
+    manifest = read_manifest(folder)
+    if "files" in manifest:
+        new = {name: facts_of(len(content), _core.hash_bytes(content)) for name, content in files.items()}
+        manifest["files"] = dict(sorted((manifest["files"] | new).items()))
+        _core.write_file(folder / MANIFEST, manifest_bytes(manifest))
 
 
 def has_caches(partition: VertexPartition) -> bool:
     """Return whether the directory has lists. Raise an error if they are those of another partition."""
     assert partition.folder is not None
     record = partition.folder / RECORD
-    if not record.exists():
+    if not os.path.lexists(record):
         return False
+    content = inside(partition.folder.resolve(), RECORD).read_bytes()
     with damaged(record, "not what save_cache wrote"):
-        of = json.loads(record.read_text())["partition"]
+        of = json.loads(content)["partition"]
     if of != identity(partition.manifest or {}):
         raise GraphFormatError(
             f"{shown(record)}: the caches are those of another partition. Write them anew with save_cache, or remove "
@@ -64,12 +83,11 @@ def has_caches(partition: VertexPartition) -> bool:
 def read_cache(partition: VertexPartition, index: int) -> Ids:
     """Return the vertices that a part holds, which ascend."""
     part = partition.parts[index]
-    file = part.folder / FILE
-    with damaged(file, "not the list of a cache"):
-        ids = np.load(file)
-    valid = ids.dtype == np.int64 and ids.ndim == 1 and np.all(np.diff(ids) > 0)
+    file = part._file(FILE)
+    ids = mapped(file, "not the list of a cache")
+    valid = ids.dtype == np.int64 and ids.ndim == 1 and bool(np.all(np.diff(ids) > 0))
     if valid and len(ids):
-        valid = ids[0] >= 0 and ids[-1] < len(partition) and not np.isin(ids, part.inner).any()
+        valid = bool(ids[0] >= 0 and ids[-1] < len(partition) and not np.isin(ids, part.inner).any())
     if not valid:
         raise GraphFormatError(
             f"{shown(file)}: expected ascending ids of vertices of other parts. Write the caches anew with save_cache"

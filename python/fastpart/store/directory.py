@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .. import _core
-from ..folders import owned
 from ..forks import before_polars_threads
 from ..graph import Graph
 from ..options import RunOptions
@@ -24,6 +20,7 @@ from ..results import Evaluation
 from ..rows import Rows
 from .contents import Contents
 from .edge_splits import write_edge_splits
+from .manifest import Listing, as_json, manifest_bytes, replaced_files
 from .reusing import keep_unchanged
 from .schemas import SCHEMA, caps_of
 
@@ -55,13 +52,14 @@ def write_directory(
 ) -> None:
     """Write the directory under a temporary name, and rename it when it is complete."""
     manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": _core.__version__, **identity(partition)}
-    directory = _core.AtomicDir(target, owned(target, MANIFEST))
+    directory = _core.AtomicDir(target, replaced_files(target))
     try:
         inside = Path(directory.path)
+        listing = Listing(inside, options)
         _core.write_npy(inside / "assignment.npy", partition.assignment, options)
         if graph is not None and evaluation is not None and contents is not None:
             manifest |= _describe(graph, evaluation, options)
-            manifest |= _write_parts(inside, partition, graph, contents, options)
+            manifest |= _write_parts(inside, partition, graph, contents, options, listing)
             buffer = io.BytesIO()
             before_polars_threads("metrics.parquet")
             evaluation.parts.write_parquet(buffer)
@@ -69,7 +67,8 @@ def write_directory(
             if partition.algorithm == "update":
                 manifest["changed_parts"] = keep_unchanged(inside, target, partition)
             graph.check_unchanged()
-        _put(inside / MANIFEST, as_json(manifest, indent=1))
+        listing.add()
+        _put(inside / MANIFEST, manifest_bytes(manifest | {"files": listing.files}))
         directory.commit()
     finally:
         directory.discard()
@@ -94,7 +93,12 @@ def _describe(graph: Graph, evaluation: Evaluation, options: RunOptions) -> dict
 
 
 def _write_parts(
-    inside: Path, partition: Partition, graph: Graph, contents: Contents, options: RunOptions
+    inside: Path,
+    partition: Partition,
+    graph: Graph,
+    contents: Contents,
+    options: RunOptions,
+    listing: Listing,
 ) -> dict[str, Any]:
     """Write the folders of the parts, and return their entries of the manifest."""
     described: dict[str, Any] = {}
@@ -113,9 +117,11 @@ def _write_parts(
         described["edge_splits"] = write_edge_splits(inside, shape, partition.assignment, held, sizes)
         for index, size in enumerate(sizes):
             _put(inside / part_name(index) / PART, as_json(size))
+    listing.add()
     for name, ids, span, rows in _arrays(contents):
         ranges = [span(size) for size in sizes]
         _gather(inside, name, ids, ranges, rows, options)
+        listing.add()
         if name not in contents.masks:
             described[name] = {"dtype": rows.dtype.name, "shape": list(rows.shape[1:])}
     if contents.masks:
@@ -161,14 +167,3 @@ def _put(file: Path, content: bytes) -> None:
     """Write a file of a directory that is still under its temporary name."""
     with named(file):
         file.write_bytes(content)
-
-
-def as_json(content: dict[str, Any], indent: int | None = None) -> bytes:
-    """Return the bytes of a JSON file."""
-    return (json.dumps(content, indent=indent, default=_plain) + "\n").encode()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} in a manifest")

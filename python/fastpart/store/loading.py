@@ -17,10 +17,16 @@ from ..frames import pl
 from ..graph import open_graph
 from ..options import Options, run_options, with_options
 from ..parameters import Of, StrPath, shown
-from ..parsing import damaged, json_object
-from ..part_files import MANIFEST
+from ..parsing import damaged, json_object, mapped
+from ..part_files import MANIFEST, inside, refuse_other_size
 from ..partitions import EdgePartition, Partition, VertexPartition
+from .manifest import read_manifest, refuse_mistyped
 from .schemas import caps_of, present, restore_caps
+from .verifying import verify as verify_files
+
+ASSIGNMENT = "assignment.npy"
+
+_NO_PARTS = "not a .npy array of parts"
 
 _CLASSES: dict[str, type[Partition]] = {"vertices": VertexPartition, "edges": EdgePartition}
 
@@ -32,6 +38,7 @@ def open_partition(
     *,
     k: int | None = None,
     of: None = None,
+    verify: bool = False,
     **options: Unpack[Options],
 ) -> VertexPartition | EdgePartition: ...
 @overload
@@ -41,6 +48,7 @@ def open_partition(
     *,
     k: int | None = None,
     of: Literal["vertices"],
+    verify: bool = False,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 @overload
@@ -50,6 +58,7 @@ def open_partition(
     *,
     k: int | None = None,
     of: Literal["edges"],
+    verify: bool = False,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
 @with_options
@@ -59,6 +68,7 @@ def open_partition(
     *,
     k: int | None = None,
     of: Of | None = None,
+    verify: bool = False,
     **options: Unpack[Options],
 ) -> VertexPartition | EdgePartition:
     """Read a partition that :meth:`fastpart.VertexPartition.save` wrote, or any ``.npy``, ``.txt`` or ``.parquet``.
@@ -74,6 +84,9 @@ def open_partition(
     of : {"vertices", "edges"}, optional
         For ``.npy`` and ``.txt``. Default: "edges" if the array is uint8 or int16, as edge partitions are, else
         "vertices".
+    verify : bool
+        Read all files of a directory first, and refuse it unless each has the size and the checksum of its writing, as
+        :func:`fastpart.store.verify` does. Otherwise only sizes are compared, of the files that are opened.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -104,6 +117,8 @@ def open_partition(
         parameters.choice("of", of, _CLASSES)
     if k is not None:
         k = parameters.parts(k)
+    if parameters.flag("verify", verify):
+        verify_files(file, **options)
     if file.is_dir():
         partition = _read_directory(file)
     elif not parameters.regular(file).exists():
@@ -111,7 +126,7 @@ def open_partition(
     elif file.suffix == ".parquet":
         partition = _read_parquet(file, k, of)
     elif file.suffix == ".npy":
-        partition = _wrap(file, _read_npy(file), k, of)
+        partition = _wrap(file, mapped(file, _NO_PARTS), k, of)
     elif file.suffix == ".txt":
         partition = _wrap(file, _read_lines(file), k, of)
     else:
@@ -137,12 +152,6 @@ def _refuse_missing(file: Path) -> NoReturn:
             str(file),
         )
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
-
-
-def _read_npy(file: Path) -> npt.NDArray[Any]:
-    """Map an array. Refuse pickles, and headers that claim more than the file holds."""
-    with damaged(file, "not a .npy array of parts"):
-        return np.asarray(np.lib.format.open_memmap(file, mode="r"))
 
 
 def _read_lines(file: Path) -> npt.NDArray[Any]:
@@ -171,17 +180,13 @@ def _read_parquet(file: Path, k: int | None, of: str | None) -> Partition:
     return _restore(file, array, present(file, json_object(file, metadata)))
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a directory as it was written, of any schema."""
-    file = folder / MANIFEST
-    if not file.is_file():
-        raise GraphFormatError(f"{shown(folder)} is not a partition directory: it has no {MANIFEST}")
-    return json_object(file, file.read_bytes())
-
-
 def _read_directory(folder: Path) -> Partition:
-    manifest = present(folder, read_manifest(folder))
-    partition = _restore(folder, _read_npy(parameters.regular(folder / "assignment.npy")), manifest)
+    stored = read_manifest(folder)
+    manifest, root = present(folder, stored), folder.resolve()
+    refuse_mistyped(folder / MANIFEST, manifest)
+    array = mapped(inside(root, ASSIGNMENT), _NO_PARTS)
+    refuse_other_size(root, manifest, ASSIGNMENT)
+    partition = _restore(folder, array, manifest)
     partition.folder, partition.manifest = folder, {**manifest, "caps": caps_of(partition)}
     return partition
 

@@ -17,11 +17,11 @@ from ..graph import Graph, open_graph
 from ..metrics import evaluate
 from ..options import Options, RunOptions, run_options
 from ..parameters import StrPath, shown
-from ..part_files import MANIFEST
 from ..partitions import EdgePartition, Partition
 from ..results import Evaluation
 from .contents import Contents, Extras
 from .directory import identity, write_directory
+from .manifest import replaced_files
 from .schemas import SCHEMA
 
 FORMATS = {".npy": "npy", ".txt": "txt", ".parquet": "parquet", "": "directory"}
@@ -98,7 +98,10 @@ def output(out: object) -> tuple[Path, str]:
 
 
 def refuse_unwritable(target: Path, form: str, graph: Graph | None) -> None:
-    """Refuse an output that is the input, would delete it, or cannot be written. Call this before any work."""
+    """Refuse an output that is the input, would delete it or other files, or cannot be written.
+
+    Call this before any work.
+    """
     if graph is not None and graph.path is not None and target.exists():
         if target.samefile(graph.path):
             raise ParameterError(f"out: {shown(target)} is the input. Choose another name")
@@ -108,17 +111,10 @@ def refuse_unwritable(target: Path, form: str, graph: Graph | None) -> None:
             )
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "the folder of the output is not writable", str(target.parent))
-    if form != "directory":
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-    elif target.exists() and not (
-        target.is_dir() and ((target / MANIFEST).is_file() or not any(target.iterdir()))
-    ):
-        raise FileExistsError(
-            errno.EEXIST,
-            f"exists and is not a partition directory (no {MANIFEST} in it). Choose another name",
-            str(target),
-        )
+    if form == "directory":
+        replaced_files(target)
+    elif target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
 
 
 def _write_parquet(target: Path, partition: Partition) -> None:

@@ -11,17 +11,17 @@ from ..parameters import StrPath, shown
 from ..part_files import MANIFEST
 from ..partitions import Partition
 from ..parts import part_name
-from .directory import as_json
 from .loading import open_partition
+from .manifest import Listing, manifest_bytes, own_files
 from .schemas import SCHEMA
 
 
 def upgrade(source: StrPath) -> bool:
-    """Rewrite a partition directory of an earlier schema to the present one.
+    """Rewrite a partition directory of an earlier schema to the present one, and list its files.
 
-    The parts of a vertex partition get their ``halo_rows.npy``. Then ``manifest.json`` is replaced, atomically. Other
-    files are not touched. A directory whose upgrade was interrupted is of its old schema. Needs 20 bytes per halo
-    vertex of one part at a time.
+    The parts of a vertex partition get their ``halo_rows.npy``. Then ``manifest.json`` is replaced, atomically, by one
+    with the size and the checksum of every file. Other files are not touched. A directory whose upgrade was interrupted
+    is of its old schema. Needs 20 bytes per halo vertex of one part at a time, and reads all files.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def upgrade(source: StrPath) -> bool:
     Returns
     -------
     bool
-        False if the directory already has the present schema. Nothing is written then.
+        False if the directory already has the present schema and a list of its files. Nothing is written then.
 
     Raises
     ------
@@ -53,10 +53,14 @@ def upgrade(source: StrPath) -> bool:
         raise GraphFormatError(f"{shown(folder)} is a file. Only partition directories can be upgraded")
     partition = open_partition(folder)
     assert partition.manifest is not None
-    if partition.manifest["schema"] == SCHEMA:
+    if partition.manifest["schema"] == SCHEMA and "files" in partition.manifest:
         return False
-    _write_rows(folder, partition)
-    _core.write_file(folder / MANIFEST, as_json(partition.manifest | {"schema": SCHEMA}, indent=1))
+    if partition.manifest["schema"] < SCHEMA:
+        _write_rows(folder, partition)
+    listing = Listing(folder, run_options())
+    listing.add(own_files(folder))
+    manifest = partition.manifest | {"schema": SCHEMA, "files": listing.files}
+    _core.write_file(folder / MANIFEST, manifest_bytes(manifest))
     return True
 
 

@@ -146,6 +146,13 @@ impl AtomicDir {
             Err(error) => return temp.check(Err(error)),
         };
         temp.placed = true;
+        // And once more, of what nobody can name any longer: a file may have come until the exchange.
+        if let Some(old) = replaced.as_deref()
+            && self.owned.cover(old).is_err()
+        {
+            temp.put_back(old)?;
+            return self.owned.cover(&temp.place.target);
+        }
         temp.check(temp.fs.sync_dir(temp.place.directory()))?;
         match replaced {
             Some(old) => temp.fs.remove(&old).map_err(|error| Error::io(&old, error)),
@@ -288,11 +295,26 @@ impl Temp {
         let Err(error) = fs.rename(&self.path, target) else { return Ok(old) };
         match fs.rename(&old, target) {
             Ok(()) => Err(Error::io(target, error)),
-            Err(_) => {
-                let text = format!("{error}. The old directory is now {}. Rename it back", shown(&old));
-                Err(Error::io(target, io::Error::new(error.kind(), text)))
-            }
+            Err(_) => Err(self.moved(error, &old)),
         }
+    }
+
+    /// Puts the directory that was replaced, and lies at `old`, in the place of the target again.
+    fn put_back(&mut self, old: &Path) -> Result<()> {
+        let (fs, target) = (self.fs, &self.place.target);
+        let back = match old == self.path {
+            true => fs.exchange(old, target),
+            false => fs.rename(target, &self.path).and_then(|()| fs.rename(old, target)),
+        };
+        back.map_err(|error| self.moved(error, old))?;
+        self.placed = false;
+        Ok(())
+    }
+
+    /// The error for a directory that could not be put back.
+    fn moved(&self, error: io::Error, old: &Path) -> Error {
+        let text = format!("{error}. The old directory is now {}. Rename it back", shown(old));
+        Error::io(&self.place.target, io::Error::new(error.kind(), text))
     }
 }
 

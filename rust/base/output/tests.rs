@@ -2,21 +2,35 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
 use tempfile::TempDir;
 
 use super::*;
 
-/// Fails the n-th call, once. May lack the exchange.
+/// Fails the n-th call, once. May lack the exchange. A file may come into the target before its name changes.
 struct FaultyFs {
     left: AtomicUsize,
     exchanges: bool,
+    comes: Mutex<Option<PathBuf>>,
 }
 
 impl FaultyFs {
     fn new(nth: usize, exchanges: bool) -> &'static FaultyFs {
-        Box::leak(Box::new(FaultyFs { left: AtomicUsize::new(nth), exchanges }))
+        Box::leak(Box::new(FaultyFs { left: AtomicUsize::new(nth), exchanges, comes: Mutex::default() }))
+    }
+
+    /// Never fails. The file `comes` once a name changes.
+    fn busy(exchanges: bool, comes: PathBuf) -> &'static FaultyFs {
+        let comes = Mutex::new(Some(comes));
+        Box::leak(Box::new(FaultyFs { left: AtomicUsize::new(0), exchanges, comes }))
+    }
+
+    fn come(&self) {
+        if let Some(file) = self.comes.lock().unwrap().take() {
+            std::fs::write(file, "mine").unwrap();
+        }
     }
 
     fn call<T>(&self, real: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
@@ -46,6 +60,7 @@ impl Fs for FaultyFs {
         self.call(|| RealFs.sync(file))
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.come();
         self.call(|| RealFs.rename(from, to))
     }
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
@@ -284,6 +299,24 @@ fn a_directory_that_filled_meanwhile_is_kept() {
     std::fs::write(target.join("thesis.tex"), "").unwrap();
     assert!(matches!(directory.commit(), Err(Error::Parameter { .. })));
     assert_eq!((names(home.path()), names(&target)), (only("out"), only("thesis.tex")));
+}
+
+#[test]
+fn what_came_just_before_the_exchange_is_kept_and_the_old_directory_put_back() {
+    for exchanges in [true, false] {
+        let home = TempDir::new().unwrap();
+        let target = home.path().join("out");
+        std::fs::create_dir(&target).unwrap();
+        std::fs::write(target.join("m"), "old").unwrap();
+        let fs = FaultyFs::busy(exchanges, target.join("thesis.tex"));
+        let directory = AtomicDir::create_on(fs, &target, owned(&["m"])).unwrap();
+        std::fs::write(directory.path().join("m"), "new").unwrap();
+        let refused = directory.commit().err().unwrap().to_string();
+        assert!(refused.contains("out holds what fastpart did not write there: thesis.tex"), "{refused}");
+        assert_eq!(names(home.path()), only("out"));
+        assert_eq!(std::fs::read_to_string(target.join("m")).unwrap(), "old");
+        assert_eq!(std::fs::read_to_string(target.join("thesis.tex")).unwrap(), "mine");
+    }
 }
 
 #[test]

@@ -1,0 +1,184 @@
+"""The manifest of a partition directory: read, and written with the list of all files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..folders import below, owned, replaceable
+from ..options import RunOptions
+from ..parameters import choice, integer, shown
+from ..parsing import json_object
+from ..part_files import MANIFEST, inside, row_type
+
+EARLIER = (
+    r"assignment\.npy|metrics\.parquet|cache\.json|part-\d{5,}/(part\.json|("
+    "vertices|degree|indptr|indices|edge_ids|halo_parts|halo_rows|root|send|send_indptr|recv|recv_indptr|"
+    r"features|halo_features|edge_features|labels|train|val|test|cache_ids|edge_(train|val|test|reverse))\.npy)"
+)
+"""The files that versions wrote which kept no list of them."""
+
+OWN = "manifest_xxh3"
+"""The key of the checksum of the manifest itself, taken while its digits are zeros. It is the last one."""
+
+_OWN = re.compile(rb'"manifest_xxh3": "([0-9a-f]{32})"\n\}\n\Z')
+_ZEROS = b"0" * 32
+
+Files = dict[str, dict[str, Any]]
+Check = Callable[[str, Any], object]
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a directory as it was written, of any schema."""
+    if not os.path.lexists(folder / MANIFEST):
+        raise GraphFormatError(f"{shown(folder)} is not a partition directory: it has no {MANIFEST}")
+    return json_object(folder / MANIFEST, inside(folder.resolve(), MANIFEST).read_bytes())
+
+
+def refuse_mistyped(file: Path, manifest: Mapping[str, Any]) -> None:
+    """Raise an error that names the key unless all entries that are read of parts and files are what they should be.
+
+    The entries of the partition itself are checked where it is restored.
+    """
+    try:
+        for name, check in _CHECKS.items():
+            if name in manifest:
+                check(name, manifest[name])
+        if "directedness" in manifest:
+            _refuse_without_graph(manifest)
+    except (FastpartError, TypeError) as error:
+        raise GraphFormatError(f"{shown(file)}: {error}") from None
+
+
+def _refuse_without_graph(manifest: Mapping[str, Any]) -> None:
+    """Refuse numbers of a graph that are missing or contradict each other: the parts are checked against them."""
+    n, m, edges, loops = (
+        integer(name, manifest.get(name), 0, most)
+        for name, most in (
+            ("n", 2**32 - 1),
+            ("m", 2**62),
+            ("num_directed_edges", 2**63 - 1),
+            ("loops", 2**62),
+        )
+    )
+    if edges != (2 * m - loops if manifest["directedness"] == "undirected" else m) or (edges and not n):
+        raise ParameterError(f"num_directed_edges: {edges} contradicts n = {n}, m = {m} and loops = {loops}")
+    if manifest.get("of") == "vertices":
+        integer("halo_hops", manifest.get("halo_hops"), 0, 2)
+
+
+def _an(kind: type, text: str) -> Check:
+    def check(name: str, value: Any) -> None:
+        if not isinstance(value, kind):
+            raise TypeError(f"{name}: expected {text}, got {type(value).__name__}")
+
+    return check
+
+
+def _names(name: str, value: Any) -> None:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise TypeError(f"{name}: expected a list of names")
+
+
+def _counts(name: str, value: Any) -> None:
+    _an(dict, "an object")(name, value)
+    for split, count in value.items():
+        integer(f"{name}: {split}", count, 0, 2**63 - 1)
+
+
+def _listed(name: str, value: Any) -> None:
+    _an(dict, "an object")(name, value)
+    for file, facts in value.items():
+        if not isinstance(facts, dict) or not isinstance(facts.get("xxh3"), str):
+            raise TypeError(f"{name}: {file!r}: expected an object with size and xxh3")
+        integer(f"{name}: {file!r}: size", facts.get("size"), 0, 2**63 - 1)
+        if file.startswith("/") or ".." in file.split("/") or "\0" in file:
+            raise ParameterError(f"{name}: {file!r} is no path below the directory")
+
+
+_CHECKS: dict[str, Check] = {
+    "directedness": lambda name, value: choice(name, value, ("undirected", "symmetric", "directed")),
+    "features": row_type,
+    "halo_features": row_type,
+    "edge_features": row_type,
+    "labels": row_type,
+    "splits": _names,
+    "edge_splits": _counts,
+    "summary": _an(dict, "an object"),
+    "input": _an(dict, "an object"),
+    "changed_parts": _an(list, "a list"),
+    "files": _listed,
+}
+
+
+def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a manifest. A file takes one line of them."""
+    told = {name: value for name, value in manifest.items() if name not in ("files", OWN)}
+    text = as_json(told, indent=1).decode().removesuffix("\n}\n")
+    if "files" in manifest:
+        lines = (f"  {json.dumps(name)}: {json.dumps(facts)}" for name, facts in manifest["files"].items())
+        text += ',\n "files": {\n' + ",\n".join(lines) + "\n }"
+        text += f',\n "{OWN}": "{_ZEROS.decode()}"'
+    content = f"{text}\n}}\n".encode()
+    return _OWN.sub(_stated(_core.hash_bytes(content)), content)
+
+
+def _stated(digits: str) -> bytes:
+    return f'"{OWN}": "{digits}"\n}}\n'.encode()
+
+
+def is_intact(content: bytes) -> bool:
+    """Return whether the bytes of a manifest are those that were written."""
+    stated = _OWN.search(content)
+    return stated is not None and _core.hash_bytes(_OWN.sub(_stated("0" * 32), content)) == stated[1].decode()
+
+
+def as_json(content: dict[str, Any], indent: int | None = None) -> bytes:
+    """Return the bytes of a JSON file."""
+    return (json.dumps(content, indent=indent, default=_plain) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    """Convert numpy's numbers and arrays to Python's."""
+    return value.tolist()
+
+
+def replaced_files(target: Path) -> list[str]:
+    """Return the files of a partition directory that a new one replaces. Refuse a target that holds anything else."""
+    return replaceable(target, MANIFEST, EARLIER, "a partition directory")
+
+
+def own_files(folder: Path) -> list[str]:
+    """Return the files of a partition directory that are fastpart's and there, without the manifest."""
+    known = set(owned(folder, MANIFEST, EARLIER)) - {MANIFEST}
+    return [name for name in below(folder) if name in known]
+
+
+class Listing:
+    """Size and checksum of the files of a directory, taken soon after they are written, while they are in memory."""
+
+    def __init__(self, folder: Path, options: RunOptions) -> None:
+        self._folder, self._options = folder, options
+        self._known: Files = {}
+
+    def add(self, names: Iterable[str] | None = None) -> None:
+        """Take in files. Default: all that are not known yet."""
+        new = [name for name in (below(self._folder) if names is None else names) if name not in self._known]
+        hashes = _core.hash_files([self._folder / name for name in new], self._options)
+        self._known |= {name: facts_of(*found) for name, found in zip(new, hashes, strict=True)}
+
+    @property
+    def files(self) -> Files:
+        """The entry ``files`` of the manifest."""
+        return dict(sorted(self._known.items()))
+
+
+def facts_of(size: int, xxh3: str) -> dict[str, Any]:
+    """Return the entry of a file."""
+    return {"size": size, "xxh3": xxh3}
