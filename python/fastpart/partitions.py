@@ -259,13 +259,13 @@ class Partition(Assignment):
         Raises
         ------
         FastpartError
-            The partition does not come from a directory, or the directory was saved without ``graph=``.
+            The partition does not come from a directory, or the directory was saved without the graph.
         """
         if self.folder is None or self.manifest is None or "directedness" not in self.manifest:
             where = (
                 "the partition is in memory"
                 if self.folder is None
-                else f"{parameters.shown(self.folder)} was saved without graph="
+                else f"{parameters.shown(self.folder)} was saved without the graph"
             )
             raise FastpartError(f"parts: {where}. Save the partition to a directory with graph=, and open it")
         return Parts(self._part, self.folder, self.manifest)
@@ -296,7 +296,9 @@ class Partition(Assignment):
             ``/`` for a partition directory. The parent must exist. A file is replaced. A directory is replaced if it is
             empty or holds our ``manifest.json``.
         graph : path, array or Graph, optional
-            The graph of the partition, which is checked. A directory then also holds its parts and measures.
+            The graph of the partition, which is checked. Default: ``p.graph``, the one that the partition was made from
+            or opened with. A directory then also holds its parts and measures. Without any graph, as after
+            ``p.graph = None``, it holds the assignment only.
         features : path or array, optional
             One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), a Parquet file (its columns of
             numbers), a numpy array or a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
@@ -329,8 +331,10 @@ class Partition(Assignment):
             given for another output.
         GraphFormatError
             The partition belongs to another graph.
+        EdgeFileChangedError
+            The file of the graph changed since it was opened.
         OSError
-            With path and errno. The old output is intact.
+            With path and errno. The old output is intact, and the partition is still in memory: save it elsewhere.
 
         Notes
         -----
@@ -343,7 +347,7 @@ class Partition(Assignment):
         >>> p = fp.spring(graph, k=2)
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> p.save(folder / "part.npy")
-        >>> p.save(folder / "parts", graph=graph, features=np.eye(6, dtype=np.float32))
+        >>> p.save(folder / "parts", features=np.eye(6, dtype=np.float32))
         >>> loaded = fp.open_partition(folder / "parts", graph=graph)
         >>> loaded
         <VertexPartition: spring, k=2, 6 vertices, loads 3..3>
