@@ -44,20 +44,34 @@ def content(path):
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
-def assert_kept(outcome, rc, reason, folder):
+def assert_kept(outcome, rc, reason, folder, n=N):
     """Assert that the command failed for this reason, and that its partition is what is left of it."""
     assert outcome.rc == rc, outcome.err
     assert re.search(reason, outcome.err), outcome.err
     assert "The result is kept in parts.partial. To go on from there, add --resume" in outcome.err
     assert len(outcome.err.splitlines()) == 1
     assert os.listdir(folder) == ["parts.partial"]
-    assert len(fp.open_partition(folder / "parts.partial")) == N
+    assert len(fp.open_partition(folder / "parts.partial")) == n
 
 
-def test_memory_that_suffices_to_partition_but_not_to_gather_rows(command, folder):
-    limit = ("--memory-limit", "2700k", "--threads", 1)
-    outcome = run_command(*command, *limit, "-o", "parts", cwd=folder)
-    assert_kept(outcome, 1, r"gathering rows needs .* Raise memory_limit", folder)
+def test_memory_that_suffices_to_partition_but_not_to_gather_rows(folder, tmp_path):
+    np.save(tmp_path / "g.npy", np.arange(8, dtype=np.uint32).reshape(-1, 2))
+    np.lib.format.open_memmap(
+        tmp_path / "x.npy", "w+", np.float32, (8, 2 << 20)
+    )  # 8 MB a row, and none on the disk
+    command = (
+        "partition",
+        tmp_path / "g.npy",
+        "-k",
+        2,
+        "--num-vertices",
+        16,
+        "-q",
+        "--features",
+        tmp_path / "x.npy",
+    )
+    outcome = run_command(*command, "--memory-limit", "14M", "--threads", 1, "-o", "parts", cwd=folder)
+    assert_kept(outcome, 1, r"gathering rows needs .* Raise memory_limit", folder, 8)
     assert run_command(*command, "-o", "parts", "--resume", cwd=folder).rc == 0
     assert os.listdir(folder) == ["parts"]
     assert run_command(*command, "-o", "whole", cwd=folder).rc == 0
