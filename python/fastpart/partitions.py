@@ -161,8 +161,11 @@ class Partition(Assignment):
         return np.int32
 
     def __repr__(self) -> str:
-        spread = f"loads {self.loads.min()}..{self.loads.max()}"
-        return f"<{type(self).__name__}: {self.algorithm}, k={self.k}, {len(self)} {self.items}, {spread}>"
+        algorithm, spread = (
+            parameters.one_line(self.algorithm, 60),
+            f"loads {self.loads.min()}..{self.loads.max()}",
+        )
+        return f"<{type(self).__name__}: {algorithm}, k={self.k}, {len(self)} {self.items}, {spread}>"
 
     def _repr_html_(self) -> str:
         named = {"algorithm": self.algorithm, "k": self.k, self.items: len(self)}

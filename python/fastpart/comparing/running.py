@@ -19,12 +19,12 @@ from ..inputs import labels_of, splits_of, train_of
 from ..metrics import evaluate
 from ..notes import log
 from ..options import Options, RunOptions, run_options, with_options
-from ..parameters import Progress, shown
+from ..parameters import Progress, one_line, shown
 from ..partitions import EdgePartition, Partition
 from ..results import Evaluation
 from ..traffic import Sampled, traffic_of
 from .comparison import Comparison
-from .entries import Entry, Run, entries_of, plain
+from .entries import Entry, Run, entries_of
 from .outcomes import LISTED_PARTS, MATRIX_PARTS, Outcome
 from .peers import Bench
 
@@ -245,7 +245,8 @@ def _outcome(label: str, result: Run, evaluation: Evaluation, home_halo: float |
     row = evaluation.summary.row(0, named=True) | {"algorithm": label}
     if home_halo is not None:
         row["halo_rf"] = home_halo
-    row["seconds"] = result.seconds
+    if result.seconds is not None:
+        row["seconds"] = result.seconds
     if result.seconds and row["m"]:
         row["edges_per_s"] = round(row["m"] / result.seconds)
     if result.memory is not None and row["n"]:
@@ -271,7 +272,7 @@ class _LabelledProgress:
 
 
 def _reason(error: Exception) -> str:
-    text = plain(str(error))
+    text = one_line(error)
     return text if _refusal(error) and text else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
