@@ -67,14 +67,8 @@ p.save("parts")
     done = run(BROKEN[kind], "-c", code)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "matplotlib cannot be loaded\n" * 3
-    assert sorted(os.listdir()) == [
-        "g.bin",
-        "g.bin.features.npy",
-        "g.bin.json",
-        "g.bin.labels.npy",
-        "g.bin.split.npz",
-        "parts",
-    ]
+    assert os.path.exists("parts/part-00001")
+    assert not os.path.exists("x.svg")
 
 
 def test_a_folder_of_settings_that_cannot_be_written_does_no_harm(tmp_path):
