@@ -15,7 +15,17 @@ from fastpart.partitioners import PARTITIONERS
 
 needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
 
-OBJECTS = {"graph", "source", "partition", "degrees", "cache_ids", "progress", "on_epoch", "self"}
+OBJECTS = {
+    "graph",
+    "source",
+    "partition",
+    "degrees",
+    "cache_ids",
+    "progress",
+    "on_epoch",
+    "on_outcome",
+    "self",
+}
 """What only Python can give, and what stands without a name: FILE, SOURCE, PARTITION."""
 
 RUNNING = {"threads", "memory_limit", "tmp_dir"}
@@ -105,10 +115,12 @@ def test_help_lists_what_the_functions_take(text_of, command):
     options = expected(COMMANDS[command], arguments)
     if command in ("cluster", "compare", "edges-of", "refine", "report", "update"):
         options["--out"] = None
+    if command in ("edges-of", "refine", "update"):
+        options["--resume"] = None
     if command == "order":
         options["--partition"] = None
     if command.startswith("partition"):
-        options |= {"--algorithm": None, "--out": None}
+        options |= {"--algorithm": None, "--out": None, "--resume": None}
     assert listed(text_of(*command.split())) == options
 
 
@@ -141,7 +153,11 @@ def test_help_of_partition_lists_all_algorithms(text_of):
             rf"^  {name} +{re.escape(function.__doc__.split('.')[0].split()[0])} ", text, re.MULTILINE
         )
     functions = (fp.partition, *COMMANDS["partition --algorithm hash"][1:])
-    assert listed(text) == expected(functions, set()) | {"--algorithm": None, "--out": None}
+    assert listed(text) == expected(functions, set()) | {
+        "--algorithm": None,
+        "--out": None,
+        "--resume": None,
+    }
 
 
 @pytest.mark.parametrize("words", [[], *([name] for name in ("generate", "export", "train"))])

@@ -377,7 +377,7 @@ def test_partitions_without_parts_say_how_to_get_them(tmp_path):
     ):
         _ = partition.parts
     partition.save(tmp_path / "parts")
-    with pytest.raises(fp.FastpartError, match=r"parts: .*parts was saved without graph=. Save"):
+    with pytest.raises(fp.FastpartError, match=r"parts: .*parts was saved without the graph\. Save"):
         _ = fp.open_partition(tmp_path / "parts").parts
 
 

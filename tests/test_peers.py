@@ -292,3 +292,13 @@ def test_an_unknown_number_of_constraints_is_refused():
     done = fp.compare(GRAPH, 2, ["metis:constraints=3"])
     assert done.summary["error"][0].endswith("constraints is 1 or 2, not 3")
     assert json.loads(done.to_json())["rows"][0]["error"] is not None
+
+
+@pytest.mark.skipif(not PEERS["metis"].installed(), reason="needs METIS")
+def test_modules_of_the_current_directory_are_not_those_of_a_peer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("random", "numpy", "torch", "json", "pymetis"):
+        (tmp_path / f"{name}.py").write_text(f"open('{name} was imported', 'w')")
+    (row,) = fp.compare(GRAPH, 2, ["metis"]).summary.rows(named=True)
+    assert row["error"] is None
+    assert not list(tmp_path.glob("* was imported"))

@@ -153,3 +153,5 @@ __all__ = [
     "train",
 ]
 __all__ += _builtin.__all__  # which type checkers can follow
+__all__.remove("hash")  # `from fastpart import *` leaves the builtin and the module of these names alone
+__all__.remove("random")

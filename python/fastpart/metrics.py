@@ -228,7 +228,7 @@ def _evaluate_edge(graph: Graph, partition: Partition, options: RunOptions) -> E
 def _header(partition: Partition, n: int, m: int, loops: int) -> dict[str, Any]:
     return {
         "of": partition.of,
-        "algorithm": partition.algorithm,
+        "algorithm": partition.algorithm.encode(errors="replace").decode(),  # Polars holds valid UTF-8 only
         "k": partition.k,
         "n": n,
         "m": m,

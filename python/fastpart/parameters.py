@@ -250,6 +250,13 @@ def shown(path: str | Path) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def one_line(text: object, most: int | None = None) -> str:
+    """Return text as one line of valid UTF-8, of at most so many letters. What is not printable is escaped."""
+    words = " ".join(str(text).encode(errors="replace").decode().split())
+    line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
+    return line if most is None or len(line) <= most else f"{line[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
 def output(out: object, suffixes: Sequence[str]) -> Path:
     """Return the target. Refuse an unknown suffix."""
     target = path("out", out)

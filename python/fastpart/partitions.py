@@ -161,8 +161,11 @@ class Partition(Assignment):
         return np.int32
 
     def __repr__(self) -> str:
-        spread = f"loads {self.loads.min()}..{self.loads.max()}"
-        return f"<{type(self).__name__}: {self.algorithm}, k={self.k}, {len(self)} {self.items}, {spread}>"
+        algorithm, spread = (
+            parameters.one_line(self.algorithm, 60),
+            f"loads {self.loads.min()}..{self.loads.max()}",
+        )
+        return f"<{type(self).__name__}: {algorithm}, k={self.k}, {len(self)} {self.items}, {spread}>"
 
     def _repr_html_(self) -> str:
         named = {"algorithm": self.algorithm, "k": self.k, self.items: len(self)}
@@ -259,13 +262,13 @@ class Partition(Assignment):
         Raises
         ------
         FastpartError
-            The partition does not come from a directory, or the directory was saved without ``graph=``.
+            The partition does not come from a directory, or the directory was saved without the graph.
         """
         if self.folder is None or self.manifest is None or "directedness" not in self.manifest:
             where = (
                 "the partition is in memory"
                 if self.folder is None
-                else f"{parameters.shown(self.folder)} was saved without graph="
+                else f"{parameters.shown(self.folder)} was saved without the graph"
             )
             raise FastpartError(f"parts: {where}. Save the partition to a directory with graph=, and open it")
         return Parts(self._part, self.folder, self.manifest)
@@ -296,7 +299,9 @@ class Partition(Assignment):
             ``/`` for a partition directory. The parent must exist. A file is replaced. A directory is replaced if it is
             empty, or holds only what fastpart wrote there.
         graph : path, array or Graph, optional
-            The graph of the partition, which is checked. A directory then also holds its parts and measures.
+            The graph of the partition, which is checked. Default: ``p.graph``, the one that the partition was made from
+            or opened with. A directory then also holds its parts and measures. Without any graph, as after
+            ``p.graph = None``, it holds the assignment only.
         features : path or array, optional
             One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), a Parquet file (its columns of
             numbers), a numpy array or a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
@@ -329,8 +334,10 @@ class Partition(Assignment):
             given for another output.
         GraphFormatError
             The partition belongs to another graph.
+        EdgeFileChangedError
+            The file of the graph changed since it was opened.
         OSError
-            With path and errno. The old output is intact.
+            With path and errno. The old output is intact, and the partition is still in memory: save it elsewhere.
 
         Notes
         -----
@@ -343,7 +350,7 @@ class Partition(Assignment):
         >>> p = fp.spring(graph, k=2)
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> p.save(folder / "part.npy")
-        >>> p.save(folder / "parts", graph=graph, features=np.eye(6, dtype=np.float32))
+        >>> p.save(folder / "parts", features=np.eye(6, dtype=np.float32))
         >>> loaded = fp.open_partition(folder / "parts", graph=graph)
         >>> loaded
         <VertexPartition: spring, k=2, 6 vertices, loads 3..3>

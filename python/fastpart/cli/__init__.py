@@ -42,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _log_to_stderr(quiet=not {"-q", "--quiet"}.isdisjoint(arguments))
         _run(arguments)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        return _refuse("interrupted", 130, debug)
+    except KeyboardInterrupt as error:
+        return _refuse(error, 130, debug, "interrupted")
     except BrokenPipeError:
         # The reader of our output has closed it. Python flushes what is still buffered at exit, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -51,11 +51,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ParameterError, TypeError) as error:
         return _refuse(error, 2, debug)
     except OSError as error:
-        return _refuse(_os_error_text(error), 1, debug)
+        return _refuse(error, 1, debug, _os_error_text(error))
     except Exception as error:
         if isinstance(error, FastpartError | MemoryError) or _lacks_package(error):
             return _refuse(error, 1, debug)
-        return _refuse(f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1, debug)
+        text = f"internal error: {type(error).__name__}: {error} (--debug shows where)"
+        return _refuse(error, 1, debug, text)
     return 0
 
 
@@ -102,11 +103,12 @@ def _reason(error: CycloptsError) -> str:
     return str(error)
 
 
-def _refuse(reason: object, code: int, debug: bool) -> int:
+def _refuse(error: BaseException, code: int, debug: bool, reason: str = "") -> int:
+    """Print an error, and its notes: where a result is kept."""
     if debug:
         traceback.print_exc()
-    text = " ".join(str(reason).split("\n")) or type(reason).__name__
-    print(f"fastpart: error: {text}", file=sys.stderr)
+    texts = [reason or str(error) or type(error).__name__, *getattr(error, "__notes__", ())]
+    print(f"fastpart: error: {' '.join('. '.join(texts).split(chr(10)))}", file=sys.stderr)
     return code
 
 

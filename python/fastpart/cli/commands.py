@@ -1,10 +1,9 @@
-"""The verbs. Each calls the public function of its name and prints the result."""
+"""The verbs but for those that partition, compare and train. Each calls the public function of its name."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -19,16 +18,12 @@ from ..errors import ParameterError
 from ..graph import Graph, open_graph
 from ..graph_info import RATES
 from ..graph_info import info as graph_info
-from ..inputs import weights_of
 from ..metrics import evaluate as measure
 from ..notes import log
 from ..ordering import order as order_vertices
-from ..parameters import memory_size, shown
-from ..partitioners import PARTITIONERS, builtin, choosing, items_of
-from ..partitions import Partition
+from ..parameters import shown
 from ..sidecars import Sidecar
 from ..store import saving
-from ..store.contents import Extras
 from .call import Call
 
 
@@ -75,90 +70,14 @@ def _print_plans(plans: list[dict[str, Any]]) -> None:
     row = "{:>12} {:11} {:>7} {:>15} {:>10}  {}".format
     print(row("memory from", "path", "sample", "files (at most)", "read", "seconds"))
     for plan in plans:
-        memory, files, read = (_gigabytes(plan[name]) for name in ("memory", "files", "read"))
+        memory, files, read = (gigabytes(plan[name]) for name in ("memory", "files", "read"))
         seconds = " / ".join(f"{value:.3g}" for value in plan["seconds"].values())
         print(row(memory, plan["path"], plan["sample"] or "", files, read, seconds))
 
 
-def _gigabytes(count: int) -> str:
+def gigabytes(count: int) -> str:
+    """Return a number of bytes in words."""
     return f"{count / 1e9:.3g} GB" if count >= 1e9 else f"{count / 1e6:.3g} MB"
-
-
-def partition(call: Call) -> None:
-    """``fastpart partition``."""
-    named = call["algorithm"]
-    function = PARTITIONERS[named] if named else choosing.partition
-    _make(call, named or "partition", lambda graph, given: function(graph, **given))
-
-
-def refine(call: Call) -> None:
-    """``fastpart refine``."""
-    _make(call, "refine", lambda graph, given: builtin.refine(graph=graph, **given))
-
-
-def update(call: Call) -> None:
-    """``fastpart update``."""
-    _make(call, "update", lambda graph, given: builtin.update(graph=graph, **given))
-
-
-def edges_of(call: Call) -> None:
-    """``fastpart edges-of``."""
-    _make(call, "edges_of", lambda graph, given: builtin.edges_of(graph=graph, **given))
-
-
-def _make(call: Call, algorithm: str, make: Callable[[Graph, dict[str, Any]], Partition]) -> None:
-    """Make a partition with the options of an algorithm, print its measures, and save it."""
-    target, form = saving.output(call["out"]) if call["out"] else (None, "")
-    of = items_of(algorithm, call.values)
-    extras = _extras(call, form)
-    extras.check(target, form, of, graph=True)
-    if call["balance_on_ratio"] is not None and call["balance_on"] is None:
-        raise ParameterError("--balance-on-ratio: has no effect without --balance-on")
-    graph = open_input(call)
-    if target is not None:
-        saving.refuse_unwritable(target, form, graph)
-    given = call.of(algorithm, "out")
-    if "balance_on" in given:
-        given["balance_on"] = _weights(given["balance_on"], graph.num_vertices)
-    limit = memory_size(call.running.get("memory_limit"))
-    contents = extras.open(graph, limit) if form == "directory" else None
-    in_place = target is not None and form == "npy" and of == "edges"
-    if in_place:  # the parts never need to be in memory
-        given["out"] = target
-    start = time.perf_counter()
-    result = make(graph, given)
-    seconds = time.perf_counter() - start
-    # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
-    unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
-    evaluation = measure(graph, result, **call.of("evaluate", "partition", *unmeasured))
-    if target is not None and not in_place:
-        with call.run() as run:
-            saving.write(result, target, form, run, evaluation, graph, contents)
-    print(evaluation.to_json() if call["json"] else evaluation)
-    if not (call["json"] or call["quiet"]):
-        pace = f", {graph.num_edges / seconds / 1e6:.1f} M edges/s" if graph.num_edges else ""
-        files = (result.costs or {}).get("files", 0)
-        taken = f", {_gigabytes(files)} of temporary files" if files else ""
-        chosen = result.parameters.get("chosen")
-        print(f"\n{chosen['algorithm'] if chosen else algorithm}: {seconds:.2f} s{pace}{taken}")
-        if chosen:
-            print(f"chosen: {chosen['because']}")
-        if target is not None:
-            print(f"saved to {shown(target)}")
-
-
-def _weights(files: str | list[str], n: int) -> Any:
-    """What the files of ``--balance-on`` hold, with commas between them; one file is no list."""
-    names = files if isinstance(files, list) else [files]
-    arrays = [weights_of(name, n) for name in names]
-    return arrays if len(arrays) > 1 else arrays[0]
-
-
-def _extras(call: Call, form: str) -> Extras:
-    """Return what to store in a partition directory. In other formats, labels and splits are only for the measures."""
-    measured = () if form == "directory" else ("labels", "splits", "split")
-    held = call.of("save", *measured)
-    return Extras(**{name: held[name] for name in Extras.__dataclass_fields__ if name in held})
 
 
 def evaluate(call: Call) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 from pathlib import Path
 
 from .. import store
@@ -10,8 +12,9 @@ from ..comparing import compare as run_comparison
 from ..comparing.comparison import FILES, REPORTS
 from ..comparing.entries import entries_of
 from ..errors import FastpartError, ParameterError
+from ..graph import Graph
 from ..parameters import in_folder, output, shown
-from ..store import saving
+from ..store import partial, saving
 from .call import Call
 from .commands import open_input
 
@@ -21,17 +24,36 @@ def compare(call: Call) -> None:
     target = output_file(call["out"], FILES) if call["out"] else None
     entries_of(call["algorithms"], call["peers"])  # refuses a wrong name before the graph is read
     graph = open_input(call)
-    if target is not None:
+    if target is None:
+        comparison = run_comparison(graph, **call.of("compare"))
+    else:
         saving.refuse_unwritable(target, "file", graph)
-    comparison = run_comparison(graph, **call.of("compare"))
-    if target is not None:
-        comparison.save(target)
+        comparison = _kept_and_saved(call, graph, target)
     print(comparison.to_json(parts=False) if call["json"] else comparison)
     if target is not None and not (call["json"] or call["quiet"]):
         print(f"\nsaved to {shown(target)}")
     reasons = [outcome.row.get("error") for outcome in comparison.outcomes]
     if all(reasons):
         raise FastpartError(f"no algorithm returned a partition. The first error: {reasons[0]}")
+
+
+def _kept_and_saved(call: Call, graph: Graph, target: Path) -> Comparison:
+    """Compare, keep each outcome beside the output as soon as it is there, and write the output."""
+    kept = partial.Partial(target, "comparison.json")
+    file = shown(kept.folder / kept.marker)
+    use = f"`fastpart report {file} -o OUT` shows what was measured"
+    if kept.found() is not None:
+        text = f"holds the rows of an unfinished comparison. {use}. Remove the folder to compare anew"
+        raise FileExistsError(errno.EEXIST, text, str(kept.folder))
+
+    def keep(so_far: Comparison) -> None:
+        kept.write(json.loads(so_far.to_json()), f"{len(so_far.outcomes)} outcomes")
+
+    with kept.named(use):
+        comparison = run_comparison(graph, on_outcome=keep, **call.of("compare"))
+        comparison.save(target)
+    kept.remove()
+    return comparison
 
 
 def report(call: Call) -> None:

@@ -53,7 +53,8 @@ class Option:
         return not {"Sequence", "Iterable"}.isdisjoint(self.words)
 
     @property
-    def _is_file(self) -> bool:
+    def is_file(self) -> bool:
+        """Whether the value names a file."""
         return (
             not {"StrPath", "PathLike", "Any", "ArrayLike"}.isdisjoint(self.words)
             and "Callable" not in self.words
@@ -67,7 +68,7 @@ class Option:
         if "memory" in self.name:
             return "SIZE"
         number = "FLOAT" if "float" in self.words else "INT" if "int" in self.words else ""
-        text = "FILE" if self._is_file else "NAME" if self.listed else "TEXT"
+        text = "FILE" if self.is_file else "NAME" if self.listed else "TEXT"
         words = "|".join(filter(None, [number, *(self.choices or self._named)])) or text
         words = words if len(words) < 60 else "NAME"
         return f"{words},..." if self.listed else words

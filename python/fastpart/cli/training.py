@@ -74,7 +74,7 @@ def compare(call: Call) -> None:
 
 def _save(compared: pl.DataFrame, target: Path, call: Call) -> None:
     if target.suffix in REPORTS:
-        from ..report.trainings import write_training
+        from ..report.pages import write_training
 
         write_training(compared, target, Path(call["file"]).name)
         return

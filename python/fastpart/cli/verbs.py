@@ -14,7 +14,17 @@ from .sources import algorithms
 _RUNNING = ("threads", "memory_limit", "tmp_dir")
 """Parameters that do not change a result. A verb has only those of its first function."""
 
-_NOT_OPTIONS = {"self", "graph", "source", "partition", "degrees", "cache_ids", "progress", "on_epoch"}
+_NOT_OPTIONS = {
+    "self",
+    "graph",
+    "source",
+    "partition",
+    "degrees",
+    "cache_ids",
+    "progress",
+    "on_epoch",
+    "on_outcome",
+}
 """Parameters that hold objects, which no command line can give."""
 
 _TITLE_OF = {
@@ -115,7 +125,7 @@ def _partition(words: Sequence[str]) -> Verb:
     return replace(
         _PARTITION,
         takes=(function, *of_others, *_PARTITION.takes[1:]),
-        own=(Option("algorithm", f"Literal{names}", None, doc=doc), _SAVED),
+        own=(Option("algorithm", f"Literal{names}", None, doc=doc), *_SAVED),
         says="" if named else _PARTITION.says,
         more="" if named else more,
     )
@@ -134,11 +144,19 @@ def _out(doc: str, default: Any = None) -> tuple[Option, ...]:
     return (Option("out", "StrPath", default, doc=doc),)
 
 
-_SAVED = replace(read("save")["out"], default=None)
+_SAVED = (
+    replace(read("save")["out"], default=None),
+    Option(
+        "resume",
+        "bool",
+        None,
+        doc="Go on from OUT.partial, where a command that failed has kept its partition.",
+    ),
+)
 """Where a partition goes, if anywhere."""
 
 _PARTITION = Verb(
-    "commands:partition",
+    "partitioning:partition",
     ("partition", "open_graph", "evaluate", "save"),
     _FILE,
     "partition g.bin -k 8\n"
@@ -188,27 +206,27 @@ _VERBS: dict[str, Verb | Family] = {
     "info": Verb("commands:info", ("info", "open_graph"), _FILE, "info g.bin\ninfo edges.npy --json"),
     "partition": _PARTITION,
     "refine": Verb(
-        "commands:refine",
+        "partitioning:refine",
         ("refine", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "refine g.bin parts/ -o refined/\nrefine g.bin part.npy -k 8 --balance 1.05 -o refined.npy",
-        (_SAVED,),
+        _SAVED,
         says="Refine a partition of the vertices, print the measures, and save the result with -o.",
     ),
     "update": Verb(
-        "commands:update",
+        "partitioning:update",
         ("update", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "update grown.bin parts/ -o parts/\nupdate g.bin parts/ -k 9 --moves 0.1 -o more-parts/",
-        (_SAVED,),
+        _SAVED,
         says="Update a partition of the vertices for a graph that has grown, print the measures, and save with -o.",
     ),
     "edges-of": Verb(
-        "commands:edges_of",
+        "partitioning:edges_of",
         ("edges_of", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "edges-of g.bin parts/ -o edges.npy\nedges-of g.bin part.npy -k 8 --balance 1.02 -o edge-parts/",
-        (_SAVED,),
+        _SAVED,
         says="Partition the edges by a partition of the vertices, print the measures, and save the result with -o.",
     ),
     "evaluate": Verb(

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import GraphWarning, ParameterError
 from ..graph import Graph
 from ..options import NAMES
-from ..parameters import from_text, meant, shown
+from ..parameters import from_text, meant, one_line
 from ..partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of, needs_splits, partition
 from ..partitions import EdgePartition, Partition, VertexPartition
 from .memory import peak
@@ -84,7 +84,7 @@ def _function(label: str, function: Callable[..., Any], given: Mapping[str, Any]
 
 def _existing(label: str, partition: Partition) -> Entry:
     """Return the entry of a partition, which is measured only."""
-    return Entry(plain(label), lambda *_: Run(partition), partition.of, partition.k)
+    return Entry(one_line(label), lambda *_: Run(partition), partition.of, partition.k)
 
 
 def _peer(label: str, peer: Peer, given: Mapping[str, Any]) -> Entry:
@@ -155,7 +155,7 @@ def _entry(algorithm: Any) -> Entry:
         case (str() as label, Partition() as partition) if label:
             return _existing(label, partition)
         case (str() as label, function) if label and callable(function):
-            return _function(plain(label), function)
+            return _function(one_line(label), function)
         case Partition():
             return _existing(algorithm.algorithm, algorithm)
         case _ if callable(algorithm):
@@ -191,12 +191,7 @@ def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
 
 
 def _label(name: str, given: Mapping[str, Any]) -> str:
-    return plain(":".join([name, *(f"{key}={_short(value)}" for key, value in given.items())]))
-
-
-def plain(text: str) -> str:
-    """Return a text as one line of valid UTF-8."""
-    return shown(" ".join(text.split()).encode(errors="replace").decode())
+    return one_line(":".join([name, *(f"{key}={_short(value)}" for key, value in given.items())]))
 
 
 def _short(value: Any) -> str:

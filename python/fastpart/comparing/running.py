@@ -19,12 +19,12 @@ from ..inputs import labels_of, splits_of, train_of
 from ..metrics import evaluate
 from ..notes import log
 from ..options import Options, RunOptions, run_options, with_options
-from ..parameters import Progress, shown
+from ..parameters import Progress, one_line, shown
 from ..partitions import EdgePartition, Partition
 from ..results import Evaluation
 from ..traffic import Sampled, traffic_of
 from .comparison import Comparison
-from .entries import Entry, Run, entries_of, plain
+from .entries import Entry, Run, entries_of
 from .outcomes import LISTED_PARTS, MATRIX_PARTS, Outcome
 from .peers import Bench
 
@@ -45,6 +45,7 @@ def compare(
     seed: int | None = 0,
     peers: bool | None = None,
     time_limit: float = 600.0,
+    on_outcome: Callable[[Comparison], Any] | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
     """Run partitioners on one graph, one after the other, and measure their partitions and their cost.
@@ -80,6 +81,8 @@ def compare(
         True adds the installed peers to the named algorithms. False leaves them out.
     time_limit : float
         Seconds after which a run of a peer is killed.
+    on_outcome : callable, optional
+        Called after each run with the comparison so far, for example to save it. Its exceptions end the comparison.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. A peer that takes more memory is killed.
 
@@ -148,11 +151,13 @@ def compare(
         "threads": run.threads or _core.default_threads(),
     }
     with Bench(run, seed, limit) as bench:
-        outcomes = [
-            _run(entry, parts, opened, run, bench, measured, predict)
-            for entry, parts in _runs(entries, wanted)
-        ]
-    return Comparison(facts, tuple(outcomes))
+        so_far = Comparison(facts, ())
+        for entry, parts in _runs(entries, wanted):
+            outcome = _run(entry, parts, opened, run, bench, measured, predict)
+            so_far = Comparison(facts, (*so_far.outcomes, outcome))
+            if on_outcome is not None:
+                on_outcome(so_far)
+    return so_far
 
 
 Prediction = Callable[[Partition], dict[str, float]]
@@ -240,7 +245,8 @@ def _outcome(label: str, result: Run, evaluation: Evaluation, home_halo: float |
     row = evaluation.summary.row(0, named=True) | {"algorithm": label}
     if home_halo is not None:
         row["halo_rf"] = home_halo
-    row["seconds"] = result.seconds
+    if result.seconds is not None:
+        row["seconds"] = result.seconds
     if result.seconds and row["m"]:
         row["edges_per_s"] = round(row["m"] / result.seconds)
     if result.memory is not None and row["n"]:
@@ -266,7 +272,7 @@ class _LabelledProgress:
 
 
 def _reason(error: Exception) -> str:
-    text = plain(str(error))
+    text = one_line(error)
     return text if _refusal(error) and text else f"{type(error).__name__}: {text}".rstrip(": ")
 
 

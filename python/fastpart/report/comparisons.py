@@ -79,7 +79,7 @@ def _scatters(comparison: Comparison, of: str) -> Iterable[Panel]:
         points = [
             (outcome.row["seconds"], outcome.row[measure], outcome.row["algorithm"])
             for outcome in outcomes
-            if outcome.row["seconds"]
+            if outcome.row.get("seconds")
         ]
         if len(points) > 1:
             yield scatter(f"k = {k}: {WORDS[measure]} against seconds", WORDS[measure], points)

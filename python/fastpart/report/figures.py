@@ -1,4 +1,7 @@
-"""Figures of matplotlib: their style, their files, and their SVG inside a page. Nothing here uses pyplot."""
+"""Figures of matplotlib: their style, their files, and their SVG inside a page. Nothing here uses pyplot.
+
+A matplotlib that cannot be loaded or cannot draw is a :class:`FastpartError`.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,30 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-import matplotlib.figure
-from matplotlib import style
-from matplotlib.colors import LinearSegmentedColormap
-
 from .. import _core
-from ..parameters import PICTURES, StrPath, output
+from ..errors import FastpartError
+from ..parameters import PICTURES, StrPath, one_line, output
+from .look import LIGHT, printable
+
+
+@contextmanager
+def drawing(what: str) -> Iterator[None]:
+    """Raise a :class:`FastpartError` for whatever matplotlib raises in the block."""
+    try:
+        yield
+    except (FastpartError, MemoryError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        reason = one_line(f"{type(error).__name__}: {error}", 300)
+        raise FastpartError(
+            f"{what} ({reason}). Its settings are in MPLBACKEND, MATPLOTLIBRC, MPLCONFIGDIR"
+        ) from error
+
+
+with drawing("matplotlib cannot be loaded"):
+    import matplotlib.figure
+    from matplotlib import style
+    from matplotlib.colors import LinearSegmentedColormap
 
 WIDTH = 4.0
 """Width of a panel, in inches: a column of a page, or the screen of a phone."""
@@ -25,24 +46,6 @@ COLUMNS = 3
 """Panels beside one another in a figure."""
 
 DOTS_PER_INCH = 200
-
-_COLOURS = {
-    "text": ("#1d2733", "#e4e9ee"),
-    "faint": ("#5d6b7a", "#9aa7b4"),
-    "grid": ("#dde3e9", "#333d48"),
-    "paper": ("#ffffff", "#161b21"),
-    "cap": ("#c0392b", "#ef7d6f"),
-    "series1": ("#9ebcd8", "#33587c"),
-    "series2": ("#4f86bd", "#5a93cb"),
-    "series3": ("#1f4e7d", "#b4d4f2"),
-    "series4": ("#c7a76c", "#7a5a2a"),
-    "series5": ("#a06a2c", "#c1924f"),
-    "series6": ("#5f3b12", "#ecd3a6"),
-}
-SERIES = [name for name in _COLOURS if name.startswith("series")]
-LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
-DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
-"""The colours of figures and light pages, and the same on dark pages."""
 
 HEAT = LinearSegmentedColormap.from_list("records", ["#2f74b508", "#2f74b5"])
 """From transparent to opaque, so that it suits light and dark paper."""
@@ -80,7 +83,11 @@ _SVG = "{http://www.w3.org/2000/svg}"
 @contextmanager
 def _styled() -> Iterator[None]:
     """Draw in our style, whatever the user's is, and without warnings of letters that the font lacks."""
-    with style.context(["default", STYLE]), warnings.catch_warnings():
+    with (
+        drawing("matplotlib cannot draw the picture"),
+        style.context(["default", STYLE]),
+        warnings.catch_warnings(),
+    ):
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield
 
@@ -169,23 +176,3 @@ def _attribute(name: str, value: str, prefix: str) -> str:
     if name == "style":
         return re.sub("#[0-9a-f]{6}", lambda colour: _VARIABLES.get(colour[0], colour[0]), value)
     return re.sub(r"^#|^url\(#", lambda reference: reference[0] + prefix, value)
-
-
-def label(name: str, most: int = 20) -> str:
-    """Return a name as a short line that SVG can hold."""
-    name = printable(name).replace("\n", " ")
-    return name if len(name) <= most else f"{name[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def printable(text: object) -> str:
-    """Return text for XML and HTML. Control characters and lone surrogates are replaced."""
-    known = str(text).encode(errors="replace").decode()
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in known
-    )
-
-
-def number(value: float, _: object = None) -> str:
-    """Return a number with up to four digits, as short as possible. Also a formatter of ticks."""
-    mantissa, exponent, power = f"{value:.4g}".partition("e")
-    return f"{mantissa}e{int(power)}" if exponent else mantissa

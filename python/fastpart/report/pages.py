@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -13,9 +13,14 @@ from markupsafe import Markup
 from .. import _core
 from ..comparing import Comparison
 from ..comparing.outcomes import MEASURES, TITLES
-from .comparisons import groups_of, plot_comparison
-from .figures import DARK, LIGHT, Panel, inline, printable
+from ..frames import pl
+from ..notes import log
+from ..parameters import one_line, shown
+from .look import DARK, LIGHT, printable
 from .text import columns_of
+
+if TYPE_CHECKING:
+    from .figures import Panel
 
 MEANING = {
     "cut_ratio": "share of the records that connect two parts, without loops.",
@@ -27,6 +32,9 @@ MEANING = {
     "label_skew": "largest distance (total variation) between the labels of a part and of the graph.",
     "bytes_per_vertex": "peak growth of anonymous memory over n. For a peer, that of its process with the graph.",
 }
+
+Groups: TypeAlias = "Iterable[tuple[str, Iterable[Panel]]]"
+"""Plots by heading."""
 
 Cell = tuple[str, bool]
 """The text, and whether it is the best."""
@@ -43,6 +51,8 @@ class Table(NamedTuple):
 def write_report(comparison: Comparison, target: Path) -> None:
     """Write a page, or the plots of the measures. The suffix decides."""
     if target.suffix != ".html":
+        from .comparisons import plot_comparison
+
         plot_comparison(comparison, target)
         return
     graph, rows = comparison.graph, comparison.summary.rows(named=True)
@@ -57,23 +67,63 @@ def write_report(comparison: Comparison, target: Path) -> None:
         tables=[table for table in tables if table.columns],
         meanings={name: words for name, words in MEANING.items() if name in columns},
         refused=[outcome for outcome in comparison.outcomes if outcome.row.get("error") is not None],
-        groups=groups_of(comparison),
+        groups=lambda: _groups_of(comparison),
     )
 
 
-def write_page(target: Path, *, groups: Iterable[tuple[str, Iterable[Panel]]], **content: Any) -> None:
-    """Write a page atomically. ``groups`` are plots by heading."""
+def _groups_of(comparison: Comparison) -> Groups:
+    from .comparisons import groups_of
+
+    return groups_of(comparison)
+
+
+def write_training(table: pl.DataFrame, target: Path, name: str) -> None:
+    """Write a table of :func:`fastpart.train.compare` as a page, or its plots alone. The suffix decides."""
+    if target.suffix != ".html":
+        from .trainings import plot_trainings
+
+        plot_trainings(table, target)
+        return
+    rows = [[(cell(name, value), False) for name, value in row.items()] for row in table.rows(named=True)]
+    write_page(
+        target,
+        title=f"Training over partitions of {name}",
+        tables=[Table("Methods and partitioners", table.columns, [rows])],
+        groups=lambda: _training_groups(table),
+    )
+
+
+def _training_groups(table: pl.DataFrame) -> Groups:
+    from .trainings import panels_of
+
+    panels = list(panels_of(table))
+    return [("Side by side", panels)] if panels else []
+
+
+def write_page(target: Path, *, groups: Callable[[], Groups], **content: Any) -> None:
+    """Write a page atomically. ``groups`` makes its plots. A page whose plots fail says so in their place."""
     environment = Environment(
         loader=PackageLoader("fastpart.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_safe,
     )  # fmt: skip
-    drawn = [
+    drawn, failure = [], ""
+    try:
+        drawn = _drawn(groups())
+    except Exception as error:  # the tables are whole without them
+        failure = f"The plots could not be drawn: {one_line(error, 500) or type(error).__name__}"
+        log.warning("%s: %s", shown(target), failure)
+    template = environment.get_template("page.html.j2")
+    page = template.render(light=LIGHT, dark=DARK, groups=drawn, failure=failure, **content)
+    _core.write_file(target, page.encode())
+
+
+def _drawn(groups: Groups) -> list[tuple[str, list[tuple[str, Markup]]]]:
+    from .figures import inline
+
+    return [
         (heading, [(title, Markup(svg)) for title, svg in inline(panels, f"p{i}-")])
         for i, (heading, panels) in enumerate(groups)
     ]
-    template = environment.get_template("page.html.j2")
-    page = template.render(light=LIGHT, dark=DARK, groups=drawn, **content)
-    _core.write_file(target, page.encode())
 
 
 def _safe(value: Any) -> Any:

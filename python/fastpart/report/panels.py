@@ -11,7 +11,8 @@ import numpy.typing as npt
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import LogLocator
 
-from .figures import HEAT, LIGHT, SERIES, Panel, label, number
+from .figures import HEAT, Panel
+from .look import LIGHT, SERIES, label, number
 
 Matrix = npt.NDArray[np.int64]
 Sizes = npt.NDArray[np.float64]

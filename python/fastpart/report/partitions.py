@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..metrics import DENSE_PARTS
-from ..parameters import StrPath
+from ..parameters import StrPath, one_line
 from ..results import Evaluation
-from .figures import LIGHT, Figure, number, plotted, printable
+from .figures import Figure, plotted
+from .look import LIGHT, number
 from .panels import heat
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 MOST_BARS = 128
 """With more parts, the bars have no gaps."""
+
+MOST_LETTERS = 60
+"""Of a longer name, the first letters are shown."""
 
 _COLOURS = ("series2", "series1")
 
@@ -70,12 +74,13 @@ def draw(evaluations: Mapping[str, Evaluation], out: StrPath | None = None) -> F
 
 def plot_partition(partition: Partition, out: StrPath | None = None) -> Figure:
     """Plot the sizes of the parts of a partition, for which no graph is needed."""
-    title = f"{partition.algorithm}, k = {partition.k:,}"
+    title = f"{one_line(partition.algorithm, MOST_LETTERS)}, k = {partition.k:,}"
     row = _Row(title, partition.items, {partition.items: partition.loads}, partition.cap)
     return plotted(lambda: _figure([row]), out)
 
 
 def _row_of(title: str, evaluation: Evaluation) -> _Row:
+    title = one_line(title, MOST_LETTERS)
     parts, summary = evaluation.parts, evaluation.summary.row(0, named=True)
     cap = parts["cap"][0]
     if evaluation.of == "edges":
@@ -94,7 +99,7 @@ def _row_of(title: str, evaluation: Evaluation) -> _Row:
 def _figure(rows: list[_Row]) -> Figure:
     figure = Figure(8.4, 2.9 * max(1, len(rows)))
     for place, row in zip(figure.subfigures(max(1, len(rows)), squeeze=False).ravel(), rows, strict=False):
-        place.suptitle(printable(row.title))
+        place.suptitle(row.title)
         if row.right is None:
             _bars(place.subplots(), row.unit, row.sizes, row.cap)
             continue

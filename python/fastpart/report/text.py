@@ -7,10 +7,14 @@ from typing import Any
 from ..comparing import Comparison
 from ..comparing.outcomes import COST, MEASURES, TITLES, TRAFFIC
 from ..frames import pl
+from ..parameters import one_line
 from ..results import Evaluation
 
 MANY = 10_000
 """Measures from here on are shown without a fraction."""
+
+MOST_LETTERS = 60
+"""Of a longer name, the first letters are shown."""
 
 MOST_ROWS = 40
 """Of a longer table, the first and last rows are shown."""
@@ -36,7 +40,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, float) and value >= MANY:
         return f"{value:.0f}"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:.4f}" if isinstance(value, float) else one_line(value, MOST_LETTERS)
 
 
 def evaluation_text(evaluation: Evaluation) -> str:
@@ -53,7 +57,7 @@ def evaluation_text(evaluation: Evaluation) -> str:
 def comparison_text(comparison: Comparison) -> str:
     """Return a line about the graph, a table of vertex partitions, one of edge partitions, and the errors."""
     graph, whole = comparison.graph, comparison.summary
-    lines = [f"{graph['name']}: n = {graph['n']:,}, m = {graph['m']:,}, {graph['loops']:,} loops"]
+    lines = [f"{one_line(graph['name'])}: n = {graph['n']:,}, m = {graph['m']:,}, {graph['loops']:,} loops"]
     rows = whole.rows(named=True)
     for of in MEASURES:
         measured = [row for row in rows if row["of"] == of and row["error"] is None]
@@ -61,7 +65,9 @@ def comparison_text(comparison: Comparison) -> str:
             frame = pl.DataFrame(measured, infer_schema_length=None)
             lines += ["", TITLES[of], table(frame.select(columns_of(of, measured)))]
     refused = [
-        f"{row['algorithm']}, k = {row['k']}: {row['error']}" for row in rows if row["error"] is not None
+        f"{one_line(row['algorithm'], MOST_LETTERS)}, k = {row['k']}: {one_line(row['error'])}"
+        for row in rows
+        if row["error"] is not None
     ]
     return "\n".join([*lines, *([""] if refused else []), *refused])
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Literal
 
 from ..frames import pl
 from ..parameters import StrPath
 from .figures import Figure, Panel, figure_of, plotted
-from .pages import Table, cell, write_page
 from .panels import bars, curves
 
 MIB = 2**20
@@ -52,19 +50,9 @@ def _points(history: pl.DataFrame, column: str) -> Sequence[tuple[float, float]]
     return [(epoch, value) for epoch, value in rows if value is not None and math.isfinite(value)]
 
 
-def write_training(table: pl.DataFrame, target: Path, name: str) -> None:
-    """Write a table of :func:`fastpart.train.compare` as a page, or its plots alone. The suffix decides."""
-    panels = list(panels_of(table))
-    if target.suffix != ".html":
-        plotted(lambda: figure_of(panels), target)
-        return
-    rows = [[(cell(name, value), False) for name, value in row.items()] for row in table.rows(named=True)]
-    write_page(
-        target,
-        title=f"Training over partitions of {name}",
-        tables=[Table("Methods and partitioners", table.columns, [rows])],
-        groups=[("Side by side", panels)] if panels else [],
-    )
+def plot_trainings(table: pl.DataFrame, out: StrPath) -> Figure:
+    """Plot what all methods have, side by side."""
+    return plotted(lambda: figure_of(list(panels_of(table))), out)
 
 
 def panels_of(table: pl.DataFrame) -> Iterable[Panel]:

@@ -60,7 +60,7 @@ class Extras:
                     f"{name}: needs a partition directory. Choose an output without a suffix or with a trailing /"
                 )
             if not graph:
-                raise ParameterError(f"{name}: needs graph=, without which no parts are written")
+                raise ParameterError(f"{name}: needs graph=, since this partition does not know its graph")
             if name.startswith("halo_") and of == "edges":
                 raise ParameterError(f"{name}: the parts of an edge partition have no halo")
         if self.edge_splits is not None and (of == "edges" or self.halo_hops < 1):

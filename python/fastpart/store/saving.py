@@ -45,12 +45,13 @@ def save(
     """Write a partition, as :meth:`fastpart.VertexPartition.save` documents."""
     target, form = output(out)
     extras = Extras(features, labels, splits, split, edge_features, halo_hops, halo_features, edge_splits)
-    extras.check(target, form, partition.of, graph=graph is not None)
     run = run_options(**options)
-    opened = None if graph is None else open_graph(graph, **options)
+    known = partition.graph if graph is None else graph
+    extras.check(target, form, partition.of, graph=known is not None)
+    opened = None if known is None else open_graph(known, **options)
     refuse_unwritable(target, form, opened)
     if opened is None or form != "directory":
-        if opened is not None:
+        if opened is not None and opened is not partition.graph:
             partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(run)[1])
         write(partition, target, form, run)
         return

@@ -29,14 +29,15 @@ class Peer:
     variants : tuple of mappings
         Parameters of further runs that a comparison makes by default.
     command : tuple of str
-        What runs a task; the task follows as JSON.
+        What runs a task; the task follows as JSON. Modules are not looked for in the current directory (``-P``), where
+        anything may be called ``random.py``.
     """
 
     name: str
     module: str
     parameters: Callable[..., None] = lambda: None
     variants: tuple[Mapping[str, Any], ...] = ()
-    command: tuple[str, ...] = (sys.executable, "-m", "fastpart.comparing.peers.child")
+    command: tuple[str, ...] = (sys.executable, "-P", "-m", "fastpart.comparing.peers.child")
 
     def installed(self) -> bool:
         """Say whether the package can be found; it is not imported."""

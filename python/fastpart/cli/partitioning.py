@@ -1,0 +1,216 @@
+"""The verbs that make partitions. What they find is kept before anything else is tried."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..errors import ParameterError
+from ..graph import Graph
+from ..inputs import weights_of
+from ..metrics import evaluate as measure
+from ..options import NAMES, RunOptions
+from ..parameters import memory_size, shown
+from ..part_files import MANIFEST
+from ..partitioners import PARTITIONERS, builtin, choosing, items_of
+from ..partitions import Partition
+from ..results import Evaluation
+from ..store import partial, saving
+from ..store.contents import Extras
+from .call import Call
+from .commands import gigabytes, open_input
+from .signatures import REQUIRED, read
+
+_UNASKED = {"graph", "out", "checkpoints", *NAMES}
+"""Parameters that do not decide which partition is found."""
+
+
+def partition(call: Call) -> None:
+    """``fastpart partition``."""
+    named = call["algorithm"]
+    function = PARTITIONERS[named] if named else choosing.partition
+    _make(call, named or "partition", lambda graph, given: function(graph, **given))
+
+
+def refine(call: Call) -> None:
+    """``fastpart refine``."""
+    _make(call, "refine", lambda graph, given: builtin.refine(graph=graph, **given))
+
+
+def update(call: Call) -> None:
+    """``fastpart update``."""
+    _make(call, "update", lambda graph, given: builtin.update(graph=graph, **given))
+
+
+def edges_of(call: Call) -> None:
+    """``fastpart edges-of``."""
+    _make(call, "edges_of", lambda graph, given: builtin.edges_of(graph=graph, **given))
+
+
+Make = Callable[[Graph, dict[str, Any]], Partition]
+
+
+def _make(call: Call, algorithm: str, make: Make) -> None:
+    """Make a partition with the options of an algorithm, print its measures, and save it."""
+    target, form = saving.output(call["out"]) if call["out"] else (None, "")
+    if call["resume"] and target is None:
+        raise ParameterError("--resume: goes on to an output. Name it with -o")
+    of = items_of(algorithm, call.values)
+    extras = _extras(call, form)
+    extras.check(target, form, of, graph=True)
+    if call["balance_on_ratio"] is not None and call["balance_on"] is None:
+        raise ParameterError("--balance-on-ratio: has no effect without --balance-on")
+    graph = open_input(call)
+    in_place = target is not None and form == "npy" and of == "edges"  # the parts never need to be in memory
+    kept = None
+    if target is not None:
+        saving.refuse_unwritable(target, form, graph)
+        kept = partial.of_partition(target)
+        _refuse_other_results(call, kept, target, None if in_place else kept.found())
+    given = call.of(algorithm, "out")
+    if "balance_on" in given:
+        given["balance_on"] = _weights(given["balance_on"], graph.num_vertices)
+    limit = memory_size(call.running.get("memory_limit"))
+    contents = extras.open(graph, limit) if form == "directory" else None
+    # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
+    unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
+
+    def evaluation_of(result: Partition) -> Evaluation:
+        return measure(graph, result, **call.of("evaluate", "partition", *unmeasured))
+
+    if target is None or kept is None:
+        result, pace = _timed(make, graph, given)
+        evaluation = evaluation_of(result)
+    elif in_place:
+        result, pace = _timed(make, graph, given | {"out": target})
+        with partial.noting(
+            lambda: f"The partition is complete in {shown(call['out'])}. `fastpart evaluate` measures it"
+        ):
+            evaluation = evaluation_of(result)
+    else:
+        result, pace = _kept(call, algorithm, kept, graph, lambda: _timed(make, graph, given))
+        with kept.named(_how(call)):
+            evaluation = evaluation_of(result)
+            with call.run() as run:
+                saving.write(result, target, form, run, evaluation, graph, contents)
+        kept.remove()
+    print(evaluation.to_json() if call["json"] else evaluation)
+    if not (call["json"] or call["quiet"]):
+        chosen = result.parameters.get("chosen")
+        print(f"\n{chosen['algorithm'] if chosen else algorithm}: {pace}")
+        if chosen:
+            print(f"chosen: {chosen['because']}")
+        if target is not None:
+            print(f"saved to {shown(target)}")
+
+
+def _timed(make: Make, graph: Graph, given: dict[str, Any]) -> tuple[Partition, str]:
+    """Make a partition, and say what it cost."""
+    start = time.perf_counter()
+    result = make(graph, given)
+    seconds = time.perf_counter() - start
+    pace = f", {graph.num_edges / seconds / 1e6:.1f} M edges/s" if graph.num_edges else ""
+    files = (result.costs or {}).get("files", 0)
+    return result, f"{seconds:.2f} s{pace}" + (f", {gigabytes(files)} of temporary files" if files else "")
+
+
+# Results that are kept.
+
+
+def _kept(
+    call: Call, algorithm: str, kept: partial.Partial, graph: Graph, make: Callable[[], tuple[Partition, str]]
+) -> tuple[Partition, str]:
+    """Return the partition that an earlier command kept, or make it and keep it, and say what it cost."""
+    with call.run() as run:
+        asked = _asked(call, algorithm, run)
+        if call["resume"]:
+            now = asked | _identity(graph, graph.identify(run)[1])
+            found = partial.resume_partition(kept, now, graph, run)
+            if found is not None:
+                return found, f"resumed from {shown(kept.folder)}"
+    result, pace = make()
+    with call.run() as run:
+        partial.keep_partition(kept, result, asked | _identity(graph, result.checksum), run)
+    return result, pace
+
+
+def _refuse_other_results(
+    call: Call, kept: partial.Partial, target: Path, found: dict[str, Any] | None
+) -> None:
+    """Refuse to make again what an earlier command has kept, and to resume what is not there but complete."""
+    if found is not None and not call["resume"]:
+        text = (
+            f"holds the partition of an unfinished command ({found.get('algorithm')}, k={found.get('k')}). Add "
+            "--resume to go on from it, or remove the folder to begin anew"
+        )
+        raise FileExistsError(errno.EEXIST, text, str(kept.folder))
+    if (
+        found is None
+        and call["resume"]
+        and target.exists()
+        and not (target.is_dir() and not any(target.iterdir()))
+    ):
+        text = (
+            f"exists, and there is no {shown(kept.folder)} to go on from. Leave out --resume to make it anew and "
+            "replace it"
+        )
+        raise FileExistsError(errno.EEXIST, text, str(target))
+
+
+def _how(call: Call) -> str:
+    verb = call.name.replace("_", "-")
+    command = f"fastpart {verb} {shown(call['file'])} ... --resume -o {shown(call['out'])}"
+    return f"To go on from there, add --resume to the same command: {command}"
+
+
+def _identity(graph: Graph, checksum: str | None) -> dict[str, Any]:
+    """Return what tells the graph from others."""
+    n, m, directedness, weights = graph._sizes()
+    known = {"n": n, "m": m, "directedness": directedness, "checksum": checksum, "weights": weights}
+    return {f"the graph's {name}": value for name, value in known.items()}
+
+
+def _asked(call: Call, algorithm: str, run: RunOptions) -> dict[str, Any]:
+    """Return the algorithm and its parameters. Files count by their content."""
+    asked: dict[str, Any] = {"--algorithm": algorithm}
+    for name, option in read(algorithm).items():
+        if name in _UNASKED:
+            continue
+        value = call[name]
+        if value is None:
+            value = None if option.default is REQUIRED else option.default
+        elif option.is_file:
+            value = _content(value if isinstance(value, list) else [value], run)
+        asked[name if name == "partition" else option.flag] = value
+    return asked
+
+
+def _content(names: list[str], run: RunOptions) -> list[str]:
+    """Return the checksums of files, and of what a partition directory says of its vertices."""
+    files: list[str | Path] = []
+    for name in names:
+        inside = [Path(name) / MANIFEST, Path(name) / "assignment.npy"]
+        files += inside if os.path.isdir(name) else [name]
+    return [checksum for _, checksum in _core.hash_files(files, run)]
+
+
+# What the options name.
+
+
+def _weights(files: str | list[str], n: int) -> Any:
+    """What the files of ``--balance-on`` hold, with commas between them; one file is no list."""
+    names = files if isinstance(files, list) else [files]
+    arrays = [weights_of(name, n) for name in names]
+    return arrays if len(arrays) > 1 else arrays[0]
+
+
+def _extras(call: Call, form: str) -> Extras:
+    """Return what to store in a partition directory. In other formats, labels and splits are only for the measures."""
+    measured = () if form == "directory" else ("labels", "splits", "split")
+    held = call.of("save", *measured)
+    return Extras(**{name: held[name] for name in Extras.__dataclass_fields__ if name in held})

@@ -1,0 +1,80 @@
+"""``save`` of a partition that knows its graph: a directory gets parts, without naming the graph again."""
+
+import os
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from strategies import raw
+
+EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]], dtype=np.uint32)
+X = np.arange(12, dtype=np.float32).reshape(6, 2)
+
+
+@pytest.fixture
+def graph(tmp_path):
+    raw(tmp_path / "g.bin", EDGES)
+    return fp.open_graph(tmp_path / "g.bin", num_vertices=6)
+
+
+@pytest.mark.parametrize("make", [fp.spring, fp.hdrf, fp.partition])
+def test_a_directory_has_the_parts_of_the_graph_it_was_made_from(make, graph, tmp_path):
+    p = make(graph, 2)
+    p.save(tmp_path / "short", features=X)
+    p.save(tmp_path / "long", graph=graph, features=X)
+    for at, _, names in os.walk(tmp_path / "long"):
+        for name in names:
+            file = os.path.join(at, name)
+            with open(file, "rb") as one, open(file.replace("long", "short"), "rb") as other:
+                assert one.read() == other.read(), name
+    assert len(fp.open_partition(tmp_path / "short").parts[0].vertices) > 0
+
+
+def test_a_refined_and_an_updated_partition_know_theirs(graph, tmp_path):
+    for make in (fp.refine, fp.update):
+        made = make(fp.spring(graph, 2), graph) if make is fp.update else make(fp.spring(graph, 2))
+        made.save(tmp_path / "parts", features=X)
+        assert fp.open_partition(tmp_path / "parts").parts[1].features.shape[1] == 2
+
+
+def test_without_its_graph_there_are_no_parts(graph, tmp_path):
+    p = fp.spring(graph, 2)
+    p.graph = None
+    p.save(tmp_path / "parts")
+    assert sorted(os.listdir(tmp_path / "parts")) == ["assignment.npy", "manifest.json"]
+    with pytest.raises(fp.ParameterError, match="features: needs graph=, since this partition does not know"):
+        p.save(tmp_path / "parts", features=X)
+
+
+def test_a_graph_that_changed_since_is_named(graph, tmp_path):
+    p = fp.spring(graph, 2)
+    raw(tmp_path / "g.bin", EDGES[::-1])
+    os.utime(tmp_path / "g.bin", ns=(0, 0))
+    with pytest.raises(fp.EdgeFileChangedError, match=r"g\.bin"):
+        p.save(tmp_path / "parts", features=X)
+    assert not (tmp_path / "parts").exists()
+    p.save(tmp_path / "p.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "p.npy"), p.assignment)
+
+
+def test_files_need_no_pass_over_the_graph_and_never_replace_it(graph, tmp_path):
+    p = fp.spring(graph, 2)
+    p.save(
+        tmp_path / "p.txt",
+        progress=lambda phase, done, total: pytest.fail(phase) if phase != "save" else None,
+    )
+    np.save(tmp_path / "g.npy", EDGES)
+    with pytest.raises(fp.ParameterError, match=r"out: .*g\.npy is the input"):
+        fp.spring(fp.open_graph(tmp_path / "g.npy"), 2).save(tmp_path / "g.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "g.npy"), EDGES)
+
+
+def test_the_star_leaves_builtins_and_modules_alone():
+    names = {}
+    exec("import random\nfrom fastpart import *", names)
+    assert names["random"].__name__ == "random"
+    assert "hash" not in names
+    assert names["spring"] is fp.spring
+    assert callable(fp.hash)
+    assert callable(fp.random)
