@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from ..errors import ParameterError
 from ..parameters import choice, shown
 from ..partitioners import PARTITIONERS
 from ..report.text import table
+from ..train.launchers import is_other_rank
 from ..train.model_source import checked
 from .call import Call
 from .commands import open_input
@@ -37,7 +37,7 @@ def train_over(call: Call) -> None:
     _refuse_typos(call)
     predictions = _predictions(call["predictions"]) if call["predictions"] else None
     trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
-    if os.environ.get("RANK", "0") != "0":  # torchrun started several of us
+    if is_other_rank():
         return
     if predictions is not None:
         trained.predict(call["source"], out=predictions)

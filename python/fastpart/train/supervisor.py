@@ -242,7 +242,7 @@ class Supervisor:
         self, module: str, arguments: tuple[str, ...], reports: int, environment: Mapping[str, str]
     ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [sys.executable, "-P", "-m", module, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
