@@ -1,5 +1,6 @@
 """Models of users: what they may be, what is refused before workers start, and what workers import."""
 
+import json
 import os
 import subprocess
 import sys
@@ -328,3 +329,30 @@ def test_workers_do_not_import_what_lies_in_the_current_folder(parts, tmp_path):
         code, out, err = python(tmp_path, "-P", "-c", run, *words, "--model", model)
         assert (code, err) == (0, ""), err
         assert "sampled" in out
+
+
+PRINTS = """
+import warnings
+from fastpart.train.models import GraphSAGE
+
+class Mine(GraphSAGE):
+    def __init__(self, task, options):
+        super().__init__(task, options)
+        print("classes", task.classes)
+        warnings.warn("an old layer", stacklevel=1)
+"""
+
+
+def test_what_a_model_prints_is_shown_but_not_among_results(parts, tmp_path):
+    (tmp_path / "own.py").write_text(PRINTS)
+    words = ["train", "sampled", parts, "--epochs", "1", "--threads", "1", "--workers", "2", "--json"]
+    run = "from fastpart.cli import main; import sys; sys.exit(main(sys.argv[1:]))"
+    code, out, err = python(tmp_path, "-P", "-c", run, *words, "--model", "own:Mine")
+    assert code == 0
+    own, results = out.splitlines()  # the process of the user has made the network, too
+    assert own == "classes 4"
+    assert json.loads(results)["summary"]["workers"] == 2
+    assert sorted(line for line in err.splitlines() if line.endswith("classes 4")) == [
+        f"worker {i}: classes 4" for i in range(2)
+    ]
+    assert err.count("UserWarning: an old layer (") == 1
