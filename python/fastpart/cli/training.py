@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import math
+import sys
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +38,8 @@ def train_over(call: Call) -> None:
     """``fastpart train METHOD``."""
     _refuse_typos(call)
     predictions = _predictions(call["predictions"]) if call["predictions"] else None
-    trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
+    with redirect_stdout(sys.stderr) if call["json"] else nullcontext():  # for what models of users print
+        trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
     if is_other_rank():
         return
     if predictions is not None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import warnings
 from collections.abc import Callable
+from contextlib import redirect_stdout
 
 import torch
 from torch import nn
@@ -26,7 +29,8 @@ def refuse_before_workers(
     if under_torchrun():
         return
     refuse_not_importable(options.model)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # workers tell what it says
         network = make(task, options)
     refuse_untrainable(network, options.model)
     refuse_batch_norm(network, copies)
