@@ -49,7 +49,9 @@ class Counting:
 
     @staticmethod
     def open(src):
-        return SimpleNamespace(path=Path(src), manifest={"n": 7}, task=Task(1, 2, False), calls=CALLS)
+        return SimpleNamespace(
+            path=Path(src), manifest={"n": 7}, num_val=1, task=Task(1, 2, False), calls=CALLS
+        )
 
     def round(self, epochs):
         self.calls.append(epochs)

@@ -21,6 +21,7 @@ from ..ranks import from_first, is_first
 from ..settings import torch_settings
 from ..supervisor import Supervisor
 from ..trained import TrainedModel
+from ..validation import refuse_patience_without_validation
 from .group import DEVICES, Device, refuse_few_gpus, restarted, shared_output, torchrun_group
 from .job import Job
 from .worker import Graph
@@ -79,6 +80,7 @@ class Launch:
         **running: Any,
     ) -> TrainedModel:
         """Train with so many workers, and return the result. ``summary`` is added to it. The rest is as in a job."""
+        refuse_patience_without_validation(dataset, options)
         out = os.path.abspath(self.folder)
         job = Job(
             method=method,
