@@ -39,7 +39,7 @@ def full(
     model : str or callable
         A built-in model (graphsage, graphsage-gcn, gcn, gin, gat, gatv2, sgc, clustergcn, graphsaint, ngnn), an import
         path ``module:Class`` or ``file.py:Class``, or a class that returns a ``torch.nn.Module`` for ``(task,
-        options)``.
+        options)``. Batch normalisation is trained in one process only, so methods with several workers refuse it.
     hidden : int
         Width of the hidden layers. With attention, width of each head.
     layers : int
