@@ -65,5 +65,5 @@ def refuse_batch_norm(network: nn.Module, copies: int) -> None:
             raise ParameterError(
                 f"model: its layer {name!r}, a {type(module).__name__}, normalises by statistics of a batch. Each of "
                 f"the {copies} copies that train would use those of its own vertices, and results would be wrong for "
-                "the others. Use torch.nn.LayerNorm, or train one copy: with fastpart.train.full, or sampled with workers=1"
+                "the others. Use torch.nn.LayerNorm, or train one copy, with fastpart.train.full or with workers=1"
             )
