@@ -1,8 +1,11 @@
 """Batch workers and their receiver, without models: what every step holds, whoever makes it and whoever dies."""
 
+import errno
 import json
+import os
 import socket
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from itertools import pairwise
@@ -19,9 +22,11 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
+import armada  # noqa: E402
 from armada import Run, running, settings_of  # noqa: E402
-from fastpart.train.disaggregated import receiver, rendezvous  # noqa: E402
+from fastpart.train.disaggregated import messages, receiver, rendezvous  # noqa: E402
 from fastpart.train.disaggregated.messages import Damaged, Link, framed  # noqa: E402
+from fastpart.train.disaggregated.settings import Source  # noqa: E402
 from fastpart.train.disaggregated.wire import Ended  # noqa: E402
 from fastpart.train.seeds import mixed  # noqa: E402
 
@@ -208,6 +213,90 @@ def test_strangers_are_ignored(parts, oracle, tmp_path, monkeypatch):
                 with suppress(ConnectionResetError):
                     assert line.recv(1) == b""  # closed, without an answer
         check(run, oracle, parts)
+
+
+def test_a_stranger_has_little_time_and_says_little(parts, tmp_path, monkeypatch):
+    monkeypatch.setattr(rendezvous, "HELLO_SECONDS", 0.6)
+    with running(tmp_path, settings_of(parts)) as run:
+        with raw(run) as line:
+            start = time.monotonic()
+            with suppress(OSError):
+                for byte in b"fpar" + bytes(200):  # one at a time, each within the time
+                    line.sendall(bytes([byte]))
+                    time.sleep(0.05)
+            assert time.monotonic() - start < 5
+        with raw(run) as line:
+            start = time.monotonic()
+            line.sendall(messages._PREFIX.pack(b"fpar", 1, 0, 1 << 19, 0, 0) + bytes(4))
+            line.settimeout(5)
+            assert line.recv(1) == b""  # nothing of this length is waited for, nor has room
+            assert time.monotonic() - start < 0.5
+        list(run.epoch(0))
+
+
+def test_silent_strangers_keep_nobody_out(parts, oracle, tmp_path, monkeypatch):
+    monkeypatch.setattr(receiver, "_MOST_STRANGERS", 3)
+    monkeypatch.setattr(rendezvous, "HELLO_SECONDS", 60.0)
+    run = Run.__new__(Run)
+    lines = []
+
+    def crowded(folder, address):
+        server = rendezvous.listen(folder, address)
+        lines.extend(socket.create_connection(server.getsockname()) for _ in range(40))
+        return server
+
+    monkeypatch.setattr(armada, "listen", crowded)
+    before = threading.active_count()
+    run.__init__(tmp_path, settings_of(parts, batch_size=SIZE))
+    check(run, oracle, parts)
+    assert threading.active_count() - before < 20
+    run.close()
+    for line in lines:
+        line.close()
+    assert run.errors == []
+
+
+class Failing:
+    """A server whose descriptors are used up for a while."""
+
+    def __init__(self, *outcomes):
+        self._outcomes = list(outcomes)
+
+    def accept(self):
+        outcome = self._outcomes.pop(0)
+        if isinstance(outcome, int):
+            raise OSError(outcome, os.strerror(outcome))
+        return outcome, None
+
+
+def test_the_receiver_goes_on_after_a_connection_that_it_cannot_accept(parts, monkeypatch):
+    welcomed = []
+    found = receiver.Receiver(Source(settings_of(parts)), "fastpart-0-00000000")
+    monkeypatch.setattr(found, "_welcome", welcomed.append)
+    found._accept(Failing(errno.EMFILE, errno.ECONNABORTED, "a", errno.ENOMEM, "b", errno.EBADF, "c"))
+    deadline = time.monotonic() + 5
+    while len(welcomed) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert sorted(welcomed) == ["a", "b"]
+
+
+def test_a_peer_that_stops_reading_is_named(parts):
+    found = receiver.Receiver(Source(settings_of(parts, timeout=0.5)), "fastpart-0-00000000")
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        link = found._batch_links[3] = Link(ours)
+        link.limit_sending(0.5)
+        start = time.monotonic()
+
+        def tell():
+            for _ in range(10_000):
+                found._tell(link, {"kind": "limit", "text": "x" * 1000})
+
+        with pytest.raises(
+            fp.TrainingError, match=r"^batch worker 3 hangs: the other side reads nothing for 0.5 s"
+        ):
+            tell()
+        assert time.monotonic() - start < 10
 
 
 def wrong_step(content, arrays):

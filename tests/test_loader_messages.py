@@ -163,3 +163,15 @@ def test_messages_need_processes(tmp_path):
     fp.VertexPartition(np.arange(300) % 2, 2).save(tmp_path / "parts", **rows)
     with pytest.raises(fp.ParameterError, match=r"remote: .* needs the ranks of torch.distributed"):
         fp.open_partition(tmp_path / "parts").loader(fanouts=[2], remote="messages")
+
+
+def test_a_thread_that_cannot_leave_ends_the_loop_with_its_cause():
+    from fastpart.loading.ahead import Ahead
+
+    def leave():
+        raise ConnectionError("gone")
+
+    items = Ahead(iter([1]), leave)
+    assert next(items) == 1
+    with pytest.raises(ConnectionError, match="gone"):
+        next(items)

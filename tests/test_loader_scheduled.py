@@ -122,12 +122,29 @@ def broken(parts, **wrong):
         ({"indptr": np.zeros(3, np.int32)}, "wrong indptr: expected"),
         ({"indices": np.full(0, 0, np.int32)}, "wrong indptr: expected"),
         ({"num_sampled_nodes": [1]}, "expected 2 and 1 numbers"),
+        ({"rows": [1, 2]}, "rows of the sample it returned is no array of uint32"),
+        ({"num_sampled_nodes": 5}, "num_sampled_nodes of the sample it returned is no list of counts"),
+        ({"num_sampled_edges": [1.5]}, "num_sampled_edges of the sample it returned is no list of counts"),
+        ({"num_sampled_edges": [10**6]}, "wrong num_sampled_edges: expected in-edges of each level"),
+        ({"n_id": [0, 1]}, "n_id of the sample it returned is no array of int64"),
+        ({"n_id": np.zeros(3, np.int64)}, "wrong n_id: expected none, or one for each"),
+        ({"e_id": [0, 1]}, "e_id of the sample it returned is no array of int64"),
+        ({"e_id": np.zeros(3, np.int64)}, "wrong e_id: expected None, or one for each"),
+        ({"features": [[0.0]]}, "features of the sample it returned is no array"),
+        ({"features": np.zeros((3, 1))}, "wrong features: expected None, or a row for each"),
     ],
 )
 def test_broken_samples_are_refused(parts, wrong, message):
     loader = parts.loader(fanouts=[-1], batch_size=30, scheduled=True, neighbourhood=broken(parts, **wrong))
     with pytest.raises(fp.ParameterError, match=f"^neighbourhood: .*{message}"):
         list(loader)
+
+
+def test_something_else_than_a_sample_is_refused(parts):
+    for other in (None, 3, {"rows": []}):
+        sampler = lambda seeds, epoch, step, other=other: other  # noqa: E731
+        with pytest.raises(fp.ParameterError, match="rows of the sample it returned"):
+            list(parts.loader(fanouts=[-1], batch_size=30, scheduled=True, neighbourhood=sampler))
 
 
 def test_samples_of_other_seeds_and_outside_are_refused(parts):

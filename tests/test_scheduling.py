@@ -24,6 +24,16 @@ def threads_of():
     return [thread for thread in threading.enumerate() if thread.name.startswith("fastpart-sample")]
 
 
+def test_a_thread_that_fails_outside_of_tasks_ends_the_loop_with_its_cause():
+    def fails(batch):
+        raise ZeroDivisionError("no size")
+
+    operators = Dag([Operator("seed", lambda making: making.step)])
+    with pytest.raises(ZeroDivisionError, match="no size"):
+        list(scheduler(threads=1, size=fails).batches(operators, 5))
+    assert threads_of() == []
+
+
 # The graph of operators.
 
 

@@ -119,7 +119,9 @@ def test_a_model_that_no_other_process_finds(parts):
     class Local(GraphSAGE):
         pass
 
-    with pytest.raises(fp.ParameterError, match="model: other processes cannot import the class"):
+    with pytest.raises(
+        fp.ParameterError, match=r"model: other processes cannot import Local\. Define it at the top"
+    ):
         fp.train.distgnn(parts, **FEW, model=Local)
 
 

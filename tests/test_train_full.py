@@ -104,10 +104,22 @@ def test_unlabelled_vertices_are_neither_learned_nor_counted(tmp_path):
 
 def test_without_validation_vertices_the_last_epoch_is_the_best(tmp_path):
     path = planted(tmp_path, splits={"train": np.arange(300)})
-    trained = fp.train.full(path, epochs=4, out=tmp_path / "out", **QUICK)
+    with pytest.warns(
+        fp.GraphWarning, match=r"nothing labelled to validate on, so the last epoch counts as the best"
+    ):
+        trained = fp.train.full(path, epochs=4, out=tmp_path / "out", **QUICK)
     assert trained.summary["best_epoch"] == 3
     assert np.isnan(trained.summary["val_f1"])
     assert (tmp_path / "out" / "history.svg").read_text().count("over the training vertices") > 0
+
+
+def test_patience_needs_something_to_validate_on(tmp_path):
+    path = planted(tmp_path, k=2, splits={"train": np.arange(300)})
+    for method in ("full", "sampled"):
+        with pytest.raises(
+            fp.ParameterError, match=r"^patience: .*nothing labelled to validate on.*leave out patience"
+        ):
+            getattr(fp.train, method)(path, patience=3, **QUICK)
 
 
 # Scores.

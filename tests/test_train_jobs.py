@@ -16,7 +16,7 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.options import RunOptions  # noqa: E402
-from fastpart.train import history  # noqa: E402
+from fastpart.train import history, libraries  # noqa: E402
 from fastpart.train.config import DEFAULTS, Batches, Learning, Options, report_of  # noqa: E402
 from fastpart.train.jobs import group, launch  # noqa: E402
 from fastpart.train.jobs.job import Job  # noqa: E402
@@ -49,7 +49,9 @@ class Counting:
 
     @staticmethod
     def open(src):
-        return SimpleNamespace(path=Path(src), manifest={"n": 7}, task=Task(1, 2, False), calls=CALLS)
+        return SimpleNamespace(
+            path=Path(src), manifest={"n": 7}, num_val=1, task=Task(1, 2, False), calls=CALLS
+        )
 
     def round(self, epochs):
         self.calls.append(epochs)
@@ -176,6 +178,30 @@ def test_a_library_that_cannot_be_imported_is_named(tmp_path):
     )
     text = r"training needs dgl, but its import failed \(FileNotFoundError: libgraphbolt.so\)\. Reinstall it: .*dgl\]'"
     assert re.search(rf"^{text} \| FileNotFoundError$", done.stdout, re.MULTILINE), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "is_short"),
+    [
+        (ImportError("libtorch_cpu.so: failed to map segment from shared object"), True),
+        (OSError(12, "Cannot allocate memory"), True),
+        (MemoryError(), True),
+        (ImportError("libgomp.so.1: cannot allocate memory in static TLS block"), False),
+        (ImportError("undefined symbol: cudaMalloc"), False),
+    ],
+)
+def test_too_little_memory_for_a_library_is_told(monkeypatch, error, is_short):
+    def fails(name):
+        raise error
+
+    monkeypatch.setattr(libraries.importlib, "import_module", fails)
+    with pytest.raises(fp.FastpartError) as caught:
+        libraries.import_torch()
+    assert isinstance(caught.value, fp.MemoryBudgetError) == is_short
+    assert ("too little memory" in str(caught.value), "Reinstall" in str(caught.value)) == (
+        is_short,
+        not is_short,
+    )
 
 
 @pytest.mark.parametrize("method", ["full", "sampled", "armada", "sdt", "distdgl", "distgnn", "sancus"])

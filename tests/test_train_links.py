@@ -195,6 +195,29 @@ def test_equal_rows_are_ties(decoder, monkeypatch):
     assert found.tolist() == [14.5, 14.5, 15.5, 14.5, 14.5]
 
 
+def test_logits_that_are_nan_have_no_rank():
+    positives, counted = torch.tensor([1.0, np.nan, 1.0, 1.0]), torch.ones(4, 2, dtype=torch.bool)
+    others = torch.tensor([[0.0, 2.0], [0.0, 0.0], [np.nan, 0.0], [np.nan, 0.0]])
+    counted[3, 0] = False
+    found = 1 + ranking.ahead(positives, others, counted)
+    assert np.array_equal(found, [2, np.nan, np.nan, 1], equal_nan=True)
+    assert all(map(np.isnan, ranking.scores(ranking.tally(found)).values()))
+    assert ranking.below(positives, torch.zeros(2)).isnan().tolist() == [False, True, False, False]
+    assert ranking.below(positives, torch.tensor([0.0, np.nan])).isnan().all()
+
+
+def test_a_feature_that_is_nan_leaves_no_scores_and_is_told(splits, alone, tmp_path):
+    folder = saved(splits, tmp_path / "parts", 2)
+    file = folder / "part-00000" / "features.npy"
+    x = np.load(file)
+    x[0, 0] = np.nan
+    np.save(file, x)
+    with pytest.warns(UserWarning, match=r"^links: some logits are NaN, and so are MRR, Hits and AUC"):
+        trained = alone(folder, **QUICK)
+    assert trained.history["val_mrr"].is_nan().all()
+    assert all(np.isnan(trained.summary[name]) for name in ("val_mrr", "test_hits@1", "test_auc"))
+
+
 def test_no_positives_have_no_scores():
     assert np.isnan(ranking.scores(torch.zeros(ranking.COUNTS))["mrr"])
 

@@ -5,9 +5,10 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
-from fastpart.train.reporting import Reports, run
+from fastpart.train.reporting import FAILED, Reports, run
 
 
 def main(reports: Reports) -> None:
@@ -19,9 +20,18 @@ def main(reports: Reports) -> None:
     reports.ready()
     if what == "works a second":
         time.sleep(1)
+    if what == "works aloud":
+        print("one\ntwo")
+        print("no end", end="")
+        warnings.warn("beware", stacklevel=1)
+        print("an error", file=sys.stderr)
     if what.startswith("works"):
         reports.send("found", {"answer": 42})
         reports.done()
+    elif what == "waits in vain":
+        time.sleep(0.5)
+        reports.send(FAILED, [True, time.monotonic()])
+        os._exit(1)
     elif what == "fails":
         print("\n".join(f"line {i}" for i in range(10_000)), file=sys.stderr)
         raise ValueError("no such thing")
@@ -40,4 +50,6 @@ def main(reports: Reports) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "hangs while it starts":
+        time.sleep(1000)
     run(main)

@@ -103,6 +103,23 @@ def test_a_server_may_not_end_before_the_work():
     assert fail(SERVER, *workers("sleeps"), told=kill).startswith("the server was killed by SIGTERM")
 
 
+def test_a_process_that_hangs_while_it_starts_is_named():
+    """It cannot be asked yet where it is, and must not die of the question."""
+    text = fail(*workers("waits in vain", "hangs while it starts"))
+    assert text.startswith("worker 1 hangs: the other processes waited for it until the timeout")
+
+
+def test_what_processes_print_and_warn_of_is_shown_on_stderr(capfd):
+    with Supervisor() as group:
+        follow(group, *workers("works aloud", "works aloud"), told=lambda message: None)
+    out, err = capfd.readouterr()
+    assert out == ""
+    lines = sorted(err.splitlines())
+    printed = [f"worker {i}: {text}" for i in range(2) for text in ("no end", "one", "two")]
+    assert sorted(printed) == [line for line in lines if "beware" not in line]
+    assert ["UserWarning: beware (" in line for line in lines].count(True) == 1
+
+
 REPLACEABLE = {"serves": True, "replaceable": True}
 
 

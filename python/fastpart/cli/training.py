@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
+import sys
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ..errors import ParameterError
 from ..parameters import choice, shown
 from ..partitioners import PARTITIONERS
 from ..report.text import table
+from ..train.launchers import is_other_rank
 from ..train.model_source import checked
 from .call import Call
 from .commands import open_input
@@ -36,8 +38,9 @@ def train_over(call: Call) -> None:
     """``fastpart train METHOD``."""
     _refuse_typos(call)
     predictions = _predictions(call["predictions"]) if call["predictions"] else None
-    trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
-    if os.environ.get("RANK", "0") != "0":  # torchrun started several of us
+    with redirect_stdout(sys.stderr) if call["json"] else nullcontext():  # for what models of users print
+        trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
+    if is_other_rank():
         return
     if predictions is not None:
         trained.predict(call["source"], out=predictions)

@@ -41,7 +41,10 @@ class Ahead(Generic[T]):
                 self._ready.put((item, None))
         except BaseException as raised:
             error = raised
-        self._leave()
+        try:
+            self._leave()
+        except BaseException as raised:
+            error = error or raised
         if not self._closed:
             self._ready.put((None, error or StopIteration()))
 

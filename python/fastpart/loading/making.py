@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import ParameterError
-from .sample import Sample, Sampled, refuse_broken
+from .sample import Sample, Sampled, refuse_broken, refuse_other_types
 from .scheduling import Launching, Making, Pieces, Scheduler, Trace
 from .scheduling.dag import Dag, supervised
 
@@ -129,13 +128,7 @@ def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops:
 
     def checked(seeds: Rows, epoch: int, step: int) -> Sampled:
         sample = custom(seeds, epoch, step)
-        for name, dtype in {"rows": np.uint32, "indptr": np.int32, "indices": np.int32}.items():
-            found = getattr(sample, name, None)
-            if not isinstance(found, np.ndarray) or found.dtype != dtype or found.ndim != 1:
-                raise ParameterError(
-                    f"neighbourhood: {name} of the sample it returned is no array of {np.dtype(dtype)} and one "
-                    "dimension. Return a fastpart.loading.Sample"
-                )
+        refuse_other_types(sample)
         refuse_broken(sample, seeds, hops)
         return sample
 

@@ -63,6 +63,35 @@ class Sample:
     features: npt.NDArray[Any] | None = None
 
 
+_ARRAYS = {"rows": np.uint32, "indptr": np.int32, "indices": np.int32, "n_id": np.int64, "e_id": np.int64}
+_COUNTS = ("num_sampled_nodes", "num_sampled_edges")
+
+
+def refuse_other_types(sample: object) -> None:
+    """Raise an error unless what a user's function returned has the fields of a sample."""
+    for name, dtype in _ARRAYS.items():
+        found = getattr(sample, name, None)
+        if found is None and name == "e_id":
+            continue
+        if not isinstance(found, np.ndarray) or found.dtype != dtype or found.ndim != 1:
+            raise _refusal(name, f"no array of {np.dtype(dtype)} and one dimension")
+    for name in _COUNTS:
+        found = getattr(sample, name, None)
+        if not isinstance(found, list | tuple) or not all(
+            isinstance(count, int | np.integer) and count >= 0 for count in found
+        ):
+            raise _refusal(name, "no list of counts")
+    features = getattr(sample, "features", None)
+    if features is not None and not isinstance(features, np.ndarray):
+        raise _refusal("features", "no array, and not None")
+
+
+def _refusal(name: str, what: str) -> ParameterError:
+    return ParameterError(
+        f"neighbourhood: {name} of the sample it returned is {what}. Return a fastpart.loading.Sample"
+    )
+
+
 def refuse_broken(sample: Sampled, seeds: npt.NDArray[np.uint32], hops: int) -> None:
     """Raise an error unless the sample of a user's function is a batch of these seeds."""
     levels, edges = list(sample.num_sampled_nodes), list(sample.num_sampled_edges)
@@ -81,7 +110,21 @@ def refuse_broken(sample: Sampled, seeds: npt.NDArray[np.uint32], hops: int) -> 
         or np.any(np.diff(sample.indptr) < 0)
         else f"indices: a source is not one of the {len(sample.rows)} nodes"
         if len(sample.indices) and not 0 <= sample.indices.min() <= sample.indices.max() < len(sample.rows)
+        else f"num_sampled_edges: expected in-edges of each level, {hop_edges}, got {edges}"
+        if (hop_edges := _edges_of(sample.indptr, levels)) != edges
+        else f"n_id: expected none, or one for each of the {len(sample.rows)} nodes"
+        if len(sample.n_id) not in (0, len(sample.rows))
+        else f"e_id: expected None, or one for each of the {len(sample.indices)} in-edges"
+        if sample.e_id is not None and len(sample.e_id) != len(sample.indices)
+        else f"features: expected None, or a row for each of the {len(sample.rows)} nodes"
+        if sample.features is not None and sample.features.shape[:1] != sample.rows.shape
         else None
     )
     if broken:
         raise ParameterError(f"neighbourhood: the sample it returned has wrong {broken}")
+
+
+def _edges_of(indptr: npt.NDArray[np.int32], levels: list[int]) -> list[int]:
+    """Return the in-edges of the nodes of each level but the last."""
+    bounds = np.cumsum([0, *levels[:-1]])
+    return np.diff(indptr[bounds]).tolist()

@@ -20,6 +20,7 @@ from .scores import Task, scores_of
 from .settings import torch_settings
 from .steps import train_epoch
 from .trained import TrainedModel
+from .validation import refuse_patience_without_validation
 
 
 @trains
@@ -38,7 +39,7 @@ def full(
     model : str or callable
         A built-in model (graphsage, graphsage-gcn, gcn, gin, gat, gatv2, sgc, clustergcn, graphsaint, ngnn), an import
         path ``module:Class`` or ``file.py:Class``, or a class that returns a ``torch.nn.Module`` for ``(task,
-        options)``.
+        options)``. Batch normalisation is trained in one process only, so methods with several workers refuse it.
     hidden : int
         Width of the hidden layers. With attention, width of each head.
     layers : int
@@ -59,7 +60,8 @@ def full(
     fanouts : sequence of int, optional
         Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
     patience : int, optional
-        Number of epochs without a better validation score (micro-F1) after which training ends.
+        Number of epochs without a better validation score (micro-F1) after which training ends. It needs validation
+        vertices. Without any, the last epoch counts as the best.
     seed : int
         Seed of weights, dropout and samples.
     out : path, optional
@@ -104,6 +106,7 @@ def full(
     """
     options, run = options_of(training)
     dataset = open_dataset(source)
+    refuse_patience_without_validation(dataset, options)
     history = History("full", options, out, parameters.flag("resume", resume), dataset.manifest)
 
     report = report_of(training, run, options.epochs)

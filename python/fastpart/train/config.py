@@ -11,7 +11,7 @@ from .. import _core, parameters
 from ..errors import ParameterError
 from ..options import Options as CallOptions
 from ..options import Running, RunOptions, with_options
-from .model_source import ModelSource, checked, import_path
+from .model_source import ModelSource, checked, import_path, refuse_nested
 from .notebooks import in_notebook, text_of
 
 MOST = 2**31 - 1
@@ -175,6 +175,7 @@ def report_of(training: Mapping[str, Any], run: RunOptions, epochs: int) -> OnEp
 
 def options_of(training: Mapping[str, Any]) -> tuple[Options, RunOptions]:
     """Return the options of the model and its training, and those of the run."""
+    refuse_nested()
     return Options.of(training), RunOptions.of(training)
 
 

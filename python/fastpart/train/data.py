@@ -126,6 +126,13 @@ class AnyDataset(ABC, Generic[AnyPart]):
         """Labelled training vertices."""
         return sum(self.train_counts)
 
+    @property
+    def num_val(self) -> int:
+        """Labelled validation vertices."""
+        if "val" not in self.manifest.get("splits", []):
+            return 0
+        return sum(len(self.splits(part)["val"]) for part in self.partition.parts)
+
     def labels(self, part: AnyPart) -> Tensor:
         """Return the labels of the inner vertices, as the task's losses take them."""
         labels = torch.from_numpy(np.array(part.labels))

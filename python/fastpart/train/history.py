@@ -20,6 +20,7 @@ from ..errors import GraphFormatError, ParameterError
 from ..forks import before_polars_threads
 from ..parameters import StrPath, shown
 from .config import Options
+from .validation import is_better
 
 Weights = dict[str, Tensor]
 
@@ -95,8 +96,8 @@ class History:
         """
         score = _score(row)
         self.rows.append({"epoch": self.first_epoch + epochs - 1, **row})
-        if math.isnan(score) or score > self._best_score:
-            self._best_score = -math.inf if math.isnan(score) else score
+        if is_better(score, self._best_score):
+            self._best_score = self._best_score if math.isnan(score) else score
             self.best_epoch = self.first_epoch - 1
             self.best = {name: tensor.detach().clone() for name, tensor in weights().items()}
         self._saved = False

@@ -10,11 +10,13 @@ from torch import Tensor, nn
 
 from .config import Options
 from .models import build
+from .ranks import copy_from_first, world_size
 from .scores import Task
+from .trainable import refuse_batch_norm, refuse_untrainable
 
 
 class Learner:
-    """The network of a process, its optimizer, and how many epochs it has trained.
+    """The network of a process, its optimizer, and how many epochs it has trained. It begins with the values of rank 0.
 
     Attributes
     ----------
@@ -36,6 +38,8 @@ class Learner:
     ) -> None:
         torch.manual_seed(options.seed)
         self.network = make(task, options).to(device)
+        refuse_untrainable(self.network, options.model)
+        refuse_batch_norm(self.network, world_size())
         self.adam = torch.optim.Adam(
             self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
         )
@@ -45,6 +49,8 @@ class Learner:
             self.adam.load_state_dict(state["adam"])
             torch.set_rng_state(state["random"])
             self.epochs = state["epochs"]
+        # Models of users may draw weights from elsewhere than torch, and so differ in each process.
+        copy_from_first([*self.network.parameters(), *self.network.buffers()])
 
     def state(self) -> dict[str, Any]:
         """Return what continues it: weights, optimizer, random numbers of torch, epochs."""

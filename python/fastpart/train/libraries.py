@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import io
 import os
 import warnings
 
-from ..errors import FastpartError
+from ..errors import FastpartError, MemoryBudgetError
 
 
 def import_torch() -> None:
@@ -35,7 +36,20 @@ def _import(name: str, extra: str) -> None:
             name=error.name,
         ) from None
     except Exception as error:
+        if _is_short_of_memory(error):
+            raise MemoryBudgetError(
+                f"training needs {name}, for whose libraries there is too little memory ({error}). Raise the limit of "
+                "this process (ulimit -v, a batch system or a container), or end other programs"
+            ) from error
         raise FastpartError(
             f"training needs {name}, but its import failed ({type(error).__name__}: {error}). Reinstall it: "
             f"pip install --force-reinstall 'fastpart[{extra}]'"
         ) from error
+
+
+def _is_short_of_memory(error: Exception) -> bool:
+    """Return whether an import failed because there is no room for a library. The loader says so in words only."""
+    words = ("failed to map segment", "cannot allocate memory", "out of memory")
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    return any(word in str(error).lower() for word in words) and "static TLS" not in str(error)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from ..errors import ParameterError
-from ..parameters import meant
+from ..parameters import meant, shown
 
 NAMES = (
     "graphsage",
@@ -31,9 +34,15 @@ NAMES = (
 ModelSource = str | Callable[..., Any]
 """A name, an import path, or a callable that returns a network. See :func:`fastpart.train.models.build`."""
 
+_GUARD = 'Put the call below `if __name__ == "__main__":`, or move the model to a file of its own'
+
+_importing: list[str] = []
+"""Sources of models that are being imported now."""
+
 
 def checked(model: object) -> ModelSource:
-    """Return a model. Refuse a name that is neither a built-in model nor an import path."""
+    """Return a model. Refuse a name that is neither a built-in model nor an import path, and a network."""
+    refuse_network(model)
     if not (isinstance(model, str) or callable(model)):
         raise TypeError(f"model: expected a name or a class, got {type(model).__name__}")
     if isinstance(model, str) and ":" not in model and model not in NAMES:
@@ -44,12 +53,81 @@ def checked(model: object) -> ModelSource:
     return model
 
 
+def refuse_network(model: object) -> None:
+    """Raise an error if a model is a network already. Every worker makes its own."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        name = type(model).__name__
+        raise TypeError(
+            f"model: expected what makes the network, got a network, an instance of {name}. Pass the class, or a "
+            f"function: def make(task, options): return {name}(task.features, ..., task.classes)"
+        )
+
+
+def refuse_nested() -> None:
+    """Raise an error if the file of a model trains while it is imported, as every worker imports it."""
+    if _importing:
+        raise ParameterError(f"model: the import of {_importing[-1]} calls fastpart.train. {_GUARD}")
+
+
+def refuse_unguarded(model: ModelSource) -> None:
+    """Raise an error if workers that import the model would run the script of the user again, which trains."""
+    main = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    if isinstance(model, str) or getattr(model, "__module__", None) != "__main__" or file is None:
+        return
+    running = [frame.f_code.co_filename for frame in _running_modules() if frame.f_globals is vars(main)]
+    if os.path.abspath(file) in map(os.path.abspath, running) and not _has_guard(Path(file)):
+        raise ParameterError(
+            f"model: workers import {getattr(model, '__qualname__', model)} from {shown(file)}, and so would run the "
+            f"whole script again, which trains. {_GUARD}"
+        )
+
+
+def _running_modules() -> Iterator[FrameType]:
+    """Yield the frames of modules that are being executed."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "<module>":
+            yield frame
+        frame = frame.f_back
+
+
+def _has_guard(file: Path) -> bool:
+    """Return whether a script may have a guard: it compares ``__name__`` with something, or cannot be read."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return True
+    compared = (part for node in ast.walk(tree) if isinstance(node, ast.Compare) for part in ast.walk(node))
+    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in compared)
+
+
 def module_of(source: str) -> ModuleType:
     """Import a module by its name, or by its file if that ends with ``.py``."""
-    if not source.endswith(".py"):
-        return importlib.import_module(source)
-    file = Path(source)
-    return _executed(file.resolve(), file.stat().st_mtime_ns)
+    with _as_imported(source):
+        if not source.endswith(".py"):
+            return importlib.import_module(source)
+        file = Path(source)
+        return _executed(file.resolve(), file.stat().st_mtime_ns)
+
+
+@contextmanager
+def _as_imported(source: str) -> Iterator[None]:
+    """Let modules of the current folder be found, first of all by the model, and last by what comes later.
+
+    Workers start without the current folder, so that no ``random.py`` there takes the place of the standard library's.
+    """
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    _importing.append(source)
+    try:
+        yield
+    finally:
+        _importing.pop()
+        sys.path.remove(here)
+        if here not in sys.path:
+            sys.path.append(here)
 
 
 @cache
@@ -75,7 +153,9 @@ def import_path(model: ModelSource) -> str:
         module = getattr(sys.modules["__main__"], "__file__", None)
         module = module and str(Path(module).resolve())
     if not module or not name.isidentifier():
+        simple = name.rpartition(".")[2] or f"a {type(model).__name__}"
+        what = "a lambda" if simple == "<lambda>" else simple
         raise ParameterError(
-            "model: other processes cannot import the class. Move it to the top level of a module or file"
+            f"model: other processes cannot import {what}. Define it at the top level of a module or file"
         )
     return f"{module}:{name}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.nn.parameter import is_lazy
 
 
 def world_size() -> int:
@@ -32,6 +33,23 @@ def from_first(value: Any) -> Any:
     values = [value]
     dist.broadcast_object_list(values)
     return values[0]
+
+
+@torch.no_grad()
+def copy_from_first(tensors: Iterable[Tensor]) -> None:
+    """Copy the tensors of rank 0 into those of all processes."""
+    if world_size() == 1:
+        return
+    alike = [
+        tensor for tensor in tensors if not is_lazy(tensor)
+    ]  # a lazy one has no values before its first use
+    if not alike:
+        return
+    flat = torch.cat([tensor.detach().reshape(-1).view(torch.uint8) for tensor in alike])
+    dist.broadcast(flat, 0)
+    pieces = flat.split([tensor.numel() * tensor.element_size() for tensor in alike])
+    for tensor, piece in zip(alike, pieces, strict=True):
+        tensor.copy_(piece.clone().view(tensor.dtype).reshape(tensor.shape))
 
 
 def total(x: Tensor) -> Tensor:

@@ -9,8 +9,10 @@ import os
 import signal
 import sys
 import sysconfig
+import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -20,9 +22,12 @@ from ..processes import die_with
 PIPE, PARENT, RUN = "FASTPART_REPORTS", "FASTPART_SUPERVISOR", "FASTPART_RUN"
 """Environment variables: descriptor of the pipe, process id of the supervisor, and name of the run."""
 
-READY, DONE, FAILED = "ready", "done", "failed"
+READY, DONE, FAILED, WARNING = "ready", "done", "failed", "warning"
 """Messages for the supervisor itself."""
 
+
+_ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+"""Warnings for those who write code, not for those who run it."""
 
 _WAITING = (
     "/torch/distributed/",
@@ -37,6 +42,7 @@ class Reports:
 
     def __init__(self) -> None:
         self._pipe: int | None = None
+        self._sending = threading.Lock()
         if PIPE in os.environ:
             self._pipe = int(os.environ.pop(PIPE))
             os.set_inheritable(self._pipe, False)
@@ -60,8 +66,16 @@ class Reports:
         if self._pipe is None:
             return
         line = memoryview(json.dumps([kind, content]).encode() + b"\n")
-        while line:
-            line = line[os.write(self._pipe, line) :]
+        with self._sending:
+            while line:
+                line = line[os.write(self._pipe, line) :]
+
+    def warn(
+        self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
+    ) -> None:
+        """Report a warning. It takes the place of ``warnings.showwarning``."""
+        with contextlib.suppress(OSError):
+            self.send(WARNING, f"{category.__name__}: {message} ({filename}, line {lineno})")
 
 
 def run(main: Callable[[Reports], None]) -> NoReturn:
@@ -71,6 +85,9 @@ def run(main: Callable[[Reports], None]) -> NoReturn:
     """
     code, reports = 1, Reports()
     faulthandler.register(signal.SIGUSR1, all_threads=False)  # the supervisor asks where a process hangs
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    _report_warnings(reports)
     try:
         main(reports)
         code = 0
@@ -82,6 +99,14 @@ def run(main: Callable[[Reports], None]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _report_warnings(reports: Reports) -> None:
+    """Report the warnings from here on, but for those about the code of libraries."""
+    warnings.resetwarnings()
+    for category in _ABOUT_CODE:
+        warnings.simplefilter("ignore", category)
+    warnings.showwarning = reports.warn
 
 
 def blames_peers(error: BaseException) -> bool:

@@ -19,7 +19,8 @@ from typing import Any
 
 from ..errors import TrainingError
 from ..processes import is_stopped
-from .reporting import DONE, FAILED, PARENT, PIPE, READY, RUN
+from .printed import Printed, show
+from .reporting import DONE, FAILED, PARENT, PIPE, READY, RUN, WARNING
 from .tether import Tether
 from .traces import SHARED_MEMORY, Traces
 
@@ -67,8 +68,11 @@ class Child:
         self.deadline = time.monotonic() + ready_within
         self.reports = reports
         assert process.stderr is not None
-        self.stderr = process.stderr.fileno()
+        assert process.stdout is not None
+        self.stderr, self.stdout = process.stderr.fileno(), process.stdout.fileno()
         os.set_blocking(self.stderr, False)
+        os.set_blocking(self.stdout, False)
+        self._printed = Printed(name)
         self.ready = self.done = False
         self.ended = False
         self.failed = (False, math.inf)
@@ -101,6 +105,19 @@ class Child:
             return [] if data else None
         return []
 
+    def read_stdout(self) -> list[Message] | None:
+        """Show what the process has printed. Return None if it has closed stdout."""
+        with contextlib.suppress(BlockingIOError):
+            data = os.read(self.stdout, 1 << 16)
+            self._printed.add(data)
+            return [] if data else None
+        return []
+
+    def drain(self) -> None:
+        """Read what the process has written, so that it does not block on it."""
+        self.read_stderr()
+        self.read_stdout()
+
     def status(self) -> int | None:
         """Return the exit status like ``Popen.returncode``, without reaping the process. None while it runs."""
         info = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -122,9 +139,12 @@ class Child:
     def close(self) -> None:
         """Reap the process."""
         self.process.wait()
+        self.read_stdout()
+        self._printed.end()
         os.close(self.reports)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
 
     def has_orphans(self) -> bool:
         """Return whether children of the reaped process still run."""
@@ -181,6 +201,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._tether: Tether | None = None
         self._mapped: set[Path] = set()
+        self._warnings: set[str] = set()
         self._traces = Traces(tmp_dir)
         self.name, self.folder = self._traces.name, self._traces.folder
 
@@ -214,7 +235,8 @@ class Supervisor:
         It must be ready within ``ready_within`` seconds. With ``serves`` it works for the others and need not be done.
         With ``replaceable`` the others go on if it is killed, as long as another one like it is left.
         """
-        with _blocked(signal.SIGINT):  # otherwise it could hit before the process is listed
+        # SIGINT could hit before the process is listed, and SIGUSR1 before the process handles it (:mod:`.reporting`).
+        with _blocked(signal.SIGINT, signal.SIGUSR1):
             reports, its_end = os.pipe()
             try:
                 process = self._popen(module, arguments, its_end, environment or {})
@@ -227,6 +249,7 @@ class Supervisor:
             self._children.append(child)
         self._selector.register(reports, selectors.EVENT_READ, child.read_reports)
         self._selector.register(child.stderr, selectors.EVENT_READ, child.read_stderr)
+        self._selector.register(child.stdout, selectors.EVENT_READ, child.read_stdout)
 
     def tie(self, tether: Tether) -> None:
         """End together with the supervisors of other machines.
@@ -242,16 +265,16 @@ class Supervisor:
         self, module: str, arguments: tuple[str, ...], reports: int, environment: Mapping[str, str]
     ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [sys.executable, "-P", "-m", module, *arguments],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=(reports,),
             start_new_session=True,
             env={
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                "PYTHONWARNINGS": "ignore",  # so that the last lines of stderr are errors
+                "PYTHONWARNINGS": "ignore",  # so that the last lines of stderr are errors. They are reported later
                 "TMPDIR": str(self.folder),
                 PIPE: str(reports),
                 PARENT: str(os.getpid()),
@@ -269,6 +292,9 @@ class Supervisor:
                 if received is None:
                     self._selector.unregister(key.fileobj)
                 for message in received or []:
+                    if message[1] == WARNING:
+                        self._warn(message)
+                        continue
                     if message[1] == READY:
                         self._note_mapped()
                     yield message
@@ -277,6 +303,13 @@ class Supervisor:
             self._refuse_stopped()
         if self._tether is not None:
             self._tether.done()
+
+    def _warn(self, message: Message) -> None:
+        """Show a warning, unless another process had the same."""
+        name, _, text = message
+        if text not in self._warnings:
+            self._warnings.add(text)
+            show(name, text)
 
     def _seconds_left(self) -> float | None:
         deadlines = [child.deadline for child in self._children if not child.ready]
@@ -357,11 +390,11 @@ class Supervisor:
             time.sleep(0.005)
 
     def _wait(self, children: list[Child], seconds: float) -> None:
-        """Wait until some processes have ended, up to ``seconds``. Read stderr, so that no process blocks on it."""
+        """Wait until some processes have ended, up to ``seconds``. Read their output, so that none blocks on it."""
         deadline = time.monotonic() + seconds
         while any(child.status() is None for child in children) and time.monotonic() < deadline:
             for child in self._children:
-                child.read_stderr()
+                child.drain()
             time.sleep(0.005)
 
 
@@ -377,9 +410,9 @@ def _group_runs(group: int) -> bool:
 
 
 @contextlib.contextmanager
-def _blocked(number: signal.Signals) -> Iterator[None]:
-    """Delay a signal until the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+def _blocked(*numbers: signal.Signals) -> Iterator[None]:
+    """Delay signals until the end of the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
     finally:

@@ -9,12 +9,16 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from ..errors import TrainingError
 
 _HELLO, _DONE = b"fastpart %d\n", b"done\n"
 
 _POLL_SECONDS = 0.2
+
+_HELLO_SECONDS = 1.0
+"""Time for a new connection to say which machine it is."""
 
 _SILENCE = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 7000}
 """A machine that has lost its power or its network counts as dead after 7 seconds."""
@@ -32,6 +36,7 @@ class Tether:
     def __init__(self, addresses: Sequence[str], port: int, here: int, seconds: float) -> None:
         self._addresses, self._done = addresses, False
         self.lines: dict[socket.socket, int] = {}
+        self._heard: dict[socket.socket, bytes] = {}
         deadline = time.monotonic() + seconds
         try:
             if here == 0:
@@ -55,9 +60,8 @@ class Tether:
 
     def _greet(self, line: socket.socket) -> None:
         """Accept a connection if it comes from one of our machines."""
-        line.settimeout(_POLL_SECONDS)
-        with suppress(OSError, ValueError):
-            answer = line.recv(64)
+        with suppress(OSError, ValueError, IndexError):
+            answer = _line_of(line)
             machine = int(answer.split()[1])
             if (
                 answer == _HELLO % machine
@@ -92,17 +96,24 @@ class Tether:
     def _names(self, machines: Sequence[int]) -> str:
         return ", ".join(f"machine {machine} ({self._addresses[machine]})" for machine in machines)
 
-    def read(self, line: socket.socket) -> None:
-        """Read from a connection. The other machine is done, or it has failed."""
+    def read(self, line: socket.socket) -> list[Any] | None:
+        """Read from a connection. The other machine is done, or it has failed.
+
+        Return None if it is done, and an empty list if it has not said all of it.
+        """
         try:
-            answer = line.recv(64)
+            data = line.recv(64)
         except OSError:
-            answer = b""
-        if answer != _DONE:
+            data = b""
+        heard = self._heard[line] = self._heard.get(line, b"") + data
+        if heard == _DONE:
+            return None
+        if not data or not _DONE.startswith(heard):
             raise TrainingError(
                 f"{self._names([self.lines[line]])} failed or went silent, so the processes here were stopped. See "
                 "there for the cause"
             )
+        return []
 
     def done(self) -> None:
         """Tell the other machines that this machine is done."""
@@ -115,3 +126,14 @@ class Tether:
         for line in self.lines:
             line.close()
         self.lines.clear()
+
+
+def _line_of(line: socket.socket) -> bytes:
+    """Return the first line of a connection, however it was split, or what has come of it in time."""
+    answer, until = b"", time.monotonic() + _HELLO_SECONDS
+    while not answer.endswith(b"\n") and len(answer) < 64 and (left := until - time.monotonic()) > 0:
+        line.settimeout(left)
+        if not (data := line.recv(64 - len(answer))):
+            break
+        answer += data
+    return answer

@@ -98,6 +98,7 @@ class _Epoch:
         self._made: dict[int, tuple[Any, BaseException | None]] = {}
         self._next = self._wanted = 0
         self._closed = False
+        self._error: BaseException | None = None
         self._handed_out: int | None = None
         self._threads = [
             threading.Thread(target=self._work, name=f"fastpart-sample-{number}", daemon=True)
@@ -114,8 +115,10 @@ class _Epoch:
                 of.launching.training.add((start - self._handed_out) / 1e9)
             waits_for = None if step in self._made else self._missing(step)
             self._changed.notify_all()
-            while step not in self._made:
+            while step not in self._made and self._error is None:
                 self._changed.wait()
+            if step not in self._made and self._error is not None:
+                raise self._error
             batch, error = self._made.pop(step)
             self._wanted = step + 1
             self._changed.notify_all()
@@ -142,6 +145,15 @@ class _Epoch:
         return [name for name in self._dag.operators if making is None or name not in making.results]
 
     def _work(self) -> None:
+        """Do tasks until the end. What ends a thread before is raised where a batch is asked for."""
+        try:
+            self._do_tasks()
+        except BaseException as error:
+            with self._changed:
+                self._error = self._error or error
+                self._changed.notify_all()
+
+    def _do_tasks(self) -> None:
         while (task := self._take_task()) is not None:
             start, result, error = Trace.now(), None, None
             try:

@@ -13,10 +13,12 @@ from ...errors import ParameterError
 from ...parameters import StrPath
 from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
-from ..jobs.group import Device, under_torchrun, world_size
+from ..jobs.group import Device, world_size
 from ..jobs.launch import launching
+from ..launchers import under_torchrun
 from ..mini_batches.start import DRAWS, PRECISIONS, Draw, Precision
 from ..models import NEIGHBOUR, sampling
+from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .cache import POLICIES, Policy
 from .holding import held
@@ -161,6 +163,7 @@ def armada(
         compute_workers = parameters.integer("compute_workers", compute_workers, 1, 1 << 12)
     count = world_size() if under_torchrun() else compute_workers or 1
     dataset = Dataset(source)
+    refuse_before_workers(dataset.task, options, count)
     hold = held(dataset, batch_workers, order, hold)
     if order == "parts":
         how |= {"batch_workers": batch_workers, "hold": hold}

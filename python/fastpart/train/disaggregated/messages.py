@@ -8,6 +8,7 @@ import select
 import socket
 import struct
 import threading
+import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -38,6 +39,9 @@ _CHECKSUM = struct.Struct("<I")
 
 MOST_TEXT = 1 << 20
 """Longest JSON."""
+
+_LONGEST_SECONDS = 86_400.0
+"""Longest time limit that is passed to the kernel."""
 
 
 class Damaged(TrainingError):
@@ -86,12 +90,24 @@ class Link:
 
     def __init__(self, line: socket.socket) -> None:
         self._line, self._sending = line, threading.Lock()
+        self._until: float | None = None
         if line.family != socket.AF_UNIX:
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def wait_for(self, seconds: float | None) -> None:
         """Raise :class:`.wire.Silent` when the other side is silent for so long."""
+        self._until = None
         self._line.settimeout(seconds)
+
+    def hurry(self, seconds: float) -> None:
+        """Raise :class:`.wire.Silent` unless all that is received from here on has come after so many seconds."""
+        self._until = time.monotonic() + seconds
+
+    def limit_sending(self, seconds: float) -> None:
+        """Raise :class:`.wire.Silent` when the other side reads nothing for so long, even if it may be silent."""
+        whole, part = divmod(min(seconds, _LONGEST_SECONDS), 1)
+        limit = struct.pack("@ll", int(whole), max(int(part * 1e6), int(not whole)))
+        self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def send(self, content: Mapping[str, Any], arrays: Sequence[Array] = ()) -> int:
         """Send a message, and return its length."""
@@ -106,8 +122,8 @@ class Link:
         """Return whether :meth:`receive` has something to read now."""
         return bool(select.select([self._line], [], [], 0)[0])
 
-    def receive(self, most: int = 0, room: Room | None = None) -> Message:
-        """Return the next message, whose arrays have at most so many bytes.
+    def receive(self, most: int = 0, room: Room | None = None, most_text: int = MOST_TEXT) -> Message:
+        """Return the next message, whose arrays and JSON have at most so many bytes.
 
         Raises
         ------
@@ -122,7 +138,7 @@ class Link:
             raise Damaged("a message does not begin like one of fastpart")
         if version != _VERSION:
             raise Damaged(f"a message of version {version}, not {_VERSION}. Use the same fastpart everywhere")
-        if length > MOST_TEXT or size > most:
+        if length > most_text or size > most:
             raise Damaged(f"a message of {length + size:,} bytes is longer than allowed")
         (expected,) = _CHECKSUM.unpack(self._read(_CHECKSUM.size))
         text = self._read(length)
@@ -136,7 +152,7 @@ class Link:
         for array in arrays:
             if array.nbytes:
                 body = _bytes_of(array)
-                read_into(self._line, body)
+                read_into(self._line, body, self._until)
                 found = zlib.crc32(body, found)
         if found != checksum:
             raise Damaged("the checksum of a message is wrong")
@@ -144,7 +160,7 @@ class Link:
 
     def _read(self, count: int) -> bytes:
         data = bytearray(count)
-        read_into(self._line, memoryview(data))
+        read_into(self._line, memoryview(data), self._until)
         return bytes(data)
 
     def close(self) -> None:

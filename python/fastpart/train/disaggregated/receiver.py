@@ -6,9 +6,11 @@ into shared memory. Compute workers get a step when all of it is there, and say 
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,15 +27,21 @@ from .cache import Cache
 from .coordinator import Coordinator
 from .grouping import INTO
 from .messages import Array, Damaged, Kind, Link, Spec
-from .rendezvous import greet, listen
+from .rendezvous import Strangers, greet, listen
 from .settings import Settings, Source
 from .shelf import Box, Shelf
-from .wire import Ended
+from .wire import Ended, Silent
 
 COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")
 MEMORY = "batch_worker_bytes"
 MAKING = ("sampling", "fetching")
 """What batch workers spend their time on."""
+
+_MOST_STRANGERS = 32
+"""Connections that may be silent, beside those of the run."""
+
+_PAUSE_SECONDS = 0.05
+"""Time after a connection that could not be accepted."""
 
 _LEFT_SECONDS = 10.0
 """Time for the supervisor to notice that all batch workers are dead."""
@@ -66,6 +74,7 @@ class Receiver:
         source.refuse_large_cache()
         self._cache = Cache(np.empty((source.capacity, *source.shape), source.dtype))
         self._changed = threading.Condition()
+        self._strangers = Strangers(_MOST_STRANGERS + settings.shares + settings.batch_workers)
         self._coordinator = Coordinator((), settings.ahead)
         self._came: set[int] = set()
         self._batch_links: dict[int, Link] = {}
@@ -88,17 +97,35 @@ class Receiver:
                     link.close()
                 raise self._error
             for link in self._batch_links.values():
-                self._tell(link, {"kind": Kind.END})
+                with suppress(TrainingError):  # the work is done
+                    link.send({"kind": Kind.END})
             self._shelf.close()
 
     def _accept(self, server: socket.socket) -> None:
-        with suppress(OSError):  # closed in the end
-            while True:
+        """Welcome whoever comes, until the socket is closed in the end."""
+        while True:
+            try:
                 line, _ = server.accept()
+            except OSError as error:
+                if error.errno in (errno.EBADF, errno.EINVAL):
+                    return
+                time.sleep(_PAUSE_SECONDS)  # too many descriptors, or a connection that is gone already
+                continue
+            self._strangers.admit(line)
+            try:
                 threading.Thread(target=self._welcome, args=(line,), daemon=True).start()
+            except RuntimeError:  # too many threads
+                self._strangers.leave(line)
+                line.close()
 
     def _welcome(self, line: socket.socket) -> None:
-        greeted = greet(line, self._settings)
+        try:
+            greeted = greet(line, self._settings)
+        except OSError:  # it is gone already
+            line.close()
+            return
+        finally:
+            self._strangers.leave(line)
         if greeted is None:
             return
         link, message = greeted
@@ -191,8 +218,19 @@ class Receiver:
         return {"kind": kind, "epoch": self._number, "lanes": sorted(lanes.items()), "limit": limit}
 
     def _tell(self, link: Link, content: dict[str, Any]) -> None:
-        with suppress(Ended):  # the thread that receives from it notices, too
+        try:
             link.send(content)
+        except Ended:  # the thread that receives from it notices, too
+            pass
+        except Silent as error:
+            seconds = self._settings.timeout
+            raise TrainingError(f"{self._name_of(link)} hangs: {error} for {seconds:g} s") from error
+
+    def _name_of(self, link: Link) -> str:
+        kinds = {"batch worker": self._batch_links, "compute worker": self._compute_links}
+        return next(
+            f"{kind} {n}" for kind, links in kinds.items() for n, each in links.items() if each is link
+        )
 
     # Compute workers.
 

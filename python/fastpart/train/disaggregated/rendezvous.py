@@ -5,8 +5,10 @@ from __future__ import annotations
 import hmac
 import json
 import socket
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from .wire import Ended, Silent
 
 HELLO_SECONDS = 10.0
 """Time for a new connection to say who it is."""
+
+_MOST_HELLO = 1 << 12
+"""Longest JSON of a connection that has not said who it is."""
 
 _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.05
@@ -60,12 +65,36 @@ def connect(address: Address, settings: Settings, who: Mapping[str, int]) -> tup
     return link, message.content
 
 
+class Strangers:
+    """Connections that have not said who they are yet. The oldest one gives way when there are too many.
+
+    Processes of the run say it at once, so whoever keeps silent is the oldest.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lines, self._lock = most, list[socket.socket](), threading.Lock()
+
+    def admit(self, line: socket.socket) -> None:
+        """Add a connection."""
+        with self._lock:
+            self._lines.append(line)
+            if len(self._lines) > self._most:
+                with suppress(OSError):
+                    self._lines.pop(0).shutdown(socket.SHUT_RDWR)  # its thread notices, and closes it
+
+    def leave(self, line: socket.socket) -> None:
+        """Remove a connection that is known or closed."""
+        with self._lock:
+            if line in self._lines:
+                self._lines.remove(line)
+
+
 def greet(line: socket.socket, settings: Settings) -> tuple[Link, Message] | None:
     """Return a new connection and its first message. Close it, and return None, unless it is of the run."""
     link = Link(line)
-    link.wait_for(HELLO_SECONDS)
+    link.hurry(HELLO_SECONDS)
     try:
-        message = link.receive()
+        message = link.receive(most_text=_MOST_HELLO)
     except (Damaged, Ended, Silent):
         message = Message({}, (), 0)
     token = message.content.get("token")
@@ -73,6 +102,7 @@ def greet(line: socket.socket, settings: Settings) -> tuple[Link, Message] | Non
     known = isinstance(token, str) and hmac.compare_digest(token.encode(), settings.token.encode())
     if known and message.kind == Kind.HELLO:
         link.wait_for(None)
+        link.limit_sending(settings.timeout)
         return link, message
     link.close()
     return None

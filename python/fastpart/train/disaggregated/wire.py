@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...errors import TrainingError
+
+_LEAST_SECONDS = 1e-3
+"""A time limit of 0 would be none."""
 
 
 class Ended(TrainingError):
@@ -17,9 +21,11 @@ class Silent(TrainingError):
     """The other side sent nothing, or read nothing, for too long."""
 
 
-def read_into(line: socket.socket, view: memoryview) -> None:
-    """Fill memory with what comes next."""
+def read_into(line: socket.socket, view: memoryview, until: float | None = None) -> None:
+    """Fill memory with what comes next, until a time of the monotonic clock if there is one."""
     while view:
+        if until is not None:
+            line.settimeout(max(until - time.monotonic(), _LEAST_SECONDS))
         with _named(line):
             count = line.recv_into(view, 0, socket.MSG_WAITALL)
         if not count:
@@ -38,6 +44,8 @@ def write(line: socket.socket, *pieces: bytes | memoryview) -> None:
 def _named(line: socket.socket) -> Iterator[None]:
     try:
         yield
+    except BlockingIOError:  # the time limit of sending
+        raise Silent("the other side reads nothing") from None
     except TimeoutError:
         raise Silent(f"the other side is silent for {line.gettimeout():g} s") from None
     except OSError as error:

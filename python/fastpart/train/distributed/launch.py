@@ -11,9 +11,11 @@ from ...parameters import StrPath
 from ..config import Training, options_of, report_of, trains
 from ..following import follow, output_of
 from ..history import History
+from ..launchers import refuse_other_launchers
 from ..libraries import import_dgl
 from ..models import NEIGHBOUR, sampling
 from ..supervisor import Supervisor
+from ..trainable import refuse_not_importable
 from ..trained import TrainedModel
 from .exported import Export
 from .machines import Machines
@@ -112,6 +114,9 @@ def distdgl(
     trainers_per_part = parameters.integer("trainers_per_part", trainers_per_part, 1, 1 << 10)
     samplers = parameters.integer("samplers", samplers, 0, 1 << 10)
     resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
+    refuse_not_importable(options.model)
+    if ip_config is None:
+        refuse_other_launchers()
     import_dgl()
     with Supervisor(run.tmp_dir) as group:
         graph = Export.of(source, group.folder, run)

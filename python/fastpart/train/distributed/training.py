@@ -19,7 +19,7 @@ from ..config import Options
 from ..history import History
 from ..learner import Learner
 from ..loop import train
-from ..ranks import from_first, is_first, largest, total
+from ..ranks import copy_from_first, from_first, is_first, largest, total
 from ..reporting import Reports
 from ..rows import Rows
 from ..scores import Task, scores_of
@@ -117,6 +117,7 @@ class Trainer:
                 seen["vertices"] += len(inputs)
                 seen["remote vertices"] += self._remote(inputs)
         seconds = time.perf_counter() - start
+        copy_from_first(self.network.buffers())  # models of users may count batches
         return {**self._row(seen, seconds), **self.scores("val")}
 
     def _timed(self, step: str, function: Any, *arguments: Any) -> Any:

@@ -17,6 +17,7 @@ from ..full_graph.wire import Lists
 from ..jobs.group import Device
 from ..jobs.launch import launching
 from ..scores import Task
+from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .local import Copies
 from .share import Exchange, checked, share_of
@@ -120,6 +121,7 @@ def distgnn(
     how = checked(delay, exchange)
     report = report_of(training, run, options.epochs)
     dataset = EdgeDataset(source)
+    refuse_before_workers(dataset.task, options, dataset.partition.k)
     _try(dataset.task, options, how)
     measured = dataset.manifest.get("summary", {})
     summary = {

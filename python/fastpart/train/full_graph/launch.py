@@ -9,8 +9,9 @@ from typing import Any
 from ...errors import ParameterError
 from ..config import Options
 from ..data import AnyDataset
-from ..jobs.group import under_torchrun, world_size
+from ..jobs.group import world_size
 from ..jobs.launch import Launch
+from ..launchers import under_torchrun
 from ..trained import TrainedModel
 
 

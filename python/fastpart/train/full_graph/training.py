@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from ...processes import anonymous_bytes, resident_bytes
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
 from ..learner import Learner
-from ..ranks import of_all
+from ..ranks import copy_from_first, of_all
 from ..scores import scores_of
 from .share import Share, Tools
 
@@ -47,7 +46,6 @@ class FullBatch(ABC):
         self._share = share = self.share(dataset, options, how, tools)
         self._learner = Learner(share.task, options, state, self._device)
         self.network = self._learner.network
-        self._agree(self.network.state_dict().values())
         self._memory = 0
         self._measured: list[Tensor] = []
 
@@ -70,7 +68,7 @@ class FullBatch(ABC):
         measured = of_all(dict(zip(MEASURED, mine, strict=True)))
         self._measured.append(torch.stack(list(measured.values()), 1))
         most = of_all({"seconds": seconds, "bytes": self._memory})
-        self._agree(self.network.buffers())
+        copy_from_first(self.network.buffers())  # models of users may count batches
         scores, sent = self._scored(("val",))
         return {
             "loss": loss,
@@ -108,16 +106,6 @@ class FullBatch(ABC):
         self._learner.adam.step()
         self._memory = max(self._memory, anonymous_bytes())
         return total.item()
-
-    @torch.no_grad()
-    def _agree(self, tensors: Iterable[Tensor]) -> None:
-        """Copy the tensors of rank 0. Models of users may initialize weights at random, and count batches."""
-        for tensor in tensors:
-            if tensor.dtype == torch.bool:
-                continue  # gloo cannot add bools
-            if self._wire.rank != 0:
-                tensor.zero_()
-            self._wire.total(tensor)
 
     @torch.no_grad()
     def _scored(self, splits: tuple[str, ...]) -> tuple[dict[str, float], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...errors import FastpartError, ParameterError
 from ..config import Options
@@ -13,6 +13,7 @@ from ..models import NEIGHBOUR, build, sampling
 from ..neighbourhood import Neighbourhood
 from ..reporting import describe
 from ..scores import Task
+from ..trainable import refuse_untrainable
 
 
 def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> None:
@@ -30,9 +31,8 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
         )
     expected = (layers[-1].num_targets, task.classes)
     with torch.random.fork_rng(devices=[]):
-        network = _built(task, options)
-        if not any(weight.requires_grad for weight in network.parameters()):
-            raise ParameterError(f"model: {options.model!r} has no weights to train")
+        network = build(task, options)
+        refuse_untrainable(network, options.model)
         try:
             logits = network(layers, torch.ones(len(layers[0].source_degree), task.features))
             if isinstance(logits, Tensor) and logits.shape == expected:
@@ -53,12 +53,3 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
         raise ParameterError(
             f"model: {options.model!r} must return a tensor of shape {expected}, one row per vertex, got {what}"
         )
-
-
-def _built(task: Task, options: Options) -> nn.Module:
-    try:
-        return build(task, options)
-    except (FastpartError, MemoryError):
-        raise
-    except Exception as error:  # a model of the user may raise anything
-        raise ParameterError(f"model: {options.model!r} cannot be made: {describe(error)}") from None

@@ -18,6 +18,7 @@ from ...errors import ParameterError, TrainingError
 from ...parameters import StrPath
 from ...processes import continue_siblings
 from ..history import CHECKPOINT
+from ..launchers import under_torchrun
 from ..reporting import blames_peers
 
 _GRACE = 2.0
@@ -106,11 +107,6 @@ def restarted(out: Path) -> bool:
 
 def _restarts() -> int:
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))
-
-
-def under_torchrun() -> bool:
-    """Return whether torchrun started this process."""
-    return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def world_size() -> int:

@@ -16,11 +16,13 @@ from ...options import RunOptions
 from ...parameters import StrPath
 from ..config import OnEpoch, Options
 from ..following import follow, output_of
+from ..launchers import refuse_other_launchers, under_torchrun
 from ..ranks import from_first, is_first
 from ..settings import torch_settings
 from ..supervisor import Supervisor
 from ..trained import TrainedModel
-from .group import DEVICES, Device, refuse_few_gpus, restarted, shared_output, torchrun_group, under_torchrun
+from ..validation import refuse_patience_without_validation
+from .group import DEVICES, Device, refuse_few_gpus, restarted, shared_output, torchrun_group
 from .job import Job
 from .worker import Graph
 
@@ -78,6 +80,7 @@ class Launch:
         **running: Any,
     ) -> TrainedModel:
         """Train with so many workers, and return the result. ``summary`` is added to it. The rest is as in a job."""
+        refuse_patience_without_validation(dataset, options)
         out = os.path.abspath(self.folder)
         job = Job(
             method=method,
@@ -139,6 +142,7 @@ def launching(
     """Yield how the workers run. The parameters are those of the user. torchrun decides about ``workers`` itself."""
     resume, timeout = parameters.flag("resume", resume), parameters.positive("timeout", timeout)
     parameters.choice("device", device, DEVICES)
+    refuse_other_launchers()
     if under_torchrun():
         folder = shared_output(out, workers)
         refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", 1)))

@@ -10,9 +10,10 @@ from ...parameters import StrPath
 from .. import loop
 from ..config import Options
 from ..scores import Task
+from ..validation import Validated
 
 
-class Graph(Protocol):
+class Graph(Validated, Protocol):
     """The dataset of a method.
 
     Attributes

@@ -24,6 +24,11 @@ class LinkDataset(Dataset):
         """Number of edges to train on."""
         return int(self.manifest["edge_splits"]["train"])
 
+    @property
+    def num_val(self) -> int:
+        """Number of edges to validate on."""
+        return int(self.manifest["edge_splits"].get("val", 0))
+
     def pairs(self, split: str) -> Pairs:
         """Return the pairs of a split, none if the directory does not have it."""
         if split not in self.manifest["edge_splits"]:

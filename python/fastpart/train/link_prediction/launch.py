@@ -17,8 +17,10 @@ from ..config import Training, options_of, report_of, trains
 from ..jobs.group import number_of_workers
 from ..jobs.launch import launching
 from ..models import NEIGHBOUR, sampling
+from ..scores import Task
+from ..trainable import refuse_before_workers
 from .dataset import LinkDataset
-from .decoders import DECODERS, DecoderName
+from .decoders import DECODERS, DecoderName, network_with
 from .trained import TrainedLinks
 from .training import EMBEDDINGS
 
@@ -145,8 +147,9 @@ def links(
             "embeddings=64, or save the partition with features="
         )
     width = None if embeddings is None else parameters.integer("embeddings", embeddings, 1, 2**16)
+    decoder = parameters.choice("decoder", decoder, DECODERS)
     how = {
-        "decoder": parameters.choice("decoder", decoder, DECODERS),
+        "decoder": decoder,
         "negatives": parameters.choice("negatives", negatives, KINDS),
         "num_negatives": parameters.integer("num_negatives", num_negatives, 1, 2**16),
         "candidates": parameters.integer("candidates", candidates, 1, 2**31 - 1),
@@ -154,6 +157,8 @@ def links(
         "partition": None if width is None else identity(dataset.manifest),  # the rows are saved by part
     }
     count = number_of_workers(dataset.partition.k, asked, run.threads or _core.default_threads())
+    encoded = Task(dataset.task.features + (width or 0), options.hidden, multilabel=False)
+    refuse_before_workers(encoded, options, count, network_with(decoder))
     summary = {"parts": dataset.partition.k, "workers": count}
     summary |= {name: dataset.manifest.get("summary", {}).get(name) for name in ("halo_rf",)}
     running: dict[str, Any] = {"ahead": parameters.integer("ahead", ahead, 0, 2**10)}

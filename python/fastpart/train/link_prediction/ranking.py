@@ -15,6 +15,8 @@ COUNTS = 2 + len(HITS)
 def ahead(positives: Tensor, others: Tensor, counted: Tensor) -> Tensor:
     """Return how many candidates come before each positive. Equal ones count half. Its rank is 1 more.
 
+    It is NaN where a logit is NaN, which no order has a place for.
+
     Parameters
     ----------
     positives : torch.Tensor
@@ -26,12 +28,14 @@ def ahead(positives: Tensor, others: Tensor, counted: Tensor) -> Tensor:
     """
     own = positives.unsqueeze(1)
     higher, equal = (others > own) & counted, (others == own) & counted
-    return higher.sum(1).double() + equal.sum(1).double() / 2
+    before = higher.sum(1).double() + equal.sum(1).double() / 2
+    unknown = positives.isnan() | (others.isnan() & counted).any(1)
+    return before.masked_fill(unknown, torch.nan)
 
 
 def tally(found: Tensor) -> Tensor:
     """Return float64 sums for :func:`scores`, which can be added up over batches and processes."""
-    hits = [(found <= k).double().sum() for k in HITS]
+    hits = [torch.where(found.isnan(), found, (found <= k).double()).sum() for k in HITS]
     return torch.stack([found.new_tensor(len(found)), (1 / found).sum(), *hits])
 
 
@@ -43,7 +47,13 @@ def scores(sums: Tensor) -> dict[str, float]:
 
 
 def below(positives: Tensor, negatives: Tensor) -> Tensor:
-    """Return the share of negatives with a lower logit of each positive. Equal ones count half. The mean is the AUC."""
+    """Return the share of negatives with a lower logit of each positive. Equal ones count half. The mean is the AUC.
+
+    It is NaN where a logit is NaN.
+    """
+    if negatives.isnan().any():
+        return torch.full(positives.shape, torch.nan, dtype=torch.float64)
     ordered = negatives.sort().values
     sides = [torch.searchsorted(ordered, positives, right=right) for right in (False, True)]
-    return (sides[0] + sides[1]).double() / (2 * max(len(negatives), 1))
+    shares = (sides[0] + sides[1]).double() / (2 * max(len(negatives), 1))
+    return shares.masked_fill(positives.isnan(), torch.nan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -22,7 +23,7 @@ from ...loading.seeds import owner_of
 from ...pairs import hashed, keys_of, mixed
 from ..data import Dataset
 from ..inference import Inference
-from ..ranks import barrier, total, world_size
+from ..ranks import barrier, is_first, total, world_size
 from . import ranking
 from .dataset import LinkDataset, Pairs
 from .decoders import MLP, Dot, LinkNetwork
@@ -32,6 +33,11 @@ _BLOCK = 256
 
 _LOGITS = 1 << 17
 """Logits at a time, about."""
+
+_NAN = (
+    "links: some logits are NaN, and so are MRR, Hits and AUC. Such an epoch is never the best. Check the features for "
+    "NaN and infinity, or lower lr"
+)
 
 Float = npt.NDArray[np.float32]
 
@@ -176,7 +182,10 @@ class Scorer:
                 found = ranks_among(decoder, torch.from_numpy(pairs), sources, both[0], *candidates)
                 sums += ranking.tally(found)
                 logits.append(both)
-        return ranking.scores(total(sums)) | {"auc": _auc(torch.cat(logits, 1))}
+        found_scores = ranking.scores(total(sums)) | {"auc": _auc(torch.cat(logits, 1))}
+        if math.isnan(found_scores["mrr"]) and is_first():
+            warnings.warn(_NAN, stacklevel=2)
+        return found_scores
 
 
 def ranks_among(

@@ -21,6 +21,7 @@ from ..mini_batches import training as mini_batches
 from ..mini_batches.training import COMPUTE
 from ..ranks import barrier, device, from_first, is_first, rank, total, world_size
 from ..scores import Task
+from ..validation import is_better
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with
 from .embeddings import Embeddings
@@ -85,8 +86,8 @@ class Worker(mini_batches.Worker):
         """Save the rows of this epoch, and keep those of the best epoch and of the checkpoint."""
         assert self._embeddings is not None
         epoch = self._learner.epochs - 1
-        if math.isnan(score) or score > self._best:  # as the history decides
-            self._best, self._best_epoch = -math.inf if math.isnan(score) else score, epoch
+        if is_better(score, self._best):  # as the history decides
+            self._best, self._best_epoch = self._best if math.isnan(score) else score, epoch
         self._embeddings.save(epoch)
         self._embeddings.keep({epoch, self._best_epoch, from_first(self._saved_epoch)})
 

@@ -17,6 +17,7 @@ from ..config import OnEpoch, Options, options_of, report_of
 from ..data import Dataset
 from ..jobs.group import Device, number_of_workers
 from ..jobs.launch import launching
+from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .traces import merge
 
@@ -108,5 +109,6 @@ def start(
         "scheduled": False,
         **running,
     }
-    dataset = Dataset(source)
-    return Start(method, options, run, report, dataset, checked_how, running, device, asked)
+    started = Start(method, options, run, report, Dataset(source), checked_how, running, device, asked)
+    refuse_before_workers(started.dataset.task, options, started.workers)
+    return started

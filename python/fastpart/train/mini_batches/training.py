@@ -21,7 +21,7 @@ from ..data import Dataset
 from ..inference import Inference
 from ..learner import Learner
 from ..models import NEIGHBOUR, sampling, takes_edge_attr
-from ..ranks import barrier, device, of_all, rank, world_size
+from ..ranks import barrier, copy_from_first, device, of_all, rank, world_size
 from ..seeds import mixed
 from .steps import Graphs, Neighbours, Step, StepSource
 from .traces import save_part
@@ -96,6 +96,7 @@ class Worker:
                 for step, seconds in {**making, **{s: spent[s] for s in STEPS}}.items()
             }
         )
+        copy_from_first(self.network.buffers())  # models of users may count batches
         of = of_all({"loss": loss / count, "seconds": seconds, "bytes": anonymous_bytes()})
         return {
             "loss": of["loss"].sum().item(),

@@ -11,11 +11,14 @@ from ...options import RunOptions
 from ...parameters import StrPath
 from ..config import BatchTraining, options_of, report_of, trains
 from ..data import Dataset
-from ..jobs.group import under_torchrun, world_size
+from ..jobs.group import world_size
 from ..jobs.launch import launching
+from ..launchers import under_torchrun
+from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .regroup import regrouped
 from .sizing import Sizes, parts_for
+from .training import copies_of
 
 Average = Literal["weights", "gradients"]
 AVERAGES: tuple[Average, ...] = get_args(Average)
@@ -135,6 +138,7 @@ def sdt(
             dataset = Dataset(folder)
         if not under_torchrun():
             count = min(count, dataset.partition.k)
+        refuse_before_workers(dataset.task, options, copies_of(dataset, average, count))
         return launch.train("sdt", options, how, dataset, count, _facts(dataset, sizes, count))
 
 

@@ -20,8 +20,9 @@ from ..config import Options
 from ..data import Dataset, LocalGraph
 from ..inference import Inference
 from ..learner import Learner
-from ..ranks import barrier, of_all, rank, total, world_size
+from ..ranks import barrier, copy_from_first, of_all, rank, total, world_size
 from ..steps import batches_of, losses, train_epoch
+from ..trainable import refuse_batch_norm
 from .averaging import Mean, moments_of, put_moments, put_weights, weights_of
 from .loading import LOADING, Parts
 from .memory import PartState
@@ -29,6 +30,11 @@ from .memory import PartState
 COMPUTE, AVERAGING = "compute", "averaging"
 STEPS = (COMPUTE, AVERAGING, LOADING)
 """The timed steps of a round."""
+
+
+def copies_of(dataset: Dataset, average: str, workers: int) -> int:
+    """Return how many copies of the network are trained: one in each worker, or one on each part."""
+    return workers if average == "gradients" else sum(map(bool, dataset.train_counts))
 
 
 class Worker:
@@ -50,6 +56,7 @@ class Worker:
         self._parts = Parts(dataset, rank(), world_size(), self._clock)
         learner = Learner(dataset.task, options, {})
         self.network, self._adam = learner.network, learner.adam
+        refuse_batch_norm(self.network, copies_of(dataset, how["average"], world_size()))
         self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
         self._of_parts = {number: PartState.new(options.seed, number) for number in self._parts.numbers}
         self._inference = Inference(dataset, self._parts.numbers, folder, options.layers)
@@ -139,6 +146,7 @@ class Worker:
                         sent += parameter.numel() * parameter.element_size()
                 self._adam.step()
                 loss, count = loss + lost, count + seen
+        copy_from_first(self.network.buffers())
         self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
         return loss, count, sent
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from torch import nn
 
-from ...errors import ParameterError
+from ...errors import FastpartError, ParameterError
 from ..config import Options
-from ..model_source import ModelSource, checked, import_path, module_of
+from ..model_source import ModelSource, checked, import_path, module_of, refuse_network
+from ..reporting import describe
 from ..scores import Task
 from .clustergcn import ClusterGCN
 from .edge_index import EdgeIndexModel, takes_edge_attr, takes_edge_index
@@ -56,14 +57,29 @@ def build(task: Task, options: Options) -> nn.Module:
     Raises
     ------
     ParameterError
-        An unknown model, or the call does not return a ``torch.nn.Module``.
+        An unknown model, or the call fails or does not return a ``torch.nn.Module``.
     """
-    network = _class(options.model)(task, options)
+    network = _made(options.model, task, options)
     if not isinstance(network, nn.Module):
         raise ParameterError(
             f"model: {options.model} returned a {type(network).__name__} instead of a torch.nn.Module"
         )
     return EdgeIndexModel(network) if takes_edge_index(network) else network
+
+
+def _made(model: ModelSource, task: Task, options: Options) -> Any:
+    """Return what the model makes."""
+    make = _class(model)
+    try:
+        return make(task, options)
+    except (FastpartError, MemoryError):
+        raise
+    except Exception as error:  # a model of the user may raise anything
+        name = getattr(make, "__name__", "Model")
+        raise ParameterError(
+            f"model: {model!r} cannot be made: {describe(error)}. If it takes other arguments than (task, options), "
+            f"pass a function: def make(task, options): return {name}(task.features, ..., task.classes)"
+        ) from error
 
 
 def sampling(model: ModelSource) -> str:
@@ -92,6 +108,8 @@ def _find(name: str) -> Any:
     checked(name)
     source, _, attribute = name.rpartition(":")
     try:
-        return getattr(module_of(source), attribute)
+        found = getattr(module_of(source), attribute)
     except (ImportError, OSError, AttributeError, SyntaxError) as error:
         raise ParameterError(f"model: {name}: {error}") from None
+    refuse_network(found)
+    return found

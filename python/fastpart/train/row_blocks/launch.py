@@ -17,6 +17,7 @@ from ..full_graph.trial import try_model
 from ..jobs.group import Device
 from ..jobs.launch import launching
 from ..scores import Task
+from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .blocks import Blocks
 from .rows import ROWS, RowsSent
@@ -140,6 +141,7 @@ def sancus(
     how = {"rows": parameters.choice("rows", rows, ROWS), **checked(max_age, max_change, period)}
     report = report_of(training, run, options.epochs)
     dataset = Dataset(source)
+    refuse_before_workers(dataset.task, options, dataset.partition.k)
     refuse(dataset.task, options)
     measured = dataset.manifest.get("summary", {})
     summary = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
