@@ -24,8 +24,9 @@ from ..parameters import shown
 from ..part_files import MANIFEST
 from ..partitions import Partition
 from ..staging import beside
-from .directory import as_json, identity
+from .directory import identity
 from .loading import open_partition
+from .manifest import Listing, as_json
 from .schemas import SCHEMA
 
 _ASSIGNMENT = "assignment.npy"
@@ -74,7 +75,9 @@ class Partial:
             try:
                 inside = Path(directory.path)
                 fill(inside)
-                marker = {"fastpart": _core.__version__, **content, "files": list(self.files), _KEY: about}
+                listing = Listing(inside, RunOptions())
+                listing.add(self.files)
+                marker = {"fastpart": _core.__version__, **content, "files": listing.files, _KEY: about}
                 (inside / self.marker).write_bytes(as_json(marker, indent=1))
                 directory.commit()
             finally:
