@@ -198,7 +198,7 @@ fn neither_directories_nor_pipes_nor_devices_nor_sockets() {
     not_regular(&fifo, "a FIFO");
     let socket = home.path().join("socket");
     let _listener = UnixListener::bind(&socket).unwrap();
-    not_regular(&socket, "a socket or device");
+    not_regular(&socket, "a FIFO, a socket or a device");
 }
 
 #[test]

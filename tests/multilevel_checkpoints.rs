@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::ffi::CString;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path as Folder, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 mod common;
 
@@ -99,7 +102,7 @@ fn a_killed_run_goes_on() {
             let watched = run(2).watched();
             let made = kept(path, alone.path()).partition(&csr, &watched).unwrap();
             assert!(made.assignment[..] == whole.assignment[..], "{name}");
-            assert_eq!(fs::read_dir(alone.path()).unwrap().count(), 0);
+            assert_eq!(names(alone.path()), ["checkpoint.lock"]);
             assert!(watched.take_notes()[0].contains("goes on"));
             for step in watched.steps() {
                 assert_eq!(step.progress.done, step.progress.total, "{name}: {:?}", step.progress);
@@ -157,7 +160,157 @@ fn damaged_checkpoints_are_made_again_and_foreign_ones_refused() {
     let made = open.partition(&csr, &run).unwrap();
     assert!(made.assignment[..] == whole.assignment[..]);
     assert_eq!(run.take_notes().iter().filter(|note| note.contains("is damaged")).count(), 5);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(names(folder.path()), ["checkpoint.lock"]);
+}
+
+#[test]
+fn checkpoints_of_other_machines_are_refused() {
+    let csr = Csr::build(&graph_of_steps(), false, &run(1)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    kill_after("lists-0", Path::TwoLevels, folder.path());
+    let before = names(folder.path());
+    let mut other = kept(Path::TwoLevels, folder.path());
+    (other.path, other.sample, other.machines) = (None, None, Some(vec![4, 4]));
+    let error = other.partition(&csr, &run(1)).unwrap_err();
+    assert!(error.to_string().contains("machines=None there, machines=Some([4, 4]) here"), "{error}");
+    assert_eq!(names(folder.path()), before, "the steps of the killed run");
+    // The killed run still goes on.
+    kept(Path::TwoLevels, folder.path()).partition(&csr, &run(1)).unwrap();
+}
+
+#[test]
+fn machines_are_never_planned_out_of_memory() {
+    let mut asked = by(Path::TwoLevels);
+    asked.machines = Some(vec![4, 4]);
+    let plans = asked.plans(1 << 20, 1 << 24);
+    assert!(plans.iter().all(|(plan, _)| plan.path == Path::Memory), "{plans:?}");
+}
+
+/// The names in a folder.
+fn names(dir: &Folder) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A graph of which a partition takes little time.
+fn small() -> Arc<Csr> {
+    Csr::build(&rmat(20_000), false, &run(1)).unwrap()
+}
+
+#[test]
+fn files_and_folders_of_others_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let others = [
+        "checkpoint_epoch3.pt",
+        "checkpoint-best.bin",
+        "checkpoint-lists-.bin",
+        "checkpoint-lists-0.bin.bak",
+    ];
+    for name in others {
+        fs::write(folder.path().join(name), name).unwrap();
+    }
+    fs::create_dir(folder.path().join("checkpoint-500")).unwrap();
+    fs::write(folder.path().join("checkpoint-500/model.pt"), "weights").unwrap();
+    let run = run(1);
+    kept(Path::TwoLevels, folder.path()).partition(&small(), &run).unwrap();
+    assert!(run.take_notes().iter().all(|note| !note.contains("stays")));
+    for name in others {
+        assert_eq!(fs::read_to_string(folder.path().join(name)).unwrap(), name);
+    }
+    assert_eq!(fs::read(folder.path().join("checkpoint-500/model.pt")).unwrap(), b"weights");
+    let mut all = [&others[..], &["checkpoint-500", "checkpoint.lock"]].concat();
+    all.sort();
+    assert_eq!(names(folder.path()), all);
+}
+
+#[test]
+fn a_file_with_the_name_of_a_step_and_no_list_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = step(folder.path(), "lists-0");
+    fs::write(&file, "of somebody else").unwrap();
+    let error = kept(Path::TwoLevels, folder.path()).partition(&small(), &run(1)).unwrap_err();
+    assert!(error.to_string().contains("checkpoint-lists-0.bin would be overwritten"), "{error}");
+    assert_eq!(fs::read(&file).unwrap(), b"of somebody else");
+    assert!(!error.to_string().contains("remove"), "{error}");
+}
+
+#[test]
+fn a_partition_is_there_even_if_its_checkpoints_cannot_be_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (csr, run) = (small(), run(1));
+    let list = folder.path().join("checkpoint.txt");
+    let whole = by(Path::TwoLevels).partition(&csr, &run).unwrap();
+    let made = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // The list becomes a folder while the run is at work.
+            while !step(folder.path(), "clusters-0").exists() {
+                std::thread::yield_now();
+            }
+            fs::remove_file(&list).unwrap();
+            fs::create_dir(&list).unwrap();
+        });
+        kept(Path::TwoLevels, folder.path()).partition(&csr, &run)
+    });
+    assert!(made.unwrap().assignment[..] == whole.assignment[..]);
+    let notes = run.take_notes();
+    assert!(notes.iter().any(|note| note.contains("partition is done") && note.contains("checkpoint.txt")));
+    assert_eq!(names(folder.path()), ["checkpoint.lock", "checkpoint.txt"]);
+}
+
+#[test]
+fn what_is_no_file_is_refused_by_name_and_never_waited_for() {
+    let csr = small();
+    let lists = [("checkpoint.txt", false), ("checkpoint.lock", false), ("checkpoint-clusters-0.bin", true)];
+    for (name, begun) in lists {
+        for kind in ["fifo", "socket", "device", "folder", "loop"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(name);
+            if begun {
+                begin(folder.path(), &csr);
+            }
+            let _socket = match kind {
+                "fifo" => {
+                    let name = CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+                    // SAFETY: the name ends with a zero and outlives the call.
+                    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+                    None
+                }
+                "socket" => Some(UnixListener::bind(&path).unwrap()),
+                "device" => symlink("/dev/zero", &path).map(|()| None).unwrap(),
+                "folder" => fs::create_dir(&path).map(|()| None).unwrap(),
+                _ => symlink(&path, &path).map(|()| None).unwrap(),
+            };
+            let error = kept(Path::TwoLevels, folder.path()).partition(&csr, &run(1)).unwrap_err();
+            assert!(error.to_string().contains(name), "{kind}: {error}");
+            assert!(fs::symlink_metadata(&path).is_ok(), "{kind} at {name}");
+        }
+    }
+}
+
+/// Leaves the checkpoints of a run that was stopped before its first step.
+fn begin(dir: &Folder, csr: &Csr) {
+    let run = run(1);
+    let stop = Multilevel { checkpoints: Some(dir.into()), ..by(Path::TwoLevels) };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !dir.join("checkpoint.txt").exists() {
+                std::thread::yield_now();
+            }
+            run.cancel();
+        });
+        assert!(matches!(stop.partition(csr, &run), Err(Error::Cancelled)));
+    });
+    let _ = fs::remove_file(step(dir, "clusters-0"));
+}
+
+#[test]
+fn a_run_in_memory_leaves_nothing_in_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = Multilevel { checkpoints: Some(folder.path().into()), ..Multilevel::new(8) };
+    asked.partition(&small(), &run(1)).unwrap();
+    assert!(names(folder.path()).is_empty());
 }
 
 #[test]

@@ -82,14 +82,19 @@ impl OpenFile {
 
 /// Opens a regular file for reading and refuses everything else, without ever blocking on a FIFO.
 pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
-    let file =
-        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(
-            |error| match error.raw_os_error() {
-                // What open(2) answers for a socket.
-                Some(libc::ENXIO) => Error::NotARegularFile { path: path.into(), kind: "a socket or device" },
-                _ => Error::io(path, error),
-            },
-        )?;
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    refuse_special(path, opened)
+}
+
+/// A regular file that was opened without blocking. Everything else is refused.
+pub fn refuse_special(path: &Path, opened: io::Result<File>) -> Result<(File, Metadata)> {
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        // What open(2) answers for a socket, and for a FIFO to write that nobody reads.
+        Some(libc::ENXIO) => {
+            Error::NotARegularFile { path: path.into(), kind: "a FIFO, a socket or a device" }
+        }
+        _ => Error::io(path, error),
+    })?;
     let metadata = file.metadata().map_err(|error| Error::io(path, error))?;
     let kind = metadata.file_type();
     let kind = match () {
@@ -103,8 +108,8 @@ pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
 }
 
 /// Maps the file, which must still have the `size` that its shape was read from. The map must only be read through
-/// its address: its bytes may change.
-pub fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
+/// its address: its bytes may change. So it is not for other crates, which could read it as a slice.
+pub(crate) fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
     // SAFETY: maps are only ever read through raw pointers, byte copies into private memory, in `decode` and by those
     // who sample. No reference lies over them, so bytes that change cannot break Rust's rules.
     let map = unsafe { Mmap::map(file) }.map_err(|error| match error.raw_os_error() {

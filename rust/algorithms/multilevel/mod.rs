@@ -191,7 +191,9 @@ impl Multilevel {
         let scheme = Scheme { units, ..scheme };
         run.begin("partition", scheme.units);
         let (partition, rounds) = bounds::partition(self, bounds::Way::Anew(&scheme, &place), csr, run)?;
-        place.checkpoints.map_or(Ok(()), |checkpoints| checkpoints.remove())?;
+        if let Some(checkpoints) = place.checkpoints {
+            checkpoints.remove(run);
+        }
         Ok((partition, rounds, place.plan))
     }
 }
@@ -304,8 +306,8 @@ describe! {
     sample: optional_number();
     /// A folder for what has been found so far, if levels lie in temporary files. It is made if it is missing. A run that
     /// was killed goes on from there when it is called with the same graph and parameters, and gives the same partition.
-    /// Other parameters are refused (``ParameterError``). The files are removed when the partition is done. They take as
-    /// much as the temporary files.
+    /// Other parameters are refused (``ParameterError``). When the partition is done its files are removed, but for an
+    /// empty ``checkpoint.lock``. Other files in the folder are left alone. Its own take as much as the temporary files.
     checkpoints: folder();
     /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
     seed: seed();

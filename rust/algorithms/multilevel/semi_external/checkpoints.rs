@@ -14,12 +14,19 @@
 //! does not agree is made again, and the run says so. A lock keeps a second run out. The system frees it when a process
 //! dies.
 //!
+//! **Files of others.** The directory may hold any. The steps in it are fastpart's if `checkpoint.txt` is there. Without
+//! it, a file with the name of a step is refused. When the partition is done, the steps that it read or wrote are removed,
+//! then `checkpoint.txt`, and nothing else. `checkpoint.lock`, which is empty, stays: if the name of a held lock went
+//! away, another run could make and hold a second one. What cannot be removed is named in a note.
+//!
 //! **Disk.** 4 bytes per vertex for clusters and for parts of each level, and 8 per entry for lists: once more what the
-//! levels take. All is removed when the partition is done.
+//! levels take, until the partition is done.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytemuck::{Pod, bytes_of_mut, cast_slice, cast_slice_mut};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
@@ -32,6 +39,7 @@ use crate::algorithms::multilevel::graph::{Arrays, Graph};
 use crate::algorithms::multilevel::scheme::{Keeper, Make, Solution};
 use crate::base::{AtomicFile, Buffer, Error, Result, Run, TempFile, output, shown, zeros};
 use crate::capacity::Load;
+use crate::edges::open_file::{open_regular, refuse_special};
 use crate::graph::Csr;
 
 /// The first bytes of a step: the format.
@@ -40,6 +48,10 @@ const MAGIC: [u8; 8] = *b"fpstep01";
 const CHUNK: usize = 1 << 16;
 /// What all files begin with.
 const PREFIX: &str = "checkpoint";
+/// What the steps find.
+const KINDS: [&str; 3] = ["clusters", "lists", "parts"];
+/// Bytes of a list of graph and parameters, at most.
+const LONGEST_LIST: u64 = 1 << 16;
 
 /// The checkpoints of a run.
 #[derive(Debug)]
@@ -47,6 +59,8 @@ pub struct Checkpoints {
     dir: PathBuf,
     /// Hash of the list of graph and parameters.
     key: u128,
+    /// Names of the steps that were read or written.
+    steps: Mutex<Vec<String>>,
     /// Locked as long as this lives.
     _lock: File,
 }
@@ -67,6 +81,7 @@ impl Multilevel {
             format!("balance={}", self.balance),
             format!("min_balance={:?}", self.min_balance),
             format!("objective={:?}", self.objective),
+            format!("machines={:?}", self.machines),
             format!("effort={:?}", self.effort),
             format!("seed={}", self.seed),
             format!("bounds={}", self.bounds.len()),
@@ -81,17 +96,22 @@ impl Multilevel {
     pub(super) fn plan_with_checkpoints(&self, csr: &Csr, run: &Run) -> Result<(Plan, Option<Checkpoints>)> {
         let (n, entries) = (csr.graph().n, csr.most_entries());
         let Some(dir) = &self.checkpoints else { return Ok((self.plan(n, entries, run)?, None)) };
+        let list = list_of(dir);
+        if !is_there(&list)? {
+            let plan = self.plan(n, entries, run)?;
+            if plan.path.levels() == 0 {
+                run.note("multilevel: no checkpoints, since all levels fit into memory");
+                return Ok((plan, None));
+            }
+        }
         let identity = self.identity(csr);
         let lock = locked(dir)?;
-        let list = dir.join(format!("{PREFIX}.txt"));
-        let stored = match fs::read_to_string(&list) {
-            Ok(stored) => Some(stored),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) if error.kind() == ErrorKind::InvalidData => Some(String::new()),
-            Err(error) => return Err(Error::io(&list, error)),
-        };
+        let stored = read_list(&list)?;
         let plan = match &stored {
-            None => self.plan(n, entries, run)?,
+            None => {
+                refuse_steps(dir)?;
+                self.plan(n, entries, run)?
+            }
             Some(stored) => {
                 let plan = stored_plan(stored, &identity).map_err(|what| refused(dir, &what))?;
                 if self.path.is_some_and(|path| path != plan.path)
@@ -100,22 +120,76 @@ impl Multilevel {
                     return Err(refused(dir, &format!("{} there, another plan here", line_of(plan))));
                 }
                 let same = Multilevel { path: Some(plan.path), sample: Some(plan.sample), ..self.clone() };
+                same.validate_plan()?;
                 run.note(format!("multilevel: goes on from the checkpoints in {}", shown(dir)));
                 same.plan(n, entries, run)?
             }
         };
-        if plan.path.levels() == 0 {
-            let _ = fs::remove_file(lock_of(dir));
-            run.note("multilevel: no checkpoints, since all levels fit into memory");
-            return Ok((plan, None));
-        }
         let text = format!("{identity}{}\n", line_of(plan));
         if stored.is_none() {
             output::write_file(&list, text.as_bytes())?;
         }
         let key = xxh3_128(text.as_bytes());
-        Ok((plan, Some(Checkpoints { dir: dir.clone(), key, _lock: lock })))
+        Ok((plan, Some(Checkpoints { dir: dir.clone(), key, steps: Mutex::default(), _lock: lock })))
     }
+}
+
+fn list_of(dir: &Path) -> PathBuf {
+    dir.join(format!("{PREFIX}.txt"))
+}
+
+/// Whether there is anything of that name.
+fn is_there(path: &Path) -> Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io(path, error)),
+    }
+}
+
+/// The file that was opened. Anything else in its place is refused.
+fn regular(opened: Result<(File, Metadata)>) -> Result<File> {
+    opened.map(|(file, _)| file).map_err(|error| match error {
+        Error::NotARegularFile { path, kind } => {
+            let what = format!("{} is {kind} and no file of checkpoints. Name another folder", shown(&path));
+            Error::parameter("checkpoints", what)
+        }
+        other => other,
+    })
+}
+
+/// The list of graph and parameters, if it is there. Text that cannot be one is empty.
+fn read_list(path: &Path) -> Result<Option<String>> {
+    if !is_there(path)? {
+        return Ok(None);
+    }
+    let file = regular(open_regular(path))?;
+    let mut bytes = Vec::new();
+    file.take(LONGEST_LIST).read_to_end(&mut bytes).map_err(|error| Error::io(path, error))?;
+    Ok(Some(String::from_utf8(bytes).unwrap_or_default()))
+}
+
+/// Refuses a directory without a list, in which some file has the name of a step: it is somebody else's.
+fn refuse_steps(dir: &Path) -> Result<()> {
+    let io = |error| Error::io(dir, error);
+    for entry in fs::read_dir(dir).map_err(io)? {
+        let name = entry.map_err(io)?.file_name();
+        if name.to_str().is_some_and(is_step) {
+            let what = format!(
+                "{} would be overwritten, and {PREFIX}.txt, which would say what it is, is not there. Name another folder",
+                shown(&dir.join(name))
+            );
+            return Err(Error::parameter("checkpoints", what));
+        }
+    }
+    Ok(())
+}
+
+fn is_step(file: &str) -> bool {
+    let step = file.strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".bin"));
+    step.and_then(|step| step.split_once('-')).is_some_and(|(kind, level)| {
+        KINDS.contains(&kind) && !level.is_empty() && level.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 fn line_of(Plan { path, sample }: Plan) -> String {
@@ -144,14 +218,10 @@ fn stored_plan(stored: &str, identity: &str) -> Result<Plan, String> {
 
 fn refused(dir: &Path, what: &str) -> Error {
     let text = format!(
-        "{} holds those of another run ({what}). Name another folder, or remove its files {PREFIX}*",
-        shown(dir)
+        "{} is of another run ({what}). Name another folder, or let that run finish first",
+        shown(&list_of(dir))
     );
     Error::parameter("checkpoints", text)
-}
-
-fn lock_of(dir: &Path) -> PathBuf {
-    dir.join(format!("{PREFIX}.lock"))
 }
 
 /// The lock of the directory, which is made if it is absent.
@@ -160,9 +230,11 @@ fn locked(dir: &Path) -> Result<File> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(Error::io(dir, error)),
         _ => {}
     }
-    let path = lock_of(dir);
-    let opened = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = opened.map_err(|error| Error::io(&path, error))?;
+    let path = dir.join(format!("{PREFIX}.lock"));
+    let mut options = File::options();
+    // Neither a FIFO nor a terminal of that name may stop the run.
+    options.create(true).truncate(false).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = regular(refuse_special(&path, options.open(&path)))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
@@ -192,27 +264,32 @@ type Read<T> = Result<T, Fault>;
 type Found = ((Buffer<u32>, Quality), u64);
 
 impl Checkpoints {
-    /// Removes all of them.
-    pub fn remove(&self) -> Result<()> {
-        let io = |error| Error::io(&self.dir, error);
-        for entry in fs::read_dir(&self.dir).map_err(io)? {
-            let path = entry.map_err(io)?.path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if name.starts_with(PREFIX) {
-                fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;
-            }
+    /// Removes the steps of the finished run, then the list: without that, what is left would be somebody else's.
+    /// The partition is there already, so what cannot be removed is only told.
+    pub fn remove(&self, run: &Run) {
+        let steps = std::mem::take(&mut *self.steps());
+        let files = steps.iter().map(|name| self.path(name)).chain([list_of(&self.dir)]);
+        let failed =
+            files.map(|path| fs::remove_file(&path).map_err(|error| (path, error))).find_map(Result::err);
+        if let Some((path, error)) = failed {
+            run.note(format!(
+                "multilevel: the partition is done, but {} of its checkpoints stays: {error}",
+                shown(&path)
+            ));
         }
-        Ok(())
+    }
+
+    fn steps(&self) -> MutexGuard<'_, Vec<String>> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the step `name`, if it is there and whole.
     fn read<T>(&self, name: &str, run: &Run, load: impl FnOnce(&mut Reader) -> Read<T>) -> Result<Option<T>> {
         let path = self.path(name);
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io(&path, error)),
-        };
+        if !is_there(&path)? {
+            return Ok(None);
+        }
+        let file = regular(open_regular(&path))?;
         let mut reader = Reader { file, hash: Xxh3::new(), path: &path, run };
         let read = reader.begin(self.key).and_then(|()| load(&mut reader)).and_then(|item| {
             let found = reader.hash.digest128();
@@ -254,11 +331,15 @@ fn kept<T>(
     save: impl FnOnce(&T, &mut Writer) -> Result<()>,
 ) -> Result<T> {
     let Some(checkpoints) = checkpoints else { return make() };
-    if let Some(item) = checkpoints.read(name, run, load)? {
-        return Ok(item);
-    }
-    let item = make()?;
-    checkpoints.write(name, run, |to| save(&item, to))?;
+    let item = match checkpoints.read(name, run, load)? {
+        Some(item) => item,
+        None => {
+            let item = make()?;
+            checkpoints.write(name, run, |to| save(&item, to))?;
+            item
+        }
+    };
+    checkpoints.steps().push(name.into());
     Ok(item)
 }
 

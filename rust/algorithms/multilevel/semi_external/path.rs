@@ -115,8 +115,8 @@ impl Multilevel {
         let asked = |plan: &Plan| self.path.is_none_or(|path| plan.path == path);
         let mut plans: Vec<(Plan, u64)> = Vec::new();
         let all: Vec<Plan> = match (self.path, self.sample) {
-            (Some(path), Some(sample)) => vec![Plan { path, sample }],
             _ if self.machines.is_some() => vec![PLANS[0]],
+            (Some(path), Some(sample)) => vec![Plan { path, sample }],
             _ => PLANS.into_iter().filter(asked).collect(),
         };
         for plan in all {
