@@ -28,6 +28,31 @@ struct Call<'a> {
     directed: bool,
 }
 
+/// A graph whose adjacency nobody may ask for.
+struct NoAdjacency<'a>(Call<'a>);
+
+impl Input for NoAdjacency<'_> {
+    fn edges(&self) -> &dyn EdgeStream {
+        self.0.edges()
+    }
+
+    fn is_symmetric(&self) -> bool {
+        false
+    }
+
+    fn is_directed(&self) -> bool {
+        self.0.directed
+    }
+
+    fn adjacency(&self, _: &Run) -> Result<Arc<Csr>> {
+        panic!("built before the memory was asked for")
+    }
+
+    fn out(&self) -> Option<&Path> {
+        None
+    }
+}
+
 impl Input for Call<'_> {
     fn edges(&self) -> &dyn EdgeStream {
         self.graph
@@ -207,6 +232,16 @@ fn threads_change_nothing_on_a_large_graph() {
     let call = Call { graph: &graph, directed: true };
     let [one, two, three] = [1, 2, 3].map(|threads| parameters.partition(&call, &run(threads)).unwrap());
     assert!(one.assignment[..] == two.assignment[..] && one.assignment[..] == three.assignment[..]);
+}
+
+#[test]
+fn memory_is_asked_for_before_the_adjacency_is_built() {
+    let graph = Graph::new(1000, vec![[0, 1]]);
+    let parameters = ByteGnn { splits: Some(vec![1; 1000]), ..ByteGnn::new(2) };
+    let call = NoAdjacency(Call { graph: &graph, directed: false });
+    let small = Run::new(Some(1), Some(4000)).unwrap();
+    let error = parameters.partition(&call, &small).unwrap_err();
+    assert!(matches!(error, Error::MemoryBudget { .. }), "{error}");
 }
 
 #[test]

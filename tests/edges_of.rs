@@ -17,7 +17,7 @@ use fastpart::base::run::Run;
 use fastpart::capacity::cap;
 use fastpart::generate::{Planted, Rmat, records};
 use fastpart::graph::csr::Csr;
-use fastpart::partition::EdgePartition;
+use fastpart::partition::{EdgePartition, Partitioner, Shape};
 use proptest::prelude::*;
 
 fn assignment(partition: &EdgePartition) -> Vec<u32> {
@@ -220,6 +220,17 @@ fn refusals() {
     for start in [vec![0; 999], vec![4; 1000]] {
         assert!(matches!(refused(start, &run(1)), Error::Parameter { name, .. } if name == "partition"));
     }
+    // What the contract says is what a run asks for, even where counting degrees takes the most.
+    let shape = Shape { n: 1000, m: 5000, symmetric: false };
+    for threads in [1, 4] {
+        let needed = EdgesOf::new(vec![0; 1000], 4).memory(&shape, threads);
+        let tight = |budget: u64| Run::new(Some(threads), Some(budget)).unwrap();
+        let error = refused(vec![0; 1000], &tight(needed - 1));
+        assert!(matches!(error, Error::MemoryBudget { needed: asked, .. } if asked == needed), "{error}");
+        EdgesOf::new(vec![0; 1000], 4).partition(&graph, None, &tight(needed)).unwrap();
+    }
+    let large = EdgesOf::new(Vec::new(), 1).memory(&Shape { n: 1 << 20, m: 1, symmetric: false }, 4);
+    assert!(large >= 12 << 20, "4 bytes per vertex of the parts, and 8 of degrees: {large}");
     let small = Run::new(Some(1), Some(10_000)).unwrap();
     let error = refused(vec![0; 1000], &small);
     assert!(error.to_string().contains("edges_of on 1000 vertices and 5000 records, 4 parts"), "{error}");

@@ -51,7 +51,7 @@ proptest! {
         for count in chunks.into_iter().chain([20]) {
             let bytes: Vec<u8> = (first..first + count).flat_map(row).collect();
             // SAFETY: the bytes are there until the end of the block.
-            gatherer.push(unsafe { Rows::new(bytes.as_ptr(), count) }, &run).unwrap();
+            gatherer.push(unsafe { Rows::new(bytes.as_ptr(), count, width) }, &run).unwrap();
             first += count;
         }
         gatherer.finish(&run).unwrap();
@@ -80,10 +80,14 @@ fn rows_that_do_not_match_are_refused() {
     assert_eq!(error, "ids.npy: id 9 of no row. The source has 4 rows");
     let bytes = [5_u8; 11];
     // SAFETY: the bytes live longer.
-    let rows = |count| unsafe { Rows::new(bytes.as_ptr(), count) };
+    let rows = |count| unsafe { Rows::new(bytes.as_ptr(), count, 1) };
     let mut gatherer = RowGatherer::new(gather(10), &run).unwrap();
     let error = gatherer.push(rows(11), &run).unwrap_err().to_string();
     assert_eq!(error, "rows: 1 rows more than the 10 that were announced");
+    // SAFETY: as above.
+    let wide = unsafe { Rows::new(bytes.as_ptr(), 5, 2) };
+    let error = gatherer.push(wide, &run).unwrap_err().to_string();
+    assert_eq!(error, "rows: rows of 2 bytes instead of the 1 announced");
     gatherer.push(rows(9), &run).unwrap();
     let error = gatherer.finish(&run).unwrap_err().to_string();
     assert_eq!(error, "rows: 9 rows instead of the 10 that were announced");

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use common::{Graph, graphs, run};
 use fastpart::algorithms::multilevel::refining::{Refinement, goal, memory};
+use fastpart::algorithms::multilevel::updating::Update;
 use fastpart::algorithms::multilevel::{Bound, Effort, Multilevel, Objective};
 use fastpart::base::error::Error;
 use fastpart::base::random::Random;
@@ -270,6 +271,16 @@ fn wrong_starts_and_too_little_memory_are_refused() {
     assert_eq!(refused(vec![0; 1_000], halo).0, "objective");
     let shape = Shape { n: 1_000_000, m: 0, symmetric: false };
     assert_eq!(memory(&two(), &shape) / shape.n, 72);
+}
+
+#[test]
+fn old_parts_of_numbers_that_no_partition_has_are_refused() {
+    let csr = Csr::build(&planted(1_000, 5_000), false, &run(1)).unwrap();
+    let mut start = vec![0; 1_000];
+    start[3] = (1 << 31) - 2;
+    let update = Update { start, moves: 0.05, goal: Multilevel::new(2) };
+    let error = update.partition(&csr, &run(1)).unwrap_err().to_string();
+    assert!(error.contains("vertex 3 has part 2147483646. There are 1048576 parts at most"), "{error}");
 }
 
 #[test]

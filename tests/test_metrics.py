@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 import oracles
+from fastpart import _core
+from fastpart.options import run_options
 from strategies import assignments, configs, edge_lists
 
 PATH = np.array([[0, 1], [1, 2], [2, 3]], dtype=np.uint32)
@@ -436,3 +438,22 @@ def test_the_number_of_threads_changes_no_measure():
     third = fp.evaluate(fp.open_graph(edges, num_vertices=3000), part, threads=3)
     assert first.to_json() == third.to_json()
     assert (first.cut_matrix == third.cut_matrix).all()
+
+
+@pytest.mark.parametrize("read_only", [False, True], ids=["array", "read-only view"])
+def test_parts_that_change_during_a_count_do_not_change_it(read_only):
+    n = 1 << 12
+    graph = fp.open_graph(np.random.default_rng(0).integers(0, n, (1 << 22, 2), dtype=np.uint32))
+    parts = np.arange(n, dtype=np.int32) % 2
+    given = parts[:]
+    given.flags.writeable = not read_only
+    expected = _core.count_vertex_partition(graph._source, parts.copy(), 2, run_options())
+    changes = []
+
+    def change(*_progress):
+        parts[:] = 1
+        changes.append(None)
+
+    counts = _core.count_vertex_partition(graph._source, given, 2, run_options(threads=1, progress=change))
+    assert changes
+    assert [*counts.cut, *counts.internal] == [*expected.cut, *expected.internal]

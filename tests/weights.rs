@@ -15,6 +15,7 @@ use fastpart::generate::{Generator, Rmat, records};
 use fastpart::graph::csr::{AdjacencyCache, Csr};
 use fastpart::graph::weights::extent;
 use fastpart::measure::weighted_cut;
+use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// The weights of a vector that outlives them.
@@ -160,6 +161,62 @@ fn symmetric_records_weigh_the_same_both_ways() {
     assert_eq!(found.assignment[1], found.assignment[2]);
     let error = multilevel.partition(&build(&[1, 2, 9, 9]), &run(1)).unwrap_err().to_string();
     assert!(error.contains("from 0 to 1 and from 1 to 0 differ in weight"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_stream_is_symmetric_if_both_directions_of_its_edges_weigh_the_same(
+        edges in vec((0..6_u32, 0..6_u32, 1..3_u32), 0..12),
+        doubled in any::<bool>(),
+        threads in 1..4_usize,
+    ) {
+        let back = edges.iter().filter(|_| doubled).map(|&(u, v, w)| (v, u, w));
+        let all: Vec<(u32, u32, u32)> = edges.iter().copied().chain(back).collect();
+        let graph = Graph::new(6, all.iter().map(|&(u, v, _)| [u, v]).collect());
+        // One of each size, so that weights are kept as they are.
+        let weights: Vec<u32> = all.iter().map(|&(_, _, w)| w).collect();
+        let csr = Csr::build_weighted(&graph, Some(&of(&weights)), true, &run(threads)).unwrap();
+        let lists = |turned: bool| {
+            let kept = all.iter().filter(|(u, v, _)| u != v);
+            let mut list: Vec<_> = kept.map(|&(u, v, w)| if turned { (v, u, w) } else { (u, v, w) }).collect();
+            list.sort();
+            list
+        };
+        let same = all.iter().all(|&(_, _, w)| w == all[0].2);
+        let without = |turned| lists(turned).into_iter().map(|(u, v, _)| (u, v)).collect::<Vec<_>>();
+        let symmetric = if same { without(false) == without(true) } else { lists(false) == lists(true) };
+        let found = Multilevel { balance: 2.0, ..Multilevel::new(2) }.partition(&csr, &run(threads));
+        prop_assert_eq!(found.is_ok(), symmetric);
+        if let Err(error) = found {
+            let text = error.to_string();
+            let named = (0..6).flat_map(|u| (0..6).map(move |v| [u, v])).find(|[u, v]| {
+                text.contains(&format!("list {u} to {v} more often than {v} to {u}."))
+                    || text.contains(&format!("from {u} to {v} and from {v} to {u} differ in weight."))
+            });
+            let [u, v] = named.expect(&text);
+            let of = |u: u32, v: u32| lists(false).into_iter().filter(|edge| (edge.0, edge.1) == (u, v)).map(|e| e.2).collect::<Vec<_>>();
+            if text.contains("often") {
+                prop_assert!(of(u, v).len() > of(v, u).len(), "{}", text);
+            } else {
+                prop_assert!(of(u, v).len() == of(v, u).len() && of(u, v) != of(v, u), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn an_adjacency_knows_the_sum_of_its_weights(
+        edges in vec((0..50_u32, 0..50_u32, 0..1000_u32), 0..200),
+        symmetric in any::<bool>(),
+    ) {
+        let graph = Graph::new(50, edges.iter().map(|&(u, v, _)| [u, v]).collect());
+        let weights: Vec<u32> = edges.iter().map(|&(_, _, w)| w).collect();
+        let csr = Csr::build_weighted(&graph, Some(&of(&weights)), symmetric, &run(2)).unwrap();
+        prop_assert_eq!(csr.weight(), csr.weights().unwrap().iter().map(|&w| u64::from(w)).sum::<u64>());
+        let plain = Csr::build(&graph, symmetric, &run(2)).unwrap();
+        prop_assert_eq!(plain.weight(), plain.num_entries());
+    }
 }
 
 #[test]

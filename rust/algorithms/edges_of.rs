@@ -57,10 +57,15 @@ impl EdgesOf {
         let (n, m) = (edges.num_vertices(), edges.num_edges());
         stream.validate()?;
         validate_start(start, stream.k, n)?;
-        stream.require(Self::NAME, [n, m], 4 * n + degrees::memory(edges, run), out, run)?;
+        stream.require(Self::NAME, [n, m], least(n, run.threads()), out, run)?;
         let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
         stream.place(edges, start, degree, Graph { n, m, loops, checksum }, out, run)
     }
+}
+
+/// Bytes that the parts given take, and the degrees while they are counted.
+fn least(n: u64, threads: usize) -> u64 {
+    4 * n + degrees::needed(n, threads)
 }
 
 describe! {
@@ -124,8 +129,8 @@ impl Partitioner for EdgesOf {
         Ok(EdgesOf { start, stream: SigmaEdge { k, balance, lambda, bands, passes: values.small("passes") } })
     }
 
-    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
-        self.stream.memory_of_stream(shape.n, shape.m, None)
+    fn memory(&self, shape: &Shape, threads: usize) -> u64 {
+        least(shape.n, threads).max(self.stream.memory_of_stream(shape.n, shape.m, None))
     }
 
     fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {

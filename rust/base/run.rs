@@ -235,7 +235,8 @@ impl Run {
 
     /// Does `each` of the numbers below `n`, in order, with a look at the cancel flag now and then.
     pub fn each(&self, n: usize, mut each: impl FnMut(u32)) -> Result<()> {
-        let n = n as u32;
+        let n = u32::try_from(n)
+            .map_err(|_| Error::Capacity(format!("{n} numbers are too many. There may be 2^32 - 1")))?;
         for start in (0..n).step_by(STRIDE as usize) {
             (start..start + STRIDE.min(n - start)).for_each(&mut each);
             self.check()?;
@@ -306,5 +307,12 @@ mod tests {
         assert_eq!(run.progress(), Progress { phase: "step", done: 4, total: 10 });
         run.cancel();
         assert!(matches!(run.advance(1), Err(Error::Cancelled)));
+    }
+
+    #[test]
+    fn more_numbers_than_ids_are_refused() {
+        let run = Run::new(Some(1), None).unwrap();
+        let error = run.each((1 << 32) + 5, |_| ()).unwrap_err();
+        assert!(matches!(error, Error::Capacity(_)), "{error}");
     }
 }

@@ -18,11 +18,11 @@ use super::error::{Error, Result};
 #[derive(Debug)]
 pub struct TempFile {
     /// For messages: its directory, or the name it had for a moment.
-    pub path: PathBuf,
-    /// The open file.
-    pub file: File,
+    pub(super) path: PathBuf,
+    /// The open file, which nobody else can name: a map over it relies on that.
+    pub(super) file: File,
     /// The bytes that it takes.
-    pub taken: Taken,
+    pub(super) taken: Taken,
 }
 
 /// Bytes of the temporary files of the process, and the most since [`forget_most`].
@@ -86,6 +86,11 @@ impl TempFile {
                 }
             }
         }
+    }
+
+    /// For messages: its directory, or the name it had for a moment.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Writes `items` from item number `first` on, of items of this type.

@@ -57,7 +57,7 @@ unsafe impl EdgeStream for TempRecords {
         let end = range.end.min(self.m);
         buf.resize(end.saturating_sub(range.start) as usize, [0; 2]);
         self.file.read(range.start.min(end), buf)?;
-        check_ids(buf, self.n, &self.file.path)?;
+        check_ids(buf, self.n, self.file.path())?;
         Ok(buf)
     }
 }

@@ -59,6 +59,7 @@ pub struct Gather {
 pub struct Rows {
     start: *const u8,
     count: u64,
+    row_bytes: usize,
 }
 
 // SAFETY: `new` demands that the memory may be read as long as the value is used, from any thread.
@@ -67,12 +68,12 @@ unsafe impl Send for Rows {}
 unsafe impl Sync for Rows {}
 
 impl Rows {
-    /// `count` rows at `start`.
+    /// `count` rows of `row_bytes` bytes each at `start`.
     ///
     /// # Safety
     /// Their bytes must stay readable while the value is used.
-    pub unsafe fn new(start: *const u8, count: u64) -> Self {
-        Self { start, count }
+    pub unsafe fn new(start: *const u8, count: u64, row_bytes: usize) -> Self {
+        Self { start, count, row_bytes }
     }
 }
 
@@ -113,6 +114,11 @@ impl RowGatherer {
 
     /// Takes the next rows of the source.
     pub fn push(&mut self, rows: Rows, run: &Run) -> Result<()> {
+        let row_bytes = self.gather.row_bytes;
+        if rows.row_bytes != row_bytes {
+            let what = format!("rows of {} bytes instead of the {row_bytes} announced", rows.row_bytes);
+            return Err(Error::parameter("rows", what));
+        }
         let left = self.gather.num_rows - self.next;
         if rows.count > left {
             let (more, announced) = (rows.count - left, self.gather.num_rows);

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use super::edges::EdgeSource;
 use super::partitions::Identity;
-use super::results::with_parts;
+use super::results::{settled, with_parts};
 use super::run::{Options, detached};
 use crate::measure;
 use crate::measure::{Cut, Replicas, SparseMatrix, WeightedCut};
@@ -37,7 +37,7 @@ pub fn count_vertex_partition<'py>(
     k: u32,
     options: Options,
 ) -> PyResult<VertexCounts> {
-    let parts = assignment.as_slice()?;
+    let parts = &*settled(&assignment, "parts")?;
     let (cut, halo) = detached(py, &options, |run| {
         Ok((
             measure::cut(edges.stream(), parts, k, run)?,
@@ -68,7 +68,8 @@ pub fn weighted_cut<'py>(
     k: u32,
     options: Options,
 ) -> PyResult<Option<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>)>> {
-    let (Some(weights), parts) = (edges.weights(), assignment.as_slice()?) else { return Ok(None) };
+    let Some(weights) = edges.weights() else { return Ok(None) };
+    let parts = &*settled(&assignment, "parts")?;
     let WeightedCut { internal, cut } =
         detached(py, &options, |run| measure::weighted_cut(edges.stream(), weights, parts, k, run))?;
     Ok(Some((PyArray1::from_vec(py, internal), PyArray1::from_vec(py, cut))))
@@ -109,7 +110,7 @@ pub fn sparse_cut_matrix<'py>(
     k: u32,
     options: Options,
 ) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>)> {
-    let parts = assignment.as_slice()?;
+    let parts = &*settled(&assignment, "parts")?;
     let SparseMatrix { first, second, records } =
         detached(py, &options, |run| measure::sparse_matrix(edges.stream(), parts, k, run))?;
     let ids = |parts: Vec<u32>| PyArray1::from_iter(py, parts.into_iter().map(|part| part as i32));
@@ -125,8 +126,8 @@ pub fn split_counts<'py>(
     k: u32,
     options: Options,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let (parts, ids) = (assignment.as_slice()?, ids.as_slice()?);
-    let counts = detached(py, &options, |run| measure::split_counts(parts, ids, k, run))?;
+    let (parts, ids) = (settled(&assignment, "parts")?, settled(&ids, "ids of a split")?);
+    let counts = detached(py, &options, |run| measure::split_counts(&parts, &ids, k, run))?;
     Ok(signed(py, &counts))
 }
 
@@ -139,7 +140,7 @@ pub fn label_skew<'py>(
     k: u32,
     options: Options,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (parts, labels) = (assignment.as_slice()?, labels.as_slice()?);
-    let skew = detached(py, &options, |run| measure::label_skew(parts, labels, k, run))?;
+    let (parts, labels) = (settled(&assignment, "parts")?, settled(&labels, "labels")?);
+    let skew = detached(py, &options, |run| measure::label_skew(&parts, &labels, k, run))?;
     Ok(PyArray1::from_vec(py, skew))
 }

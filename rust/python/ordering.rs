@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use super::edges::EdgeSource;
 use super::partitions::Identity;
+use super::results::settled;
 use super::run::{Options, detached};
 use crate::algorithms::multilevel::ordering;
 use crate::convert::renumber::renumber;
@@ -36,10 +37,10 @@ pub fn order(
     symmetric: bool,
     options: Options,
 ) -> PyResult<Ordered> {
-    let part_of = assignment.as_ref().map(|assignment| assignment.as_slice()).transpose()?;
+    let part_of = assignment.as_ref().map(|assignment| settled(assignment, "parts")).transpose()?;
     detached(py, &options, |run| {
         let csr = edges.csr(false, symmetric, run)?;
-        let ids = ordering::order(&csr, part_of.map(|part_of| (part_of, k)), seed, run)?;
+        let ids = ordering::order(&csr, part_of.as_deref().map(|part_of| (part_of, k)), seed, run)?;
         let places = ordering::places(&ids, run)?;
         run.begin("measure", 2 * csr.graph().n);
         let [given, ordered] = [None, Some(&places[..])].map(|places| packed_len(&csr, places, run));

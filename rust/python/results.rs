@@ -1,6 +1,8 @@
 //! Arrays of parts, in both directions: results as numpy arrays over memory that Rust owns, and assignments of any
 //! of the three widths that partitions have.
 
+use std::borrow::Cow;
+
 use bytemuck::Pod;
 use numpy::ndarray::ArrayView1;
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
@@ -55,6 +57,33 @@ pub fn copied(array: &PyReadonlyArray1<'_, u32>, what: &str) -> PyResult<Vec<u32
     Ok(copy)
 }
 
+/// The values of an array, for work while the GIL is free. Python may write to an array, or to one that it is a view of,
+/// meanwhile: then they are copied.
+pub fn settled<'a, T: Element + Copy>(
+    array: &'a PyReadonlyArray1<'_, T>,
+    what: &str,
+) -> PyResult<Cow<'a, [T]>> {
+    let values = array.as_slice()?;
+    if !is_writable(array.as_any())? {
+        return Ok(Cow::Borrowed(values));
+    }
+    let mut copy = reserved(values.len(), what).map_err(|error| raise(array.py(), error))?;
+    copy.extend_from_slice(values);
+    Ok(Cow::Owned(copy))
+}
+
+/// Whether an array, or any that it is a view of, can be written to.
+fn is_writable(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let mut array = array.clone();
+    while array.cast::<PyUntypedArray>().is_ok() {
+        if array.getattr("flags")?.getattr("writeable")?.is_truthy()? {
+            return Ok(true);
+        }
+        array = array.getattr("base")?;
+    }
+    Ok(false)
+}
+
 /// Parts of any width, in a contiguous array.
 pub enum Parts<'py> {
     U8(PyReadonlyArray1<'py, u8>),
@@ -79,18 +108,18 @@ impl<'py> Parts<'py> {
 /// Does the same with parts of any width.
 macro_rules! with_parts {
     ($array:expr, $parts:ident => $work:expr) => {{
-        use $crate::python::results::Parts;
+        use $crate::python::results::{Parts, settled};
         match &Parts::of($array)? {
             Parts::U8(parts) => {
-                let $parts = parts.as_slice()?;
+                let $parts = &*settled(parts, "parts")?;
                 $work
             }
             Parts::I16(parts) => {
-                let $parts = parts.as_slice()?;
+                let $parts = &*settled(parts, "parts")?;
                 $work
             }
             Parts::I32(parts) => {
-                let $parts = parts.as_slice()?;
+                let $parts = &*settled(parts, "parts")?;
                 $work
             }
         }

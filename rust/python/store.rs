@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 use super::edges::EdgeSource;
 use super::errors::raise;
-use super::results::with_parts;
+use super::results::{settled, with_parts};
 use super::run::{Options, detached};
 use crate::base::Error;
 use crate::parts;
@@ -30,7 +30,7 @@ pub fn write_vertex_parts<'py>(
     into: PathBuf,
     options: Options,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let parts = assignment.as_slice()?;
+    let parts = &*settled(&assignment, "parts")?;
     let kind = Kind::named(directedness).map_err(|error| raise(py, error))?;
     let sizes = detached(py, &options, |run| {
         parts::write_vertex_parts(edges.stream(), parts, k, kind, halo_hops, &into, run)
@@ -134,10 +134,11 @@ impl RowGatherer {
             );
             return Err(PyTypeError::new_err(text));
         }
+        let row_bytes = rows.dtype().itemsize() * self.row_shape.iter().product::<usize>();
         // SAFETY: the pointer comes from a live array object. Only its fields are read here.
         let start = unsafe { (*rows.as_array_ptr()).fields.data }.cast::<u8>().cast_const();
         // SAFETY: numpy vouches for as many contiguous rows, and the caller's reference keeps them during the call.
-        let rows = unsafe { Rows::new(start, shape[0] as u64) };
+        let rows = unsafe { Rows::new(start, shape[0] as u64, row_bytes) };
         let mut inner = self.take()?;
         detached(py, &options, |run| inner.push(rows, run))?;
         *self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(inner);

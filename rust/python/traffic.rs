@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use super::edges::EdgeSource;
-use super::results::{array, copied};
+use super::results::{array, copied, settled};
 use super::run::{Options, detached};
 use crate::parts::Kind;
 use crate::traffic::{self, Epoch, GraphEdges};
@@ -42,11 +42,11 @@ pub fn predict_traffic<'py>(
     caches: Vec<f64>,
     options: Options,
 ) -> PyResult<Vec<PartTraffic>> {
-    let (parts, seeds) = (assignment.as_slice()?, copied(&seeds, "seeds")?);
+    let (parts, seeds) = (settled(&assignment, "parts")?, copied(&seeds, "seeds")?);
     detached(py, &options, |run| {
         let epoch = Epoch::new(seeds.len() as u64, batch_size, &fanouts)?;
         let edges = GraphEdges { records: edges.stream(), kind: Kind::named(directedness)? };
-        traffic::traffic(&edges, parts, k, &seeds, &epoch, &caches, run)
+        traffic::traffic(&edges, &parts, k, &seeds, &epoch, &caches, run)
     })
     .map(|parts| parts.into_iter().map(PartTraffic::from).collect())
 }

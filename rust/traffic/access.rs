@@ -10,7 +10,8 @@ use crate::exec::{for_each, scan};
 /// One, in the fixed point of the sums.
 const ONE: f64 = (1_u64 << 48) as f64;
 
-/// A sum from which on a vertex is surely met. Nothing is added to a larger one, so that none overflows.
+/// A sum from which on a vertex is surely met. Nothing is added to a larger one, so that none overflows. How far a sum gets
+/// beyond depends on the order of the edges, and so on the threads. It is read as this one.
 const ENOUGH: u64 = 64 << 48;
 
 /// -ln(1 - q) of an edge that is sampled for certain.
@@ -64,7 +65,7 @@ pub fn draws(
         run.begin("access", edges.work() + 2 * n);
         levels.enter(degrees, fanout, run)?;
         let weights = &levels.weights;
-        for_each(&mut draws, run, |vertex, draws: &mut f32| *draws -= (-weights[vertex]).exp_m1())?;
+        for_each(&mut draws, run, |vertex, draws: &mut f32| *draws -= libm::expm1f(-weights[vertex]))?;
         if hop < hops {
             levels.follow(edges, run)?;
         }
@@ -75,7 +76,7 @@ pub fn draws(
 /// -ln(1 - q) of the in-edges of a vertex that is in a level with probability `present`.
 fn weight_of(present: f64, degree: u32, fanout: Option<u32>) -> f32 {
     let sampled = fanout.map_or(1.0, |fanout| (f64::from(fanout) / f64::from(degree.max(1))).min(1.0));
-    (-(-sampled * present).ln_1p()).min(CERTAIN) as f32
+    (-libm::log1p(-sampled * present)).min(CERTAIN) as f32
 }
 
 /// A number in the fixed point of the sums.
@@ -101,7 +102,7 @@ impl Levels {
     fn begin(n: usize, seeds: &[&[u32]], epoch: &Epoch) -> Result<Self> {
         let count = seeds.len();
         let mut sums = Buffer::zeroed(n * count, "sums of access probabilities")?;
-        let share = fixed(-(-epoch.share().min(1.0)).ln_1p());
+        let share = fixed(-libm::log1p(-epoch.share().min(1.0)));
         for (part, seeds) in seeds.iter().enumerate() {
             seeds.iter().for_each(|&seed| sums[seed as usize * count + part] = share);
         }
@@ -121,7 +122,7 @@ impl Levels {
             for (place, ((weight, sum), missed)) in weights.iter_mut().zip(sums).zip(missed).enumerate() {
                 *weight = 0.0;
                 if *sum > 0 {
-                    let absent = (-(std::mem::take(sum) as f64) / ONE).exp();
+                    let absent = libm::exp(-(std::mem::take(sum).min(ENOUGH) as f64) / ONE);
                     *missed = (f64::from(*missed) * absent) as f32;
                     *weight = weight_of(1.0 - absent, degrees[place / count], fanout);
                 }
@@ -157,5 +158,49 @@ fn add(weights: &[f32], sums: &[AtomicU64], count: usize, edge: &DirectedEdge) {
         if weight > 0.0 && sum.load(Relaxed) < ENOUGH {
             sum.fetch_add(fixed(f64::from(weight)), Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edges::decode::Column;
+    use crate::edges::{IdType, MemoryEdges};
+    use crate::parts::Kind;
+    use crate::traffic::GraphEdges;
+
+    fn column(ids: &[u32]) -> Column {
+        Column { start: ids.as_ptr().cast(), stride: 4, id_type: IdType::U32, swapped: false }
+    }
+
+    #[test]
+    fn accesses_of_a_hub_do_not_depend_on_the_threads() {
+        // Every other vertex is a seed and an out-neighbour of the hub, so that its sum ends far above what is enough.
+        let n = 150_001_u32;
+        let (hub, seeds): (Vec<u32>, Vec<u32>) = (vec![0; n as usize - 1], (1..n).collect());
+        let columns = [&hub, &seeds].map(|ids| column(ids));
+        // SAFETY: both columns outlive the stream.
+        let records = unsafe { MemoryEdges::new(columns, seeds.len() as u64, n.into()) };
+        let edges = GraphEdges { records: &records, kind: Kind::Directed };
+        let epoch = Epoch::new(seeds.len() as u64, 149_600, &[5]).unwrap();
+        let of = |threads: usize| {
+            let run = Run::new(Some(threads), None).unwrap();
+            let degrees = edges.in_degrees(&run).unwrap();
+            accesses(&edges, &degrees, &[&seeds], &epoch, &run).unwrap()[0].to_bits()
+        };
+        let one = of(1);
+        for round in 0..20 {
+            assert_eq!([2, 4].map(of), [one; 2], "round {round}");
+        }
+    }
+
+    #[test]
+    fn seeds_that_are_no_vertices_are_refused() {
+        // SAFETY: nothing is read of no records.
+        let records = unsafe { MemoryEdges::new([column(&[]); 2], 0, 3) };
+        let edges = GraphEdges { records: &records, kind: Kind::Directed };
+        let (epoch, run) = (Epoch::new(1, 1, &[5]).unwrap(), Run::new(Some(1), None).unwrap());
+        let error = crate::traffic::expected_steps(&edges, vec![3], &epoch, &run).unwrap_err();
+        assert!(error.to_string().contains("3 is none of 3 vertices"), "{error}");
     }
 }

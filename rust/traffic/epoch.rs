@@ -63,6 +63,14 @@ impl Epoch {
     pub fn steps_with(&self, missed: f64) -> f64 {
         let (full, rest) = (self.num_seeds / self.batch_size, self.num_seeds % self.batch_size);
         let rest = rest as f64 / self.batch_size as f64;
-        full as f64 * (1.0 - missed) + (1.0 - missed.powf(rest))
+        full as f64 * (1.0 - missed) + (1.0 - libm::pow(missed, rest))
+    }
+}
+
+/// Refuses seeds that are none of `n` vertices.
+pub(super) fn check_seeds(seeds: &[u32], n: u64) -> Result<()> {
+    match seeds.iter().find(|&&seed| u64::from(seed) >= n) {
+        None => Ok(()),
+        Some(seed) => Err(Error::parameter("seeds", format!("{seed} is none of {n} vertices"))),
     }
 }

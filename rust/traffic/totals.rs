@@ -2,7 +2,7 @@
 
 use super::access;
 use super::edges::InEdges;
-use super::epoch::Epoch;
+use super::epoch::{Epoch, check_seeds};
 use super::lots::{self, Lots};
 use crate::base::{Buffer, Error, Result, Run, reserved};
 
@@ -59,6 +59,7 @@ pub fn expected_steps(
     run: &Run,
 ) -> Result<Buffer<f32>> {
     let n = edges.num_vertices();
+    check_seeds(&seeds, n)?;
     run.require((FIXED + BYTES) * n, format!("access probabilities of {n} vertices"))?;
     seeds.sort_unstable();
     let degrees = edges.in_degrees(run)?;

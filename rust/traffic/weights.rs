@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::access;
 use super::edges::{GraphEdges, InEdges};
-use super::epoch::Epoch;
-use crate::base::{Buffer, Error, Result, Run, prefetch_ends, shared};
+use super::epoch::{Epoch, check_seeds};
+use crate::base::{Buffer, Result, Run, prefetch_ends, shared};
 use crate::exec::pass;
 
 /// Weight of a record that is drawn as often as the mean.
@@ -25,9 +25,7 @@ pub fn draw_weights(
     run: &Run,
 ) -> Result<Buffer<u32>> {
     let (n, m) = (edges.num_vertices(), edges.records.num_edges());
-    if let Some(&seed) = seeds.iter().find(|&&seed| u64::from(seed) >= n) {
-        return Err(Error::parameter("seeds", format!("{seed} is none of {n} vertices")));
-    }
+    check_seeds(seeds, n)?;
     run.require(24 * n + 4 * m, format!("weights of {m} records (4 bytes each, and 24 per vertex)"))?;
     // A rank has so many seeds of a step, wherever they are.
     let epoch = Epoch::new(seeds.len() as u64 * u64::from(parts), batch_size, fanouts)?;

@@ -100,9 +100,14 @@ impl ByteGnn {
     pub fn partition(&self, input: &dyn Input, run: &Run) -> Result<VertexPartition> {
         let n = input.shape().n;
         let splits = self.validate(n)?;
+        let require = || {
+            let each = bytes(BYTES_PER_VERTEX);
+            run.require(self.needed(n), format!("blocks of {n} vertices ({each} each)"))
+        };
+        // Before the adjacency takes long, and again when its bytes are off the budget.
+        require()?;
         let csr = input.adjacency(run)?;
-        let each = bytes(BYTES_PER_VERTEX);
-        run.require(self.needed(n), format!("blocks of {n} vertices ({each} each)"))?;
+        require()?;
         let blocks = Blocks::new(input.edges(), input.is_directed(), splits, self.hops, run)?;
         self.assign(&csr, splits, &blocks, run)
     }

@@ -39,11 +39,7 @@ pub(super) enum Entries<'a> {
         /// Weight of each entry; 1 if there are none.
         weights: Option<Items<'a, u32>>,
     },
-    Packed {
-        lists: Packed,
-        /// Of all entries.
-        weight: u64,
-    },
+    Packed(Packed),
 }
 
 impl Entries<'_> {
@@ -59,7 +55,7 @@ impl Entries<'_> {
             Self::Plain { targets, weights } => {
                 (&targets[range.clone()], weights.as_ref().map(|weights| &weights[range]))
             }
-            Self::Packed { .. } => (&[], None),
+            Self::Packed(_) => (&[], None),
         }
     }
 
@@ -67,7 +63,7 @@ impl Entries<'_> {
     fn span(&self, vertices: Range<u32>, offsets: &[u64]) -> Range<u64> {
         match self {
             Self::Plain { .. } => 4 * offsets[vertices.start as usize]..4 * offsets[vertices.end as usize],
-            Self::Packed { lists, .. } => lists.span(vertices),
+            Self::Packed(lists) => lists.span(vertices),
         }
     }
 
@@ -81,7 +77,7 @@ impl Entries<'_> {
                     read_ahead(&weights[range]);
                 }
             }
-            Self::Packed { lists, .. } => {
+            Self::Packed(lists) => {
                 let bytes = lists.bytes();
                 read_ahead(&bytes[span.start as usize..(span.end as usize).min(bytes.len())]);
             }

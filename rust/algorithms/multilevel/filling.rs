@@ -7,13 +7,16 @@
 //! Then the cut counts. A cost is counted again when its turn comes. If it has grown, the vertex waits for its new
 //! turn. The neighbours of a vertex that moved get new turns, since to follow it costs less: so an empty part grows
 //! along the edges.
+//!
+//! **Memory.** 4 bytes per vertex and an entry of the queue for one and a quarter of all vertices. A vertex may get many
+//! turns, of which the last one counts: where the others leave no room, they are dropped.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::assignment::{Assignment, Connections};
 use super::graph::Graph;
-use crate::base::{Result, Run, reserved};
+use crate::base::{Buffer, Result, Run, reserved};
 use crate::capacity::{Load, plus};
 
 /// Parts with the fewest vertices that are tried beside those with a connection.
@@ -41,19 +44,25 @@ pub fn fill<const D: usize>(
     takers.sort_by_key(|&part| (vertices(part), part));
     let connections = Connections::new(assignment.loads.len());
     let mut filling = Filling { graph, assignment, mark, caps, takers: &takers, connections };
-    let mut queue = BinaryHeap::from(reserved(graph.len(), "vertices that may move")?);
-    run.each(graph.len(), |v| queue.extend(filling.best(v).map(|(cost, _)| Reverse((cost, v)))))?;
+    let mut queue = Queue::new(graph.len())?;
+    run.each(graph.len(), |v| {
+        if let Some((cost, _)) = filling.best(v) {
+            queue.push(cost, v);
+        }
+    })?;
     let mut work = 0;
-    while let Some(Reverse((cost, v))) = queue.pop() {
+    while let Some((cost, v)) = queue.pop() {
         let Some((now, to)) = filling.best(v) else { continue };
         if now > cost {
-            queue.push(Reverse((now, v)));
+            queue.push(now, v);
         } else {
             filling.assignment.shift(v, graph.weight(v), to);
             graph.each(v, |u, _| {
                 if graph.degree(u) <= HUB {
                     work += graph.degree(u);
-                    queue.extend(filling.best(u).map(|(cost, _)| Reverse((cost, u))));
+                    if let Some((cost, _)) = filling.best(u) {
+                        queue.push(cost, u);
+                    }
                 }
             });
         }
@@ -64,6 +73,44 @@ pub fn fill<const D: usize>(
         }
     }
     Ok(())
+}
+
+/// The turns of vertices, those of the least cost first. Its memory is taken at once.
+struct Queue<C> {
+    turns: BinaryHeap<Reverse<(C, u32, u32)>>,
+    /// Number of the last turn of each vertex.
+    last: Buffer<u32>,
+    /// Turns that there is room for.
+    room: usize,
+}
+
+impl<C: Ord> Queue<C> {
+    fn new(n: usize) -> Result<Self> {
+        let room = n + n / 4 + 1;
+        let turns = BinaryHeap::from(reserved(room, "vertices that may move")?);
+        Ok(Self { turns, last: Buffer::zeroed(n, "turns of vertices")?, room })
+    }
+
+    /// Gives a vertex a turn, which replaces the one that it has.
+    fn push(&mut self, cost: C, v: u32) {
+        let Self { turns, last, room } = self;
+        let turn = last[v as usize].wrapping_add(1);
+        last[v as usize] = turn;
+        if turns.len() == *room {
+            // At most one is left of each vertex.
+            turns.retain(|Reverse((_, v, turn))| last[*v as usize] == *turn);
+        }
+        turns.push(Reverse((cost, v, turn)));
+    }
+
+    /// The next turn.
+    fn pop(&mut self) -> Option<(C, u32)> {
+        let last = &self.last;
+        std::iter::from_fn(|| self.turns.pop())
+            .map(|Reverse(turn)| turn)
+            .find(|&(_, v, turn)| last[v as usize] == turn)
+            .map(|(cost, v, _)| (cost, v))
+    }
 }
 
 struct Filling<'a, const D: usize> {
@@ -103,5 +150,26 @@ impl<const D: usize> Filling<'_, D> {
         let connected = connections.iter().map(|(part, _)| part).filter(|&part| takes(part));
         let emptiest = takers.iter().copied().filter(|&part| takes(part)).take(EMPTIEST);
         connected.chain(emptiest).map(cost).min().map(|(cost, _, part)| (cost, part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_takes_no_more_memory_than_at_first_and_the_last_turn_of_a_vertex_counts() {
+        let n = 100_u32;
+        let mut queue = Queue::new(n as usize).unwrap();
+        let before = queue.turns.capacity();
+        assert!(before <= 2 * n as usize, "{before}");
+        let cost = |round: u32, v: u32| (u64::from(v) * 7919 + u64::from(round) * 104_729) % 1009;
+        for round in 0..50 {
+            (0..n).for_each(|v| queue.push(cost(round, v), v));
+        }
+        assert_eq!(queue.turns.capacity(), before);
+        let mut expected: Vec<(u64, u32)> = (0..n).map(|v| (cost(49, v), v)).collect();
+        expected.sort();
+        assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), expected);
     }
 }

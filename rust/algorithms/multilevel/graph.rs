@@ -40,6 +40,8 @@ pub struct Graph<'a, const D: usize> {
     weights: Weights<'a, D>,
     total: Load<D>,
     heaviest: Load<D>,
+    /// The weight of all entries.
+    edge_weight: u64,
     /// Whether its lists lie in files.
     outside: bool,
 }
@@ -73,6 +75,7 @@ impl<'a, const D: usize> Graph<'a, D> {
             weights: Weights::Given(weight),
             total,
             heaviest,
+            edge_weight: csr.weight(),
             outside: !csr.is_in_memory(),
         })
     }
@@ -81,17 +84,19 @@ impl<'a, const D: usize> Graph<'a, D> {
     pub fn unweighted(self) -> Self {
         match self.entries {
             Entries::Plain { targets, .. } => {
-                Self { entries: Entries::Plain { targets, weights: None }, ..self }
+                let edge_weight = self.offsets[self.offsets.len() - 1];
+                Self { entries: Entries::Plain { targets, weights: None }, edge_weight, ..self }
             }
-            Entries::Packed { .. } => self,
+            Entries::Packed(_) => self,
         }
     }
 
     /// The graph of these lists in files, which are those of the vertices one after the other, each where `offsets` says.
+    /// The weights of the entries come with their sum.
     pub fn of(
         offsets: Buffer<u64>,
         targets: Buffer<u32>,
-        edge_weights: Buffer<u32>,
+        (edge_weights, edge_weight): (Buffer<u32>, u64),
         weights: Buffer<Load<D>>,
         run: &Run,
     ) -> Result<Self> {
@@ -106,6 +111,7 @@ impl<'a, const D: usize> Graph<'a, D> {
             weights: Weights::Stored(weights),
             total,
             heaviest,
+            edge_weight,
             outside: true,
         })
     }
@@ -130,10 +136,9 @@ impl<'a, const D: usize> Graph<'a, D> {
         }
         let list = |v: u32| self.entries.list(self.range(v..v + 1));
         let packed = Packed::of(self.len(), weighted, || self.ranges(all.clone()), list, most, run)?;
-        let weight = self.edge_weight();
         Ok(match packed {
             None => self,
-            Some(lists) => Self { entries: Entries::Packed { lists, weight }, ..self },
+            Some(lists) => Self { entries: Entries::Packed(lists), ..self },
         })
     }
 
@@ -172,7 +177,7 @@ impl<'a, const D: usize> Graph<'a, D> {
             Entries::Plain { targets, weights: Some(weights) } => {
                 targets[range.clone()].iter().zip(&weights[range]).for_each(|(&u, &w)| visit(u, w));
             }
-            Entries::Packed { lists, .. } => lists.each(v, visit),
+            Entries::Packed(lists) => lists.each(v, visit),
         }
     }
 
@@ -200,7 +205,7 @@ impl<'a, const D: usize> Graph<'a, D> {
                 [start as usize..(end as usize).min(start as usize + most)]
                 .iter()
                 .for_each(|&u| prefetch(items, u as usize)),
-            Entries::Packed { lists, .. } => {
+            Entries::Packed(lists) => {
                 lists.each_within(v, most * PREFETCHED, |u, _| prefetch(items, u as usize));
             }
         }
@@ -234,13 +239,7 @@ impl<'a, const D: usize> Graph<'a, D> {
 
     /// The weight of all entries.
     pub fn edge_weight(&self) -> u64 {
-        match &self.entries {
-            Entries::Plain { weights: None, .. } => self.num_entries(),
-            Entries::Plain { weights: Some(weights), .. } => {
-                weights[..self.num_entries() as usize].iter().map(|&w| u64::from(w)).sum()
-            }
-            Entries::Packed { weight, .. } => *weight,
-        }
+        self.edge_weight
     }
 
     /// Number of entries of the vertices in `range`.
@@ -309,6 +308,11 @@ impl<'a, const D: usize> Graph<'a, D> {
     }
 }
 
+/// The sum of some weights of entries.
+pub fn sum_of(weights: &[u32]) -> u64 {
+    weights.iter().map(|&weight| u64::from(weight)).sum()
+}
+
 fn largest<const D: usize>(a: Load<D>, b: Load<D>) -> Load<D> {
     std::array::from_fn(|bound| a[bound].max(b[bound]))
 }
@@ -341,6 +345,7 @@ pub struct Builder<const D: usize> {
     weights: Buffer<Load<D>>,
     total: Load<D>,
     heaviest: Load<D>,
+    edge_weight: u64,
     vertices: usize,
     end: usize,
 }
@@ -355,6 +360,7 @@ impl<const D: usize> Builder<D> {
             weights: Buffer::zeroed(n, "graph: weights")?,
             total: [0; D],
             heaviest: [0; D],
+            edge_weight: 0,
             vertices: 0,
             end: 0,
         })
@@ -365,6 +371,7 @@ impl<const D: usize> Builder<D> {
     pub fn entry(&mut self, u: u32, weight: u32) {
         self.targets[self.end] = u;
         self.edge_weights[self.end] = weight;
+        self.edge_weight += u64::from(weight);
         self.end += 1;
     }
 
@@ -378,12 +385,14 @@ impl<const D: usize> Builder<D> {
             rest = (targets.1, later.1);
             (lists, targets.0, later.0)
         });
-        let mut threads = vec![(); run.threads().min(lists.len())];
-        share(&mut threads, places, run, |(), (lists, targets, weights)| {
+        let mut sums = vec![0; run.threads().min(lists.len())];
+        share(&mut sums, places, run, |sum, (lists, targets, weights)| {
             targets.copy_from_slice(&lists.targets);
             weights.copy_from_slice(&lists.weights);
+            *sum += sum_of(weights);
             Ok(())
         })?;
+        self.edge_weight += sums.into_iter().sum::<u64>();
         for &(entries, weight) in lists.iter().flat_map(|lists| &lists.vertices) {
             self.end += entries;
             self.vertex(weight);
@@ -408,6 +417,7 @@ impl<const D: usize> Builder<D> {
             weights: Weights::Stored(self.weights),
             total: self.total,
             heaviest: self.heaviest,
+            edge_weight: self.edge_weight,
             outside: false,
         }
     }

@@ -56,13 +56,14 @@ pub mod refining;
 pub mod scheme;
 pub mod semi_external;
 pub mod spread;
+mod symmetry;
 mod topology;
 pub mod updating;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::base::{Buffer, Error, Result, Run};
+use crate::base::{Error, Result, Run};
 use crate::capacity::{validate_balance, validate_parts};
 use crate::graph::Csr;
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
@@ -72,6 +73,7 @@ pub use objective::Objective;
 pub use scheme::{Effort, Scheme};
 use semi_external::path::PATHS;
 pub use semi_external::{Costs, Path, Plan};
+use symmetry::check_symmetry;
 
 /// Parts up to which the coarsest graph is small beside the given one.
 const FEW_PARTS: u32 = 64;
@@ -202,41 +204,6 @@ impl Multilevel {
 fn working_memory(n: u64, entries: u64, k: u64, bounds: u64) -> u64 {
     let per_entry = if k > FEW_PARTS.into() { 24 } else { 12 };
     entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
-}
-
-/// Refuses a stream that was opened as symmetric and is not, or whose weights are not: gains would go wrong.
-fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
-    if !csr.is_symmetric() {
-        return Ok(());
-    }
-    let (n, starts) = (csr.num_vertices(), csr.offsets());
-    let mut seen: Buffer<u32> = Buffer::zeroed(n, "directions of edges")?;
-    for v in 0..n as u32 {
-        // Sources come in ascending order, so the next target of u that has not been met must be v.
-        for (&u, entry) in csr.neighbours(v).iter().zip(starts[v as usize]..) {
-            let next = csr.neighbours(u).get(seen[u as usize] as usize);
-            if next != Some(&v) {
-                let what = format!(
-                    "\"symmetric\", but the records list {v} to {u} more often than {u} to {v}. Open \
-                     them as undirected or directed"
-                );
-                return Err(Error::parameter("directedness", what));
-            }
-            let back = starts[u as usize] + u64::from(seen[u as usize]);
-            if csr.weights().is_some_and(|weights| weights[entry as usize] != weights[back as usize]) {
-                let what = format!(
-                    "\"symmetric\", but the records from {v} to {u} and from {u} to {v} differ in weight. Open them as \
-                     undirected or directed"
-                );
-                return Err(Error::parameter("directedness", what));
-            }
-            seen[u as usize] += 1;
-        }
-        if v % 1024 == 0 {
-            run.check()?;
-        }
-    }
-    Ok(())
 }
 
 describe! {

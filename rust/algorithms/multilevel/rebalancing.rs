@@ -116,7 +116,7 @@ pub fn deal_surplus<const D: usize>(
     run.each(graph.len(), |v| {
         let (own, weight) = (assignment.part(v) as usize, graph.weight(v));
         // A heavy vertex would leave parts behind that have room for many others.
-        let is_heavy = !fits(weight.map(|weight| HEAVY * weight), caps[own]);
+        let is_heavy = !fits(weight.map(|weight| HEAVY.saturating_mul(weight)), caps[own]);
         if assignment.loads[own][0] <= caps[own][0] || is_heavy {
             return;
         }

@@ -33,9 +33,10 @@ use super::migration::Migration;
 use super::placing::{Groups, Parts};
 use super::refining::{self, Search};
 use super::scheme::Solution;
-use super::{Effort, Multilevel, Rating, check_symmetry};
+use super::symmetry::check_symmetry;
+use super::{Effort, Multilevel, Rating};
 use crate::base::{Buffer, Error, NONE, Result, Run, splitmix64};
-use crate::capacity::{Load, fits, plus};
+use crate::capacity::{Load, MAX_PARTS, fits, plus};
 use crate::graph::Csr;
 use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
 
@@ -87,7 +88,15 @@ impl Update {
             let what = format!("{} parts for {n} vertices. Give one per vertex", start.len());
             return Err(Error::parameter("partition", what));
         }
-        Ok(())
+        // What is known of the old parts is kept by their numbers.
+        let is_part = |part: u32| part == NONE || u64::from(part) < MAX_PARTS;
+        match start.iter().position(|&part| !is_part(part)) {
+            None => Ok(()),
+            Some(v) => {
+                let what = format!("vertex {v} has part {}. There are {MAX_PARTS} parts at most", start[v]);
+                Err(Error::parameter("partition", what))
+            }
+        }
     }
 
     /// Bytes that it takes beside the adjacency, with the parts to start with and the result.

@@ -122,8 +122,8 @@ impl<'a> Buckets<'a> {
         if places.next.iter().enumerate().all(full) { Ok(()) } else { Err(changed()) }
     }
 
-    /// Sorts the entries of each bucket by source, target and weight, if they have any.
-    pub fn sort(&self, targets: &mut [u32], sources: &[u16], weights: &mut [u32], run: &Run) -> Result<()> {
+    /// Sorts the entries of each bucket by source, target and weight, if they have any. Returns what all entries weigh.
+    pub fn sort(&self, targets: &mut [u32], sources: &[u16], weights: &mut [u32], run: &Run) -> Result<u64> {
         run.begin("sort", self.num_entries());
         let weighted = !weights.is_empty();
         let (mut rest, mut rest_of_weights) = (targets, weights);
@@ -138,12 +138,17 @@ impl<'a> Buckets<'a> {
             (targets, &sources[start..end], weights, &self.offsets[vertices])
         });
         let (n, room) = (self.of.len(), target(self.num_entries()) as usize);
-        let init = || Sorter::new(n, room, VERTICES, weighted);
-        scan(run, usize::MAX, jobs, init, |sorter, (targets, sources, weights, offsets)| {
-            sorter.sort(targets, sources, weights, offsets, run)?;
-            run.advance(targets.len() as u64)
-        })
-        .map(drop)
+        let init = || Ok((Sorter::new(n, room, VERTICES, weighted)?, 0));
+        let sorted =
+            scan(run, usize::MAX, jobs, init, |(sorter, sum), (targets, sources, weights, offsets)| {
+                sorter.sort(targets, sources, weights, offsets, run)?;
+                *sum += match weighted {
+                    true => weights.iter().map(|&weight| u64::from(weight)).sum(),
+                    false => targets.len() as u64,
+                };
+                run.advance(targets.len() as u64)
+            })?;
+        Ok(sorted.into_iter().map(|(_, sum)| sum).sum())
     }
 }
 

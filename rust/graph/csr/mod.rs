@@ -60,6 +60,8 @@ pub struct Csr {
     neighbours: Buffer<u32>,
     /// The weight of each entry, and what identifies the weights of the records.
     weights: Option<(Buffer<u32>, Extent)>,
+    /// What all entries weigh.
+    weight: u64,
     graph: Graph,
     symmetric: bool,
     in_memory: bool,
@@ -105,13 +107,14 @@ impl Csr {
         let Degrees { degree, loops, checksum } = scan(edges, run)?;
         let graph = Graph { n, m, loops, checksum };
         let home = Home((!in_memory).then(|| run.tmp_dir()));
-        let Lists { offsets, neighbours, weights } =
+        let Lists { offsets, neighbours, weights, weight } =
             lists(edges, scaled.as_ref(), symmetric, degree, home, run)?;
         let weights = extent.map(|extent| (weights, extent));
         Ok(Arc::new(Csr {
             offsets,
             neighbours,
             weights,
+            weight,
             graph,
             symmetric,
             in_memory: in_memory || files > 0,
@@ -187,6 +190,11 @@ impl Csr {
         self.weights.as_ref().map(|(weights, _)| &**weights)
     }
 
+    /// What all entries weigh: each 1 if the records have no weights.
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
     /// Range, sum and checksum of the weights of the records.
     pub fn extent(&self) -> Option<&Extent> {
         self.weights.as_ref().map(|(_, extent)| extent)
@@ -227,6 +235,8 @@ struct Lists {
     neighbours: Buffer<u32>,
     /// The weight of each entry, or nothing.
     weights: Buffer<u32>,
+    /// What all entries weigh.
+    weight: u64,
 }
 
 fn lists(
@@ -256,8 +266,8 @@ fn lists(
     let columns = Columns { targets: &mut neighbours, sources: &mut sources, weights: &mut weights };
     buckets.fill(edges, scaled, symmetric, columns, run)?;
     expect(false, [&neighbours, &weights], &sources);
-    buckets.sort(&mut neighbours, &sources, &mut weights, run)?;
-    Ok(Lists { offsets, neighbours, weights })
+    let weight = buckets.sort(&mut neighbours, &sources, &mut weights, run)?;
+    Ok(Lists { offsets, neighbours, weights, weight })
 }
 
 fn most_entries(edges: &dyn EdgeStream, symmetric: bool) -> u64 {

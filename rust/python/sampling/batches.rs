@@ -59,9 +59,9 @@ impl Source {
                 }
                 let mut worker = workers.take().map_err(|error| raise(py, error))?;
                 let make = |check: &dyn Fn() -> Result<()>| steps.make(step, maker, &mut worker, check);
-                let batch = in_place(py, make)?;
+                let batch = in_place(py, make);
                 workers.put_back(worker);
-                Ok(Some(batch))
+                batch.map(Some)
             }
         }
     }

@@ -69,9 +69,9 @@ impl Sampler {
         let (maker, workers) = (self.maker(&features), &self.topology.get().workers);
         let mut worker = workers.take().map_err(|error| raise(py, error))?;
         let place = Place { epoch, step };
-        let batch = in_place(py, |check| maker.make(&seeds, place, &mut worker, check))?;
+        let batch = in_place(py, |check| maker.make(&seeds, place, &mut worker, check));
         workers.put_back(worker);
-        arrays_of(py, batch, self.edge_ids, features.as_ref())
+        arrays_of(py, batch?, self.edge_ids, features.as_ref())
     }
 
     /// Samples the batches of an epoch.

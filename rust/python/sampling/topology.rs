@@ -167,10 +167,11 @@ impl Topology {
         let rows = copied(&rows, "rows")?;
         let mut worker = self.workers.take().map_err(|error| raise(py, error))?;
         let mut sample = self.pools.sample();
-        in_place(py, |check| {
+        let made = in_place(py, |check| {
             sampling::subgraph(&self.inner, &rows, edge_ids, &mut worker, check, &mut sample)
-        })?;
+        });
         self.workers.put_back(worker);
+        made?;
         SampledBatch::new(py, sample, edge_ids, None)
     }
 

@@ -35,7 +35,7 @@ use super::path::{PATHS, Plan};
 use crate::algorithms::multilevel::Multilevel;
 use crate::algorithms::multilevel::assignment::Quality;
 use crate::algorithms::multilevel::clustering::Clustering;
-use crate::algorithms::multilevel::graph::{Arrays, Graph};
+use crate::algorithms::multilevel::graph::{Arrays, Graph, sum_of};
 use crate::algorithms::multilevel::scheme::{Keeper, Make, Solution};
 use crate::base::{AtomicFile, Buffer, Error, Result, Run, TempFile, output, shown, zeros};
 use crate::capacity::Load;
@@ -378,7 +378,7 @@ pub(super) fn lists<const D: usize>(
         if offsets[0] != 0 || !offsets.is_sorted() {
             return Err(Fault::Damaged);
         }
-        let targets = from.file(offsets[n], n as u64)?;
+        let (targets, _) = from.file(offsets[n], n as u64)?;
         let edge_weights = from.file(offsets[n], u64::MAX)?;
         Ok(Graph::of(offsets, targets, edge_weights, weights, run)?)
     };
@@ -484,13 +484,13 @@ impl Reader<'_> {
         if ids.iter().all(|&id| u64::from(id) < end) { Ok(ids) } else { Err(Fault::Damaged) }
     }
 
-    /// `count` numbers below `end`, in a temporary file.
-    fn file(&mut self, count: u64, end: u64) -> Read<Buffer<u32>> {
+    /// `count` numbers below `end`, in a temporary file, and their sum.
+    fn file(&mut self, count: u64, end: u64) -> Read<(Buffer<u32>, u64)> {
         let known = self.file.metadata().map_err(|error| Error::io(self.path, error))?;
         if count > known.len() / 4 {
             return Err(Fault::Damaged);
         }
-        let file = TempFile::create(self.run.tmp_dir())?;
+        let (file, mut sum) = (TempFile::create(self.run.tmp_dir())?, 0_u64);
         let mut chunk: Vec<u32> = zeros(CHUNK / 4, "a chunk of a checkpoint")?;
         for first in (0..count).step_by(CHUNK / 4) {
             let items = &mut chunk[..(CHUNK / 4).min((count - first) as usize)];
@@ -499,7 +499,9 @@ impl Reader<'_> {
                 return Err(Fault::Damaged);
             }
             file.write(first, items)?;
+            // Of a damaged file it is not used.
+            sum = sum.wrapping_add(sum_of(items));
         }
-        Ok(Buffer::of_file(file, count as usize)?)
+        Ok((Buffer::of_file(file, count as usize)?, sum))
     }
 }

@@ -281,6 +281,8 @@ struct Lists {
     offsets: Buffer<u64>,
     /// Vertices whose lists are there.
     vertices: usize,
+    /// The weight of all entries.
+    weight: u64,
     histogram: Histogram,
 }
 
@@ -294,6 +296,7 @@ impl Lists {
             weights: TempFile::create(into)?,
             offsets: Buffer::zeroed(n + 1, "graph: offsets")?,
             vertices: 0,
+            weight: 0,
             histogram: Histogram::default(),
         })
     }
@@ -306,6 +309,7 @@ impl Lists {
     fn append(&mut self, mut sums: Sums, shift: u32) -> Result<()> {
         for weight in &mut sums.weights {
             *weight = (*weight >> shift).max(1);
+            self.weight += u64::from(*weight);
             self.histogram.add(*weight);
         }
         let first = self.len();
@@ -324,6 +328,7 @@ impl Lists {
         let (mut targets, mut weights) = (vec![0; CHUNK], vec![0; CHUNK]);
         let (end, mut to, mut v) = (self.len(), 0, 0);
         let mut next = self.offsets[1];
+        self.weight = 0;
         for first in (0..end).step_by(CHUNK) {
             let count = CHUNK.min((end - first) as usize);
             self.targets.read(first, &mut targets[..count])?;
@@ -338,6 +343,7 @@ impl Lists {
                 let (target, weight) = (targets[index], weights[index]);
                 if let Some(weight) = kept.weight(v as u32, target, weight) {
                     (targets[left], weights[left]) = (target, weight);
+                    self.weight += u64::from(weight);
                     left += 1;
                 }
             }
@@ -355,6 +361,6 @@ impl Lists {
         let entries = self.len();
         let [targets, edge_weights] =
             [self.targets, self.weights].map(|file| Buffer::of_file(file, entries as usize));
-        Graph::of(self.offsets, targets?, edge_weights?, weights, run)
+        Graph::of(self.offsets, targets?, (edge_weights?, self.weight), weights, run)
     }
 }

@@ -169,7 +169,7 @@ impl Descent<'_> {
         let clusters = self.k * CLUSTERS_PER_PART[level.min(1)];
         let n = graph.len() as u64;
         let cap = graph.total().map(|total| match level {
-            0 => (total / clusters).min(LARGEST * total / n.max(1)),
+            0 => smallest_cap(total, clusters, n),
             _ => total / clusters,
         });
         let rating = match level {
@@ -178,5 +178,26 @@ impl Descent<'_> {
         };
         let seed = splitmix64(self.scheme.seed ^ splitmix64(level as u64 + 1));
         Ok(Clusterer { rating, cap, rounds: ROUNDS, seed })
+    }
+}
+
+/// What a cluster of the first level may weigh of a total, which the weights of `n` vertices add up to.
+fn smallest_cap(total: u64, clusters: u64, n: u64) -> u64 {
+    let largest = u128::from(LARGEST) * u128::from(total) / u128::from(n.max(1));
+    (total / clusters).min(u64::try_from(largest).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caps_of_clusters_grow_with_the_weights() {
+        // 5 million vertices that weigh nearly 2^32 each: a thousand times the total is more than 2^64.
+        let (n, weight) = (5_000_000, u64::from(u32::MAX));
+        assert_eq!(smallest_cap(n * weight, 1600, n), LARGEST * weight);
+        assert_eq!(smallest_cap(u64::MAX, 8, 1), u64::MAX / 8);
+        assert_eq!(smallest_cap(n, 1600, n), LARGEST);
+        assert_eq!(smallest_cap(0, 1600, 0), 0);
     }
 }
