@@ -1,6 +1,6 @@
 """Change files that fastpart reads, and print what crashes, hangs, or is refused by no named exception.
 
-mutations.py [--cases 10000] [--first 0] [--case NUMBER] [--keep FOLDER] [--jobs 1]
+mutations.py [--cases 10000] [--first 0] [--case NUMBER] [--keep FOLDER] [--jobs 1] [--readers all]
 
 A case is a number: it decides which file is changed and how. ``--case NUMBER`` makes one again and says all about it.
 What needs torch runs where torch is installed.
@@ -57,12 +57,13 @@ def main() -> None:
     parser.add_argument("--case", type=int)
     parser.add_argument("--keep", type=Path, help="folder of the specimens and of the changed copy; kept")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--readers", choices=("all", "torch", "others"), default="all")
     given = parser.parse_args()
     numbers = range(given.first, given.first + given.cases) if given.case is None else [given.case]
     report, began = Report(), time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
         roots = [Path(given.keep or temporary, f"job{job}") for job in range(given.jobs)]
-        threads = [threading.Thread(target=_attack, args=(root, numbers[job :: given.jobs], report)) for job, root in enumerate(roots)]
+        threads = [threading.Thread(target=_attack, args=(root, numbers[job :: given.jobs], given.readers, report)) for job, root in enumerate(roots)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -71,9 +72,9 @@ def main() -> None:
     sys.exit(bool(report.problems))
 
 
-def _attack(root: Path, numbers: range | list[int], report: Report) -> None:
+def _attack(root: Path, numbers: range | list[int], which: str, report: Report) -> None:
     root.mkdir(parents=True, exist_ok=True)
-    for outcome in outcomes(root, numbers):
+    for outcome in outcomes(root, numbers, which):
         report.add(outcome)
 
 

@@ -1,6 +1,6 @@
 """Cases in a child process that may crash, hang or ask for too much memory, and what they find.
 
-``python attack.py ROOT`` is the child: it reads numbers of cases and writes how they end, one JSON each.
+``python attack.py ROOT WHICH`` is the child: it reads numbers of cases and writes how they end, one JSON each.
 """
 
 import faulthandler
@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-SECONDS = 15
-"""Most time of a reader, on a machine that does other things, too."""
+SECONDS, SECONDS_OF_PROCESSES = 20, 180
+"""Most time of a reader, on a machine that does other things, too, and of one that starts processes that import torch."""
 
 SPACE = 4 << 30
 """Bytes of address space that a case may ask for."""
@@ -37,12 +37,12 @@ class Outcome:
     problems: list[dict[str, str]] = field(default_factory=list)
 
 
-def outcomes(root: Path, numbers: Iterable[int]) -> Iterator[Outcome]:
-    """Yield how the cases end. The specimens are in ``root``, or are made there."""
+def outcomes(root: Path, numbers: Iterable[int], which: str = "all") -> Iterator[Outcome]:
+    """Yield how the cases end. The specimens are in ``root``, or are made there. See :class:`cases.Attack`."""
     child = None
     try:
         for number in numbers:
-            child = child or _Child(root)
+            child = child or _Child(root, which)
             outcome = child.run(number)
             yield outcome
             if child.over:
@@ -53,10 +53,10 @@ def outcomes(root: Path, numbers: Iterable[int]) -> Iterator[Outcome]:
 
 
 class _Child:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, which: str) -> None:
         self._said = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, __file__, str(root)],
+            [sys.executable, __file__, str(root), which],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
@@ -74,7 +74,7 @@ class _Child:
         self._process.stdin.flush()
         outcome, reader = Outcome(number), "the change"
         while True:
-            line = self._line(SECONDS * (4 if "processes" in reader or "trained" in reader else 1))
+            line = self._line(SECONDS_OF_PROCESSES if reader.endswith("_by_processes") else SECONDS)
             if line is None:
                 self.over = True
                 outcome.problems.append(self._death(reader))
@@ -135,7 +135,7 @@ class _Child:
                     pass
 
 
-def serve(root: Path) -> None:
+def serve(root: Path, which: str) -> None:
     """Run the cases whose numbers come by stdin."""
     faulthandler.enable()
     from cases import Attack, Problem
@@ -151,11 +151,11 @@ def serve(root: Path) -> None:
     (root / "tmp").mkdir(exist_ok=True)
     (root / "pristine").mkdir(exist_ok=True)
     build(root / "pristine", list(SPECIMENS))
-    if WITH_TORCH:
+    if WITH_TORCH and which != "others":
         import torch_geometric  # noqa: F401
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped + SPACE, mapped + SPACE))
-    attack = Attack(root)
+    attack = Attack(root, which)
     say(ready=True)
     for line in sys.stdin:
         for kind, value in attack.run(int(line)):
@@ -164,4 +164,4 @@ def serve(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve(Path(sys.argv[1]), sys.argv[2])

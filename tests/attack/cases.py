@@ -9,21 +9,17 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from changes import change
-from readers import READERS, Reader, Refused, readers_of
-from specimens import SPECIMENS
+from readers import READERS, Reader, Refused
+from specimens import NEEDS_TORCH, SPECIMENS, WEIGHTS, WITH_TORCH
 
 import fastpart as fp
 
 PACKAGE = str(Path(fp.__file__).parent)
-
-WEIGHTS = {"vertices": 4, "edges": 3, "links": 3, "plain": 2, "raw": 3, "assignments": 2, "trained": 3, "rows": 2, "text": 2}
-"""How often a specimen comes. Those of a schema that are not here come half as often as the others."""
 
 INSIDE = re.compile(
     r"\b(Key|Index|Value|Attribute|Assertion|Recursion|UnicodeDecode|ZeroDivision|Overflow|Type|Lookup|EOF)Error\b|internal error"
@@ -52,24 +48,33 @@ class Case:
 
 
 class Attack:
-    """The folders of an attack: ``pristine`` specimens, and ``work`` for the copy that is changed."""
+    """The folders of an attack: ``pristine`` specimens, and ``work`` for the copy that is changed.
 
-    def __init__(self, root: Path) -> None:
+    ``which`` readers take part: "all", those that need "torch", or the "others".
+    """
+
+    def __init__(self, root: Path, which: str) -> None:
+        self._which = which
         self.pristine, self.work, self.out = root / "pristine", root / "work", root / "work" / "out"
 
-    def changed(self, number: int) -> tuple[Case, Path]:
-        """Make the case of a number: a fresh copy of a specimen with one change."""
+    def changed(self, number: int) -> tuple[Case, Path] | None:
+        """Make the case of a number: a fresh copy of a specimen with one change. None if that needs torch."""
         chance = Random(number)
         names = sorted(SPECIMENS)
         if number < 0:
-            return Case(number, names[-1 - number], "", "unchanged"), self._copy(names[-1 - number])
-        weights = [WEIGHTS.get(name, 0.5 if name.startswith("schema") else 1) for name in names]
-        specimen = chance.choices(names, weights)[0]
+            whole = names[-1 - number]
+            return (Case(number, whole, "", "unchanged"), self._copy(whole)) if self._is_there(whole) else None
+        specimen = chance.choices(names, [WEIGHTS.get(name, 1) for name in names])[0]
+        if not self._is_there(specimen):
+            return None
         folder = self._copy(specimen)
         files = sorted(file.relative_to(folder) for file in folder.rglob("*"))
         file = chance.choice(files)
         told = change(folder / file, chance, [folder / other for other in files if other != file])
         return Case(number, specimen, str(file), told), folder
+
+    def _is_there(self, specimen: str) -> bool:
+        return WITH_TORCH or specimen not in NEEDS_TORCH
 
     def _copy(self, specimen: str) -> Path:
         shutil.rmtree(self.work, ignore_errors=True)
@@ -77,16 +82,20 @@ class Attack:
 
     def readers(self, case: Case) -> list[Reader]:
         """Return what reads the changed file. Those that take long take part in a share of the cases."""
-        if case.number < 0:
-            return [reader for reader in READERS if any(fnmatch(case.specimen, name) for name in reader.specimens)]
         chance = Random(f"readers {case.number}")
         return [
-            reader for reader in readers_of(case.specimen, case.file) if chance.random() < reader.share
+            reader
+            for reader in READERS
+            if (reader.takes(case.specimen, case.file) and chance.random() < reader.share or case.number < 0 and reader.is_of(case.specimen))
+            and self._which in ("all", "torch" if reader.torch else "others")
         ]
 
     def run(self, number: int) -> Iterator[tuple[str, Any]]:
         """Yield the case, and of each of its readers the name when it begins, and how it ended."""
-        case, folder = self.changed(number)
+        made = self.changed(number)
+        if made is None:
+            return
+        case, folder = made
         yield "case", case
         fresh = True
         for reader in sorted(self.readers(case), key=lambda reader: reader.in_place):

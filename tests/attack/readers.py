@@ -3,7 +3,7 @@
 import inspect
 import io
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -20,7 +20,7 @@ from fastpart.cli import main
 
 PARTS = "vertices plain edges links bare schema*"
 OF_VERTICES = "vertices plain links schema?_vertices"
-LABELLED = "vertices plain schema?_vertices"
+ONE_EPOCH = MODEL | {"epochs": 1, "timeout": 60}
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,17 @@ class Reader:
     """Patterns of the files that it reads, relative to the folder."""
     share: float
     """Of the cases, how many it takes part in: less than 1 for what takes long."""
+    torch: bool
     in_place: bool
     """Whether it writes to the folder, so that the next reader needs another copy."""
 
+    def is_of(self, specimen: str) -> bool:
+        """Return whether it reads this specimen."""
+        return any(fnmatch(specimen, name) for name in self.specimens)
+
     def takes(self, specimen: str, file: str) -> bool:
         """Return whether it reads this file."""
-        return any(fnmatch(specimen, name) for name in self.specimens) and any(fnmatch(file, name) for name in self.files)
+        return self.is_of(specimen) and any(fnmatch(file, name) for name in self.files)
 
 
 READERS: list[Reader] = []
@@ -53,7 +58,7 @@ def reads(
     def register(function: Callable[[Path, Path], object]) -> Callable[[Path, Path], object]:
         if WITH_TORCH or not torch:
             patterns = tuple(specimens.split()), tuple(files.split())
-            READERS.append(Reader(function.__name__, function, *patterns, share, in_place))
+            READERS.append(Reader(function.__name__, function, *patterns, share, torch, in_place))
         return function
 
     return register
@@ -224,10 +229,15 @@ def measured(folder: Path, out: Path) -> None:
     if p.of == "edges":
         fp.home_parts(_graph(folder), p)
         return
-    fp.refine(p)
+    fp.refine(p, **_bounds(folder))
     fp.edges_of(p)
     if "directedness" in p.manifest:
         fp.predict_traffic(p, [2, 2], batch_size=16, splits={"train": range(8)})
+
+
+def _bounds(folder: Path) -> dict[str, Any]:
+    """The weights that a partition balances and does not keep."""
+    return {"balance_on": np.arange(N) % 5} if folder.name == "vertices" else {}
 
 
 def _graph(folder: Path) -> Path:
@@ -242,8 +252,7 @@ def verified(folder: Path, out: Path) -> None:
 
 @reads("vertices plain bare schema?_vertices", in_place=True)
 def updated(folder: Path, out: Path) -> None:
-    on = {"balance_on": np.arange(N) % 5} if folder.name == "vertices" else {}
-    p = fp.update(folder / "parts", _graph(folder), **on)
+    p = fp.update(folder / "parts", _graph(folder), **_bounds(folder))
     p.save(folder / "parts", graph=_graph(folder))
     everything(fp.open_partition(folder / "parts"))
 
@@ -350,8 +359,7 @@ def stores(folder: Path, out: Path) -> None:
 
 @reads("vertices plain edges schema?_*", torch=True, share=0.5)
 def trained_whole(folder: Path, out: Path) -> None:
-    options = MODEL | {"epochs": 1}
-    fp.train.full(folder / "parts", **options, out=out / "run")
+    fp.train.full(folder / "parts", **MODEL | {"epochs": 1}, out=out / "run")
 
 
 @reads("plain trained", "parts*", torch=True, share=0.5)
@@ -386,22 +394,28 @@ def run_replaced(folder: Path, out: Path) -> None:
 
 
 @reads("vertices plain", "parts/*", torch=True, share=0.005)
-def trained_by_processes(folder: Path, out: Path) -> None:
-    options = MODEL | {"epochs": 1, "timeout": 60}
-    fp.train.sampled(folder / "parts", **options, fanouts=[2, 2], batch_size=16)
-    fp.train.sdt(folder / "parts", **options)
-    fp.train.sancus(folder / "parts", **options)
+def sampled_by_processes(folder: Path, out: Path) -> None:
+    fp.train.sampled(folder / "parts", **ONE_EPOCH, fanouts=[2, 2], batch_size=16)
+
+
+@reads("vertices plain", "parts/*", torch=True, share=0.005)
+def averaged_by_processes(folder: Path, out: Path) -> None:
+    fp.train.sdt(folder / "parts", **ONE_EPOCH)
+
+
+@reads("vertices plain", "parts/*", torch=True, share=0.005)
+def row_blocks_by_processes(folder: Path, out: Path) -> None:
+    fp.train.sancus(folder / "parts", **ONE_EPOCH)
 
 
 @reads("edges", "parts/*", torch=True, share=0.01)
-def edges_trained_by_processes(folder: Path, out: Path) -> None:
-    fp.train.distgnn(folder / "parts", **MODEL | {"epochs": 1, "timeout": 60})
+def edges_by_processes(folder: Path, out: Path) -> None:
+    fp.train.distgnn(folder / "parts", **ONE_EPOCH)
 
 
 @reads("links", "parts/*", torch=True, share=0.01)
-def links_trained(folder: Path, out: Path) -> None:
-    options = MODEL | {"epochs": 1, "timeout": 60}
-    fp.train.links(folder / "parts", **options, fanouts=[2, 2], batch_size=64)
+def links_by_processes(folder: Path, out: Path) -> None:
+    fp.train.links(folder / "parts", **ONE_EPOCH, fanouts=[2, 2], batch_size=64)
 
 
 # What else is kept
@@ -423,10 +437,3 @@ def compared(folder: Path, out: Path) -> None:
 @reads("comparisons", share=0.05)
 def reported(folder: Path, out: Path) -> None:
     command("report", folder / "c.json", "-o", out / "r.html")
-
-
-def readers_of(specimen: str, file: str) -> Iterator[Reader]:
-    """Yield the readers that read a file of a specimen."""
-    return (reader for reader in READERS if reader.takes(specimen, file))
-
-

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 import fastpart as fp
+from fastpart.store.caches import write_caches
 
 N, M, CLASSES = 60, 240, 4
 SCHEMAS = Path(__file__).parents[1] / "data" / "schemas"
@@ -122,8 +123,8 @@ def vertices(folder: Path) -> None:
     """A directory of vertices that holds all that it can, caches included."""
     p = fp.multilevel(_raw(folder), 3, volume_balance=1.3, balance_on=np.arange(N) % 5)
     parts = _saved(folder, p, edge_features=np.arange(2 * M).reshape(M, 2) / 2, halo_features=True, halo_hops=2)
-    if WITH_TORCH:
-        fp.open_partition(parts).save_cache(0.3, fanouts=[2, 2], batch_size=16)
+    p = fp.open_partition(parts)
+    write_caches(p, [np.unique(part.halo)[:9] for part in p.parts], {"cache": 0.3})
 
 
 def plain(folder: Path) -> None:
@@ -222,17 +223,23 @@ def exports(folder: Path) -> None:
 SPECIMENS: dict[str, Build] = {
     build.__name__: build
     for build in (raw, wide, relabelled, arrays, text, tables, rows, assignments, vertices, plain, edges, links, bare, checkpoints,
-                  comparisons, exports)
+                  comparisons, exports, trained)
 }  # fmt: skip
 SPECIMENS |= {f"schema{number}_{of}": _schema(number, of) for number in (1, 2, 3) for of in ("vertices", "edges")}
-SPECIMENS |= {"trained": trained} if WITH_TORCH else {}
+
+WEIGHTS = {"vertices": 4, "edges": 3, "links": 3, "plain": 2, "raw": 3, "assignments": 2, "trained": 3, "rows": 2, "text": 2}
+WEIGHTS |= dict.fromkeys((name for name in SPECIMENS if name.startswith("schema")), 0.5)
+"""How often a specimen comes. The others have 1."""
+
+NEEDS_TORCH = {"trained"}
+"""Those that are not made without it."""
 
 
 def build(root: Path, names: list[str]) -> None:
     """Make the specimens of these names that are not there yet."""
     with fp.config(threads=1):
         for name in names:
-            if not (root / name).exists():
+            if not (root / name).exists() and (WITH_TORCH or name not in NEEDS_TORCH):
                 (root / f"{name}.unfinished").mkdir()
                 SPECIMENS[name](root / f"{name}.unfinished")
                 (root / f"{name}.unfinished").rename(root / name)
