@@ -298,6 +298,13 @@ def test_saved_as_json_and_loaded(compared, tmp_path):
     assert os.path.getsize(tmp_path / "c.json") < 60_000
 
 
+def test_predicted_traffic_is_saved_and_loaded(tmp_path):
+    compared = fp.compare(EDGES, 2, ["spring"], fanouts=[2], splits={"train": [0, 1]}, peers=False)
+    assert compared.summary["remote_rows"].null_count() == 0
+    compared.save(tmp_path / "c.json")
+    assert fp.open_comparison(tmp_path / "c.json").summary.equals(compared.summary)
+
+
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
 def test_saved_as_parquet_is_the_table(compared, tmp_path):
     compared.save(tmp_path / "c.parquet")
@@ -307,6 +314,13 @@ def test_saved_as_parquet_is_the_table(compared, tmp_path):
     ):
         compared.save(tmp_path / "c.csv")
     assert "c.csv" not in os.listdir(tmp_path)
+
+
+def deep(levels):
+    nested = [1, 2]
+    for _ in range(levels):
+        nested = [nested, 2]
+    return nested
 
 
 DAMAGE = {
@@ -333,6 +347,10 @@ DAMAGE = {
     "an error that is a number": lambda content: content["rows"][0].update(error=3),
     "half a load": lambda content: content["rows"][0]["parts"].update(load=[2.5, 3.5]),
     "a negative matrix": lambda content: content["rows"][0].update(matrix=[[-1, 0], [0, 1]]),
+    "a part without a number": lambda content: content["rows"][0]["parts"].update(val=[float("nan"), 1]),
+    "a count beyond int64": lambda content: content["rows"][0]["parts"].update(load=[2**70, 1]),
+    "parts that are rows": lambda content: content["rows"][0].update(parts=[{"load": 1}, {"load": 2}]),
+    "deep lists": lambda content: content["rows"][0]["parts"].update(cap=deep(500)),
     "too late a cap": lambda content: content["rows"][0]["parts"].update(cap=["x", "y"]),
 }
 

@@ -16,6 +16,46 @@ moments = random.Random(0)
 seen = {0: 0, 1: 0}
 """
 
+# Of a directory: `stored()` is which content is there, byte by byte.
+DIGESTS = """
+def save_apart(turn):
+    # Polars, which writes the measures, hangs in a forked child if its parent has used it.
+    child = os.fork()
+    if child == 0:
+        save(turn)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+def content(file):
+    # Which parts an update has changed depends on what was there before.
+    return re.sub(rb'"changed_parts": \\[[^]]*\\]', b"", file.read_bytes())
+
+def digest():
+    files = sorted(path for path in target.rglob("*") if path.is_file())
+    return hashlib.sha256(b"".join(bytes(path) + content(path) for path in files)).digest()
+
+digests = []
+for turn in (1, 0):
+    save_apart(turn)
+    digests.insert(0, digest())
+assert digests[0] != digests[1]
+
+def stored():
+    found = digest()
+    assert found in digests, f"a mixture: {sorted(os.listdir(target))}"
+    return digests.index(found)
+"""
+
+# How long a save takes decides when it is killed.
+TIMED = """
+begun = time.monotonic()
+save_apart(0)
+once = time.monotonic() - begun
+
+def pause():
+    return moments.uniform(0, min(3 * once, 1))
+"""
+
 # `pause()` is the time until the kill.
 KILL = """
 left = 0

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from child import run_child
-from killed import SEEN, assert_interrupts_hit, assert_kills_hit, numbers
+from killed import DIGESTS, SEEN, TIMED, assert_interrupts_hit, assert_kills_hit, numbers
 
 # `save(i)` writes content i % 2 over the other one; `stored()` is the content that is there, byte by byte.
 HEAD = (
@@ -27,41 +27,10 @@ def save(turn):
         splits={"train": [turn % 2]},
         edge_features=np.full(n, turn % 2),
     )
-
-def save_apart(turn):
-    # Polars, which writes the measures, hangs in a forked child if its parent has used it.
-    child = os.fork()
-    if child == 0:
-        save(turn)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-
-def digest():
-    files = sorted(path for path in target.rglob("*") if path.is_file())
-    return hashlib.sha256(b"".join(bytes(path) + path.read_bytes() for path in files)).digest()
-
-digests = []
-for turn in (1, 0):
-    save_apart(turn)
-    digests.insert(0, digest())
-assert digests[0] != digests[1]
-
-def stored():
-    found = digest()
-    assert found in digests, f"a mixture: {sorted(os.listdir(target))}"
-    return digests.index(found)
 """
+    + DIGESTS
     + SEEN
 )
-
-TIMED = """
-begun = time.monotonic()
-save_apart(0)
-once = time.monotonic() - begun
-
-def pause():
-    return moments.uniform(0, min(3 * once, 0.5))
-"""
 
 INTERRUPT = """
 import threading

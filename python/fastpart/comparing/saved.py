@@ -14,7 +14,7 @@ from ..errors import FastpartError, GraphFormatError
 from ..frames import pl
 from ..parameters import StrPath, shown
 from .comparison import Comparison
-from .outcomes import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, Outcome
+from .outcomes import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, TRAFFIC, Outcome
 
 COUNTS = {
     "vertices": ("vertices", "volume", "halo", "load"),
@@ -77,7 +77,8 @@ def _outcome(content: dict[str, Any]) -> Outcome:
     error, of = content["error"], content["of"]
     row: dict[str, Any] = {"of": of, "algorithm": _text("algorithm", content["algorithm"])}
     row["k"] = parameters.parts(content["k"])
-    for name, dtype in {**COLUMNS, **dict.fromkeys(OPTIONAL, "Float64"), **LAST}.items():
+    traffic = [name for name in content if name.startswith(TRAFFIC)]
+    for name, dtype in {**COLUMNS, **dict.fromkeys([*OPTIONAL, *traffic], "Float64"), **LAST}.items():
         if name not in ("of", "algorithm", "k", "error") and content.get(name) is not None:
             row[name] = (_count if dtype == "Int64" else _measure)(name, content[name])
     if error is not None:
@@ -92,16 +93,24 @@ def _outcome(content: dict[str, Any]) -> Outcome:
 
 
 def _parts(content: Any, k: int, counts: tuple[str, ...]) -> pl.DataFrame:
-    parts = pl.DataFrame(content, infer_schema_length=None)
-    for column in parts:
-        if not (column.dtype.is_numeric() or column.dtype == pl.Null):
-            raise FastpartError(f"{column.name}: {column.dtype}, not numbers")
-    if len(parts) != k or any(
-        not parts[name].dtype.is_integer() or parts[name].null_count() or min(parts[name]) < 0
-        for name in counts
-    ):
-        raise FastpartError(f"{len(parts)} parts of {k}, or wrong counts in them")
-    return parts
+    if not isinstance(content, dict):
+        raise FastpartError(f"parts: expected the columns of a table, got {type(content).__name__}")
+    columns = {name: _column(name, values, k) for name, values in content.items()}
+    for name in counts:
+        if not all(isinstance(value, int) for value in columns[name]):
+            raise FastpartError(f"{name}: expected one count per part")
+    return pl.DataFrame(columns, infer_schema_length=None)
+
+
+def _column(name: str, values: Any, k: int) -> list[int | float | None]:
+    """Return one number per part, or none. Polars would take minutes to look at deeply nested lists."""
+    if not isinstance(values, list) or len(values) != k:
+        raise FastpartError(f"{name}: expected one number for each of {k} parts")
+    return [None if value is None else _number(name, value) for value in values]
+
+
+def _number(name: str, value: Any) -> int | float:
+    return _count(name, value) if isinstance(value, int) else _measure(name, value)
 
 
 def _matrix(content: Any, k: int) -> npt.NDArray[np.int64]:

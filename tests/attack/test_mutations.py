@@ -1,0 +1,38 @@
+"""Files that were changed by chance: every reader reads or refuses them, and says why in a named exception."""
+
+from pathlib import Path
+
+import pytest
+from attack import Outcome, outcomes
+from specimens import SPECIMENS
+
+SAMPLE = range(400)
+"""The cases that every run tries. ``benches/mutations.py`` tries thousands."""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("attack")
+
+
+def told(outcome: Outcome) -> str:
+    return "\n".join(
+        f"{found['reader']}: {found['what']} at {found['where']}. `python benches/mutations.py --case {outcome.number}` "
+        f"({outcome.specimen}/{outcome.file}: {outcome.told})\n{found['text']}"
+        for found in outcome.problems
+    )
+
+
+def test_what_is_whole_is_read_by_all(root):
+    for outcome in outcomes(root, range(-len(SPECIMENS), 0), "others"):
+        assert not outcome.problems, told(outcome)
+        assert outcome.refused == 0
+
+
+def test_a_sample_of_changed_files(root):
+    wrong, refused, read = [], 0, 0
+    for outcome in outcomes(root, SAMPLE, "others"):
+        wrong += [told(outcome)] if outcome.problems else []
+        refused, read = refused + outcome.refused, read + outcome.read
+    assert not wrong, "\n\n".join(wrong)
+    assert min(refused, read) > 100
