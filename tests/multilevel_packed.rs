@@ -31,7 +31,8 @@ fn in_files(all: &[Vec<[u32; 2]>]) -> Weighted<'static, 1> {
         offsets[v + 1] = end as u64;
     }
     let vertices = Buffer::zeroed(all.len(), "weights").unwrap();
-    Weighted::of(offsets, targets, weights, vertices, &run(1)).unwrap()
+    let sum = weights.iter().map(|&weight| u64::from(weight)).sum();
+    Weighted::of(offsets, targets, (weights, sum), vertices, &run(1)).unwrap()
 }
 
 /// Lists with neighbours and weights of all lengths.
