@@ -331,7 +331,7 @@ def test_silence_is_no_hang():
         ({"order": "random"}, "order: unknown value 'random'. Valid values are 'global', 'parts'"),
         ({"hold": 2}, 'hold: order="global" maps all parts'),
         ({"order": "parts", "hold": 0}, "hold: 0"),
-        ({"cache": -1}, "cache: -1.0 is not a share"),
+        ({"cache": -1}, "cache: -1 is not a share"),
         ({"cache": 1.5}, "cache: 1.5 is not a share"),
         ({"policy": "fifo"}, "policy: unknown value 'fifo'. Valid values are 'static', 'lru'"),
         ({"ahead": 0}, "ahead: 0"),

@@ -42,7 +42,7 @@ def names(folder):
         PLAIN.replace(b" ", b","),
         PLAIN.replace(b" ", b" ; "),
         PLAIN.replace(b" ", b"  \t "),
-        PLAIN.replace(b"\n", b" 17\n"),
+        PLAIN.replace(b"\n", b" 1.7\n"),
         PLAIN.replace(b"\n", b"\t0.25\t1234567890\n"),
         PLAIN.replace(b"\n", b",a text\n"),
         PLAIN.replace(b"\n", b"  \n"),

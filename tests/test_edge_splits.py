@@ -83,8 +83,8 @@ def test_a_file_is_split_as_an_array_is(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"val": -0.1}, "val: -0.1 is not a share from 0 to below 1"),
-        ({"test": 1}, "test: 1 is not a share from 0 to below 1"),
+        ({"val": -0.1}, "val: -0.1 is not a share from 0 to 1"),
+        ({"test": 1}, "val, test: 0.05 and 1 leave no edges"),
         ({"val": 0.5, "test": 0.5}, "val, test: 0.5 and 0.5 leave no edges to train on"),
         ({"seed": -1}, "seed"),
     ],

@@ -13,7 +13,8 @@ import pytest
 import fastpart as fp
 from fastpart.inputs import labels_of, splits_of
 from fastpart.parameters import regular
-from fastpart.parsing import mapped, npy_array
+from fastpart.parsing import Archive, mapped, npy_array
+from fastpart.rows import rows_of
 
 ARRAYS = [
     np.arange(6, dtype=np.int32).reshape(2, 3),
@@ -85,6 +86,7 @@ def test_headers_are_read_without_a_parser_of_python(tmp_path, monkeypatch):
 
     np.save(tmp_path / "x.npy", np.arange(9))
     np.savez(tmp_path / "x.npz", train=np.arange(9))
+    splits_of(tmp_path / "x.npz", 9)  # numpy imports some of its modules late
     with monkeypatch.context() as patched:
         patched.setattr(ast, "literal_eval", fails)
         patched.setattr(ast, "parse", fails)
@@ -94,6 +96,36 @@ def test_headers_are_read_without_a_parser_of_python(tmp_path, monkeypatch):
         labels = labels_of(tmp_path / "x.npy", 9)
     assert lengths == {9}
     assert train.tolist() == labels.tolist() == list(range(9))
+
+
+def test_an_archive_that_unpacks_to_more_than_it_can_need_is_refused(tmp_path, monkeypatch):
+    """A megabyte of zeros says nothing of what it unpacks to."""
+    zeros = np.zeros(2_000_000, np.int64)
+    np.savez_compressed(tmp_path / "s.npz", train=zeros)
+    np.savez_compressed(tmp_path / "m.npz", train_masks=zeros.reshape(2, -1))
+    assert (tmp_path / "s.npz").stat().st_size < 100_000
+    read = []
+    monkeypatch.setattr("fastpart.parsing.npy_array", lambda *given: read.append(given))
+    with pytest.raises(
+        fp.ParameterError, match=r"splits: train has shape \(2000000,\), but there are 9 vertices"
+    ):
+        splits_of(tmp_path / "s.npz", 9)
+    with pytest.raises(
+        fp.ParameterError, match=r"splits: train_masks has shape \(2, 1000000\), but there are 9"
+    ):
+        splits_of(tmp_path / "m.npz", 9, 0)
+    monkeypatch.setattr("fastpart._core.memory_budget", lambda: 1_000_000)
+    with pytest.raises(
+        fp.MemoryBudgetError, match=r"s.npz: train unpacks to 16\.0 MB, but the budget is 1\.0 MB"
+    ):
+        Archive(tmp_path / "s.npz")["train"]
+    matrix = dict.fromkeys(("data", "indices", "indptr", "shape", "format"), zeros)
+    np.savez_compressed(tmp_path / "x.npz", **matrix)
+    with pytest.raises(
+        fp.MemoryBudgetError, match=r"x\.npz need 80\.0 MB of memory, but the budget is 1\.0 MB"
+    ):
+        rows_of("features", tmp_path / "x.npz")
+    assert read == []
 
 
 def test_only_regular_files_are_read(tmp_path):

@@ -146,10 +146,10 @@ def test_caches_and_bytes(tmp_path):
     graph = fp.open_graph(records, num_vertices=n)
     splits = {"train": np.arange(0, n, 5)}
     fp.random(graph, 3, of="vertices").save(tmp_path / "p", graph=graph, features=features, splits=splits)
-    none, tenth, all_ = (fp.predict_traffic(tmp_path / "p", [5, 5], 100, cache=c) for c in (0, 0.1, 10.0))
+    none, tenth, most = (fp.predict_traffic(tmp_path / "p", [5, 5], 100, cache=c) for c in (0, 0.1, 1.0))
     assert (none.saved_rows, none.fetched_rows) == (0, none.remote_rows)
     assert tenth.parts["cached_rows"].to_list() == [100, 100, 100]
-    assert 0.1 * none.remote_rows < tenth.saved_rows < all_.saved_rows == pytest.approx(none.remote_rows)
+    assert 0.1 * none.remote_rows < tenth.saved_rows < most.saved_rows < none.remote_rows
     assert none.row_bytes == 20
     assert none.remote_mb == pytest.approx(20e-6 * none.remote_rows)
     assert repr(tenth).startswith("<Traffic: ")
@@ -179,6 +179,7 @@ def test_a_comparison_tells_the_traffic(tmp_path, datasets):
         ({"fanouts": "10,10"}, TypeError, "fanouts: expected a list"),
         ({"batch_size": 0}, ParameterError, "batch_size: 0"),
         ({"cache": -0.1}, ParameterError, "cache: -0.1"),
+        ({"cache": 5}, ParameterError, "cache: 5 is not a share from 0 to 1"),
         ({"cache": float("nan")}, ParameterError, "cache: nan"),
         ({"row_bytes": -1}, ParameterError, "row_bytes: -1"),
         ({"splits": None}, ParameterError, "splits: there are no training"),

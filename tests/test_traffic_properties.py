@@ -63,9 +63,7 @@ def test_one_part_or_no_hop_fetches_nothing(task, fanout, batch_size):
     assert (seeds.rows, seeds.remote_rows) == (pytest.approx(len(train)), 0)
 
 
-@given(
-    tasks(), st.integers(1, 4), st.lists(st.sampled_from([0, 0.1, 0.5, 1.0, 20.0]), min_size=2, max_size=3)
-)
+@given(tasks(), st.integers(1, 4), st.lists(st.sampled_from([0, 0.1, 0.5, 1.0]), min_size=2, max_size=3))
 def test_a_larger_cache_saves_no_less(task, fanout, shares):
     n, records, parts, train, hops = task
     found = [predicted(n, records, parts, train, [fanout] * hops, cache=c).parts for c in sorted(shares)]
@@ -75,8 +73,11 @@ def test_a_larger_cache_saves_no_less(task, fanout, shares):
         assert less["remote_rows"].equals(more["remote_rows"])
         assert (less["cached_rows"] <= more["cached_rows"]).all()
         assert (less["saved_rows"] <= more["saved_rows"] + 1e-9).all()
-    everything = predicted(n, records, parts, train, [fanout] * hops, cache=20.0)
-    assert everything.fetched_rows == pytest.approx(0, abs=1e-9)
+    everything = predicted(n, records, parts, train, [fanout] * hops, cache=1.0)
+    if (
+        np.bincount(parts, minlength=parts.k).min() * 2 >= n
+    ):  # then a cache as large as a part holds all other vertices
+        assert everything.fetched_rows == pytest.approx(0, abs=1e-9)
 
 
 def drawn(n, records, own, train, fanouts, epochs, rng):

@@ -369,6 +369,10 @@ def test_parameters_that_are_refused(parts, given, error, text):
         ({"splits": {"val": [1]}}, "holds no splits"),
         ({"splits": {"train": []}}, "has no labelled vertex to train on"),
         ({"labels": np.full(600, -1)}, "has no labelled vertex to train on"),
+        (
+            {"labels": np.full(600, 10**9)},
+            "a model would have 1,000,000,001 outputs, more than there are vertices",
+        ),
         ({"labels": np.zeros((600, 2), bool), "splits": {"train": []}}, "has no labelled vertex to train on"),
         ({"features": np.zeros(600, np.float32)}, r"features of shape \(n, width\), got \(n, \)"),
         ({"halo_hops": 0}, "lacks the edges between parts. Save the partition with halo_hops=1"),

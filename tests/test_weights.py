@@ -157,11 +157,18 @@ def test_weights_of_other_libraries():
     assert (facts["min"], facts["max"], facts["sum"]) == (1, 4, 7.5)
     for source, name, text in [
         (matrix, "weight", 'A matrix has "data"'),
+        (graph, "wt", "no edge of the networkx graph has 'wt'. Attributes of its edges: 'weight'"),
+        (
+            nx.path_graph(3),
+            "weight",
+            "no edge of the networkx graph has 'weight'. Attributes of its edges: none",
+        ),
         (pl.DataFrame(frame), "w", "only source, target, count"),
         (pd.DataFrame(frame), "w", "no column 'w'"),
     ]:
         with pytest.raises(fp.ParameterError, match=text):
             fp.open_graph(source, weights=name)
+    assert fp.open_graph(nx.empty_graph(3), weights="weight").num_edges == 0
     with pytest.raises(TypeError, match="collect"):
         fp.open_graph(pl.LazyFrame(frame), weights="count")
 

@@ -484,6 +484,7 @@ def convert(
     shuffle: int | None,
     weights: str | None,
     column: int | None,
+    unsure: bool,
     options: RunOptions,
 ) -> Converted: ...
 def write_edges(

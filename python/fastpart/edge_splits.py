@@ -106,7 +106,7 @@ def split_edges(
     >>> splits.graph
     <Graph: n=1000, m=702, undirected>
     """
-    shares = _share("val", val), _share("test", test)
+    shares = parameters.share_or_none("val", val), parameters.share_or_none("test", test)
     if sum(shares) >= 1:
         raise ParameterError(f"val, test: {val} and {test} leave no edges to train on")
     number, run = parameters.seed(seed), run_options(**options)
@@ -128,13 +128,6 @@ def split_edges(
     with staged(target, [*RAW, "splits.npz"], run) as file:
         held = _write(opened, shares, number, file, run)
     return EdgeSplits(open_graph(target), *held)
-
-
-def _share(name: str, value: object) -> float:
-    share = parameters.number(name, value)
-    if not 0 <= share < 1:
-        raise ParameterError(f"{name}: {value} is not a share from 0 to below 1")
-    return share
 
 
 def _write(

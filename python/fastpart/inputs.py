@@ -142,14 +142,14 @@ def _may_be_meant(key: str, found: Mapping[str, str]) -> bool:
 
 
 def _entries(splits: Mapping[Any, Any], key: str, n: int) -> npt.NDArray[Any]:
-    """Return ids or a mask. Those of an archive are unpacked only if their number can be right."""
-    if isinstance(splits, Archive) and max(splits.shape(key), default=0) > n:
+    """Return ids or masks. Those of an archive are unpacked only if their number can be right."""
+    if isinstance(splits, Archive) and max(splits.shape(key)[-1:], default=0) > n:
         raise ParameterError(f"splits: {key} has shape {splits.shape(key)}, but there are {n} vertices")
     return np.asarray(splits[key])
 
 
 def _row_of(splits: Mapping[Any, Any], key: str, split: int | None, n: int) -> npt.NDArray[np.int64]:
-    rows = np.asarray(splits[key])
+    rows = _entries(splits, key, n)
     if rows.ndim != 2 or split is None or split >= len(rows):
         raise ParameterError(f"split: {split}, but {key} has shape {rows.shape}")
     return _ids(key, rows[split].astype(bool), n)

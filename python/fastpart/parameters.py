@@ -124,6 +124,13 @@ def share(name: str, value: object) -> float:
     return number(name, value)
 
 
+def share_or_none(name: str, value: object) -> float:
+    """Return a share from 0 to 1."""
+    if not 0 <= number(name, value) <= 1:
+        raise ParameterError(f"{name}: {value} is not a share from 0 to 1, such as 0.1")
+    return number(name, value)
+
+
 def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
     """Return one weight per vertex as uint32, from integers >= 0 or a bool mask. None stays None."""
     if value is None:

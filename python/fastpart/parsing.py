@@ -107,15 +107,16 @@ def npy_array(opened: IO[bytes], size: int) -> npt.NDArray[Any]:
 class Archive(Mapping[str, npt.NDArray[Any]]):
     """The arrays of a .npz. Each is read where it is asked for, and its header is checked before it is unpacked."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, file: Path, what: str = "not a .npz of plain arrays") -> None:
+        self._file, self._what = file, what
         with self._opened() as archive:
             self._members = {each.filename.removesuffix(".npy"): each for each in archive.infolist()}
+        self.bytes = sum(each.file_size for each in self._members.values())
 
     @contextmanager
     def _opened(self) -> Iterator[zipfile.ZipFile]:
         with (
-            damaged(regular(self._file), "not a .npz of plain arrays"),
+            damaged(regular(self._file), self._what),
             self._file.open("rb") as opened,
             zipfile.ZipFile(opened) as archive,
         ):
@@ -135,6 +136,9 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
             )
         with self._opened() as archive, archive.open(self._members[name]) as stream:
             return npy_array(stream, size)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members  # that of a mapping would unpack the array
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)

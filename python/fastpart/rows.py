@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import parameters
+from . import _core, parameters
 from .errors import GraphFormatError, MemoryBudgetError, ParameterError
 from .forks import before_polars_threads
 from .frames import pl
 from .notes import log
 from .parameters import shown
-from .parsing import damaged, mapped
+from .parsing import Archive, damaged, mapped
 
 CHUNK_BYTES = 32 << 20
 """Largest chunk. A chunk has at least one row."""
@@ -110,16 +110,17 @@ def _of_npy(name: str, file: Path) -> Rows:
 
 
 def _of_npz(name: str, file: Path, memory_limit: int | None) -> Rows:
-    with damaged(file, "not a scipy sparse matrix, as scipy.sparse.save_npz writes it"):
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as members:
-            needed = sum(member.file_size for member in members.zip.infolist())
-            if memory_limit is not None and needed > memory_limit:
-                raise MemoryBudgetError(
-                    f"{name}: the entries of {shown(file)} need {needed / 1e6:.1f} MB of memory, but the budget is "
-                    f"{memory_limit / 1e6:.1f} MB. Raise memory_limit, or save the rows as .npy"
-                )
-            form = members["format"].item()
-            stored = [members[part] for part in ("data", "indices", "indptr", "shape")]
+    what = "not a scipy sparse matrix, as scipy.sparse.save_npz writes it"
+    with damaged(file, what):
+        members = Archive(file, what)
+        budget = _core.memory_budget() if memory_limit is None else memory_limit
+        if members.bytes > budget:
+            raise MemoryBudgetError(
+                f"{name}: the entries of {shown(file)} need {members.bytes / 1e6:.1f} MB of memory, but the budget is "
+                f"{budget / 1e6:.1f} MB. Raise memory_limit, or save the rows as .npy"
+            )
+        form = members["format"].item()
+        stored = [members[part] for part in ("data", "indices", "indptr", "shape")]
         if isinstance(form, bytes):
             form = form.decode()
         if form != "csr":

@@ -327,7 +327,7 @@ def _weights_of_graph(library: str, graph: Any, name: str) -> Any:
             case "scipy":
                 return {"data": graph.tocoo(copy=False).data}[name]
             case "networkx":
-                return [weight for _, _, weight in graph.edges(data=name, default=1)]
+                return _attribute(graph, name)
             case "igraph":
                 return graph.es[name]
             case "rustworkx":
@@ -344,6 +344,17 @@ def _weights_of_graph(library: str, graph: Any, name: str) -> Any:
             f"weights: the PyG graph has no {name!r}. Its data are {', '.join(graph.keys())}"
         )
     return getattr(graph, name)
+
+
+def _attribute(graph: Any, name: str) -> list[Any]:
+    """Return an attribute of the edges of a networkx graph, 1 where it is missing. Refuse one that no edge has."""
+    known = {each for _, _, attributes in graph.edges(data=True) for each in attributes}
+    if name not in known and graph.number_of_edges():
+        names = ", ".join(sorted(map(repr, known))) or "none"
+        raise ParameterError(
+            f"weights: no edge of the networkx graph has {name!r}. Attributes of its edges: {names}"
+        )
+    return [weight for _, _, weight in graph.edges(data=name, default=1)]
 
 
 _GRAPHS: dict[str, Callable[[Any], Columns]] = {

@@ -119,8 +119,8 @@ def predict_traffic(
     batch_size : int
         Seeds of a step on all ranks.
     cache : float
-        Rows of other parts that each part keeps, as a share of its own rows: those that it needs most often. 0 keeps
-        none.
+        Rows of other parts that each part keeps, as a share of its own rows, from 0 to 1: those that it needs most
+        often. 0 keeps none.
     graph : path, array or Graph, optional
         The graph, as :func:`open_graph` accepts it. Default: the parts of the directory.
     splits : mapping or path of a .npz, optional
@@ -191,10 +191,7 @@ class Sampled:
     def of(cls, fanouts: object, batch_size: object, caches: Iterable[object]) -> Sampled:
         """Check the values."""
         size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
-        shares = tuple(parameters.number("cache", cache) for cache in caches)
-        for share in shares:
-            if not 0 <= share < float("inf"):
-                raise ParameterError(f"cache: {share} is not a share of 0 or more")
+        shares = tuple(parameters.share_or_none("cache", cache) for cache in caches)
         return cls(parameters.fanouts_of(fanouts), size, shares)
 
     def traffic(self, found: list[_core.PartTraffic], index: int, row_bytes: int | None) -> Traffic:

@@ -52,6 +52,7 @@ impl Input {
             Some(format) => Input::Text { metis: format == Format::Metis, gzip },
             None if head.starts_with(npy::MAGIC) => Input::Npy,
             None if binary => Input::Raw,
+            None if plausible::other_format(&head).is_some() => Input::Raw, // which is refused by name
             None if named(path, &["binedgelist"]) => Input::Binedgelist,
             None if named(stem, &METIS) => Input::Text { metis: true, gzip },
             None if gzip => Input::Text { metis: false, gzip },
@@ -80,15 +81,16 @@ impl Input {
             Input::Text { metis, gzip } => {
                 run.begin("convert", metadata.len());
                 let source = ProgressReader { file, run };
-                let column = match options.weights {
+                let weight = match options.weights {
                     WeightsFrom::Column(column) => Some(column),
                     _ => None,
                 };
+                let asked = text::Asked { weight, unsure: options.unsure };
                 let read = if gzip {
                     let source = MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source));
-                    from_text(source, path, metis, column, intake, run)
+                    from_text(source, path, metis, asked, intake, run)
                 } else {
-                    from_text(source, path, metis, column, intake, run)
+                    from_text(source, path, metis, asked, intake, run)
                 };
                 // Asked first: nonsense in a file that changed is no fault of the file.
                 check_unchanged(file, metadata, path)?;
@@ -147,7 +149,7 @@ fn from_text(
     source: impl Read + Send,
     path: &Path,
     metis: bool,
-    column: Option<usize>,
+    asked: text::Asked,
     intake: &mut Intake,
     run: &Run,
 ) -> Result<Option<u64>> {
@@ -159,7 +161,7 @@ fn from_text(
         intake.weigh(records, weights)?;
         intake.push_wide(records)
     };
-    let notes = text::read_weighted(source, path, largest, text::Cut::default(), column, run, deliver)?;
+    let notes = text::read_weighted(source, path, largest, text::Cut::default(), asked, run, deliver)?;
     intake.notes.extend(notes);
     Ok(None)
 }

@@ -33,6 +33,7 @@ use crate::edges::file::Layout;
 use crate::edges::open_file::open_regular;
 use crate::edges::{IdType, MAX_VERTICES, TempRecords};
 use crate::exec::shuffle;
+use crate::graph::identity;
 
 /// The format of the input, if its bytes and its name do not tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,8 @@ pub struct Convert {
     pub shuffle: Option<u64>,
     /// Whether weights of the records are written to `TARGET.weights.f64`, and where they are in the input.
     pub weights: WeightsFrom,
+    /// Refuse text of more than two columns where nothing says which hold the ids.
+    pub unsure: bool,
 }
 
 /// Where an input has the weights of its records. Those of METIS graphs stand beside the neighbours.
@@ -142,17 +145,20 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
             return Err(Error::parameter("num_vertices", format!("{given}, but the input says {stated}")));
         }
         let (n, files, notes) = intake.finish()?;
-        Ok((options.num_vertices.or(stated).unwrap_or(n), files, notes))
+        Ok((options.num_vertices.or(stated).unwrap_or(n), stated.is_some(), files, notes))
     };
-    let (n, files, notes) = if options.dedup || options.shuffle.is_some() {
+    let (n, stated, files, notes) = if options.dedup || options.shuffle.is_some() {
         let mut records = TempRecords::create(directory(target))?;
-        let (n, files, mut notes) = read(&mut |more| records.append(more))?;
+        let (n, stated, files, mut notes) = read(&mut |more| records.append(more))?;
         notes.extend(reorder(records, options, directory(target), run, &mut writer)?);
-        (n, files, notes)
+        (n, stated, files, notes)
     } else {
         read(&mut |records| writer.push(records))?
     };
     let (m, loops) = (writer.m, writer.loops);
+    if options.num_vertices.is_none() && !options.relabel && !stated {
+        check_plausible(n, m, &shown(input))?;
+    }
     files.into_iter().try_for_each(AtomicFile::commit)?;
     Ok(Conversion { n, m, loops, checksum: writer.finish()?, notes })
 }
@@ -183,6 +189,16 @@ fn reorder(
         shuffle(&records, seed, into, run, |more| writer.push(more))?;
     }
     Ok(notes)
+}
+
+/// Refuses ids that can only be a mistake, such as times.
+fn check_plausible(n: u64, m: u64, origin: &str) -> Result<()> {
+    identity::check_plausible(n, m, None, origin, || {
+        format!(
+            "If they are ids, relabel them with --relabel (relabel=True), or pass num_vertices={n}. If they are times \
+             or row numbers, name the columns of the ids source and target in a header"
+        )
+    })
 }
 
 fn check_num_vertices(given: Option<u64>, n: u64) -> Result<()> {

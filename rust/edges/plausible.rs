@@ -5,20 +5,51 @@ use super::decode::IdType;
 use super::{BLOCK, EdgeStream};
 use crate::base::{Error, Result};
 
+const CONVERT: &str = "Convert it first: `fastpart convert IN OUT.bin`";
+const NOTHING: &str = "fastpart reads headerless pairs of u32 or u64, and .npy";
+
+/// How files of other formats begin, what they are, and the remedy.
+const MAGICS: [(&[u8], &str, &str); 15] = [
+    (
+        b"PK\x03\x04",
+        "a zip or .npz file (magic PK)",
+        "Unpack it, and convert the table in it. Save arrays as .npy",
+    ),
+    (
+        b"PAR1",
+        "a Parquet file (magic PAR1)",
+        "Name it x.parquet and convert it: `fastpart convert x.parquet OUT.bin`",
+    ),
+    (b"\x28\xb5\x2f\xfd", "a zstd file (magic 28 b5 2f fd)", "Unpack it first, as `zstd -d` does"),
+    (b"\xfd7zXZ\0", "an xz file (magic fd 37 7a 58 5a)", "Unpack it first, as `xz -d` does"),
+    (b"BZh", "a bzip2 file (magic BZh)", "Unpack it first, as `bzip2 -d` does"),
+    (b"\x04\x22\x4d\x18", "an lz4 file (magic 04 22 4d 18)", "Unpack it first, as `lz4 -d` does"),
+    (b"LZIP", "an lzip file (magic LZIP)", "Unpack it first, as `lzip -d` does"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip file (magic 37 7a bc af)", "Unpack it first, as `7z x` does"),
+    (b"Rar!\x1a\x07", "a RAR file (magic Rar!)", "Unpack it first"),
+    (b"ARROW1", "an Arrow file (magic ARROW1)", "Save it as Parquet, and convert that"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file (magic 89 HDF)", "Save the edges in it as .npy"),
+    (b"SQLite format 3\0", "an SQLite database", "Export the table of edges as CSV, and convert that"),
+    (b"%PDF-", "a PDF (magic %PDF)", NOTHING),
+    (b"\x89PNG\r\n\x1a\n", "a PNG picture (magic 89 PNG)", NOTHING),
+    (b"\x7fELF", "an ELF program (magic 7f ELF)", NOTHING),
+];
+
+/// Which other binary format a file begins like, and the remedy. The magic of bzip2 is also text: a digit and the
+/// digits of pi follow it.
+pub fn other_format(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let (magic, seen, remedy) = MAGICS.iter().find(|(magic, ..)| head.starts_with(magic))?;
+    let is = *magic != b"BZh" || head.get(4..10) == Some(b"\x31\x41\x59\x26\x53\x59");
+    is.then_some((seen, remedy))
+}
+
 /// Refuses files that begin like another format.
 pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
-    let seen = match head {
-        _ if is_gzip(head) => "a gzip file (magic 1f 8b)",
-        [b'P', b'K', 3, 4, ..] => "a zip or .npz file (magic PK)",
-        [b'P', b'A', b'R', b'1', ..] => "a Parquet file (magic PAR1)",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "a zstd file (magic 28 b5 2f fd)",
-        [0x7f, b'E', b'L', b'F', ..] => "an ELF program (magic 7f ELF)",
-        _ if is_text(head) => "text",
-        _ => return Ok(()),
-    };
-    let remedy = match seen {
-        "text" | "a gzip file (magic 1f 8b)" => "Convert it first: `fastpart convert IN OUT.bin`",
-        _ => "fastpart reads headerless pairs of u32 or u64, and .npy",
+    let (seen, remedy) = match other_format(head) {
+        Some(found) => found,
+        None if is_gzip(head) => ("a gzip file (magic 1f 8b)", CONVERT),
+        None if is_text(head) => ("text", CONVERT),
+        None => return Ok(()),
     };
     Err(Error::format(
         origin,

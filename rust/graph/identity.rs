@@ -35,24 +35,35 @@ pub fn find_num_vertices(
 ) -> Result<u64> {
     let Some(largest) = largest_id(edges, run)? else { return Ok(0) };
     let n = u64::from(largest) + 1;
-    let limit = max_vertices
-        .unwrap_or_else(|| CHEAP.max(edges.num_edges().saturating_mul(2 * SPARSE)))
-        .min(MAX_VERTICES);
+    check_plausible(n, edges.num_edges(), max_vertices, origin, || {
+        format!(
+            "Relabel with `fastpart convert --relabel` or pass max_vertices={n}. Or the file is of another kind: \
+             dtype=\"u64\", or big-endian (`fastpart convert --swap`)"
+        )
+    })?;
+    Ok(n)
+}
+
+/// Refuses an `n`, from the largest id of `m` records, above `max_vertices` or, without it, implausibly large.
+pub fn check_plausible(
+    n: u64,
+    m: u64,
+    max_vertices: Option<u64>,
+    origin: &str,
+    remedy: impl FnOnce() -> String,
+) -> Result<()> {
+    let limit = max_vertices.unwrap_or_else(|| CHEAP.max(m.saturating_mul(2 * SPARSE))).min(MAX_VERTICES);
     if n <= limit {
-        return Ok(n);
+        return Ok(());
     }
-    let state = n * BYTES_PER_VERTEX;
     let remedy = match max_vertices {
         Some(limit) => format!("That exceeds max_vertices={limit}. Raise it"),
-        None => format!(
-            "For {} records that is implausible. Relabel with `fastpart convert --relabel` or pass max_vertices={n}. \
-             Or the file is of another kind: dtype=\"u64\", or big-endian (`fastpart convert --swap`)",
-            edges.num_edges()
-        ),
+        None => format!("For {m} records that is implausible. {}", remedy()),
     };
+    let state = bytes(n * BYTES_PER_VERTEX);
     Err(Error::format(
         origin,
-        format!("max id {largest} implies {n} vertices and {} of state. {remedy}", bytes(state)),
+        format!("max id {} implies {n} vertices and {state} of state. {remedy}", n - 1),
     ))
 }
 

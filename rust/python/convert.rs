@@ -23,7 +23,7 @@ pub struct Converted {
 #[pyfunction]
 #[pyo3(signature = (
     source, target, *, format, relabel, swap, dtype, layout, num_vertices, drop_loops, dedup, shuffle, weights, column,
-    options
+    unsure, options
 ))]
 #[expect(clippy::too_many_arguments, reason = "one per parameter of fastpart.convert")]
 pub fn convert(
@@ -41,6 +41,7 @@ pub fn convert(
     shuffle: Option<u64>,
     weights: Option<&str>,
     column: Option<usize>,
+    unsure: bool,
     options: Options,
 ) -> PyResult<Converted> {
     let how = || -> Result<Convert> {
@@ -63,6 +64,7 @@ pub fn convert(
             dedup,
             shuffle,
             weights,
+            unsure,
         })
     };
     let how = how().map_err(|error| raise(py, error))?;

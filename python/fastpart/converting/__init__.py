@@ -61,11 +61,13 @@ def convert(
     Parameters
     ----------
     source : path
-        Text as in SNAP, KONECT, TSV or CSV files: two integer columns (further ones are ignored, but for ``weights``),
-        separated by blanks, tabs, a comma or a semicolon. Lines that begin with ``#``, ``%`` or ``//`` are comments. A
-        METIS graph (``.graph``, ``.metis``). The weights of its edges are kept, those of its vertices are not. Text and
-        METIS graphs may be compressed with gzip. A ``.parquet`` of two integer columns. A ``.binedgelist`` of the 2PS
-        and HEP programs. A ``.npy`` file. Or raw pairs of u32 or u64.
+        Text as in SNAP, KONECT, TSV or CSV files: the first two columns, or those that a header names source and
+        target, src and dst, from and to, or u and v. Text with other names of more than two columns, or with three
+        whole numbers a line and no header, needs ``weights=``. Columns are separated by blanks, tabs, a comma or a
+        semicolon. Lines that begin with ``#``, ``%`` or ``//`` are comments. A METIS graph (``.graph``, ``.metis``).
+        The weights of its edges are kept, those of its vertices are not. Text and METIS graphs may be compressed with
+        gzip. A ``.parquet`` of two integer columns. A ``.binedgelist`` of the 2PS and HEP programs. A ``.npy`` file. Or
+        raw pairs of u32 or u64.
     out : path
         The format follows from the suffix. ``.txt`` or ``.tsv``: one line ``u<tab>v`` per record. ``.graph`` or
         ``.metis``: each vertex with its neighbours, without loops and repeated pairs, which METIS forbids.
@@ -100,7 +102,8 @@ def convert(
     weights : int, str or False, optional
         The column that holds the weights of the records: its number in text, from 3, or its name in Parquet. See
         :func:`open_graph` for their scale. Default: those of METIS graphs, and those beside a raw source. False leaves
-        them out. ``dedup`` and ``shuffle`` do not keep weights.
+        them out, and says that the first two columns of text hold the ids. ``dedup`` and ``shuffle`` do not keep
+        weights.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -180,6 +183,7 @@ def convert(
                 shuffle=seed if shuffle else None,
                 weights=found,
                 column=want.column,
+                unsure=weights is None,
                 options=run,
             )
         weighted = record_weights.take(want, raw, converted.graph.m)

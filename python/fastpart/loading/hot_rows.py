@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core, parameters
-from ..errors import MemoryBudgetError, ParameterError
+from ..errors import MemoryBudgetError
 from ..partitions import VertexPartition
 from ..store.caches import has_caches, read_cache, write_caches
 from .seeds import owner_of, seeds_of
@@ -61,12 +61,7 @@ def save_cache(
 def checked(cache: float | None, hot: Hot) -> float | None:
     """Check both parameters, and return the share."""
     parameters.choice("hot", hot, HOT)
-    if cache is None:
-        return None
-    share = parameters.number("cache", cache)
-    if not 0 <= share < float("inf"):
-        raise ParameterError(f"cache: {share} is not a share of the rows of a part. Use for example 0.1")
-    return share
+    return None if cache is None else parameters.share_or_none("cache", cache)
 
 
 def held_by(

@@ -78,6 +78,10 @@ class LocalGraph:
         )
 
 
+_MOST_CLASSES = 1 << 16
+"""More classes than this need as many vertices. Each is an output of the model."""
+
+
 class AnyDataset(ABC, Generic[AnyPart]):
     """A partition directory to train on, of vertices or of edges.
 
@@ -204,6 +208,11 @@ class AnyDataset(ABC, Generic[AnyPart]):
         if labels.ndim == 2:
             return Task(width, labels.shape[1], multilabel=True)
         classes = 1 + max((int(part.labels.max(initial=-1)) for part in self.partition.parts), default=-1)
+        if classes > max(int(self.manifest["n"]), _MOST_CLASSES):
+            raise ParameterError(
+                f"source: the largest label in {shown(self.path)} is {classes - 1}, so a model would have {classes:,} "
+                "outputs, more than there are vertices. Number the classes from 0 and save the partition again"
+            )
         return Task(width, classes, multilabel=False)
 
 

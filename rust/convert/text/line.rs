@@ -3,6 +3,7 @@
 //! There are two steps, so that the hot one stays small. [`record`] accepts only correct records. Every other line
 //! goes to [`other`], which separates comments and headers from errors and explains the errors.
 
+use super::columns::{Columns, Delimiter};
 use crate::edges::WideRecord;
 
 /// Longest line in bytes, comments aside: memory stays bounded for any input.
@@ -38,8 +39,8 @@ enum NonRecord {
 }
 
 /// Parses a piece. Ids go up to `largest`. If the piece begins within a comment, `comment` says how many bytes of
-/// that line lie before it. `column`, from 1, holds the weights of the records.
-pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>, column: Option<usize>) -> Piece {
+/// that line lie before it.
+pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>, columns: Columns) -> Piece {
     let newlines = count_newlines(text);
     let mut piece = Piece { records: Vec::new(), weights: Vec::new(), newlines, header: None, fault: None };
     // A record has four bytes at the least, the last one perhaps three.
@@ -56,8 +57,23 @@ pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>, column: Opt
         let fault = |(column, what)| {
             Some(Fault { newlines: count_newlines(&text[..at]), column: column as u64, what })
         };
-        if let Some((record, length)) = record(&text[at..], largest) {
-            if let Some(column) = column {
+        let found = match columns {
+            Columns::First { .. } => record(&text[at..], largest),
+            Columns::Named { ids, count, delimiter, .. } => {
+                named_record(&text[at..next_line(text, at)], ids, count, delimiter, largest)
+            }
+        };
+        if let Some((record, length)) = found {
+            if let Columns::Named { weight: Some(column), delimiter, .. } = columns {
+                match named_weight(&text[at..at + length], column, delimiter) {
+                    Ok(weight) => piece.weights.push(weight),
+                    Err(wrong) => {
+                        piece.fault = fault(wrong);
+                        return piece;
+                    }
+                }
+            }
+            if let Columns::First { weight: Some(column) } = columns {
                 match weight(&text[at..at + length], column) {
                     Ok(weight) => piece.weights.push(weight),
                     Err(wrong) => {
@@ -71,7 +87,7 @@ pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>, column: Opt
             continue;
         }
         let next = next_line(text, at);
-        match other(&text[at..next], largest) {
+        match other(&text[at..next], largest, columns) {
             Ok(NonRecord::Nothing) => {}
             Ok(NonRecord::Header(column, what)) if piece.records.is_empty() && piece.header.is_none() => {
                 piece.header = fault((column, what));
@@ -99,6 +115,41 @@ fn record(text: &[u8], largest: u64) -> Option<(WideRecord, usize)> {
     (u.max(v) <= largest && end <= LONGEST_LINE).then_some(([u, v], text.len().min(end + 1)))
 }
 
+/// The record of a line with named columns, and the line's length. `None` if the line is anything else.
+fn named_record(
+    line: &[u8],
+    ids: [usize; 2],
+    count: usize,
+    delimiter: Delimiter,
+    largest: u64,
+) -> Option<(WideRecord, usize)> {
+    let text = without_end(line);
+    let plain = text.len() <= LONGEST_LINE && !is_comment(text) && control(line).is_none();
+    let (mut record, mut fields) = ([0; 2], 0);
+    for (index, (_, field)) in delimiter.fields(text).enumerate() {
+        fields += 1;
+        for (end, value) in ids.iter().zip(&mut record) {
+            if *end == index {
+                let (number, stop) = id(field, 0)?;
+                *value = (stop == field.len() && number <= largest).then_some(number)?;
+            }
+        }
+    }
+    (plain && fields == count).then_some((record, line.len()))
+}
+
+/// A line without its end.
+fn without_end(line: &[u8]) -> &[u8] {
+    let text = line.strip_suffix(b"\n").unwrap_or(line);
+    text.strip_suffix(b"\r").unwrap_or(text)
+}
+
+fn named_weight(line: &[u8], column: usize, delimiter: Delimiter) -> Result<f64, (usize, String)> {
+    let text = without_end(line);
+    let (at, field) = delimiter.fields(text).nth(column).unwrap_or((text.len(), b""));
+    number(at, field, column + 1)
+}
+
 /// The weight in a column of a line, or what is wrong there.
 fn weight(line: &[u8], column: usize) -> Result<f64, (usize, String)> {
     let mut at = skip_blanks(line, 0);
@@ -110,6 +161,11 @@ fn weight(line: &[u8], column: usize) -> Result<f64, (usize, String)> {
     }
     let ends = |byte: &u8| is_separator(*byte) || matches!(byte, b'\n' | b'\r');
     let field = line[at..].split(ends).next().unwrap_or_default();
+    number(at, field, column)
+}
+
+/// The weight that a field at `at` holds.
+fn number(at: usize, field: &[u8], column: usize) -> Result<f64, (usize, String)> {
     let number = std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok());
     match number.filter(|weight| weight.is_finite() && *weight >= 0.0) {
         Some(weight) => Ok(weight),
@@ -227,8 +283,13 @@ pub(super) fn is_comment(line: &[u8]) -> bool {
     line.starts_with(b"#") || line.starts_with(b"%") || line.starts_with(b"//")
 }
 
+/// Whether a line that is no record begins as names do.
+pub(super) fn is_header(line: &[u8]) -> bool {
+    line.get(skip_blanks(line, 0)).is_some_and(|first| first.is_ascii_alphabetic() || *first == b'"')
+}
+
 /// A line that is no record, with its line end: nothing, a header, or a fault at a column.
-fn other(line: &[u8], largest: u64) -> Result<NonRecord, (usize, String)> {
+fn other(line: &[u8], largest: u64, columns: Columns) -> Result<NonRecord, (usize, String)> {
     let text = line.strip_suffix(b"\n").unwrap_or(line);
     let comment = is_comment(text);
     if text.len() > LONGEST_LINE && !comment {
@@ -245,10 +306,14 @@ fn other(line: &[u8], largest: u64) -> Result<NonRecord, (usize, String)> {
     match text.get(start) {
         None => Ok(NonRecord::Nothing),
         _ if comment => Ok(NonRecord::Nothing),
-        Some(first) => {
-            let (column, what) = explain(text, start, largest);
-            let header = first.is_ascii_alphabetic() || *first == b'"';
-            if header { Ok(NonRecord::Header(column, what)) } else { Err((column, what)) }
+        Some(_) => {
+            let (column, what) = match columns {
+                Columns::First { .. } => explain(text, start, largest),
+                Columns::Named { ids, count, delimiter, .. } => {
+                    explain_named(text, ids, count, delimiter, largest)
+                }
+            };
+            if is_header(text) { Ok(NonRecord::Header(column, what)) } else { Err((column, what)) }
         }
     }
 }
@@ -273,16 +338,38 @@ fn explain(line: &[u8], mut at: usize, largest: u64) -> (usize, String) {
         match id(line, at) {
             Some((value, stop)) if stop == end && value <= largest => at = skip_separator(line, end),
             Some((value, stop)) if stop == end => {
-                let what = format!(
-                    "the id {value} exceeds {largest}, the largest. Relabel with `fastpart convert --relabel`"
-                );
-                return (at, what);
+                return (at, too_large(value, largest));
             }
             _ if at == line.len() && position == 1 => return (at, "one id, where a record needs two".into()),
             _ => return (at, refuse_field(field)),
         }
     }
     (at, "no record".into())
+}
+
+/// The same of a line with named columns.
+fn explain_named(
+    line: &[u8],
+    ids: [usize; 2],
+    count: usize,
+    delimiter: Delimiter,
+    largest: u64,
+) -> (usize, String) {
+    let fields = delimiter.fields(line).count();
+    if fields != count {
+        return (line.len(), format!("{fields} columns, but the header names {count}"));
+    }
+    let wrong = delimiter.fields(line).enumerate().find_map(|(index, (at, field))| match id(field, 0) {
+        _ if !ids.contains(&index) => None,
+        Some((value, stop)) if stop == field.len() && value <= largest => None,
+        Some((value, stop)) if stop == field.len() => Some((at, too_large(value, largest))),
+        _ => Some((at, refuse_field(field))),
+    });
+    wrong.unwrap_or((0, "no record".into()))
+}
+
+fn too_large(value: u64, largest: u64) -> String {
+    format!("the id {value} exceeds {largest}, the largest. Relabel with `fastpart convert --relabel`")
 }
 
 /// Why a field is no id.

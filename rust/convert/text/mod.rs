@@ -1,7 +1,7 @@
 //! Edge lists as text (SNAP, TSV, CSV, KONECT), plain or gzip, read as a stream.
 //!
-//! **Format.** One record a line: two integers, then any columns. One of these may hold weights, the others are
-//! ignored. Fields are separated by blanks
+//! **Format.** One record a line: two integers, then any columns, or the columns that a header names (see
+//! [`columns`]). One of the others may hold weights. Fields are separated by blanks
 //! (spaces, tabs) around at most one comma or semicolon. Lines end with LF or CR LF. The last one may lack its end.
 //! Blank lines, comments (`#`, `%`, `//`), a UTF-8 byte order mark and one header line are skipped. Everything else
 //! is refused with line and column (in bytes, both from 1, without the mark).
@@ -14,6 +14,7 @@
 //! **Memory.** At most three batches and the records of two, 16 bytes a line: about 11 MiB a thread for any
 //! input. A line that is no comment may have 1 MiB. A comment may have any length.
 
+mod columns;
 mod line;
 
 use std::io::{self, Read};
@@ -21,6 +22,8 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+pub use self::columns::Asked;
+use self::columns::Columns;
 use self::line::{Fault, Piece};
 use crate::base::{Error, Result, Run, shown};
 use crate::edges::WideRecord;
@@ -31,6 +34,9 @@ pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How a Matrix Market file begins: its first line of numbers is no record.
 const MATRIX_MARKET: &[u8] = b"%%MatrixMarket";
+
+/// Bytes in which a header is looked for.
+const HEAD: usize = 1 << 16;
 
 /// Bytes between two looks at the cancel flag.
 const READ: usize = 1 << 18;
@@ -60,25 +66,26 @@ pub fn read<R: Read + Send>(
     run: &Run,
     mut deliver: impl FnMut(&[WideRecord]) -> Result<()> + Send,
 ) -> Result<Vec<String>> {
-    read_weighted(source, path, largest, cut, None, run, |records, _| deliver(records))
+    read_weighted(source, path, largest, cut, Asked::default(), run, |records, _| deliver(records))
 }
 
-/// The same with the weights of the records, which a column has: from 3, as the first two hold the ids.
+/// The same with the weights of the records, if a column has them.
 pub fn read_weighted<R: Read + Send>(
     source: R,
     path: &Path,
     largest: u64,
     cut: Cut,
-    column: Option<usize>,
+    asked: Asked,
     run: &Run,
     mut deliver: impl FnMut(&[WideRecord], &[f64]) -> Result<()> + Send,
 ) -> Result<Vec<String>> {
     let batch = cut.batch.max(1) * run.threads();
     run.require(memory(batch), "convert: buffers for text")?;
-    let mut reader =
-        Reader { source, path, batch, run, rest: Vec::new(), comment: None, end: None, started: false };
+    let mut reader = Reader::new(source, path, batch, run);
     let mut order = Order::new(path);
     run.install(|| {
+        let (columns, note) = reader.columns(asked)?;
+        order.notes.extend(note);
         let (mut parsed, mut next) = (Vec::new(), reader.next());
         loop {
             let Ok(Some(batch)) = &next else {
@@ -87,7 +94,7 @@ pub fn read_weighted<R: Read + Send>(
                 return next.map(|_| ());
             };
             let (pieces, (delivered, after)) = rayon::join(
-                || batch.parse(cut.piece, largest, column),
+                || batch.parse(cut.piece, largest, columns),
                 || rayon::join(|| order.deliver(parsed, &mut deliver), || reader.next()),
             );
             delivered?;
@@ -121,6 +128,9 @@ fn after_mark<'a>(text: &'a [u8], path: &Path) -> Result<&'a [u8]> {
 /// Cuts a source into batches.
 struct Reader<'a, R> {
     source: R,
+    /// What was read ahead to look for a header, and how the source ended there.
+    ahead: Vec<u8>,
+    ended: Option<Result<()>>,
     path: &'a Path,
     batch: usize,
     run: &'a Run,
@@ -139,7 +149,23 @@ struct Batch {
     comment: Option<u64>,
 }
 
-impl<R: Read> Reader<'_, R> {
+impl<'a, R: Read> Reader<'a, R> {
+    fn new(source: R, path: &'a Path, batch: usize, run: &'a Run) -> Self {
+        let (ahead, rest) = (Vec::new(), Vec::new());
+        Self { source, ahead, ended: None, path, batch, run, rest, comment: None, end: None, started: false }
+    }
+
+    /// The columns, by the first lines, and a note on them.
+    fn columns(&mut self, asked: Asked) -> Result<(Columns, Option<String>)> {
+        let mut head = Vec::new();
+        self.fill(&mut head, HEAD)?;
+        let text = after_mark(&head, self.path)?;
+        let wrong = |(line, what)| Error::Text { path: self.path.into(), line: line + 1, column: 1, what };
+        let columns = columns::find(text, asked).map_err(wrong)?;
+        (self.ahead, self.ended) = (head, self.end.take());
+        Ok(columns)
+    }
+
     fn next(&mut self) -> Result<Option<Batch>> {
         let mut text = std::mem::take(&mut self.rest);
         let mut searched = 0;
@@ -185,6 +211,14 @@ impl<R: Read> Reader<'_, R> {
         while text.len() < length && self.end.is_none() {
             self.run.check()?;
             let part = READ.min(length - text.len());
+            if !self.ahead.is_empty() {
+                text.extend(self.ahead.drain(..part.min(self.ahead.len())));
+                continue;
+            }
+            if self.ended.is_some() {
+                self.end = self.ended.take();
+                continue;
+            }
             match self.source.by_ref().take(part as u64).read_to_end(text) {
                 Ok(0) => self.end = Some(Ok(())),
                 Ok(_) => {}
@@ -207,7 +241,7 @@ pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
 
 impl Batch {
     /// Parses by all threads.
-    fn parse(&self, piece: usize, largest: u64, column: Option<usize>) -> Vec<Piece> {
+    fn parse(&self, piece: usize, largest: u64, columns: Columns) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let (mut rest, mut comment) = (&self.text[..], self.comment);
         while !rest.is_empty() {
@@ -216,7 +250,7 @@ impl Batch {
             pieces.push((text, comment.take()));
             rest = after;
         }
-        pieces.into_par_iter().map(|(text, comment)| line::parse(text, largest, comment, column)).collect()
+        pieces.into_par_iter().map(|(text, comment)| line::parse(text, largest, comment, columns)).collect()
     }
 }
 

@@ -175,7 +175,7 @@ def armada(
         seed=options.seed,
         order=order,
         hold=hold,
-        cache=_share(cache),
+        cache=parameters.share_or_none("cache", cache),
         policy=parameters.choice("policy", policy, POLICIES),
         ahead=parameters.integer("ahead", ahead, 1, 2**10),
         batch_workers=batch_workers,
@@ -201,10 +201,3 @@ def armada(
         else:
             file = started(launch.group, settings)
         return launch.train("armada", options, how, dataset, count, summary, settings=str(file))
-
-
-def _share(cache: float) -> float:
-    share = parameters.number("cache", cache)
-    if not 0 <= share <= 1:
-        raise ParameterError(f"cache: {share} is not a share of all rows. Use for example 0.1")
-    return share
