@@ -397,6 +397,21 @@ def test_a_kill_between_the_files_of_a_checkpoint_leaves_one_that_is_known(tmp_p
             folder.read(name)
 
 
+def test_a_kill_while_the_first_list_is_written_is_no_obstacle(parts, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / f".{MARKER}.tmp-1.0").write_text("{")
+    assert len(fp.train.full(parts, out=tmp_path / "run", resume=True, epochs=1, **QUICK).history) == 1
+
+
+@pytest.mark.parametrize("name", ["must_agree", "may_change", "options", "task", "checksums"])
+@pytest.mark.parametrize("value", [7, "x", [], [1], {"a": 1}, {"epochs": "x"}])
+def test_a_list_with_other_values_is_named(run, name, value):
+    content = json.loads((run / MARKER).read_text())
+    (run / MARKER).write_text(json.dumps({**content, name: value}))
+    with pytest.raises(fp.GraphFormatError, match=r"fastpart-run\.json: "):
+        fp.train.open(run)
+
+
 def test_a_damaged_list_is_named(parts, run):
     (run / MARKER).write_text("{")
     for call in (fp.train.open, lambda out: fp.train.full(parts, out=out, resume=True, epochs=4, **QUICK)):

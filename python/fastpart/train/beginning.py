@@ -10,12 +10,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..parsing import damaged
 from .calls import arguments
 from .config import Options
 from .identity import refuse_difference
 from .model_source import NAMES
 from .models import build
-from .run_folder import CHECKPOINT, RunFolder
+from .run_folder import CHECKPOINT, MARKER, RunFolder
 from .scores import Task
 from .weight_files import refuse_other_shapes, weights_in
 
@@ -41,7 +42,8 @@ def begin(
     """
     going_on = resume and folder.has_checkpoint
     if going_on:
-        refuse_difference(folder.path, folder.content.get("must_agree", {}), must)
+        with damaged(folder.path / MARKER, "not the list of a training"):
+            refuse_difference(folder.path, folder.content.get("must_agree", {}), must)
         if task is not None and options.model not in NAMES:
             refuse_other_model(folder, lambda: make(task, options))
     folder.begin(

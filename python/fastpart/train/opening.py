@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from .. import parameters
-from ..errors import GraphFormatError, ParameterError
+from ..errors import ParameterError
 from ..parameters import StrPath, shown
+from ..parsing import damaged
 from .beginning import refuse_other_model
 from .config import Options
 from .history import History
 from .link_prediction.decoders import network_with
 from .link_prediction.trained import TrainedLinks
-from .model_source import ModelSource, checked
+from .model_source import NAMES, ModelSource, checked
 from .models import build
 from .run_folder import EMBEDDINGS, MARKER, RunFolder
 from .scores import Task
@@ -72,29 +75,30 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     path, content = folder.path, folder.content
     if not content or not folder.has_checkpoint:
         raise ParameterError(f"run: {shown(path)} holds no training{_remedy(folder)}")
-    try:
-        method, arguments = content["must_agree"]["method"], content["may_change"]["arguments"]
+    with damaged(path / MARKER, "not the list of a training"):
+        method, arguments = content["must_agree"]["method"], dict(content["may_change"]["arguments"])
+        os.fspath(content["may_change"]["source"])
         options = Options.from_json(json.dumps(content["options"]))
+        options = replace(options, model=checked(model) if model is not None else _found(options.model, path))
         task = None if content["task"] is None else Task(**content["task"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise GraphFormatError(f"{shown(path / MARKER)}: not the list of a training ({error})") from None
     if task is None:
         raise ParameterError(
             f"run: {shown(path)} holds a training that has not ended. Repeat its call with resume=True"
         )
-    options = replace(options, model=checked(model) if model is not None else _found(options.model, path))
     make = network_with(arguments.get("decoder", "dot")) if method == "links" else build
+    own = options.model not in NAMES
     try:
-        refuse_other_model(folder, lambda: make(task, options))
+        with nullcontext() if own else damaged(path / MARKER, "not the list of a training"):
+            refuse_other_model(folder, lambda: make(task, options))
     except ParameterError as error:
-        if model is not None or ":" not in str(options.model):
+        if model is not None or not own:
             raise
         raise ParameterError(f"{error}. Pass the model: fastpart.train.open(run, model=...)") from None
     history = History(method, options, folder, resume=True)
     best = next((row for row in history.rows if row["epoch"] == history.best_epoch), {})
     scores = {name: value for name, value in best.items() if name.startswith("val_")}
     trained = TrainedModel.of(method, task, history, scores)
-    trained = replace(trained, summary=content["summary"] or trained.summary)
+    trained = replace(trained, summary=content.get("summary") or trained.summary)
     return trained if method != "links" else _links(trained, arguments)
 
 

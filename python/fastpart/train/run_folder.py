@@ -47,6 +47,9 @@ _EARLIER = (
 """What versions without the list wrote."""
 
 
+_UNFINISHED = f".{MARKER}.tmp-"
+"""What a kill leaves of the first list. Whoever writes it next removes that."""
+
 UNKNOWN = "unknown"
 """What parts were made of by these versions."""
 
@@ -86,7 +89,7 @@ class RunFolder:
             raise ParameterError(f"out: {shown(path)} is not a directory")
         path.mkdir(exist_ok=True)
         folder = cls(path)
-        if not folder.content and any(path.iterdir()):
+        if not folder.content and not all(each.name.startswith(_UNFINISHED) for each in path.iterdir()):
             folder._adopt(resume)
         if folder.has_checkpoint and not resume:
             if not overwrite:
@@ -244,6 +247,11 @@ def _read(path: Path) -> dict[str, Any]:
     files = content.get("files", [])
     if not isinstance(files, list) or not all(map(_is_below, files)):
         raise GraphFormatError(f"{shown(file)}: 'files' lists what is not below the folder")
+    for name in ("must_agree", "may_change", "options", "checksums", "parts", "task", "summary"):
+        if not isinstance(content.get(name) or {}, dict):
+            raise GraphFormatError(f"{shown(file)}: {name!r} is not an object")
+    if not all(isinstance(sums, list) for sums in content.get("checksums", {}).values()):
+        raise GraphFormatError(f"{shown(file)}: 'checksums' does not list them by file")
     return content
 
 
