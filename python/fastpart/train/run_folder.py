@@ -248,7 +248,11 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(files, list) or not all(map(_is_below, files)):
         raise GraphFormatError(f"{shown(file)}: 'files' lists what is not below the folder")
     for name in ("must_agree", "may_change", "options", "checksums", "parts", "task", "summary"):
-        if not isinstance(content.get(name) or {}, dict):
+        missing = content.get(name, {}) is None and name in (
+            "task",
+            "summary",
+        )  # of a training that has not ended
+        if not missing and not isinstance(content.get(name, {}), dict):
             raise GraphFormatError(f"{shown(file)}: {name!r} is not an object")
     if not all(isinstance(sums, list) for sums in content.get("checksums", {}).values()):
         raise GraphFormatError(f"{shown(file)}: 'checksums' does not list them by file")
