@@ -1,5 +1,6 @@
 """``fastpart train``: what it prints and leaves behind, its refusals, and what it says without torch."""
 
+import errno
 import importlib.util
 import json
 import logging
@@ -116,7 +117,7 @@ def test_resume_goes_on_where_the_checkpoint_ends(run):
     assert "saved" not in out
     assert pl.read_parquet("run/history.parquet")["epoch"].to_list() == [0, 1, 2]
     said = refused(run, 2, "full", "parts", *QUICK, "--lr", "0.5", "-o", "run", "--resume")
-    assert "run/checkpoint.pt is of another method, graph or options" in said
+    assert "run was trained with lr = 0.01, not 0.5" in said
 
 
 @needs_torch
@@ -394,3 +395,50 @@ def test_help_of_the_package_has_its_functions():
     for name in ("compare", "distdgl", "full", "sdt"):
         assert f"\n    {name}(" in text
     assert "class TrainedModel" in text
+
+
+@needs_torch
+def test_predictions_that_fail_leave_the_training(run, monkeypatch):
+    def fails(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "classes.npy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("fastpart.train.trained.predictions", fails)
+        code, _, err = run("full", "parts", *QUICK, "--predictions", "classes.npy")
+    assert code == 1
+    assert "No space left" in err
+    assert len(fp.train.open("classes.npy.partial").history) == 3
+    resumed = ("-o", "classes.npy.partial", "--resume", "--predictions", "classes.npy")
+    assert run("full", "parts", *QUICK, *resumed)[0] == 0
+    assert np.load("classes.npy").shape == (600,)
+    assert run("full", "parts", *QUICK, "--predictions", "others.npy")[0] == 0
+    assert not os.path.exists("others.npy.partial")
+
+
+@needs_torch
+def test_more_epochs_are_added_and_a_training_is_only_replaced_on_request(run):
+    assert run("full", "parts", *QUICK, "-o", "run")[0] == 0
+    assert "--resume" not in refused(run, 2, "full", "parts", "--resume")
+    code, _, err = run("full", "parts", *QUICK, "-o", "run")
+    assert code == 2
+    assert "holds a training" in err
+    assert "resume" in err
+    assert "overwrite" in err
+    longer = tuple("5" if word == "3" else word for word in QUICK)
+    assert run("full", "parts", *longer, "-o", "run", "--resume")[0] == 0
+    assert len(fp.train.open("run").history) == 5
+    assert run("full", "parts", *QUICK, "-o", "run", "--overwrite")[0] == 0
+    assert len(fp.train.open("run").history) == 3
+
+
+@needs_torch
+def test_a_comparison_is_shown_if_its_file_cannot_be_written(run, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("no fonts")
+
+    monkeypatch.setattr("fastpart.report.trainings.write_training", fails)
+    given = ("--splits", "s.npz", "--methods", "full", "--seeds", "1", *QUICK)
+    code, out, err = run(*COMPARE, *given, "-o", "report.html")
+    assert code == 1
+    assert "no fonts" in err
+    assert "test_accuracy" in out

@@ -124,7 +124,7 @@ def test_other_workers_may_resume_the_global_order_only(parts, tmp_path):
     for order in ("global", "parts"):
         out = tmp_path / order
         fp.train.armada(parts, out=out, order=order, **{**given, "epochs": 1})
-        text = "of another method, graph or options"
+        text = "was trained with batch_workers = "
         if order == "parts":
             with pytest.raises(fp.ParameterError, match=text):
                 fp.train.armada(

@@ -18,9 +18,9 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.data import Dataset  # noqa: E402
-from fastpart.train.history import load_weights  # noqa: E402
 from fastpart.train.models import MODELS, GraphSAGE, import_path  # noqa: E402
 from fastpart.train.scores import Task, score  # noqa: E402
+from fastpart.train.weight_files import load_weights  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "heads": 2}
 
@@ -107,10 +107,11 @@ def test_without_validation_vertices_the_last_epoch_is_the_best(tmp_path):
     with pytest.warns(
         fp.GraphWarning, match=r"nothing labelled to validate on, so the last epoch counts as the best"
     ):
-        trained = fp.train.full(path, epochs=4, out=tmp_path / "out", **QUICK)
+        trained = fp.train.full(path, epochs=4, **QUICK)
     assert trained.summary["best_epoch"] == 3
     assert np.isnan(trained.summary["val_f1"])
-    assert (tmp_path / "out" / "history.svg").read_text().count("over the training vertices") > 0
+    trained.plot(tmp_path / "history.svg")
+    assert (tmp_path / "history.svg").read_text().count("over the training vertices") > 0
 
 
 def test_patience_needs_something_to_validate_on(tmp_path):
@@ -434,12 +435,13 @@ def test_the_seed_says_what_comes_out(parts, name):
 def test_output_holds_weights_metrics_and_a_plot(parts, tmp_path):
     trained = fp.train.full(parts, epochs=5, out=tmp_path / "out", **QUICK)
     names = sorted(file.name for file in (tmp_path / "out").iterdir())
-    assert names == ["best.pt", "checkpoint.pt", "history.parquet", "history.svg"]
+    assert names == ["best.pt", "checkpoint.pt", "fastpart-run.json", "history.parquet"]
     assert pl.read_parquet(tmp_path / "out" / "history.parquet").equals(trained.history)
     assert same(torch.load(tmp_path / "out" / "best.pt", weights_only=True), trained.weights)
     assert same(load_weights(tmp_path / "out" / "best.pt"), trained.weights)
     torch.load(tmp_path / "out" / "checkpoint.pt", weights_only=True)
-    svg = (tmp_path / "out" / "history.svg").read_text()
+    trained.plot(tmp_path / "history.svg")
+    svg = (tmp_path / "history.svg").read_text()
     assert "loss over the training vertices" in svg
     assert "score over the validation vertices" in svg
     network, whole = trained.network(), Dataset(parts).whole()

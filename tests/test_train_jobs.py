@@ -21,6 +21,7 @@ from fastpart.train.config import DEFAULTS, Batches, Learning, Options, report_o
 from fastpart.train.jobs import group, launch  # noqa: E402
 from fastpart.train.jobs.job import Job  # noqa: E402
 from fastpart.train.jobs.methods import METHODS, worker_of  # noqa: E402
+from fastpart.train.run_folder import RunFolder  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("_one_process")
@@ -89,7 +90,8 @@ def counting(monkeypatch):
 
 def joined(dataset, output, how, resume=False, epochs=5, progress=None):
     run = RunOptions(progress=progress)
-    start = launch.Launch(run, report_of({}, run, epochs), output, resume, "cpu", 60.0, None)
+    folder = RunFolder.claim(output, resume, overwrite=False)
+    start = launch.Launch(run, report_of({}, run, epochs), folder, resume, "cpu", 60.0, None, output)
     return start.train("counting", Options(epochs=epochs), how, dataset, 1, {"added": 1})
 
 

@@ -21,6 +21,7 @@ from fastpart.train.inference import Inference  # noqa: E402
 from fastpart.train.model_averaging import averaging, regroup, sizing  # noqa: E402
 from fastpart.train.model_averaging.training import Worker  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
+from fastpart.train.run_folder import RunFolder  # noqa: E402
 from fastpart.train.scores import scores_of  # noqa: E402
 from fastpart.train.steps import batches_of  # noqa: E402
 
@@ -252,10 +253,10 @@ def test_parts_by_memory(one_hop):
 def test_sizes_of_new_parts_are_those_of_saved_ones(one_hop, tmp_path):
     dataset = Dataset(one_hop)
 
-    again = regroup.regrouped(dataset, 5, tmp_path, RunOptions())
+    again = regroup.regrouped(dataset, 5, RunFolder(tmp_path), RunOptions())
     assert again.partition.k == 5
     assert sizing._bytes_of_parts(again) == sizing._bytes_of_new(dataset, 5, RunOptions())
-    assert regroup.regrouped(dataset, 5, tmp_path, RunOptions()).path == again.path
+    assert regroup.regrouped(dataset, 5, RunFolder(tmp_path), RunOptions()).path == again.path
     for one, other in ((dataset.whole(), again.whole()),):
         assert torch.equal(one.features, other.features)
         assert torch.equal(one.labels, other.labels)
@@ -304,7 +305,7 @@ def test_what_was_partitioned_around_its_splits_is_so_again(one_hop, tmp_path):
         p = fp.bytegnn(graph, 2, splits=splits, hops=1)
         rows = regroup._rows(Dataset(one_hop), tmp_path)
         p.save(tmp_path / "parts", graph=graph, halo_hops=1, **rows)
-        again = regroup.regrouped(Dataset(tmp_path / "parts"), 5, tmp_path, RunOptions())
+        again = regroup.regrouped(Dataset(tmp_path / "parts"), 5, RunFolder(tmp_path), RunOptions())
         expected = fp.bytegnn(graph, 5, splits=splits, hops=1)
     assert again.partition.assignment.tolist() == expected.assignment.tolist()
     assert again.partition.parameters["hops"] == 1

@@ -24,7 +24,7 @@ QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 100, "fanouts": [
 RANK = """
 import json, os, signal, sys, time
 import fastpart as fp
-import fastpart.train.history
+import fastpart.train.history, fastpart.train.weight_files
 folder, given, before = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
 rank, restarts = os.environ["RANK"], int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))
 fp.train.history.SAVE_SECONDS = 0
@@ -78,7 +78,7 @@ if restarts == 0 and rank == "0":
             os.kill(os.getpid(), signal.SIGKILL)
     given["on_epoch"] = on_epoch
 if restarts == 1 and rank == "0":
-    saved = fp.train.history.load_weights(f"{folder}/out/checkpoint.pt")
+    saved = fastpart.train.weight_files.load_weights(f"{folder}/out/checkpoint.pt")
     print("CONTINUED", len(json.loads(saved["rows"])))
 """
 
@@ -88,6 +88,8 @@ def test_restarted_ranks_continue_from_the_checkpoint(folder, expected):
     out, errors = (folder / "said").read_text(), (folder / "errors").read_text()
     assert "CONTINUED 2" in out, errors
     assert losses(out, errors) == expected
+    files = ["best.pt", "checkpoint.pt", "fastpart-run.json", "history.parquet"]
+    assert sorted(os.listdir(folder / "out")) == files
 
 
 def free_port():

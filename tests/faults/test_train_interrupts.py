@@ -56,4 +56,4 @@ def test_ctrl_c_ends_training_with_a_checkpoint(parts, tmp_path):
     assert float(caught.split()[1]) - outcome.signalled < 2
     assert int(went_on.rpartition(" ")[2]) >= 2
     names = {file.name for file in (tmp_path / "out").iterdir()}
-    assert names == {"best.pt", "checkpoint.pt", "history.parquet"}
+    assert names == {"best.pt", "checkpoint.pt", "fastpart-run.json", "history.parquet"}

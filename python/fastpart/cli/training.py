@@ -6,7 +6,7 @@ import io
 import json
 import math
 import sys
-from contextlib import nullcontext, redirect_stdout
+from contextlib import nullcontext, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ from .comparing import output_file
 if TYPE_CHECKING:
     import polars as pl
 
+    from ..train import TrainedModel
+
 
 def _refuse_typos(call: Call) -> None:
     """Refuse an unknown model or partitioner before torch is imported, which takes seconds."""
@@ -38,12 +40,17 @@ def train_over(call: Call) -> None:
     """``fastpart train METHOD``."""
     _refuse_typos(call)
     predictions = _predictions(call["predictions"]) if call["predictions"] else None
+    given = call.of(f"train.{call.name}")
+    if predictions is not None and call["out"] is None:  # hours of training outlive predictions that fail
+        given["out"] = predictions.with_name(f"{predictions.name}.partial")
     with redirect_stdout(sys.stderr) if call["json"] else nullcontext():  # for what models of users print
-        trained = getattr(train, call.name)(**call.of(f"train.{call.name}"))
+        trained = getattr(train, call.name)(**given)
     if is_other_rank():
         return
     if predictions is not None:
-        trained.predict(call["source"], out=predictions)
+        _predict(trained, Path(given["out"]), call["source"], predictions)
+        if call["out"] is None:
+            _remove(given["out"])
     if call["json"]:
         print(_json({"summary": trained.summary, "history": trained.history.rows(named=True)}))
         return
@@ -51,6 +58,23 @@ def train_over(call: Call) -> None:
     if not call["quiet"]:
         for target in filter(None, (call["out"], call["predictions"])):
             print(f"\nsaved to {shown(target)}")
+
+
+def _predict(trained: TrainedModel, run: Path, source: str, predictions: Path) -> None:
+    """Write the classes of all vertices. An error says where the training is kept."""
+    from ..train.run_folder import RunFolder
+
+    with RunFolder(run).kept():
+        trained.predict(source, out=predictions)
+
+
+def _remove(run: Path) -> None:
+    """Remove a folder that kept a training while it was under way."""
+    from ..train.run_folder import RunFolder
+
+    RunFolder(run).clear()
+    with suppress(OSError):  # something of the user is there
+        run.rmdir()
 
 
 def _predictions(out: str) -> Path:
@@ -68,9 +92,10 @@ def compare(call: Call) -> None:
     target = output_file(call["out"], (".parquet", *REPORTS)) if call["out"] else None
     graph = open_input(call)
     compared = train.compare(graph, **call.of("train.compare"))
+    # What took hours is shown before the file is written, which may fail.
+    print(_json(compared.rows(named=True)) if call["json"] else table(compared), flush=True)
     if target is not None:
         _save(compared, target, call)
-    print(_json(compared.rows(named=True)) if call["json"] else table(compared))
     if target is not None and not (call["json"] or call["quiet"]):
         print(f"\nsaved to {shown(target)}")
 

@@ -1,8 +1,8 @@
 """Training of graph neural networks over partitions, with torch: ``pip install 'fastpart[train]'``.
 
 Every method reads a partition directory with features, labels and splits, and returns a :class:`TrainedModel`. ``full``
-is the reference. It ignores the parts. ``links`` predicts edges, and needs no labels. ``distdgl`` also needs DGL: ``pip
-install 'fastpart[dgl]'``.
+is the reference. It ignores the parts. ``links`` predicts edges, and needs no labels. ``open`` returns what a folder of
+a training holds. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .link_prediction import TrainedLinks, links
     from .mini_batches import bytegnn, sampled
     from .model_averaging import sdt
+    from .opening import open
     from .row_blocks import sancus
     from .trained import TrainedModel
 
@@ -33,6 +34,7 @@ __all__ = [
     "distgnn",
     "full",
     "links",
+    "open",
     "sampled",
     "sancus",
     "sdt",

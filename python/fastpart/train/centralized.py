@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import Any, Unpack
 
 import torch
@@ -10,12 +11,15 @@ import torch
 from .. import parameters
 from ..parameters import StrPath
 from ..processes import anonymous_bytes
+from .beginning import begin
 from .config import BatchTraining, Options, options_of, report_of, trains
 from .data import LocalGraph
 from .edge_data import open_dataset
 from .history import History
+from .identity import data_of, must_agree
 from .learner import Learner
 from .loop import train
+from .run_folder import claimed
 from .scores import Task, scores_of
 from .settings import torch_settings
 from .steps import train_epoch
@@ -25,7 +29,12 @@ from .validation import refuse_patience_without_validation
 
 @trains
 def full(
-    source: StrPath, *, out: StrPath | None = None, resume: bool = False, **training: Unpack[BatchTraining]
+    source: StrPath,
+    *,
+    out: StrPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    **training: Unpack[BatchTraining],
 ) -> TrainedModel:
     """Train on the whole graph in one process.
 
@@ -65,10 +74,13 @@ def full(
     seed : int
         Seed of weights, dropout and samples.
     out : path, optional
-        A folder for ``checkpoint.pt``, ``best.pt`` (weights only), ``history.parquet`` and ``history.svg``. Its parent
-        must exist.
+        A folder for ``checkpoint.pt``, ``best.pt`` (weights only) and ``history.parquet``. ``fastpart-run.json`` lists
+        what belongs to the training. All else in the folder stays as it is. Its parent must exist.
     resume : bool
-        Continue from the checkpoint in ``out``, if there is one.
+        Continue from the checkpoint in ``out``, if there is one. ``epochs``, ``patience`` and what does not change the
+        losses may be different then.
+    overwrite : bool
+        Remove the training that ``out`` holds. Without this and ``resume`` it is refused.
     threads, tmp_dir, progress
         As in :class:`fastpart.Options`. The threads are torch's. The step of ``progress`` is "epoch".
     on_epoch : callable, optional
@@ -107,13 +119,18 @@ def full(
     options, run = options_of(training)
     dataset = open_dataset(source)
     refuse_patience_without_validation(dataset, options)
-    history = History("full", options, out, parameters.flag("resume", resume), dataset.manifest)
-
     report = report_of(training, run, options.epochs)
-    with torch_settings(run.threads, options.seed):
+    folder = claimed(out, parameters.flag("resume", resume), parameters.flag("overwrite", overwrite))
+    if folder is not None:
+        must = must_agree("full", options, {}, data_of(dataset.path, dataset.manifest))
+        begin(folder, resume, options, must, dataset.path, dataset.task)
+    with torch_settings(run.threads, options.seed), nullcontext() if folder is None else folder.kept():
+        history = History("full", options, folder, resume)
         local = dataset.whole()
         summary = train(lambda state: _Trainer(dataset.task, options, local, state), history, report)
-        return TrainedModel.of("full", dataset.task, history, summary)
+        trained = TrainedModel.of("full", dataset.task, history, summary)
+        history.finish(vars(dataset.task), trained.summary)
+        return trained
 
 
 class _Trainer:

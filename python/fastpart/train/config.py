@@ -3,14 +3,14 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypedDict
+from typing import Any, Self, TypedDict, TypeVar
 
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..options import Options as CallOptions
 from ..options import Running, RunOptions, with_options
+from .calls import recorded
 from .model_source import ModelSource, checked, import_path, refuse_nested
 from .notebooks import in_notebook, text_of
 
@@ -135,14 +135,13 @@ class Options:
         """Return text that :meth:`from_json` reads in another process."""
         return json.dumps({**asdict(self), "model": import_path(self.model)})
 
-    def identity(self) -> str:
-        """Return :meth:`to_json`, or a similar text if other processes cannot import the model."""
+    def stored(self) -> dict[str, Any]:
+        """Return what a file can hold. A model that cannot be imported again is only named."""
         try:
-            return self.to_json()
+            model = import_path(self.model)
         except ParameterError:
-            return json.dumps(
-                {**asdict(self), "model": getattr(self.model, "__qualname__", repr(self.model))}
-            )
+            model = getattr(self.model, "__qualname__", repr(self.model))
+        return {**asdict(self), "model": model}
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -154,8 +153,13 @@ class Options:
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Options)} | {"fanouts": None}
 """Parameters of a method and their defaults."""
 
-trains = partial(with_options, defaults=DEFAULTS)
-"""Decorates a training method that takes ``**training: Unpack[Training]`` or ``Unpack[BatchTraining]``."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def trains(function: Function) -> Function:
+    """Decorate a training method that takes ``**training: Unpack[Training]`` or ``Unpack[BatchTraining]``."""
+    return recorded(with_options(function, defaults=DEFAULTS))
 
 
 def report_of(training: Mapping[str, Any], run: RunOptions, epochs: int) -> OnEpoch:

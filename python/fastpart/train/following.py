@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from .. import parameters
-from ..errors import ParameterError
 from ..parameters import StrPath
 from .config import OnEpoch
 from .history import History
+from .run_folder import RunFolder, claimed
 from .scores import Task
 from .supervisor import Supervisor
 from .trained import TrainedModel
 
 
-def output_of(group: Supervisor, out: StrPath | None, resume: bool) -> Path:
+def output_of(group: Supervisor, out: StrPath | None, resume: bool, overwrite: bool) -> RunFolder:
     """Return the folder of the history: that of the user, or a temporary one."""
-    if out is not None:
-        return parameters.path("out", out)
-    if resume:
-        raise ParameterError("resume: needs out=, the folder to resume from")
-    return group.folder / "output"
+    folder = claimed(out, resume, overwrite)
+    if folder is None:
+        folder = RunFolder(group.folder / "output", temporary=True)
+        folder.path.mkdir()
+    return folder
 
 
 def follow(
@@ -41,5 +39,6 @@ def follow(
             result = content
     task, scores = Task(**result["task"]), result["summary"]
     trained = TrainedModel.of(history.method, task, history.reread(), {**scores, **(summary or {})})
-    temporary = history.out is not None and history.out.is_relative_to(group.folder)
+    history.finish(vars(task), trained.summary)
+    temporary = history.folder is not None and history.folder.temporary
     return replace(trained, out=None) if temporary else trained

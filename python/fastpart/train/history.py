@@ -12,19 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import torch
 from torch import Tensor
 
-from .. import _core, parameters
-from ..errors import GraphFormatError, ParameterError
+from .. import _core
+from ..errors import GraphFormatError
 from ..forks import before_polars_threads
-from ..parameters import StrPath, shown
+from ..parameters import shown
 from .config import Options
+from .run_folder import BEST, CHECKPOINT, TABLE, RunFolder
 from .validation import is_better
-
-Weights = dict[str, Tensor]
-
-CHECKPOINT, BEST, TABLE, PLOT = "checkpoint.pt", "best.pt", "history.parquet", "history.svg"
+from .weight_files import Weights, content_of, weights_in
 
 SCORES = ("val_f1", "val_mrr")
 """Validation scores that decide which epoch is the best. A method has one of them."""
@@ -34,7 +31,7 @@ SAVE_SECONDS = 5.0
 
 
 class History:
-    """The epochs so far. With an ``out`` folder, checkpoints are saved there.
+    """The epochs so far. With a ``folder``, checkpoints are saved there.
 
     Attributes
     ----------
@@ -48,27 +45,22 @@ class History:
         State of the method in the checkpoint that is resumed. Empty for a new training.
     """
 
-    def __init__(
-        self,
-        method: str,
-        options: Options,
-        out: StrPath | None,
-        resume: bool,
-        graph: Mapping[str, Any],
-        how: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.method, self.options = method, options
+    def __init__(self, method: str, options: Options, folder: RunFolder | None, resume: bool) -> None:
+        self.method, self.options, self.folder = method, options, folder
         self.rows: list[dict[str, Any]] = []
         self.best: Weights = {}
         self.best_epoch = -1
         self.state: dict[str, Any] = {}
         self._best_score = -math.inf
-        self._identity = json.dumps([method, graph.get("checksum"), graph.get("n"), options.identity(), how])
-        self.out = None if out is None else _folder(out)
         self._saved_at = -math.inf
         self._saved = True
         if resume:
             self._resume()
+
+    @property
+    def out(self) -> Path | None:
+        """The folder of the checkpoints."""
+        return None if self.folder is None else self.folder.path
 
     @property
     def first_epoch(self) -> int:
@@ -83,17 +75,9 @@ class History:
         return self.first_epoch >= self.options.epochs or (bool(self.rows) and stale)
 
     def add(
-        self,
-        row: Mapping[str, Any],
-        weights: Callable[[], Mapping[str, Tensor]],
-        state: Callable[[], dict[str, Any]],
-        epochs: int = 1,
+        self, row: Mapping[str, Any], weights: Callable[[], Mapping[str, Tensor]], epochs: int = 1
     ) -> None:
-        """Add a row for one epoch or several.
-
-        ``weights`` and ``state`` return the current weights and the state for a resume. They are called if needed: the
-        weights if the score is the best so far, the state if a checkpoint is due.
-        """
+        """Add a row for one epoch or several. ``weights`` is called if the score is the best so far."""
         score = _score(row)
         self.rows.append({"epoch": self.first_epoch + epochs - 1, **row})
         if is_better(score, self._best_score):
@@ -101,8 +85,16 @@ class History:
             self.best_epoch = self.first_epoch - 1
             self.best = {name: tensor.detach().clone() for name, tensor in weights().items()}
         self._saved = False
-        if time.monotonic() - self._saved_at > SAVE_SECONDS:
-            self.save(state)
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether there are epochs that the checkpoint does not have."""
+        return self.folder is not None and not self._saved
+
+    @property
+    def due(self) -> bool:
+        """Whether a checkpoint is to be saved after this epoch."""
+        return self.unsaved and time.monotonic() - self._saved_at > SAVE_SECONDS
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -110,53 +102,58 @@ class History:
         try:
             yield
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-            file = shown((self.out or Path()) / CHECKPOINT)
-            raise GraphFormatError(f"{file}: not a checkpoint of fastpart ({error})") from None
+            raise GraphFormatError(f"{self._checkpoint}: not a checkpoint of fastpart ({error})") from None
 
     def frame(self) -> pl.DataFrame:
         """Return the rows as a table."""
         return _frame(self.rows)
 
     def save(self, state: Callable[[], dict[str, Any]]) -> None:
-        """Write the checkpoint, the best weights and the rows so far, each atomically, unless they are there."""
-        if self.out is None or self._saved:
+        """Write the checkpoint, the best weights and the rows so far, unless they are there.
+
+        ``state`` returns what a resume needs of the method.
+        """
+        if self.folder is None or self._saved:
             return
         content = {
-            "identity": self._identity,
             "rows": json.dumps(self.rows),
             "best": self.best,
             "best_epoch": self.best_epoch,
             "state": state(),
         }
-        _write(self.out / CHECKPOINT, content)
-        _write(self.out / BEST, self.best)
+        self.folder.write({CHECKPOINT: content_of(content), BEST: content_of(self.best)})
         buffer = io.BytesIO()
         _frame(self.rows).write_parquet(buffer)
-        _core.write_file(self.out / TABLE, buffer.getvalue())
+        _core.write_file(self.folder.path / TABLE, buffer.getvalue())
         self._saved_at, self._saved = time.monotonic(), True
 
     def reread(self) -> History:
-        """Return this history with the epochs that another process saved in the output folder."""
+        """Return this history with the epochs that another process saved in the folder."""
+        assert self.folder is not None
+        self.folder = RunFolder(self.folder.path, self.folder.temporary)
         self._resume()
         return self
 
+    def finish(self, task: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
+        """Note the result of the training in its folder."""
+        if self.folder is not None:
+            self.folder.update(task=dict(task), summary=dict(summary))
+
+    @property
+    def _checkpoint(self) -> str:
+        return shown((self.out or Path()) / CHECKPOINT)
+
     def _resume(self) -> None:
-        if self.out is None:
-            raise ParameterError("resume: needs out=, the folder to resume from")
-        file = self.out / CHECKPOINT
-        if not file.exists():
+        if self.folder is None or not self.folder.has_checkpoint:
             return
-        content = load_weights(file)
+        content = weights_in(self.folder.read(CHECKPOINT), self.folder.path / CHECKPOINT)
+        if (self.folder.path / BEST).exists():
+            self.folder.read(BEST)
         try:
-            if content["identity"] != self._identity:
-                raise ParameterError(
-                    f"resume: {shown(file)} is of another method, graph or options. Choose another output, or use the "
-                    "same options"
-                )
             self.rows, self.best = json.loads(content["rows"]), content["best"]
             self.best_epoch, self.state = content["best_epoch"], content["state"]
         except (KeyError, TypeError, json.JSONDecodeError):
-            raise GraphFormatError(f"{shown(file)}: not a checkpoint of fastpart") from None
+            raise GraphFormatError(f"{self._checkpoint}: not a checkpoint of fastpart") from None
         scores = list(map(_score, self.rows))
         self._best_score = max((score for score in scores if not math.isnan(score)), default=-math.inf)
 
@@ -169,32 +166,3 @@ def _score(row: Mapping[str, Any]) -> float:
 def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     before_polars_threads("train")
     return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def load_weights(file: StrPath) -> dict[str, Any]:
-    """Load a ``.pt`` of tensors, numbers and text. Nothing in it is executed."""
-    path = parameters.regular(parameters.path("file", file))
-    content = io.BytesIO(path.read_bytes())
-    try:
-        loaded = torch.load(content, map_location="cpu", weights_only=True)
-    except MemoryError:
-        raise
-    except Exception as error:  # torch may raise anything on damaged bytes
-        raise GraphFormatError(f"{shown(path)}: holds no weights ({error})") from None
-    if not isinstance(loaded, dict):
-        raise GraphFormatError(f"{shown(path)}: holds no weights")
-    return loaded
-
-
-def _write(file: Path, content: dict[str, Any]) -> None:
-    buffer = io.BytesIO()
-    torch.save(content, buffer)
-    _core.write_file(file, buffer.getvalue())
-
-
-def _folder(out: StrPath) -> Path:
-    folder = parameters.path("out", out)
-    if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"out: {shown(folder)} is not a directory")
-    folder.mkdir(exist_ok=True)
-    return folder

@@ -21,6 +21,7 @@ MODULES = {
     "distgnn": "edge_parts",
     "full": "centralized",
     "links": "link_prediction",
+    "open": "opening",
     "sampled": "mini_batches",
     "sancus": "row_blocks",
     "sdt": "model_averaging",

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from .history import History
-from .ranks import barrier, from_first
+from .ranks import barrier, from_first, world_size
 
 Report = Callable[[dict[str, Any]], object]
 """Called with each new row of the history."""
@@ -17,8 +17,9 @@ Report = Callable[[dict[str, Any]], object]
 class Worker(Protocol):
     """A process of a training, or the only one. All processes act in step.
 
-    States and best weights are stored as tensors on the CPU. A worker may have a method ``close`` without arguments,
-    for example to receive pending messages. It is called after all workers have finished.
+    States and best weights are stored as tensors on the CPU. A worker may have two methods without arguments. ``store``
+    writes what each worker keeps in files of its own. It is called before a checkpoint. ``close`` receives, for
+    example, pending messages. It is called after all workers have finished.
 
     Attributes
     ----------
@@ -68,19 +69,34 @@ def train(
         epochs = min(every, most - done)
         row = worker.round(epochs)
         if history is not None:
-            history.add(row, lambda: on_cpu(worker.network), worker.state, epochs)
+            history.add(row, lambda: on_cpu(worker.network), epochs)
+        if from_first(history and history.due):
+            _save(worker, history)
+        if history is not None:
             try:
                 report(history.rows[-1])
             except BaseException:  # what the user raises between two epochs loses none
-                history.save(worker.state)
+                alone = world_size() == 1 or not hasattr(
+                    worker, "store"
+                )  # else the others would have to store theirs
+                if alone and history.unsaved:
+                    _save(worker, history)
                 raise
-    if history is not None:
-        history.save(worker.state)
+    if from_first(history and history.unsaved):
+        _save(worker, history)
     summary = worker.final(from_first(history and history.best))
     barrier()
     if hasattr(worker, "close"):
         worker.close()
     return summary
+
+
+def _save(worker: Worker, history: History | None) -> None:
+    """Save a checkpoint, before which all workers store what they keep in files of their own."""
+    if hasattr(worker, "store"):
+        worker.store()
+    if history is not None:
+        history.save(worker.state)
 
 
 def on_cpu(network: nn.Module) -> dict[str, Tensor]:

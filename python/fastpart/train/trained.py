@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy.typing as npt
 import polars as pl
 from torch import Tensor, nn
 
+from ..errors import ParameterError
 from ..parameters import StrPath
 from .config import Options
-from .history import PLOT, History
+from .history import History
+from .lazy import imported
 from .models import build
 from .predicting import Predicted, predictions
 from .scores import Task
@@ -47,7 +50,27 @@ class TrainedModel:
     weights : dict of torch.Tensor
         Weights of the best epoch.
     out : pathlib.Path or None
-        Folder of the checkpoint, the weights, the history and its plot.
+        Folder of the checkpoint, the weights and the history.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
+    >>> labels = np.arange(12) // 6
+    >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
+    >>> fp.VertexPartition(labels, k=2).save(
+    ...     f"{folder}/parts", graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ... )
+    >>> trained = fp.train.full(f"{folder}/parts", epochs=20, out=f"{folder}/run")
+    >>> trained.history["loss"][-1] < trained.history["loss"][0], trained.summary["test_accuracy"]
+    (True, 1.0)
+    >>> list(trained.weights)[:1], trained.network().training
+    (['layers.0.fc_neigh.weight'], False)
+    >>> figure = trained.plot(f"{folder}/history.svg")
+    >>> longer = fp.train.open(f"{folder}/run").resume(epochs=30)
+    >>> len(longer.history)
+    30
     """
 
     method: str
@@ -57,6 +80,7 @@ class TrainedModel:
     summary: dict[str, Any]
     weights: dict[str, Tensor]
     out: Path | None
+    may_change: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def workers(self) -> pl.DataFrame | None:
@@ -71,7 +95,7 @@ class TrainedModel:
 
     @classmethod
     def of(cls, method: str, task: Task, history: History, summary: dict[str, Any]) -> TrainedModel:
-        """Return the result of a history, and save its plot if there is an output folder."""
+        """Return the result of a history."""
         epochs = history.frame()
         of_all: dict[str, Any] = {
             "method": method,
@@ -83,16 +107,50 @@ class TrainedModel:
             "remote_bytes": _rounded(_after_first(epochs["remote_bytes"]).mean()),
             "worker_bytes": _rounded(epochs["worker_bytes"].median()),
         }
-        trained = cls(method, task, history.options, epochs, of_all, history.best, history.out)
-        if history.out is not None:
-            trained.plot(history.out / PLOT)
-        return trained
+        may_change = {} if history.folder is None else history.folder.content.get("may_change", {})
+        return cls(method, task, history.options, epochs, of_all, history.best, history.out, may_change)
 
     def network(self) -> nn.Module:
         """Return the network with the weights of the best epoch, in evaluation mode."""
         network = build(self.task, self.options)
         network.load_state_dict(self.weights)
         return network.eval()
+
+    def resume(self, epochs: int | None = None, *, source: StrPath | None = None, **changed: Any) -> Self:
+        """Go on with the training in its folder, as the method does with ``resume=True``.
+
+        Parameters
+        ----------
+        epochs : int, optional
+            Maximum number of epochs in all. Default: as before.
+        source : path, optional
+            The partition directory, if it has moved. It must hold the same edges, parts and rows.
+        **changed
+            Other parameters of the method that are not as before. Those that change the losses are refused, but for
+            ``patience``.
+
+        Returns
+        -------
+        TrainedModel
+            The trained model, after all its epochs.
+
+        Raises
+        ------
+        ParameterError
+            The training was not kept in a folder, or something differs that must agree.
+        """
+        if self.out is None:
+            raise ParameterError(
+                "resume: this training was not kept. Train with out=, the folder to resume from"
+            )
+        given = {**self.may_change.get("arguments", {}), **changed}
+        if epochs is not None:
+            given["epochs"] = epochs
+        directory = self.may_change["source"] if source is None else source
+        trained: Self = imported(self.method)(
+            directory, model=self.options.model, out=self.out, resume=True, **given
+        )
+        return trained
 
     def predict(
         self, source: StrPath, kind: Predicted = "classes", out: StrPath | None = None
@@ -176,8 +234,16 @@ class TrainedModel:
         summary = self.summary
         return (
             f"<TrainedModel by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
-            f"test accuracy {summary['test_accuracy']:.4f}>"
+            f"{test_of(summary, 'accuracy')}>"
         )
+
+
+def test_of(summary: Mapping[str, Any], name: str) -> str:
+    """Return the test score for a ``repr``. A training that has not ended has none yet."""
+    score = summary.get(f"test_{name}")
+    return (
+        "not ended yet" if not isinstance(score, float) else f"test {name.replace('mrr', 'MRR')} {score:.4f}"
+    )
 
 
 def _idle_share(epochs: pl.DataFrame) -> float | None:

@@ -46,6 +46,7 @@ def armada(
     timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     **training: Unpack[Training],
 ) -> TrainedModel:
     """Train on mini-batches that other processes make.
@@ -58,7 +59,7 @@ def armada(
     ----------
     source : path
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, overwrite
         As in :func:`fastpart.train.full`, for models that sample neighbours.
     batch_workers : int
         Processes that make batches.
@@ -193,7 +194,7 @@ def armada(
         **{name: measured.get(name) for name in ("halo_rf", "label_skew")},
     }
     with (
-        launching(out, resume, run, report, timeout, device, compute_workers) as launch,
+        launching(out, resume, overwrite, run, report, timeout, device, compute_workers) as launch,
         ExitStack() as stack,
     ):
         if launch.group is None:

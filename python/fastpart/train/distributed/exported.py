@@ -15,6 +15,7 @@ from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
 from ...options import RunOptions
 from ...parameters import StrPath, shown
 from ..data import Dataset
+from ..identity import data_of
 from ..traces import SHARED_MEMORY
 
 _PER_VERTEX = 8
@@ -59,8 +60,7 @@ class Export:
             return cls._read(path, {})
         dataset = Dataset(path)
         config = export.dgl(path, folder / "dgl", **vars(run))
-        identity = {name: dataset.manifest.get(name) for name in ("checksum", "n")}
-        return cls._read(config, identity)
+        return cls._read(config, data_of(dataset.path, dataset.manifest))
 
     @classmethod
     def _read(cls, path: Path, identity: dict[str, Any]) -> Export:

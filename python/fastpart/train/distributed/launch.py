@@ -8,9 +8,11 @@ from typing import Unpack
 from ... import parameters
 from ...errors import ParameterError
 from ...parameters import StrPath
+from ..beginning import begin
 from ..config import Training, options_of, report_of, trains
 from ..following import follow, output_of
 from ..history import History
+from ..identity import must_agree
 from ..launchers import refuse_other_launchers
 from ..libraries import import_dgl
 from ..models import NEIGHBOUR, sampling
@@ -33,6 +35,7 @@ def distdgl(
     ip_config: StrPath | None = None,
     out: StrPath | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     **training: Unpack[Training],
 ) -> TrainedModel:
     """Train with DGL's distributed engine: mini-batches of sampled neighbours, gradients averaged at every step.
@@ -46,7 +49,7 @@ def distdgl(
     source : path
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``, or the
         JSON file that :func:`fastpart.export.dgl` wrote for one.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, overwrite
         As in :func:`fastpart.train.full`. With several parts, two runs with the same seed differ slightly, because
         trainers ask each other for neighbours in no fixed order.
     batch_size : int, optional
@@ -113,12 +116,14 @@ def distdgl(
         )
     trainers_per_part = parameters.integer("trainers_per_part", trainers_per_part, 1, 1 << 10)
     samplers = parameters.integer("samplers", samplers, 0, 1 << 10)
-    resume, report = parameters.flag("resume", resume), report_of(training, run, options.epochs)
+    resume, overwrite = parameters.flag("resume", resume), parameters.flag("overwrite", overwrite)
+    report = report_of(training, run, options.epochs)
     refuse_not_importable(options.model)
     if ip_config is None:
         refuse_other_launchers()
     import_dgl()
     with Supervisor(run.tmp_dir) as group:
+        folder = output_of(group, out, resume, overwrite)
         graph = Export.of(source, group.folder, run)
         if ip_config is None:
             machines = Machines.local(graph.parts, group)
@@ -126,7 +131,10 @@ def distdgl(
             graph.refuse_empty_parts()
             machines = Machines.listed(ip_config, graph.parts, group)
         graph.refuse_small_memory(machines.here)
-        history = History("distdgl", options, output_of(group, out, resume), resume, graph.identity)
-        plan = Plan(graph, machines, trainers_per_part, samplers, run.threads)
-        plan.start(group, history, resume)
-        return follow(group, history, report)
+        path = parameters.path("source", source)
+        begin(folder, resume, options, must_agree("distdgl", options, {}, graph.identity), path, None)
+        with folder.kept():
+            history = History("distdgl", options, folder, resume)
+            plan = Plan(graph, machines, trainers_per_part, samplers, run.threads)
+            plan.start(group, history, resume)
+            return follow(group, history, report)

@@ -86,7 +86,6 @@ class Plan:
         return json.dumps(
             {
                 "graph_name": self.graph.name,
-                "graph": self.graph.identity,
                 "options": history.options.to_json(),
                 "rendezvous": self.machines.rendezvous,
                 "threads": self._threads_each,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import dgl
@@ -22,6 +23,7 @@ from ..loop import train
 from ..ranks import copy_from_first, from_first, is_first, largest, total
 from ..reporting import Reports
 from ..rows import Rows
+from ..run_folder import RunFolder
 from ..scores import Task, scores_of
 from ..seeds import mixed
 
@@ -38,7 +40,7 @@ def train_over(graph: Any, options: Options, settings: dict[str, Any], reports: 
     history = None
     if settings["keeps"]:
         resume = settings["resume"] and is_first()
-        history = History("distdgl", options, settings["out"], resume, settings["graph"])
+        history = History("distdgl", options, RunFolder(Path(settings["out"])), resume)
     _repeat(history)
     trainer = Trainer(graph, options, from_first(history and history.state))
     summary = train(lambda state: trainer, history, lambda row: reports.send("epoch", row))
@@ -51,7 +53,7 @@ def _repeat(history: History | None) -> None:
     rows, best = from_first(history and (history.rows, history.best))
     if history is not None and not is_first():
         for row in rows:
-            history.add({name: row[name] for name in row if name != "epoch"}, lambda: best, dict)
+            history.add({name: row[name] for name in row if name != "epoch"}, lambda: best)
 
 
 class Trainer:

@@ -33,6 +33,7 @@ def distgnn(
     timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     **training: Unpack[Training],
 ) -> TrainedModel:
     """Train with full batches over parts of the edges, one process for each part.
@@ -58,7 +59,7 @@ def distgnn(
     device : {"cpu", "cuda"}
         Where the processes compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
         path is written, but was never run.
-    out, resume
+    out, resume, overwrite
         As in :func:`fastpart.train.full`. The checkpoint does not hold delayed messages. After a resume the delay
         begins without messages, as in the first epoch.
     timeout : float
@@ -130,7 +131,7 @@ def distgnn(
         "parts": dataset.partition.k,
         "replication_factor": measured.get("rf"),
     }
-    launch = launching(out, resume, run, report, timeout, device)
+    launch = launching(out, resume, overwrite, run, report, timeout, device)
     return train("distgnn", options, how, dataset, summary, launch)
 
 

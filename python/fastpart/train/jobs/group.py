@@ -17,7 +17,6 @@ from ... import parameters
 from ...errors import ParameterError, TrainingError
 from ...parameters import StrPath
 from ...processes import continue_siblings
-from ..history import CHECKPOINT
 from ..launchers import under_torchrun
 from ..reporting import blames_peers
 
@@ -100,9 +99,9 @@ def _named(ranks: list[int]) -> str:
     return ", ".join(f"rank {rank}" for rank in ranks)
 
 
-def restarted(out: Path) -> bool:
-    """Return whether torchrun has started these processes again, and there is a checkpoint to continue from."""
-    return _restarts() > 0 and (out / CHECKPOINT).exists()
+def restarted() -> bool:
+    """Return whether torchrun has started these processes again."""
+    return _restarts() > 0
 
 
 def _restarts() -> int:

@@ -11,9 +11,9 @@ from ..config import Options
 from ..history import History
 from ..loop import Report, train
 from ..ranks import is_first
+from ..run_folder import RunFolder
 from ..scores import Task
 from .methods import worker_of
-from .worker import Graph
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,15 @@ class Job:
         values = json.loads(text)
         return cls(**{**values, "options": Options.from_json(values["options"])})
 
-    def history(self, dataset: Graph, resume: bool) -> History:
+    def history(self, resume: bool) -> History:
         """Return the history in the output folder."""
-        return History(self.method, self.options, self.out, resume, dataset.manifest, self.how)
+        return History(self.method, self.options, RunFolder(Path(self.out)), resume)
 
     def work(self, report: Report) -> tuple[Task, dict[str, Any]]:
         """Train in a process group, and return task and summary. Rank 0 keeps the history and reports each row."""
         kind = worker_of(self.method)
         dataset = kind.open(self.source)
-        history = self.history(dataset, self.resume) if is_first() else None
+        history = self.history(self.resume) if is_first() else None
         how, scratch = {**self.how, **self.running}, Path(self.scratch)
         summary = train(
             lambda state: kind(dataset, self.options, how, scratch, state),

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch.distributed as dist
-
 from ... import _core, parameters
+from ...errors import FastpartError
 from ...options import RunOptions
 from ...parameters import StrPath
+from ..beginning import Make, begin
 from ..config import OnEpoch, Options
 from ..following import follow, output_of
+from ..history import History
+from ..identity import data_of, must_agree
 from ..launchers import refuse_other_launchers, under_torchrun
-from ..ranks import from_first, is_first
+from ..models import build
+from ..notebooks import in_notebook
+from ..ranks import barrier, from_first, is_first
+from ..run_folder import MODEL, SCRATCH, RunFolder
+from ..scores import Task
 from ..settings import torch_settings
 from ..supervisor import Supervisor
 from ..trained import TrainedModel
@@ -37,7 +43,7 @@ class Launch:
     ----------
     run, report
         Threads, and the function that gets each row of the history.
-    folder : pathlib.Path
+    folder : RunFolder
         The folder of the history.
     resume : bool
         Whether to continue from the checkpoint there.
@@ -47,27 +53,39 @@ class Launch:
         Seconds that workers wait for each other.
     group : Supervisor or None
         What starts the workers. None: this process is one of those that torchrun started.
+    scratch : pathlib.Path
+        A folder for temporary files that all workers see.
     """
 
     run: RunOptions
     report: OnEpoch
-    folder: Path
+    folder: RunFolder
     resume: bool
     device: Device
     timeout: float
     group: Supervisor | None
-
-    @property
-    def scratch(self) -> Path:
-        """A folder for temporary files that all workers see."""
-        return self.folder.absolute() if self.group is None else self.group.folder
+    scratch: Path
 
     def once(self, make: Callable[[], Made]) -> Made:
         """Return what ``make`` returns in the process of the user, or in rank 0."""
-        if self.group is not None:
-            return make()
-        made: Made = from_first(make() if is_first() else None)
-        return made
+        return make() if self.group is not None else _agreed(make)
+
+    def begin(
+        self,
+        method: str,
+        options: Options,
+        how: Mapping[str, Any],
+        source: Graph,
+        task: Task,
+        make: Make = build,
+    ) -> None:
+        """Note what is trained. Refuse to go on with another training. The parameters are those of :meth:`train`."""
+
+        def begun() -> None:
+            must = must_agree(method, options, how, data_of(source.path, source.manifest))
+            begin(self.folder, self.resume, options, must, source.path, task, make)
+
+        self.once(begun)
 
     def train(
         self,
@@ -77,16 +95,26 @@ class Launch:
         dataset: Graph,
         workers: int,
         summary: Mapping[str, Any],
+        *,
+        source: Graph | None = None,
+        task: Task | None = None,
+        make: Make = build,
         **running: Any,
     ) -> TrainedModel:
-        """Train with so many workers, and return the result. ``summary`` is added to it. The rest is as in a job."""
+        """Train with so many workers, and return the result.
+
+        ``summary`` is added to it. ``source`` is what the user gave, if the dataset was made from it. ``task`` and
+        ``make`` are what networks are made for and by, if not for that of the dataset and by its model alone. The rest
+        is as in a job.
+        """
         refuse_patience_without_validation(dataset, options)
-        out = os.path.abspath(self.folder)
+        self.begin(method, options, how, source or dataset, task or dataset.task, make)
+        out = os.path.abspath(self.folder.path)
         job = Job(
             method=method,
             source=os.path.abspath(dataset.path),
             out=out,
-            scratch=out,
+            scratch=str(self.scratch),
             options=options,
             how=dict(how),
             resume=self.resume,
@@ -94,24 +122,25 @@ class Launch:
             device=self.device,
             running={"timeout": self.timeout, **running},
         )
-        if self.group is not None:
-            return self._supervised(self.group, job, dataset, workers, summary)
-        if is_first():
-            job.history(dataset, resume=False)  # creates the folder
-        dist.barrier()
-        with torch_settings(self.run.threads, options.seed):
-            task, scores = job.work(self.report)
-        return TrainedModel.of(method, task, job.history(dataset, resume=True), {**scores, **summary})
+        with self.folder.kept():
+            if self.group is not None:
+                return self._supervised(self.group, job, workers, summary)
+            with torch_settings(self.run.threads, options.seed):
+                task, scores = job.work(self.report)
+            history = job.history(resume=True)
+            trained = TrainedModel.of(method, task, history, {**scores, **summary})
+            self.once(lambda: history.finish(vars(task), trained.summary))
+            return trained
 
     def _supervised(
-        self, group: Supervisor, job: Job, dataset: Graph, workers: int, summary: Mapping[str, Any]
+        self, group: Supervisor, job: Job, workers: int, summary: Mapping[str, Any]
     ) -> TrainedModel:
         """Start the workers, and follow them."""
         refuse_few_gpus(self.device, workers)
         each = max(1, (self.run.threads or _core.default_threads()) // workers)
-        options = job.options.importable(self.folder)
-        job = replace(job, scratch=str(group.folder), threads=each, options=options)
-        history = job.history(dataset, job.resume)
+        options = self._importable(job.options)
+        job = replace(job, threads=each, options=options)
+        history = History(job.method, options, self.folder, job.resume)
         file = group.folder / "job.json"
         file.write_text(job.to_json())
         common = {
@@ -128,11 +157,21 @@ class Launch:
             )
         return follow(group, history, self.report, summary)
 
+    def _importable(self, options: Options) -> Options:
+        """Return options whose model the workers can import. That of a notebook goes to a file."""
+        if not in_notebook(options.model):
+            return options
+        self.folder.add([MODEL])
+        options = options.importable(self.folder.path)
+        self.folder.update(options=options.stored())
+        return options
+
 
 @contextmanager
 def launching(
     out: StrPath | None,
     resume: bool,
+    overwrite: bool,
     run: RunOptions,
     report: OnEpoch,
     timeout: float,
@@ -140,15 +179,36 @@ def launching(
     workers: int | None = None,
 ) -> Iterator[Launch]:
     """Yield how the workers run. The parameters are those of the user. torchrun decides about ``workers`` itself."""
-    resume, timeout = parameters.flag("resume", resume), parameters.positive("timeout", timeout)
+    resume, overwrite = parameters.flag("resume", resume), parameters.flag("overwrite", overwrite)
+    timeout = parameters.positive("timeout", timeout)
     parameters.choice("device", device, DEVICES)
     refuse_other_launchers()
     if under_torchrun():
-        folder = shared_output(out, workers)
+        path = shared_output(out, workers)
         refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+        resume, overwrite = resume or restarted(), overwrite and not restarted()
         with torchrun_group(device, timeout):
-            yield Launch(run, report, folder, resume or restarted(folder), device, timeout, None)
+            folder = _agreed(lambda: RunFolder.claim(path, resume, overwrite))
+            with folder.scratch() if is_first() else nullcontext():
+                scratch = folder.path.absolute() / SCRATCH
+                yield Launch(run, report, folder, resume, device, timeout, None, scratch)
+                barrier()  # no rank leaves while another one needs it
     else:
         with Supervisor(run.tmp_dir, timeout) as group:
-            folder = output_of(group, out, resume)
-            yield Launch(run, report, folder, resume, device, timeout, group)
+            folder = output_of(group, out, resume, overwrite)
+            yield Launch(run, report, folder, resume, device, timeout, group, group.folder)
+
+
+def _agreed(make: Callable[[], Made]) -> Made:
+    """Return what ``make`` returns in rank 0. What it refuses, all ranks refuse: else they would wait for rank 0."""
+    made: Made | None = None
+    refusal: Exception | None = None
+    if is_first():
+        try:
+            made = make()
+        except (FastpartError, OSError) as error:
+            refusal = error
+    made, refusal = from_first((made, refusal))
+    if refusal is not None:
+        raise refusal
+    return made

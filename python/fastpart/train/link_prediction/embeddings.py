@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ...loading.seeds import rank_of_part
 from ...pairs import hashed
 from ...parsing import damaged
 from ..full_graph.wire import Wire
-from ..ranks import barrier, is_first
+from ..ranks import barrier
 from .dataset import LinkDataset
 from .sparse_adam import SparseAdam
 
@@ -47,7 +47,7 @@ class Embeddings:
     wire : Wire
         Messages to the other workers.
     folder : pathlib.Path
-        Where the rows of each epoch are saved. All workers see it.
+        Where the rows are saved for a resume. All workers see it.
 
     Attributes
     ----------
@@ -70,6 +70,8 @@ class Embeddings:
         rows = np.arange(self._starts[0], self._starts[-1], dtype=np.uint32)
         values = initial(dataset.topology.ids_of(rows), width, seed)
         self._adam = SparseAdam(torch.from_numpy(values), lr)
+        self._best = self._adam.values.clone()
+        self._slot = -1
         self._bytes = 0
         self._asked: tuple[list[int], list[int], Tensor]
 
@@ -110,47 +112,75 @@ class Embeddings:
         start, stop = self._starts[part - self.own.start : part - self.own.start + 2] - self._starts[0]
         return slice(int(start), int(stop))
 
-    def save(self, epoch: int) -> None:
-        """Save rows and optimizer as those of an epoch."""
-        folder = self._epoch(epoch)
-        folder.mkdir(parents=True, exist_ok=True)
+    def keep_best(self) -> None:
+        """Keep the rows as those of the best epoch."""
+        self._best.copy_(self._adam.values)
+
+    def put_best(self) -> None:
+        """Set the rows of the best epoch."""
+        self._adam.values = self._best
+
+    def save(self) -> None:
+        """Save rows and optimizer beside those of the last checkpoint, which stay until the next one is whole."""
+        self._slot = (self._slot + 1) % len(SLOTS)
         for part in self.own:
-            tables = (self._adam.values, self._adam.mean, self._adam.square)
-            np.save(self._file(epoch, part), torch.stack([table[self._within(part)] for table in tables]))
+            tables = (self._adam.values, self._adam.mean, self._adam.square, self._best)
+            file = self._folder / file_of(self._slot, part)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with open(file, "wb") as stream:
+                np.save(stream, torch.stack([table[self._within(part)] for table in tables]))
+                stream.flush()
+                os.fsync(stream.fileno())
         barrier()
 
-    def keep(self, epochs: set[int]) -> None:
-        """Remove what was saved for other epochs."""
-        if is_first():
-            kept = {self._epoch(each).name for each in epochs}
-            for old in [each for each in self._folder.iterdir() if each.name not in kept]:
-                shutil.rmtree(old)
-
-    def load(self, epoch: int) -> None:
-        """Read what :meth:`save` wrote for an epoch."""
+    def load(self, state: dict[str, Any]) -> None:
+        """Read what :meth:`save` wrote before a checkpoint with this :attr:`state`."""
+        self._adam.steps, self._slot = state["steps"], state["slot"]
         for part in self.own:
-            within, file = self._within(part), self._file(epoch, part)
-            shape = (3, within.stop - within.start, self.width)
-            with damaged(file, "not the rows of a part"):
-                saved = np.load(file, allow_pickle=False)
+            self._put(part, self._read(self._folder / file_of(self._slot, part), part, 4))
+
+    def load_earlier(self, state: dict[str, Any], epoch: int, best: int) -> None:
+        """Read what versions saved that had a folder for each epoch: those of the checkpoint and of the best one."""
+        self._adam.steps = state["steps"]
+        for part in self.own:
+            last, of_best = (
+                self._read(
+                    self._folder / "embeddings" / f"epoch-{each:05d}" / f"part-{part:05d}.npy", part, 3
+                )
+                for each in (epoch, best)
+            )
+            self._put(part, torch.cat([last, of_best[:1]]))
+
+    def _put(self, part: int, tables: Tensor) -> None:
+        within = self._within(part)
+        mine = (self._adam.values, self._adam.mean, self._adam.square, self._best)
+        for table, saved in zip(mine, tables, strict=True):
+            table[within] = saved
+
+    def _read(self, file: Path, part: int, tables: int) -> Tensor:
+        within = self._within(part)
+        shape = (tables, within.stop - within.start, self.width)
+        with damaged(file, "not the rows of a part"):
+            saved = np.load(file, allow_pickle=False)
             if saved.shape != shape or saved.dtype != np.float32:
-                with damaged(file, "not the rows of a part"):
-                    raise ValueError(f"expected float32 of shape {shape}, got {saved.dtype} of {saved.shape}")
-            values, mean, square = map(torch.from_numpy, saved)
-            self._adam.values[within], self._adam.mean[within] = values, mean
-            self._adam.square[within] = square
+                raise ValueError(f"expected float32 of shape {shape}, got {saved.dtype} of {saved.shape}")
+        return torch.from_numpy(saved)
 
     @property
     def state(self) -> dict[str, Any]:
         """What a resume needs beside the files."""
-        return {"steps": self._adam.steps}
+        return {"steps": self._adam.steps, "slot": self._slot}
 
-    @state.setter
-    def state(self, state: dict[str, Any]) -> None:
-        self._adam.steps = state["steps"]
 
-    def _epoch(self, epoch: int) -> Path:
-        return self._folder / f"epoch-{epoch:05d}"
+SLOTS = ("first", "second")
+"""Folders that the rows are saved to in turn."""
 
-    def _file(self, epoch: int, part: int) -> Path:
-        return self._epoch(epoch) / f"part-{part:05d}.npy"
+
+def file_of(slot: int, part: int) -> str:
+    """Return the file of a part in the folder of the training."""
+    return f"embeddings/{SLOTS[slot]}/part-{part:05d}.npy"
+
+
+def files_of(parts: int) -> list[str]:
+    """Return all files that :meth:`Embeddings.save` writes."""
+    return [file_of(slot, part) for slot in range(len(SLOTS)) for part in range(parts)]

@@ -12,17 +12,18 @@ from ... import _core, parameters
 from ...errors import ParameterError
 from ...loading.negatives import KINDS, Kind
 from ...parameters import StrPath
-from ...store.caches import identity
 from ..config import Training, options_of, report_of, trains
 from ..jobs.group import number_of_workers
 from ..jobs.launch import launching
 from ..models import NEIGHBOUR, sampling
+from ..run_folder import EMBEDDINGS
 from ..scores import Task
 from ..trainable import refuse_before_workers
 from .dataset import LinkDataset
 from .decoders import DECODERS, DecoderName, network_with
+from .embeddings import files_of
 from .trained import TrainedLinks
-from .training import EMBEDDINGS
+from .training import NEW_EMBEDDINGS
 
 
 @trains
@@ -41,6 +42,7 @@ def links(
     timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     **training: Unpack[Training],
 ) -> TrainedLinks:
     """Train to tell edges from other pairs of vertices: link prediction, and training without labels.
@@ -55,7 +57,7 @@ def links(
     source : path
         A partition directory of vertices, saved with ``graph=`` and ``edge_splits=``. It needs no labels, and no
         features if ``embeddings`` is given.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, seed, out, resume
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, seed, out, resume, overwrite
         As in :func:`fastpart.train.full`. The rows of the encoder have the width ``hidden``.
     patience : int, optional
         Number of epochs without a better validation MRR after which training ends.
@@ -109,11 +111,11 @@ def links(
     but for both ends of the pair. Equal logits count half: the rank is 1 + higher + equal / 2. Other neighbours of the
     source count like all candidates (the "raw" setting). AUC compares all positives with one uniform negative each.
 
-    A worker holds its batches, the network, 50 bytes per training edge of all workers, and 12 bytes per number of the
+    A worker holds its batches, the network, 50 bytes per training edge of all workers, and 16 bytes per number of the
     learned rows of its parts. While an epoch begins it takes about 100 bytes more per edge and negative of its own.
 
-    Learned rows are saved after every epoch, in ``embeddings`` in the output folder, where the last and the best are
-    kept. A resumed training equals one that was never interrupted, bit for bit.
+    Learned rows are saved with the checkpoints, in ``embeddings`` in the output folder. A resumed training equals one
+    that was never interrupted, bit for bit.
 
     Under ``torchrun`` the calling process is one of the workers, as with :func:`fastpart.train.sampled`. All machines
     must see ``out``: learned rows, and rows of vertices for the scores, go through files there.
@@ -154,7 +156,6 @@ def links(
         "num_negatives": parameters.integer("num_negatives", num_negatives, 1, 2**16),
         "candidates": parameters.integer("candidates", candidates, 1, 2**31 - 1),
         "embeddings": width,
-        "partition": None if width is None else identity(dataset.manifest),  # the rows are saved by part
     }
     count = number_of_workers(dataset.partition.k, asked, run.threads or _core.default_threads())
     encoded = Task(dataset.task.features + (width or 0), options.hidden, multilabel=False)
@@ -162,10 +163,24 @@ def links(
     summary = {"parts": dataset.partition.k, "workers": count}
     summary |= {name: dataset.manifest.get("summary", {}).get(name) for name in ("halo_rf",)}
     running: dict[str, Any] = {"ahead": parameters.integer("ahead", ahead, 0, 2**10)}
-    with launching(out, resume, run, report, timeout, workers=asked) as launch:
-        running["out"] = os.path.abspath(launch.folder)
-        trained = launch.train("links", options, how, dataset, count, summary, **running)
+    with launching(out, resume, overwrite, run, report, timeout, workers=asked) as launch:
+        running["out"] = os.path.abspath(launch.folder.path)
+        if width is not None:
+            entries = [EMBEDDINGS, NEW_EMBEDDINGS, *files_of(dataset.partition.k)]
+            launch.once(lambda: launch.folder.add(entries))
+        trained = launch.train(
+            "links",
+            options,
+            how,
+            dataset,
+            count,
+            summary,
+            task=encoded,
+            make=network_with(decoder),
+            **running,
+        )
         learned = None
         if width is not None:
-            learned = np.load(launch.folder / EMBEDDINGS, mmap_mode=None if trained.out is None else "r")
+            file = launch.folder.path / EMBEDDINGS
+            learned = np.load(file, mmap_mode=None if trained.out is None else "r")
     return TrainedLinks(**vars(trained), decoder=decoder, embeddings=learned)

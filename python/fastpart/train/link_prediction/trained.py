@@ -13,7 +13,7 @@ from ... import parameters
 from ...errors import ParameterError
 from ...parameters import StrPath, shown
 from ..predicting import OutputRows, Predicted, scratch
-from ..trained import TrainedModel
+from ..trained import TrainedModel, test_of
 from .dataset import LinkDataset
 from .decoders import DecoderName, LinkNetwork, network_with
 from .scoring import Encodings
@@ -130,6 +130,10 @@ class TrainedLinks(TrainedModel):
     def _refuse_other(self, dataset: LinkDataset) -> None:
         """Refuse a directory whose vertices have no rows, or other features."""
         n, width = (0, 0) if self.embeddings is None else self.embeddings.shape
+        if self.embeddings is None and self.may_change.get("arguments", {}).get("embeddings"):
+            raise ParameterError(
+                "the learned rows are written when the training ends, which it has not yet. Go on with resume()"
+            )
         if width and n != len(dataset.partition):
             raise ParameterError(
                 f"source: {shown(dataset.path)} has {len(dataset.partition)} vertices, but there are learned rows of "
@@ -145,5 +149,5 @@ class TrainedLinks(TrainedModel):
         summary = self.summary
         return (
             f"<TrainedLinks: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
-            f"test MRR {summary['test_mrr']:.4f}>"
+            f"{test_of(summary, 'mrr')}>"
         )

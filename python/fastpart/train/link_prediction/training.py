@@ -19,7 +19,8 @@ from ..full_graph.wire import Group, NoWire
 from ..learner import Learner
 from ..mini_batches import training as mini_batches
 from ..mini_batches.training import COMPUTE
-from ..ranks import barrier, device, from_first, is_first, rank, total, world_size
+from ..ranks import barrier, device, is_first, rank, total, world_size
+from ..run_folder import EMBEDDINGS
 from ..scores import Task
 from ..validation import is_better
 from .dataset import LinkDataset
@@ -28,8 +29,8 @@ from .embeddings import Embeddings
 from .scoring import Encodings, Scorer
 from .steps import Links, Step
 
-EMBEDDINGS = "embeddings.npy"
-"""The learned rows of all vertices, in the output folder."""
+NEW_EMBEDDINGS = f".{EMBEDDINGS}.new"
+"""The learned rows of all vertices while they are written."""
 
 
 class Worker(mini_batches.Worker):
@@ -57,21 +58,20 @@ class Worker(mini_batches.Worker):
         self._rows = Encodings(dataset, own, folder, options.layers, fetching, learned=width > 0)
         self._scorer = Scorer(dataset, self._rows, self._owned, how["candidates"], options.seed)
         self._embeddings: Embeddings | None = None
-        self._best, self._best_epoch, self._saved_epoch = -math.inf, -1, -1
+        self._best = -math.inf
         if width:
             wire = Group(how["timeout"]) if world_size() > 1 else NoWire()
-            self._embeddings = Embeddings(
-                dataset, width, options.seed, options.lr, wire, self._out / "embeddings"
-            )
+            self._embeddings = Embeddings(dataset, width, options.seed, options.lr, wire, self._out)
             if state:
                 self._restore(state)
 
     def _restore(self, state: dict[str, Any]) -> None:
         assert self._embeddings is not None
-        self._best, self._best_epoch = state["best"], state["best_epoch"]
-        self._saved_epoch = self._learner.epochs - 1
-        self._embeddings.state = state["embeddings"]
-        self._embeddings.load(self._saved_epoch)
+        self._best, saved = state["best"], state["embeddings"]
+        if "slot" in saved:
+            self._embeddings.load(saved)
+        else:
+            self._embeddings.load_earlier(saved, self._learner.epochs - 1, state["best_epoch"])
 
     def round(self, epochs: int) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
@@ -79,17 +79,16 @@ class Worker(mini_batches.Worker):
         if self._embeddings is not None:
             sent = torch.tensor([self._embeddings.read_bytes()])
             row["remote_bytes"] += int(total(sent))
-            self._keep(row["val_mrr"])
+            score = row["val_mrr"]
+            if is_better(score, self._best):  # as the history decides
+                self._best = self._best if math.isnan(score) else score
+                self._embeddings.keep_best()
         return row
 
-    def _keep(self, score: float) -> None:
-        """Save the rows of this epoch, and keep those of the best epoch and of the checkpoint."""
-        assert self._embeddings is not None
-        epoch = self._learner.epochs - 1
-        if is_better(score, self._best):  # as the history decides
-            self._best, self._best_epoch = self._best if math.isnan(score) else score, epoch
-        self._embeddings.save(epoch)
-        self._embeddings.keep({epoch, self._best_epoch, from_first(self._saved_epoch)})
+    def store(self) -> None:
+        """Save the learned rows of this worker, before a checkpoint."""
+        if self._embeddings is not None:
+            self._embeddings.save()
 
     def _scores(self, splits: tuple[str, ...]) -> dict[str, float]:
         self._put_inputs()
@@ -135,21 +134,14 @@ class Worker(mini_batches.Worker):
         state: dict[str, Any] = {"learner": self._learner.state()}
         if self._embeddings is None:
             return state
-        self._saved_epoch = self._learner.epochs - 1
-        return {
-            **state,
-            "best": self._best,
-            "best_epoch": self._best_epoch,
-            "embeddings": self._embeddings.state,
-        }
+        return {**state, "best": self._best, "embeddings": self._embeddings.state}
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights, and write the learned rows of the best epoch."""
         self._learner.put(best)
         if self._embeddings is not None:
-            self._embeddings.load(self._best_epoch)
+            self._embeddings.put_best()
             self._write_embeddings()
-            self._embeddings.keep({self._best_epoch, self._learner.epochs - 1})
         self._put_inputs()
         return {
             f"{split}_{name}": value
@@ -161,7 +153,7 @@ class Worker(mini_batches.Worker):
         """Write the rows of all vertices by id. Every worker writes those of its parts."""
         assert self._embeddings is not None
         shape = len(self._dataset.partition), self._embeddings.width
-        file = self._out / f".{EMBEDDINGS}.new"
+        file = self._out / NEW_EMBEDDINGS
         if is_first():
             np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape).flush()
         barrier()

@@ -30,6 +30,7 @@ def sampled(
     timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     **training: Unpack[Training],
 ) -> TrainedModel:
     """Train on mini-batches of sampled neighbours over all parts.
@@ -43,7 +44,7 @@ def sampled(
     ----------
     source : path
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, overwrite
         As in :func:`fastpart.train.full`. A model with ``forward(x, edge_index, edge_attr)`` gets features of edges.
     batch_size : int, optional
         Training vertices per step, of all workers together. None: all at once.
@@ -134,4 +135,4 @@ def sampled(
         "resident": resident,
     }
     started = start("sampled", source, given, how, workers, device)
-    return started.train(out, resume, timeout)
+    return started.train(out, resume, overwrite, timeout)

@@ -34,6 +34,7 @@ def bytegnn(
     trace: StrPath | None = None,
     out: StrPath | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     **training: Unpack[Training],
 ) -> TrainedModel:
     """Train on mini-batches that are made by scheduled tasks, as ByteGNN makes them.
@@ -49,7 +50,7 @@ def bytegnn(
     ----------
     source, batch_size, fanouts, draw, workers, device, precision, cache, hot, resident, timeout
         As in :func:`fastpart.train.sampled`.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume
+    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, overwrite
         As in :func:`fastpart.train.full`. The model takes sampled neighbours.
     ahead : int
         Rows of parts of other workers come for so many batches at a time. How many batches are made ahead is up to the
@@ -118,4 +119,4 @@ def bytegnn(
         raise ParameterError(
             f"model: {started.options.model} trains on sampled graphs, which are not scheduled. Train it with sampled"
         )
-    return started.train(out, resume, timeout, target)
+    return started.train(out, resume, overwrite, timeout, target)

@@ -17,6 +17,7 @@ from ..config import OnEpoch, Options, options_of, report_of
 from ..data import Dataset
 from ..jobs.group import Device, number_of_workers
 from ..jobs.launch import launching
+from ..models import NEIGHBOUR, sampling
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .traces import merge
@@ -65,19 +66,28 @@ class Start:
         return number_of_workers(self.dataset.partition.k, self.asked, processors)
 
     def train(
-        self, out: StrPath | None, resume: bool, timeout: float, trace: Path | None = None
+        self,
+        out: StrPath | None,
+        resume: bool,
+        overwrite: bool,
+        timeout: float,
+        trace: Path | None = None,
     ) -> TrainedModel:
         """Start the workers, and return the result."""
         measured = self.dataset.manifest.get("summary", {})
         workers = self.workers
+        how = self.how
+        if sampling(self.options.model) != NEIGHBOUR:
+            how = {**how, "workers": workers}  # each samples graphs of its own parts
         summary = {
             "parts": self.dataset.partition.k,
             **{name: measured.get(name) for name in ("halo_rf", "label_skew")},
             "workers": workers,
         }
-        with launching(out, resume, self.run, self.report, timeout, self.device, self.asked) as launch:
+        running = (self.run, self.report, timeout, self.device, self.asked)
+        with launching(out, resume, overwrite, *running) as launch:
             trained = launch.train(
-                self.method, self.options, self.how, self.dataset, workers, summary, **self.running
+                self.method, self.options, how, self.dataset, workers, summary, **self.running
             )
             if trace is not None:
                 launch.once(lambda: merge(launch.scratch, workers, trace))

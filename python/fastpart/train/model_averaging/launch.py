@@ -37,6 +37,7 @@ def sdt(
     timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     **training: Unpack[BatchTraining],
 ) -> TrainedModel:
     """Train a copy of the model on every part with its halo, and average the copies.
@@ -66,7 +67,7 @@ def sdt(
         ``source``.
     memory_per_worker : int or str, optional
         Memory of a worker, in bytes or as "4G". Two thirds of it are left for the computation.
-    out, resume
+    out, resume, overwrite
         As in :func:`fastpart.train.full`. New parts are stored there, too.
     timeout : float
         Seconds that workers wait for each other, as at the end of a round. Then training ends with an error that names
@@ -131,15 +132,18 @@ def sdt(
     wanted = _Parts(parts, parameters.memory_size(memory_per_worker))
     dataset = Dataset(source)
     count = world_size() if under_torchrun() else asked or run.threads or _core.default_threads()
-    with launching(out, resume, run, report, timeout, workers=asked) as launch:
+    with launching(out, resume, overwrite, run, report, timeout, workers=asked) as launch:
         sizes = launch.once(lambda: wanted.of(dataset, count, run))
+        given = dataset
         if sizes.parts != dataset.partition.k:
-            folder = launch.once(lambda: regrouped(dataset, sizes.parts, launch.folder, run).path.absolute())
+            launch.begin("sdt", options, how, dataset, dataset.task)  # refuses before it partitions
+            folder = launch.once(lambda: regrouped(given, sizes.parts, launch.folder, run).path.absolute())
             dataset = Dataset(folder)
         if not under_torchrun():
             count = min(count, dataset.partition.k)
         refuse_before_workers(dataset.task, options, copies_of(dataset, average, count))
-        return launch.train("sdt", options, how, dataset, count, _facts(dataset, sizes, count))
+        facts = _facts(dataset, sizes, count)
+        return launch.train("sdt", options, how, dataset, count, facts, source=given)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-import shutil
+import json
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -19,7 +20,10 @@ from ...graph import Graph, open_graph
 from ...options import NAMES, RunOptions
 from ...partitions import VertexPartition
 from ...store import save
+from ...store.saving import refuse_unwritable
 from ..data import SPLITS, Dataset
+from ..identity import data_of
+from ..run_folder import UNKNOWN, RunFolder
 
 DEFAULT = "spring"
 """Partitioner for partitions that are not from fastpart."""
@@ -70,15 +74,16 @@ def partitioned(dataset: Dataset, graph: Graph, k: int, run: RunOptions) -> Vert
     return partition
 
 
-def regrouped(dataset: Dataset, k: int, out: Path, run: RunOptions) -> Dataset:
-    """Return the same graph in k parts, from ``OUTPUT/parts-K`` or partitioned anew."""
-    out.mkdir(exist_ok=True)
-    target = out / f"parts-{k}"
+def regrouped(dataset: Dataset, k: int, out: RunFolder, run: RunOptions) -> Dataset:
+    """Return the same graph in k parts: those in ``parts-K`` if they were made of the same, else new ones."""
+    name = f"parts-{k}"
+    target, made_of = out.path / name, _identity(dataset)
+    out.add([f"{name}/"])
+    known = out.content.get("parts", {})
     if target.exists():
-        earlier = Dataset(target)
-        if earlier.manifest.get("checksum") == dataset.manifest.get("checksum"):
-            return earlier
-        shutil.rmtree(target)
+        if known.get(name) in (made_of, *_by_earlier_versions(target, dataset)):
+            return Dataset(target)
+        refuse_unwritable(target, "directory", None)
     with (
         graph_of(dataset, run) as graph,
         tempfile.TemporaryDirectory(prefix="fastpart-", dir=run.tmp_dir) as folder,
@@ -86,7 +91,21 @@ def regrouped(dataset: Dataset, k: int, out: Path, run: RunOptions) -> Dataset:
         rows = _rows(dataset, Path(folder))
         partition = partitioned(dataset, graph, k, run)
         save(partition, target, graph=graph, halo_hops=dataset.manifest["halo_hops"], **rows, **vars(run))
+    out.update(parts={**known, name: made_of})
     return Dataset(target)
+
+
+def _by_earlier_versions(target: Path, dataset: Dataset) -> tuple[str, ...]:
+    """Return how the folder lists parts of versions that knew them by their edges only, if these are the same."""
+    same = Dataset(target).manifest.get("checksum") == dataset.manifest.get("checksum")
+    return (UNKNOWN,) if same else ()
+
+
+def _identity(dataset: Dataset) -> str:
+    """Return a hash of what the parts are made of: edges, rows and splits, the partitioner and the halo."""
+    how = {name: dataset.manifest.get(name) for name in ("algorithm", "parameters", "halo_hops")}
+    text = json.dumps([data_of(dataset.path, dataset.manifest), how], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _rows(dataset: Dataset, folder: Path) -> dict[str, Any]:

@@ -37,6 +37,7 @@ def sancus(
     timeout: float = 1800.0,
     out: StrPath | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     **training: Unpack[Training],
 ) -> TrainedModel:
     """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
@@ -71,7 +72,7 @@ def sancus(
     device : {"cpu", "cuda"}
         Where the processes compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
         path is written, but was never run.
-    out, resume
+    out, resume, overwrite
         As in :func:`fastpart.train.full`. The checkpoint does not hold copies. After a resume all rows are broadcast.
     timeout : float
         Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
@@ -145,7 +146,7 @@ def sancus(
     refuse(dataset.task, options)
     measured = dataset.manifest.get("summary", {})
     summary = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
-    launch = launching(out, resume, run, report, timeout, device)
+    launch = launching(out, resume, overwrite, run, report, timeout, device)
     return train("sancus", options, how, dataset, summary, launch)
 
 

@@ -1,0 +1,62 @@
+"""The begin of a training that is kept: what it is goes to its folder, and another one is not resumed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..parsing import damaged
+from .calls import arguments
+from .config import Options
+from .identity import refuse_difference
+from .model_source import NAMES
+from .models import build
+from .run_folder import CHECKPOINT, MARKER, RunFolder
+from .scores import Task
+from .weight_files import refuse_other_shapes, weights_in
+
+Make = Callable[[Task, Options], nn.Module]
+"""Returns the network of a task."""
+
+
+def begin(
+    folder: RunFolder,
+    resume: bool,
+    options: Options,
+    must: Mapping[str, Any],
+    source: Path,
+    task: Task | None,
+    make: Make = build,
+) -> None:
+    """Begin a training, or go on with it.
+
+    Raises
+    ------
+    ParameterError
+        The training to go on with is another one, or its weights do not fit into the model.
+    """
+    going_on = resume and folder.has_checkpoint
+    if going_on:
+        with damaged(folder.path / MARKER, "not the list of a training"):
+            refuse_difference(folder.path, folder.content.get("must_agree", {}), must)
+        if task is not None and options.model not in NAMES:
+            refuse_other_model(folder, lambda: make(task, options))
+    folder.begin(
+        going_on,
+        must_agree=dict(must),
+        may_change={"source": os.path.abspath(source), "arguments": arguments()},
+        options=options.stored(),
+        task=None if task is None else vars(task),
+    )
+
+
+def refuse_other_model(folder: RunFolder, make: Callable[[], nn.Module]) -> None:
+    """Refuse a model that cannot take the weights of the checkpoint."""
+    best = weights_in(folder.read(CHECKPOINT), folder.path / CHECKPOINT).get("best", {})
+    with torch.random.fork_rng(devices=[]):
+        refuse_other_shapes(make(), best, folder.path)

@@ -1,0 +1,122 @@
+"""What must agree when a training is resumed: data, model and parameters of the method. The rest may change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..errors import GraphFormatError, ParameterError
+from ..options import RunOptions
+from ..parameters import shown
+from .config import Options
+from .model_source import ModelSource
+
+MAY_CHANGE = frozenset({"epochs", "patience"})
+"""Options that a resume may change."""
+
+_FILES = {
+    "parts": ("vertices.npy", "root.npy"),
+    "labels": ("labels.npy",),
+    "splits": ("train.npy", "val.npy", "test.npy"),
+    "edge splits": ("edge_train.npy", "edge_val.npy", "edge_test.npy"),
+}
+"""Files of a part that are read to tell whether they changed, if the directory does not list their checksums."""
+
+_ROWS = {"features": "features.npy", "edge_features": "edge_features.npy"}
+"""Files of a part that may be too large to read, or on another machine. The list of the directory has to know them."""
+
+
+def must_agree(
+    method: str, options: Options, how: Mapping[str, Any], data: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what must agree. ``how`` has the parameters of the method, ``data`` is what :func:`data_of` returns."""
+    kept = {name: value for name, value in vars(options).items() if name not in MAY_CHANGE}
+    found = {
+        "method": method,
+        "data": data,
+        "options": {**kept, "model": model_name(options.model)},
+        "how": how,
+    }
+    compared: dict[str, Any] = json.loads(json.dumps(found))  # tuples are lists, as in the file
+    return compared
+
+
+def model_name(model: ModelSource) -> str:
+    """Return the name of a model. Its file may move."""
+    if isinstance(model, str):
+        return model.rpartition(":")[2]
+    return str(getattr(model, "__name__", type(model).__name__))
+
+
+def data_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return checksums of what a training reads of a partition directory: edges, parts, rows and splits."""
+    data: dict[str, Any] = {"graph": {name: manifest.get(name) for name in ("checksum", "n", "directedness")}}
+    listed = manifest.get("files")
+    for what, names in _FILES.items():
+        data[what] = {"xxh3": _digest(_listed(listed, names) if listed else _hashed(path, names))}
+    for what, name in _ROWS.items():
+        data[what] = {"type": manifest.get(what)}
+        if listed:
+            data[what]["xxh3"] = _digest(_listed(listed, (name,)))
+    return data
+
+
+def _listed(files: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    wanted = set(names)
+    return {
+        file: [known["size"], known["xxh3"]] for file, known in files.items() if Path(file).name in wanted
+    }
+
+
+def _hashed(path: Path, names: Iterable[str]) -> dict[str, Any]:
+    files = [file for name in names for file in path.glob(f"part-*/{name}")]
+    hashes = _core.hash_files(files, RunOptions())
+    return {file.relative_to(path).as_posix(): list(found) for file, found in zip(files, hashes, strict=True)}
+
+
+def _digest(of_files: Mapping[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(of_files, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def earlier(identity: str) -> dict[str, Any]:
+    """Return what a checkpoint of a version without ``fastpart-run.json`` knows of what must agree."""
+    try:
+        method, checksum, n, options, how = json.loads(identity)
+        options = json.loads(options)
+        kept = {name: value for name, value in options.items() if name not in MAY_CHANGE}
+        kept["model"] = model_name(options["model"])
+        return {
+            "method": method,
+            "data": {"graph": {"checksum": checksum, "n": n}},
+            "options": kept,
+            "how": how or {},
+        }
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise GraphFormatError("checkpoint.pt: not a checkpoint of fastpart") from None
+
+
+def refuse_difference(run: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to go on with a training that differs in what must agree. Only what both know is compared."""
+    anew = "Train anew with overwrite=True, or choose another folder"
+    if then.get("method") != now["method"]:
+        raise ParameterError(
+            f"resume: {shown(run)} was trained with {then.get('method')}, not {now['method']}. {anew}"
+        )
+    for what, known in now["data"].items():
+        before = then.get("data", {}).get(what, {})
+        if any(before[name] != known[name] for name in before.keys() & known.keys()):
+            raise ParameterError(
+                f"resume: {shown(run)} was trained on other {what.replace('_', ' ')}. {anew}"
+            )
+    for group in ("options", "how"):
+        before = then.get(group, {})
+        for name in sorted(before.keys() & now[group].keys()):
+            if before[name] != now[group][name]:
+                raise ParameterError(
+                    f"resume: {shown(run)} was trained with {name} = {before[name]!r}, not {now[group][name]!r}. "
+                    f"Pass the same. {anew}"
+                )

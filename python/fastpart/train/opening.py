@@ -1,0 +1,127 @@
+"""Open the folder of a training."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import parameters
+from ..errors import ParameterError
+from ..parameters import StrPath, shown
+from ..parsing import damaged
+from .beginning import refuse_other_model
+from .config import Options
+from .history import History
+from .link_prediction.decoders import network_with
+from .link_prediction.trained import TrainedLinks
+from .model_source import NAMES, ModelSource, checked
+from .models import build
+from .run_folder import EMBEDDINGS, MARKER, RunFolder
+from .scores import Task
+from .trained import TrainedModel
+
+
+def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | TrainedLinks:
+    """Open the folder of a training: its history, its weights, and what is needed to go on with it.
+
+    A training that was interrupted can be opened, too. It has no test scores yet.
+
+    Parameters
+    ----------
+    run : path
+        The folder that was passed as ``out``.
+    model : str or callable, optional
+        The model, if it is your own and cannot be imported under the name that it had. Its weights must have the same
+        shapes. Default: the model is imported again, so open only folders that you trust.
+
+    Returns
+    -------
+    TrainedModel or TrainedLinks
+        As the method returns it, with the weights of the best epoch so far.
+
+    Raises
+    ------
+    ParameterError
+        The folder holds no training, or the model cannot be imported or has other weights.
+    GraphFormatError
+        The list of the folder or the checkpoint is damaged.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
+    >>> labels = np.arange(12) // 6
+    >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
+    >>> fp.VertexPartition(labels, k=2).save(
+    ...     f"{folder}/parts", graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
+    ... )
+    >>> _ = fp.train.full(f"{folder}/parts", epochs=20, out=f"{folder}/run")
+    >>> trained = fp.train.open(f"{folder}/run")
+    >>> trained.summary["test_accuracy"]
+    1.0
+    >>> trained.predict(f"{folder}/parts")
+    array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+    >>> len(trained.resume(epochs=30).history)
+    30
+    """
+    folder = RunFolder(parameters.path("run", run))
+    path, content = folder.path, folder.content
+    if not content or not folder.has_checkpoint:
+        raise ParameterError(f"run: {shown(path)} holds no training{_remedy(folder)}")
+    with damaged(path / MARKER, "not the list of a training"):
+        method, arguments = content["must_agree"]["method"], dict(content["may_change"]["arguments"])
+        os.fspath(content["may_change"]["source"])
+        options = Options.from_json(json.dumps(content["options"]))
+        options = replace(options, model=checked(model) if model is not None else _found(options.model, path))
+        task = None if content["task"] is None else Task(**content["task"])
+    if task is None:
+        raise ParameterError(
+            f"run: {shown(path)} holds a training that has not ended. Repeat its call with resume=True"
+        )
+    make = network_with(arguments.get("decoder", "dot")) if method == "links" else build
+    own = options.model not in NAMES
+    try:
+        with nullcontext() if own else damaged(path / MARKER, "not the list of a training"):
+            refuse_other_model(folder, lambda: make(task, options))
+    except ParameterError as error:
+        if model is not None or not own:
+            raise
+        raise ParameterError(f"{error}. Pass the model: fastpart.train.open(run, model=...)") from None
+    history = History(method, options, folder, resume=True)
+    best = next((row for row in history.rows if row["epoch"] == history.best_epoch), {})
+    scores = {name: value for name, value in best.items() if name.startswith("val_")}
+    trained = TrainedModel.of(method, task, history, scores)
+    trained = replace(trained, summary=content.get("summary") or trained.summary)
+    return trained if method != "links" else _links(trained, arguments)
+
+
+def _remedy(folder: RunFolder) -> str:
+    """Return what to do about a folder without the list."""
+    if folder.has_checkpoint:
+        return f" that can be opened: it has no {MARKER}. Repeat the call that made it with resume=True, which adds it"
+    return ". Pass the folder that was out= of a training"
+
+
+def _found(model: Any, run: Path) -> Any:
+    """Return the path of a model. That of a notebook moves with the folder."""
+    file, _, name = model.rpartition(":")
+    moved = run / Path(file).name
+    return f"{moved}:{name}" if file.endswith(".py") and not Path(file).exists() and moved.exists() else model
+
+
+def _links(trained: TrainedModel, arguments: dict[str, Any]) -> TrainedLinks:
+    learned = None
+    if (
+        arguments.get("embeddings") is not None
+        and trained.out is not None
+        and (trained.out / EMBEDDINGS).exists()
+    ):
+        learned = np.load(trained.out / EMBEDDINGS, mmap_mode="r", allow_pickle=False)
+    return TrainedLinks(**vars(trained), decoder=arguments.get("decoder", "dot"), embeddings=learned)

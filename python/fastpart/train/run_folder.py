@@ -1,0 +1,285 @@
+"""The folder of a training, and the list of what fastpart wrote there.
+
+``fastpart-run.json`` lists the entries of the folder that belong to the training. Nothing else in it is ever changed or
+removed. It also says what was trained, so that the training can be opened and continued, and has size and checksum of
+the checkpoint. Folders of versions without that file own the names that these versions wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from .. import _core, parameters
+from ..errors import GraphFormatError, ParameterError
+from ..parameters import StrPath, shown
+from ..parsing import json_object
+from ..store.saving import refuse_unwritable
+from .identity import earlier
+from .weight_files import weights_in
+
+MARKER = "fastpart-run.json"
+"""The list of the entries, and what was trained."""
+
+CHECKPOINT, BEST, TABLE, MODEL = "checkpoint.pt", "best.pt", "history.parquet", "model.py"
+
+EMBEDDINGS = "embeddings.npy"
+"""The learned rows of all vertices."""
+
+SCRATCH = "scratch/"
+"""Temporary files of the workers of several machines, which have no other folder in common."""
+
+_EARLIER = (
+    CHECKPOINT,
+    BEST,
+    TABLE,
+    MODEL,
+    EMBEDDINGS,
+    "history.svg",
+    "embeddings/epoch-*/part-*.npy",
+    "parts-[0-9]*",
+)
+"""What versions without the list wrote."""
+
+
+_UNFINISHED = f".{MARKER}.tmp-"
+"""What a kill leaves of the first list. Whoever writes it next removes that."""
+
+UNKNOWN = "unknown"
+"""What parts were made of by these versions."""
+
+
+class RunFolder:
+    """The folder of a training.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The folder.
+    content : dict
+        What its list says. Empty if there is none.
+    temporary : bool
+        Whether it is removed after the training.
+    """
+
+    def __init__(self, path: Path, temporary: bool = False) -> None:
+        self.path, self.temporary = path, temporary
+        self.content = _read(path)
+
+    @classmethod
+    def claim(cls, out: StrPath, resume: bool, overwrite: bool) -> RunFolder:
+        """Return the folder for a training, before any work.
+
+        Raises
+        ------
+        ParameterError
+            It holds files that are not of fastpart, or a training that is neither resumed nor overwritten.
+        """
+        path = parameters.path("out", out)
+        if resume and overwrite:
+            raise ParameterError(
+                "overwrite: resume=True goes on with the training that it would remove. Pass one of them"
+            )
+        if path.exists() and not path.is_dir():
+            raise ParameterError(f"out: {shown(path)} is not a directory")
+        path.mkdir(exist_ok=True)
+        folder = cls(path)
+        if not folder.content and not all(each.name.startswith(_UNFINISHED) for each in path.iterdir()):
+            folder._adopt(resume)
+        if folder.has_checkpoint and not resume:
+            if not overwrite:
+                raise ParameterError(
+                    f"out: {shown(path)} holds a training. Pass resume=True to go on with it, overwrite=True to "
+                    "replace it, or choose another folder"
+                )
+            folder.clear()
+        return folder
+
+    def _adopt(self, resume: bool) -> None:
+        """Take over the folder of a version without the list. Refuse any other that is not empty."""
+        file = self.path / CHECKPOINT
+        try:
+            known = file.is_file() and {"identity", "rows", "state"} <= set(
+                weights_in(file.read_bytes(), file)
+            )
+        except GraphFormatError:
+            if resume:
+                raise
+            known = False
+        if not known:
+            first = min(each.name for each in self.path.iterdir())
+            raise ParameterError(
+                f"out: {shown(self.path)} is not empty, but holds no training of fastpart ({shown(first)} is there). "
+                "Choose another folder"
+            )
+        there = [each for pattern in _EARLIER for each in sorted(self.path.glob(pattern))]
+        identity = weights_in(file.read_bytes(), file)["identity"]
+        self.content = {
+            "files": [f"{each.relative_to(self.path).as_posix()}{'/' * each.is_dir()}" for each in there],
+            "must_agree": earlier(identity),
+            "parts": {each.name: UNKNOWN for each in there if each.is_dir()},
+        }
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is a training to go on with."""
+        return (self.path / CHECKPOINT).exists()
+
+    @property
+    def files(self) -> list[str]:
+        """The entries that belong to the training, by their path in the folder. Names of folders end with a slash."""
+        return list(self.content.get("files", []))
+
+    def begin(self, going_on: bool, **values: Any) -> None:
+        """Begin a training or go on with one, and note what it is."""
+        self.add([CHECKPOINT, BEST, TABLE])
+        self.update(**({} if going_on else {"checksums": {}}), **values, summary=None)
+
+    def add(self, names: Iterable[str]) -> None:
+        """Add entries before they are written. Refuse those that are there already and not of the training."""
+        new = [name for name in names if name not in self.files]
+        for name in new:
+            if os.path.lexists(self.path / name):
+                raise ParameterError(
+                    f"out: {shown(self.path / name)} was not written by this training. Move it away, or choose another "
+                    "folder"
+                )
+        if new:
+            self.update(files=[*self.files, *new])
+
+    def update(self, **values: Any) -> None:
+        """Change some of the list's values. It is written as a whole."""
+        # What another process of the training wrote meanwhile stays.
+        self.content = {"fastpart": _core.__version__, **self.content, **_read(self.path), **values}
+        _core.write_file(self.path / MARKER, json.dumps(self.content, indent=1).encode())
+
+    def write(self, contents: Mapping[str, bytes]) -> None:
+        """Write files with checksums, each atomically.
+
+        The list gets the new checksums first, and keeps those of the files that are there. So a kill at any moment
+        leaves files that it knows.
+        """
+        sums = self.content.get("checksums", {})
+        new = {name: _hash(content) for name, content in contents.items()}
+        self.update(checksums={**sums, **{name: [*sums.get(name, [])[-1:], new[name]] for name in new}})
+        for name, content in contents.items():
+            _core.write_file(self.path / name, content)
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file that :meth:`write` wrote.
+
+        Raises
+        ------
+        GraphFormatError
+            Its bytes are not those that were written.
+        """
+        file = parameters.regular(self.path / name)
+        content = file.read_bytes()
+        sums = self.content.get("checksums", {})
+        if name in sums:
+            found = _hash(content)
+            if found not in sums[name]:
+                raise GraphFormatError(
+                    f"{shown(file)}: damaged. Its size or checksum is not that in {MARKER}. Restore the file, or train "
+                    "anew with overwrite=True"
+                )
+            sums[name] = [found]  # the other one was never written
+        return content
+
+    def clear(self) -> None:
+        """Remove the entries of the training, and the list."""
+        for name in self.files:
+            if name.endswith("/") and name != SCRATCH and (self.path / name).is_dir():
+                refuse_unwritable(self.path / name, "directory", None)
+        for name in [*self.files, MARKER]:
+            _remove(self.path, name)
+        self.content = {}
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Say in an error where the training so far is."""
+        try:
+            yield
+        except Exception as error:
+            if self.has_checkpoint and not self.temporary:
+                error.add_note(
+                    f"The training so far is in {shown(self.path)}. resume=True goes on with it, and "
+                    "fastpart.train.open returns its weights"
+                )
+            raise
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Yield a folder for temporary files in this one. It is empty, and removed in the end."""
+        _remove(self.path, SCRATCH) if SCRATCH in self.files else self.add([SCRATCH])
+        folder = self.path.absolute() / SCRATCH
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def claimed(out: StrPath | None, resume: bool, overwrite: bool) -> RunFolder | None:
+    """Return the folder of a user. None if the training is not kept."""
+    if out is not None:
+        return RunFolder.claim(out, resume, overwrite)
+    if resume:
+        raise ParameterError("resume: needs out=, the folder to resume from")
+    if overwrite:
+        raise ParameterError("overwrite: needs out=, the folder to replace")
+    return None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the list of a folder, empty if there is none of fastpart."""
+    file = path / MARKER
+    if not os.path.lexists(file):
+        return {}
+    content = json_object(file, parameters.regular(file).read_bytes())
+    if "fastpart" not in content:
+        return {}
+    files = content.get("files", [])
+    if not isinstance(files, list) or not all(map(_is_below, files)):
+        raise GraphFormatError(f"{shown(file)}: 'files' lists what is not below the folder")
+    for name in ("must_agree", "may_change", "options", "checksums", "parts", "task", "summary"):
+        missing = content.get(name, {}) is None and name in (
+            "task",
+            "summary",
+        )  # of a training that has not ended
+        if not missing and not isinstance(content.get(name, {}), dict):
+            raise GraphFormatError(f"{shown(file)}: {name!r} is not an object")
+    if not all(isinstance(sums, list) for sums in content.get("checksums", {}).values()):
+        raise GraphFormatError(f"{shown(file)}: 'checksums' does not list them by file")
+    return content
+
+
+def _hash(content: bytes) -> list[Any]:
+    """Return size and checksum, as JSON has them."""
+    return [len(content), _core.hash_bytes(content)]
+
+
+def _is_below(name: object) -> bool:
+    if not isinstance(name, str) or not name:
+        return False
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def _remove(folder: Path, name: str) -> None:
+    """Remove an entry, and the folders that it was in if nothing else is there."""
+    path = folder / name
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    for parent in path.relative_to(folder).parents[:-1]:
+        try:
+            (folder / parent).rmdir()
+        except OSError:
+            return
