@@ -436,7 +436,7 @@ def test_a_comparison_is_shown_if_its_file_cannot_be_written(run, monkeypatch):
     def fails(*_):
         raise RuntimeError("no fonts")
 
-    monkeypatch.setattr("fastpart.report.trainings.write_training", fails)
+    monkeypatch.setattr("fastpart.report.pages.write_training", fails)
     given = ("--splits", "s.npz", "--methods", "full", "--seeds", "1", *QUICK)
     code, out, err = run(*COMPARE, *given, "-o", "report.html")
     assert code == 1

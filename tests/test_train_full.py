@@ -193,7 +193,7 @@ def test_classes_of_scripts_are_found_by_other_processes(parts, tmp_path):
 
 
 def test_classes_that_other_processes_do_not_find():
-    with pytest.raises(fp.ParameterError, match="Move it to the top level of a module or file"):
+    with pytest.raises(fp.ParameterError, match="Define it at the top level of a module or file"):
         import_path(lambda task, options: None)
 
 

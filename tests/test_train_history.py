@@ -240,12 +240,12 @@ def test_weights_of_the_best_epoch_are_returned(parts, tmp_path):
 
 def test_an_epoch_without_a_score_is_the_best_only_if_no_epoch_has_one():
     history, scores = (
-        History("links", Options(patience=3), None, False, {}),
+        History("links", Options(patience=3), None, False),
         [np.nan, np.nan, 0.5, np.nan, 0.4, np.nan],
     )
     best = []
     for score in scores:
-        history.add({"val_mrr": score}, dict, dict)
+        history.add({"val_mrr": score}, dict)
         best.append(history.best_epoch)
     assert best == [0, 1, 2, 2, 2, 2]
     assert history.over
