@@ -120,6 +120,9 @@ class Topology:
     def num_vertices(self) -> int: ...
     @property
     def starts(self) -> _Ids: ...
+    def keep_at_most(self, most: int) -> None:
+        """Let memory of batches wait to be used again only up to so many bytes, for rows and samples each."""
+
     def rows_of(self, ids: _Ids) -> _Rows: ...
     def ids_of(self, rows: _Rows) -> _Ids: ...
     def degrees_of(self, rows: _Rows) -> _Ids: ...
@@ -235,12 +238,14 @@ class Sampler:
         epoch: int = 0,
         features: Features | None = None,
         ahead: int = 2,
+        room: int | None = None,
         threads: int = 1,
     ) -> Batches:
         """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
 
-        ``threads`` make them, at most ``ahead`` of them before they are asked for. With ``ahead=0`` the caller makes
-        them. The number of threads, of which no more than ``ahead`` start, does not change them.
+        ``threads`` make them, at most ``ahead`` of them before they are asked for, and only as long as these take no
+        more than ``room`` bytes. One is always made. With ``ahead=0`` the caller makes them. The number of threads, of
+        which no more than ``ahead`` start, does not change them.
         """
 
 @final

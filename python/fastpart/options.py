@@ -19,15 +19,7 @@ from .parameters import Progress, StrPath, integer, memory_size, path, shown
 from .progress import Bar
 
 
-class Running(TypedDict, total=False):
-    """The options that training shares with :class:`Options`. torch cannot keep a memory limit, so it is not one."""
-
-    threads: int | None
-    tmp_dir: StrPath | None
-    progress: Progress | bool | None
-
-
-class Options(Running, total=False):
+class Options(TypedDict, total=False):
     """The options of every long call. None of them changes a result. See also :func:`fastpart.config`.
 
     There is one exception: :func:`fastpart.hep` with ``tau="fit"`` fits its ``tau`` to the memory limit.
@@ -46,6 +38,9 @@ class Options(Running, total=False):
         Bytes, or a size such as "4G". Default: 80 % of the available memory (of the control group, if that is less).
     """
 
+    threads: int | None
+    tmp_dir: StrPath | None
+    progress: Progress | bool | None
     memory_limit: int | str | None
 
 

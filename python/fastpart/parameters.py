@@ -225,6 +225,16 @@ def memory_size(value: int | str | None, name: str = "memory_limit", low: int = 
     return integer(name, value, low, 2**63 - 1)
 
 
+def sized(count: int) -> str:
+    """Return a number of bytes as messages show it."""
+    value = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.{0 if unit == 'bytes' else 1}f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
 def from_text(name: str, text: str, annotation: str) -> Any:
     """Convert a word of the command line to the type that the parameter's annotation names."""
     types = set(re.findall(r"\w+", re.sub(r"Literal\[[^]]*\]", "str", annotation)))

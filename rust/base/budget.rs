@@ -24,7 +24,29 @@ fn kilobytes(path: &Path, key: &str) -> Option<u64> {
 }
 
 /// What is left below the tightest limit between this process's control group and the root.
+///
+/// Pages of written files are free once they are on the disk. The system writes them when memory is short, but not before.
+/// So where they take more than what is left, this waits until they are written.
 fn cgroup_headroom() -> Option<u64> {
+    let tightest = tightest_group()?;
+    if tightest.unwritten <= tightest.free {
+        return Some(tightest.free);
+    }
+    // SAFETY: a call without arguments and without a result.
+    unsafe { libc::sync() };
+    tightest_group().map(|group| group.free)
+}
+
+/// What the limit of a control group leaves.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Left {
+    /// Bytes that are free, or can be given back at once.
+    free: u64,
+    /// Bytes of files that are not on a disk yet.
+    unwritten: u64,
+}
+
+fn tightest_group() -> Option<Left> {
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mut tightest = None;
     for line in own.lines() {
@@ -53,34 +75,39 @@ struct Version {
     usage: &'static str,
     /// The page cache in `memory.stat`, of the group and those below it.
     cache: &'static str,
-    /// What of it cannot be given back at once: files in memory, and pages that are not on a disk yet.
-    kept: &'static [&'static str],
+    /// What of it is files in memory.
+    shared: &'static str,
+    /// What of it is not on a disk yet.
+    unwritten: &'static [&'static str],
 }
 
 const V1: Version = Version {
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
     cache: "total_cache",
-    kept: &["total_shmem", "total_dirty", "total_writeback"],
+    shared: "total_shmem",
+    unwritten: &["total_dirty", "total_writeback"],
 };
 
 const V2: Version = Version {
     limit: "memory.max",
     usage: "memory.current",
     cache: "file",
-    kept: &["shmem", "file_dirty", "file_writeback"],
+    shared: "shmem",
+    unwritten: &["file_dirty", "file_writeback"],
 };
 
 impl Version {
     /// What the limit of a group leaves. Clean page cache counts as usage there, but gives way to whatever needs memory.
     /// None for a group without a limit.
-    fn left(&self, group: &Path) -> Option<u64> {
+    fn left(&self, group: &Path) -> Option<Left> {
         let limit = number(&group.join(self.limit))?;
         let usage = number(&group.join(self.usage)).unwrap_or(0);
         let stat = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
-        let kept: u64 = self.kept.iter().map(|key| statistic(&stat, key)).sum();
-        let free = statistic(&stat, self.cache).saturating_sub(kept);
-        Some(limit.saturating_sub(usage.saturating_sub(free)))
+        let unwritten: u64 = self.unwritten.iter().map(|key| statistic(&stat, key)).sum();
+        let kept = unwritten + statistic(&stat, self.shared);
+        let clean = statistic(&stat, self.cache).saturating_sub(kept);
+        Some(Left { free: limit.saturating_sub(usage.saturating_sub(clean)), unwritten })
     }
 }
 
@@ -140,17 +167,23 @@ mod tests {
         assert_eq!(V1.left(group.path()), None);
         write("memory.limit_in_bytes", "1000\n");
         write("memory.usage_in_bytes", "900\n");
-        assert_eq!(V1.left(group.path()), Some(1000 - (900 - (700 - 100 - 50 - 5))));
+        assert_eq!(
+            V1.left(group.path()),
+            Some(Left { free: 1000 - (900 - (700 - 100 - 50 - 5)), unwritten: 55 })
+        );
         write(
             "memory.stat",
             "anon 200\nfile 700\nfile_mapped 600\nshmem 100\nfile_dirty 40\nfile_writeback 10",
         );
         write("memory.max", "1000\n");
         write("memory.current", "900\n");
-        assert_eq!(V2.left(group.path()), Some(1000 - (900 - (700 - 100 - 40 - 10))));
+        assert_eq!(
+            V2.left(group.path()),
+            Some(Left { free: 1000 - (900 - (700 - 100 - 40 - 10)), unwritten: 50 })
+        );
         // Numbers that are not of the same moment, and a group without a limit.
         write("memory.current", "10\n");
-        assert_eq!(V2.left(group.path()), Some(1000));
+        assert_eq!(V2.left(group.path()).map(|left| left.free), Some(1000));
         write("memory.max", "max\n");
         assert_eq!(V2.left(group.path()), None);
     }

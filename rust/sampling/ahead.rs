@@ -1,7 +1,8 @@
 //! The batches of an epoch, made ahead of their use and handed out in order.
 //!
-//! Threads take the next step each, as long as it is less than `ahead` steps from the one that is handed out next. So at
-//! most `ahead` batches are held, whatever the threads. An error is handed out in the place of its batch.
+//! Threads take the next step each, as long as it is less than `ahead` steps from the one that is handed out next, and the
+//! batches that are held have room. So at most `ahead` batches are held, whatever the threads. How large a batch is to be is
+//! not known before, so each counts as the largest of the epoch. An error is handed out in the place of its batch.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -67,9 +68,11 @@ struct Shared {
     maker: Maker,
     steps: Steps,
     ahead: usize,
+    /// Bytes that batches may take before they are handed out. One is always made.
+    room: u64,
     state: Mutex<State>,
-    /// There is room for another batch, or the end has come.
-    room: Condvar,
+    /// There may be room for another batch, or the end has come.
+    more: Condvar,
     /// There is another batch.
     ready: Condvar,
     stopped: AtomicBool,
@@ -82,6 +85,17 @@ struct State {
     next: usize,
     /// The step that is handed out next.
     wanted: usize,
+    /// Bytes of the largest batch so far. None before the first.
+    largest: Option<u64>,
+}
+
+impl State {
+    /// Whether another batch has room beside those that are made or being made.
+    fn has_room(&self, room: u64) -> bool {
+        let held = (self.next - self.wanted) as u64;
+        held == 0
+            || self.largest.map_or(room == u64::MAX, |largest| (held + 1).saturating_mul(largest) <= room)
+    }
 }
 
 impl Shared {
@@ -94,12 +108,12 @@ impl Shared {
         let mut state = self.state();
         while !self.has_stopped()
             && state.next < self.steps.count()
-            && state.next >= state.wanted + self.ahead
+            && (state.next >= state.wanted + self.ahead || !state.has_room(self.room))
         {
-            state = self.room.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+            state = self.more.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
         let step = (!self.has_stopped() && state.next < self.steps.count()).then_some(state.next);
-        state.next += 1;
+        state.next += usize::from(step.is_some());
         step
     }
 
@@ -110,8 +124,12 @@ impl Shared {
             let made = catch_unwind(AssertUnwindSafe(make));
             let batch = made.unwrap_or_else(|_| Err(Error::Internal("a sampler's worker panicked".into())));
             let mut state = self.state();
+            if let Ok(batch) = &batch {
+                state.largest = state.largest.max(Some(batch.bytes()));
+            }
             state.batches.insert(step, batch);
             self.ready.notify_all();
+            self.more.notify_all(); // how much room a batch needs is known now
         }
         worker
     }
@@ -124,17 +142,19 @@ impl Shared {
         // Whoever found that it goes on, and waits for room, has given the lock away by then.
         let _state = self.state();
         self.stopped.store(true, Relaxed);
-        self.room.notify_all();
+        self.more.notify_all();
         self.ready.notify_all();
     }
 }
 
 impl Ahead {
-    /// Starts the threads, with one of the `workers` each. `ahead` is at least 1.
+    /// Starts the threads, with one of the `workers` each. `ahead` is at least 1. Batches take at most `room` bytes before
+    /// they are handed out, but one is always made.
     pub fn start(
         maker: Maker,
         steps: Steps,
         ahead: usize,
+        room: u64,
         threads: usize,
         workers: Arc<Workers>,
     ) -> Result<Self> {
@@ -142,8 +162,9 @@ impl Ahead {
             maker,
             steps,
             ahead,
+            room,
             state: Mutex::default(),
-            room: Condvar::new(),
+            more: Condvar::new(),
             ready: Condvar::new(),
             stopped: AtomicBool::new(false),
         };
@@ -181,7 +202,7 @@ impl Ahead {
         let wanted = state.wanted;
         let batch = state.batches.remove(&wanted);
         state.wanted += 1;
-        self.shared.room.notify_all();
+        self.shared.more.notify_all();
         Some(batch)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::gather::{FeatureRows, Features};
-use super::pool::{Pool, Pooled};
+use super::pool::{Memory, Pool, Pooled};
 use super::sample::Sample;
 use super::sampler::{Place, Sampler};
 use super::workers::Worker;
@@ -18,6 +18,13 @@ pub struct Batch {
     pub sample: Pooled<Sample>,
     /// One row of features per node.
     pub features: Option<Pooled<FeatureRows>>,
+}
+
+impl Batch {
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> u64 {
+        self.sample.bytes() + self.features.as_ref().map_or(0, |rows| rows.bytes())
+    }
 }
 
 /// Makes batches, with features if there are any.
@@ -71,6 +78,12 @@ impl Pools {
     /// Memory for features.
     pub fn features(&self) -> Pooled<FeatureRows> {
         self.features.take()
+    }
+
+    /// Memory that waits to be used again takes at most `most` bytes, for samples and for features each.
+    pub fn keep_at_most(&self, most: u64) {
+        self.samples.keep_at_most(most);
+        self.features.keep_at_most(most);
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::array::MappedRows;
+use super::pool::Memory;
 use super::topology::Topology;
 use crate::base::{Buffer, Error, Result, prefetch_at, shown};
 
@@ -15,6 +16,12 @@ const AHEAD: usize = 4096;
 
 /// Bytes of a row that are asked for. The processor finds the others itself.
 const ASKED: usize = 1536;
+
+/// Memory of so many times the rows of a batch, and of more than [`LARGE`] bytes, is given back instead of used for it.
+const WASTE: usize = 4;
+
+/// Bytes of memory that is not worth giving back.
+const LARGE: usize = 1 << 20;
 
 /// The features of the inner vertices of parts, mapped. Any of the parts may lack them.
 #[derive(Debug)]
@@ -119,8 +126,8 @@ pub struct FeatureRows(Option<Buffer<[u64; 8]>>);
 impl FeatureRows {
     /// Makes room for that many bytes, and returns where. What was there may be lost.
     fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
-        let room = self.0.as_ref().map_or(0, |buffer| size_of_val(&**buffer));
-        if room < bytes {
+        let room = self.bytes() as usize;
+        if room < bytes || room / WASTE > bytes.max(LARGE) {
             self.0 = None;
             self.0 = Some(Buffer::zeroed((bytes + bytes / 4).div_ceil(64), "features of a batch")?);
         }
@@ -130,5 +137,11 @@ impl FeatureRows {
     /// Where they begin.
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.0.as_mut().map_or(std::ptr::dangling_mut(), |buffer| buffer.as_mut_ptr()).cast()
+    }
+}
+
+impl Memory for FeatureRows {
+    fn bytes(&self) -> u64 {
+        self.0.as_ref().map_or(0, |buffer| size_of_val(&**buffer) as u64)
     }
 }

@@ -58,7 +58,7 @@ pub use ahead::{Ahead, Steps};
 pub use batch::{Batch, Maker, Pools, Spent};
 pub use gather::{FeatureRows, Features};
 pub use part::Part;
-pub use pool::{Pool, Pooled};
+pub use pool::{Memory, Pool, Pooled};
 pub use random::HopKey;
 pub use sample::Sample;
 pub use sampler::{Kind, Place, Sampler, Settings};

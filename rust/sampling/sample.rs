@@ -1,5 +1,7 @@
 //! A batch: levels of nodes, and the in-edges that were sampled between them.
 
+use super::pool::Memory;
+
 /// One batch. The nodes are those of level 0, the seeds, then those of level 1, and so on.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Sample {
@@ -31,5 +33,13 @@ impl Sample {
         num_nodes.clear();
         num_edges.clear();
         indptr.push(0);
+    }
+}
+
+impl Memory for Sample {
+    fn bytes(&self) -> u64 {
+        let Self { rows, ids, indptr, indices, edge_ids, .. } = self;
+        let small = rows.capacity() + indptr.capacity() + indices.capacity();
+        (4 * small + 8 * (ids.capacity() + edge_ids.capacity())) as u64
     }
 }

@@ -19,7 +19,7 @@ from ..rows import rows_of
 from .batch import Batch
 from .edge_rows import EdgeFeatures
 from .hot_rows import Epoch, Hot, checked, held_by, hottest, own_rows
-from .making import InOrder, Neighbourhood, Scheduled, Source, neighbourhood_of
+from .making import InOrder, Neighbourhood, Scheduled, Source, free_room, neighbourhood_of
 from .remote import Remote, fetching_of
 from .resident import Resident, room_of
 from .sample import Sampled
@@ -138,6 +138,7 @@ class Loader:
         if scheduled:
             sampler = neighbourhood_of(self._sampler, neighbourhood, len(self.fanouts))
             self._source = Scheduled(sampler, topology, self._with_batches, self._threads, trace)
+        self.limit(free_room())
         self._resident: Resident | None = None
         room = parameters.memory_size(resident, "resident", 0)
         if self.device is not None or room is not None:
@@ -176,6 +177,14 @@ class Loader:
             rows = hottest(self._topology, self._own, candidates, count, self._epoch_of())
             self._resident = Resident(rows, self.fetching.read, device)
             self.fetching.leave_out(rows)
+
+    def limit(self, room: int) -> None:
+        """Let batches take no more bytes before they are used, and as many while their memory waits to be used again.
+
+        It does not change batches, only how many of them are made ahead. One is always made.
+        """
+        self._source.limit(room)
+        self._topology.keep_at_most(room)
 
     def __len__(self) -> int:
         """Steps of an epoch, the same on every rank."""

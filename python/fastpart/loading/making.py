@@ -28,12 +28,21 @@ _SHARE = 4
 """Batches take one part in so many of the memory that is free."""
 
 
+def free_room() -> int:
+    """Return the bytes that batches of a process may take before they are used, unless it was told otherwise."""
+    return _core.memory_budget() // _SHARE // int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+
+
 class Source(ABC):
     """Makes the batches of an epoch after the other."""
 
     @abstractmethod
     def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
         """Yield the batches. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
+
+    @abstractmethod
+    def limit(self, room: int) -> None:
+        """Let batches take no more bytes before they are used. One is always made."""
 
     @abstractmethod
     def read_seconds(self) -> dict[str, float]:
@@ -47,11 +56,22 @@ class InOrder(Source):
         self, sampler: _core.Sampler, features: Callable[[], _core.Features | None], ahead: int, threads: int
     ) -> None:
         self._sampler, self._features, self._ahead, self._threads = sampler, features, ahead, threads
+        self._room: int | None = None
+
+    def limit(self, room: int) -> None:
+        """Make fewer batches ahead, if they are large."""
+        self._room = room
 
     def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
         """Yield the batches."""
         made = self._sampler.batches(
-            rows, offsets, epoch=epoch, features=self._features(), ahead=self._ahead, threads=self._threads
+            rows,
+            offsets,
+            epoch=epoch,
+            features=self._features(),
+            ahead=self._ahead,
+            room=self._room,
+            threads=self._threads,
         )
         try:
             yield from made
@@ -79,10 +99,14 @@ class Scheduled(Source):
         self._scheduler = Scheduler(
             threads,
             Launching(max(1.0, _core.default_threads() / here)),
-            _core.memory_budget() // _SHARE // here,
+            free_room(),
             _bytes_of,
             trace,
         )
+
+    def limit(self, room: int) -> None:
+        """Launch batches only as long as they have room."""
+        self._scheduler.room = room
 
     def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
         """Yield the batches."""

@@ -13,12 +13,14 @@ from ..parameters import StrPath
 from ..processes import anonymous_bytes
 from .beginning import begin
 from .config import BatchTraining, Options, options_of, report_of, trains
-from .data import LocalGraph
+from .data import AnyDataset, LocalGraph
 from .edge_data import open_dataset
 from .history import History
 from .identity import data_of, must_agree
 from .learner import Learner
 from .loop import train
+from .memory import BatchSize, Need, batches, full_batch, graph_bytes, left_by, size_of, weights
+from .models import NEIGHBOUR, sampling
 from .run_folder import claimed
 from .scores import Task, scores_of
 from .settings import torch_settings
@@ -81,8 +83,9 @@ def full(
         losses may be different then.
     overwrite : bool
         Remove the training that ``out`` holds. Without this and ``resume`` it is refused.
-    threads, tmp_dir, progress
-        As in :class:`fastpart.Options`. The threads are torch's. The step of ``progress`` is "epoch".
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`. The threads are torch's. The step of ``progress`` is "epoch". The memory limit
+        is for all processes of the training on this machine. What they need is stated before the start.
     on_epoch : callable, optional
         Called with each new row of the history, a dict, as loggers need it.
 
@@ -97,6 +100,8 @@ def full(
         An invalid parameter, or a directory without features, labels or splits.
     GraphFormatError
         A damaged directory or checkpoint.
+    MemoryBudgetError
+        The memory limit does not hold the training. The text says what needs how much.
 
     Notes
     -----
@@ -119,6 +124,7 @@ def full(
     options, run = options_of(training)
     dataset = open_dataset(source)
     refuse_patience_without_validation(dataset, options)
+    left_by(needs(dataset, options), run)
     report = report_of(training, run, options.epochs)
     folder = claimed(out, parameters.flag("resume", resume), parameters.flag("overwrite", overwrite))
     if folder is not None:
@@ -131,6 +137,21 @@ def full(
         trained = TrainedModel.of("full", dataset.task, history, summary)
         history.finish(vars(dataset.task), trained.summary)
         return trained
+
+
+def needs(dataset: AnyDataset[Any], options: Options) -> list[Need]:
+    """Return what the process takes: the graph, its activations, and those of batches if it trains on them."""
+    (n, edges), task = size_of(dataset), dataset.task
+    whole = options.batch_size is None and sampling(options.model) == NEIGHBOUR
+    found = [
+        Need("the whole graph", graph_bytes(n, edges, task.features), "sampled, which maps it"),
+        Need("activations", full_batch(options, task, n, n, edges, whole), "a smaller hidden="),
+        weights(options, task),
+    ]
+    if not whole:
+        size = BatchSize.of(options, options.batch_size or n, dataset.num_train, n, edges)
+        found += batches(options, task, size, 4 * task.features)
+    return found
 
 
 class _Trainer:

@@ -140,7 +140,7 @@ def compare(
     done = 0
     rows = []
     saved = {"features": features, "labels": labels, "splits": splits, "split": split}
-    running = {"threads": run.threads, "tmp_dir": run.tmp_dir, "progress": None}
+    running = {**vars(run), "progress": None}
 
     def trainings(method: str, folder: Path) -> list[TrainedModel]:
         nonlocal done

@@ -9,7 +9,7 @@ from typing import Any, Self, TypedDict, TypeVar
 from .. import _core, parameters
 from ..errors import ParameterError
 from ..options import Options as CallOptions
-from ..options import Running, RunOptions, with_options
+from ..options import RunOptions, with_options
 from .calls import recorded
 from .model_source import ModelSource, checked, import_path, refuse_nested
 from .notebooks import in_notebook, text_of
@@ -46,7 +46,7 @@ OnEpoch = Callable[[dict[str, Any]], object]
 """Called with each new row of the history."""
 
 
-class Training(Learning, Running, total=False):
+class Training(Learning, CallOptions, total=False):
     """Parameters of all methods."""
 
     seed: int | None

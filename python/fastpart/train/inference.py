@@ -2,8 +2,8 @@
 
 A :class:`~.models.Network` is computed layer by layer: the outputs of a layer for all vertices go to files, 4 bytes per
 vertex and number, and the next layer gathers the rows that it needs. In memory is one block of vertices with its
-neighbours. So graphs and features may be larger than memory. Any other network is computed at once for all wanted
-vertices of a part.
+neighbours, of at most 64 MB unless a single vertex has more. So graphs and features may be larger than memory. Any
+other network is computed at once for all wanted vertices of a part.
 
 Several processes share the work: each takes the parts that it owns, and waits for the others after each layer. Rows of
 parts on other machines come by messages. Then all processes read as many blocks, of which some are empty.
@@ -40,8 +40,12 @@ Block = tuple[int, Vertices]
 Wanted = Callable[[int], npt.NDArray[np.bool_]]
 """Returns the mask of the inner vertices of a part whose outputs are wanted."""
 
+PIECE_BYTES = 64 << 20
+"""Bytes of a block, about, and of what is written before it goes to the disk. The limit of the memory does not change
+blocks, and so no digit of what is computed."""
+
 _EDGES = 1 << 19
-"""In-edges of a block, about. A vertex with more is a block of its own."""
+"""In-edges of a block, at most about. A vertex with more is a block of its own."""
 
 
 class Inference:
@@ -139,7 +143,8 @@ class Inference:
 
     def _save(self, index: int, outputs: Iterator[Outputs]) -> list[Path]:
         """Write the outputs of a layer, and return the files."""
-        files: dict[Path, npt.NDArray[Any]] = {}
+        files: dict[Path, np.memmap[Any, Any]] = {}
+        unwritten = 0
         for part, vertices, h in outputs:
             file = self._file(index, part)
             assert file is not None
@@ -147,6 +152,10 @@ class Inference:
                 shape = (self._parts[part].num_inner, h.shape[1])
                 files[file] = np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape)
             files[file][vertices] = h.numpy()
+            unwritten += h.nbytes
+            if unwritten > PIECE_BYTES:  # what is not on the disk cannot be given back when memory is short
+                files[file].flush()
+                unwritten = 0
         return list(files)
 
     def _layer(
@@ -154,9 +163,12 @@ class Inference:
     ) -> Iterator[Outputs]:
         """Yield the outputs of one layer, given its inputs for all vertices."""
         where = _numbers(network)
-        for number, block, sample, x in self._read(self._hop, rows, self._blocks(wanted)):
+        width = network.width_of_edges(index) + (rows.row_shape[0] if rows is not None else 0)
+        for number, block, sample, x in self._read(self._hop, rows, self._blocks(wanted, width)):
             x = x.to(**where)
-            yield number, block, network.layer(index, self._graph(sample, x.device), x).cpu()
+            outputs = network.layer(index, self._graph(sample, x.device), x).cpu()
+            del sample, x  # the memory of this block is that of the next one
+            yield number, block, outputs
 
     def _at_once(self, network: nn.Module, wanted: Wanted | None) -> Iterator[Outputs]:
         """Yield the outputs of a network without layers of its own."""
@@ -182,12 +194,15 @@ class Inference:
     def _vertices(self, part: int, wanted: Wanted | None) -> Vertices:
         return np.arange(self._parts[part].num_inner) if wanted is None else np.flatnonzero(wanted(part))
 
-    def _blocks(self, wanted: Wanted | None) -> Iterator[Block]:
-        """Yield the wanted vertices of this process in blocks with about as many in-edges."""
+    def _blocks(self, wanted: Wanted | None, width: int) -> Iterator[Block]:
+        """Yield the wanted vertices of this process in blocks. An in-edge takes so many numbers in memory."""
+        most = max(1, min(_EDGES, PIECE_BYTES // (4 * max(width, 1))))
         for number in self._own:
             part, vertices = self._parts[number], self._vertices(number, wanted)
-            edges = np.cumsum(part.indptr[vertices + 1] - part.indptr[vertices])
-            for block in np.split(vertices, np.flatnonzero(np.diff(edges // _EDGES)) + 1):
+            edges = np.cumsum(
+                part.indptr[vertices + 1] - part.indptr[vertices] + 1
+            )  # and the row of the vertex
+            for block in np.split(vertices, np.flatnonzero(np.diff(edges // most)) + 1):
                 yield number, block
 
     def _read(
@@ -204,7 +219,9 @@ class Inference:
             if self._fetching is not None:
                 x = self._fetching.complete(sample.rows, x, rows)
             if len(block):
-                yield number, block, sample, torch.from_numpy(x)
+                x = torch.from_numpy(x)
+                yield number, block, sample, x
+            del sample, x
 
     def _rows_of(self, part: int, vertices: Vertices) -> npt.NDArray[np.uint32]:
         return (self._topology.starts[part] + vertices).astype(np.uint32)

@@ -16,12 +16,14 @@ from torch import Tensor, nn
 
 from .. import _core, parameters
 from ..errors import ParameterError
+from ..options import RunOptions
 from ..parameters import StrPath, shown
 from ..staging import beside
 from .config import Options
 from .data import AnyDataset, Dataset
 from .edge_data import open_dataset
-from .inference import Inference
+from .inference import PIECE_BYTES, Inference
+from .memory import Need, evaluation, full_batch, graph_bytes, left_by, size_of
 from .models import Network
 from .scores import Task
 
@@ -33,7 +35,13 @@ Found = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
 
 
 def predictions(
-    network: nn.Module, task: Task, options: Options, source: StrPath, kind: Predicted, out: StrPath | None
+    network: nn.Module,
+    task: Task,
+    options: Options,
+    source: StrPath,
+    kind: Predicted,
+    out: StrPath | None,
+    run: RunOptions,
 ) -> npt.NDArray[Any]:
     """Return one row for each vertex of a partition directory. See :meth:`.TrainedModel.predict`."""
     parameters.choice("kind", kind, PREDICTED)
@@ -54,11 +62,32 @@ def predictions(
                 "kind: 'embeddings' are the outputs of the last hidden layer, which only a "
                 "fastpart.train.models.Network of two layers or more has"
             )
+    left_by(_needs(dataset, options, kind, target), run)
     with scratch(target) as folder:
         rows = OutputRows(int(dataset.manifest["n"]), None if target is None else folder / target.name)
         for vertices, outputs in _outputs(dataset, network, layers, folder):
             rows.put(vertices, _said(outputs, task) if kind == "classes" else outputs.numpy())
         return rows.moved(target)
+
+
+def _needs(dataset: AnyDataset[Any], options: Options, kind: Predicted, target: Path | None) -> list[Need]:
+    """Return what predicting takes beside the process."""
+    (n, edges), task = size_of(dataset), dataset.task
+    numbers = (
+        2 if kind == "classes" and not task.multilabel else max(task.classes, options.hidden * options.heads)
+    )
+    rows = Need("the result", 0 if target else 4 * numbers * n, "out=, a file")
+    if isinstance(dataset, Dataset):
+        return [*evaluation(dataset, options, 1), rows]
+    return [
+        Need("the whole graph", graph_bytes(n, edges, task.features), "a partition of the vertices"),
+        Need(
+            "activations",
+            full_batch(options, task, n, n, edges, training=False),
+            "a partition of the vertices",
+        ),
+        rows,
+    ]
 
 
 @contextmanager
@@ -107,6 +136,7 @@ class OutputRows:
     def __init__(self, n: int, file: Path | None) -> None:
         self._n, self._file = n, file
         self._rows: npt.NDArray[Any] | None = None
+        self._unwritten = 0
 
     def put(self, vertices: npt.NDArray[np.int64], rows: npt.NDArray[Any]) -> None:
         """Set the rows of vertices."""
@@ -117,6 +147,10 @@ class OutputRows:
             else:
                 self._rows = np.lib.format.open_memmap(self._file, "w+", rows.dtype, shape)
         self._rows[vertices] = rows
+        self._unwritten += rows.nbytes
+        if self._file is not None and self._unwritten > PIECE_BYTES:
+            self._rows.flush()  # type: ignore[attr-defined]
+            self._unwritten = 0
 
     def moved(self, target: Path | None) -> npt.NDArray[Any]:
         """Return the rows, or a map of them after the file has taken the place of the target."""

@@ -12,6 +12,7 @@ import polars as pl
 from torch import Tensor, nn
 
 from ..errors import ParameterError
+from ..options import RunOptions
 from ..parameters import StrPath
 from .config import Options
 from .history import History
@@ -153,7 +154,11 @@ class TrainedModel:
         return trained
 
     def predict(
-        self, source: StrPath, kind: Predicted = "classes", out: StrPath | None = None
+        self,
+        source: StrPath,
+        kind: Predicted = "classes",
+        out: StrPath | None = None,
+        memory_limit: int | str | None = None,
     ) -> npt.NDArray[Any]:
         """Return what the network says of every vertex, from whole neighbourhoods.
 
@@ -171,6 +176,8 @@ class TrainedModel:
             the outputs of the last hidden layer, float32 of shape (n, width).
         out : path, optional
             A ``.npy`` file. It appears as a whole.
+        memory_limit : int or str, optional
+            As in :class:`fastpart.Options`, of what this process takes in addition.
 
         Returns
         -------
@@ -181,6 +188,8 @@ class TrainedModel:
         ------
         ParameterError
             An unknown kind or suffix, a directory with other features, or embeddings of a model without layers.
+        MemoryBudgetError
+            The memory limit does not hold it, as a whole part with all its hops for a model without layers.
 
         Examples
         --------
@@ -195,7 +204,8 @@ class TrainedModel:
         >>> fp.train.full(folder, epochs=20).predict(folder)
         array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
         """
-        return predictions(self.network(), self.task, self.options, source, kind, out)
+        run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
+        return predictions(self.network(), self.task, self.options, source, kind, out, run)
 
     def __str__(self) -> str:
         from ..report.text import table

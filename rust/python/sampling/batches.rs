@@ -26,6 +26,7 @@ impl Source {
         maker: Maker,
         steps: Steps,
         ahead: usize,
+        room: u64,
         threads: usize,
         workers: Arc<Workers>,
     ) -> Result<Self> {
@@ -41,7 +42,7 @@ impl Source {
                 return Err(Error::MemoryBudget { what, needed, budget });
             }
         }
-        Ahead::start(maker, steps, ahead, threads, workers).map(Source::Ahead)
+        Ahead::start(maker, steps, ahead, room, threads, workers).map(Source::Ahead)
     }
 
     fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {

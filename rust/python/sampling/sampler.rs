@@ -75,7 +75,7 @@ impl Sampler {
     }
 
     /// Samples the batches of an epoch.
-    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, ahead = 2, threads = 1))]
+    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, ahead = 2, room = None, threads = 1))]
     #[expect(clippy::too_many_arguments, reason = "one per parameter")]
     fn batches(
         slf: Bound<'_, Self>,
@@ -85,13 +85,15 @@ impl Sampler {
         epoch: u64,
         features: Option<Py<Features>>,
         ahead: usize,
+        room: Option<u64>,
         threads: usize,
     ) -> PyResult<Batches> {
         let this = slf.get();
         let (maker, workers) = (this.maker(&features), Arc::clone(&this.topology.get().workers));
         let seeds = copied(&seeds, "seeds")?;
         let steps = Steps::new(seeds, offsets.as_slice()?, epoch);
-        let source = steps.and_then(|steps| Source::new(maker, steps, ahead, threads, workers));
+        let room = room.unwrap_or(u64::MAX);
+        let source = steps.and_then(|steps| Source::new(maker, steps, ahead, room, threads, workers));
         let source = source.map_err(|error| raise(py, error))?;
         let edge_ids = this.edge_ids;
         Ok(Batches::new(source, edge_ids, features, slf.into_any().unbind()))

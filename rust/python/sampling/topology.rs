@@ -71,6 +71,11 @@ impl Topology {
         PyArray1::from_vec(py, starts)
     }
 
+    /// Bounds the memory of batches that waits to be used again.
+    fn keep_at_most(&self, most: u64) {
+        self.pools.keep_at_most(most);
+    }
+
     /// Rows of vertices.
     fn rows_of<'py>(
         &self,

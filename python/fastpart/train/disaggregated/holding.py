@@ -1,4 +1,4 @@
-"""How many parts a batch worker holds in memory."""
+"""The memory of a run: how many parts a batch worker holds, and what all processes take."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ import math
 from ... import _core, parameters
 from ...errors import MemoryBudgetError, ParameterError
 from ...parts import VertexPartData
+from ..config import Options
 from ..data import Dataset
+from ..memory import LIGHT_BYTES, SMALLER, BatchSize, Need, batches, evaluation, row_bytes, size_of, weights
 from .schedule import Order
+from .settings import Settings
 
 _VERTEX_BYTES, _EDGE_BYTES = 40, 24
 """Memory of a part in a batch worker, beside its features: as read, and while it is joined with the others."""
 
 
-def held(dataset: Dataset, batch_workers: int, order: Order, asked: int | None) -> int:
+def held(
+    dataset: Dataset, batch_workers: int, order: Order, asked: int | None, limit: int | None = None
+) -> int:
     """Return how many parts a batch worker holds: as asked, else as many as fit the memory. 0: all are mapped."""
     if order == "global":
         if asked is not None:
@@ -24,7 +29,7 @@ def held(dataset: Dataset, batch_workers: int, order: Order, asked: int | None) 
     if asked is not None:
         most = min(parameters.integer("hold", asked, 1, 1 << 20), most)
     sizes = sorted((_num_bytes(part) for part in dataset.partition.parts), reverse=True)
-    budget = _core.memory_budget() // batch_workers
+    budget = (_core.memory_budget() if limit is None else limit) // batch_workers
     fitting = next((count for count in range(most, 0, -1) if sum(sizes[:count]) <= budget), 0)
     if fitting < (most if asked is not None else 1):
         count = most if asked is not None else 1
@@ -33,6 +38,33 @@ def held(dataset: Dataset, batch_workers: int, order: Order, asked: int | None) 
             'each batch worker. Use a smaller hold=, more parts, or order="global", which maps them'
         )
     return fitting
+
+
+def needs(dataset: Dataset, options: Options, settings: Settings) -> tuple[list[Need], list[Need]]:
+    """Return what each compute worker takes, and what the other processes take."""
+    (n, edges), row = size_of(dataset), row_bytes(dataset)
+    count, makers = settings.shares, settings.batch_workers
+    step = BatchSize.sampled(settings.batch_size, settings.fanouts, n, edges)
+    share = BatchSize.sampled(-(-settings.batch_size // count), settings.fanouts, n, edges)
+    sizes = sorted((_num_bytes(part) for part in dataset.partition.parts), reverse=True)
+    cached = int(settings.cache * n) * (row + 16)
+    training = 56 * dataset.num_train
+    workers = [
+        weights(options, dataset.task),
+        *batches(options, dataset.task, share, row),
+        *evaluation(dataset, options, -(-dataset.partition.k // count)),
+    ]
+    return workers, [
+        Need("a batch worker", LIGHT_BYTES, "fewer batch_workers=", makers),
+        Need("training vertices and ids", training + 16 * n, "fewer batch_workers=", makers + 1),
+        Need(
+            "parts that are held", sum(sizes[: settings.hold]), 'a smaller hold=, or order="global"', makers
+        ),
+        Need("two batches that are made", 2 * step.size(row), SMALLER, makers),
+        Need("a receiver", LIGHT_BYTES),
+        Need("cached rows", cached, "a smaller cache="),
+        Need("steps in /dev/shm", (settings.ahead + 1) * step.size(row), f"a smaller ahead=, or {SMALLER}"),
+    ]
 
 
 def _num_bytes(part: VertexPartData) -> int:

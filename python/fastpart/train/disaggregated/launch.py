@@ -21,7 +21,7 @@ from ..models import NEIGHBOUR, sampling
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .cache import POLICIES, Policy
-from .holding import held
+from .holding import held, needs
 from .processes import joined, started
 from .schedule import ORDERS, Order
 from .settings import Settings
@@ -88,7 +88,7 @@ def armada(
         Steps that are made ahead of their use. Batch workers wait when there are so many.
     timeout : float
         Seconds that processes wait for each other. Then training ends with an error that names the one that hangs.
-    threads, tmp_dir, progress
+    threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. All compute workers share the threads. A batch worker has one. The step of
         ``progress`` is "epoch".
     on_epoch
@@ -165,7 +165,7 @@ def armada(
     count = world_size() if under_torchrun() else compute_workers or 1
     dataset = Dataset(source)
     refuse_before_workers(dataset.task, options, count)
-    hold = held(dataset, batch_workers, order, hold)
+    hold = held(dataset, batch_workers, order, hold, run.memory_limit)
     if order == "parts":
         how |= {"batch_workers": batch_workers, "hold": hold}
     settings = Settings(
@@ -201,4 +201,5 @@ def armada(
             file = stack.enter_context(joined(settings, run.tmp_dir))
         else:
             file = started(launch.group, settings)
-        return launch.train("armada", options, how, dataset, count, summary, settings=str(file))
+        needed = needs(dataset, options, settings)
+        return launch.train("armada", options, how, dataset, count, summary, *needed, settings=str(file))

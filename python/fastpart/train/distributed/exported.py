@@ -14,8 +14,10 @@ from ... import export, parameters
 from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
 from ...options import RunOptions
 from ...parameters import StrPath, shown
+from ..config import Options
 from ..data import Dataset
 from ..identity import data_of
+from ..memory import PROCESS_BYTES, SMALLER, BatchSize, Need
 from ..traces import SHARED_MEMORY
 
 _PER_VERTEX = 8
@@ -107,6 +109,22 @@ class Export:
                 f"source: part {self.empty[0]} has no vertices or no edges, so DGL cannot load it on its own machine. "
                 "Partition into fewer parts"
             )
+
+    def needs(self, parts: Sequence[int], trainers: int, samplers: int, options: Options) -> list[Need]:
+        """Return what the processes of some parts take: DGL's servers hold the parts in shared memory."""
+        largest = max(map(self.size, parts)) + _SLACK
+        vertices = max(self.vertices)
+        seeds = min(options.batch_size or vertices, vertices)
+        bytes_of_row = max(1, max(map(self.size, parts)) // max(vertices, 1))
+        batch = BatchSize.sampled(seeds, options.fanouts, sum(self.vertices), 1 << 62).rows * bytes_of_row
+        count = len(parts) * trainers
+        return [
+            Need("a part in /dev/shm", largest, "more machines", len(parts)),
+            Need("a server", PROCESS_BYTES, "more machines", len(parts)),
+            Need("a trainer", PROCESS_BYTES, "fewer trainers_per_part=", count),
+            Need("a sampler", PROCESS_BYTES, "fewer samplers=", count * samplers),
+            Need("two batches", 2 * batch, SMALLER, count),
+        ]
 
     def refuse_small_memory(self, parts: Sequence[int]) -> None:
         """Refuse parts that do not fit into shared memory. DGL would crash without a message."""

@@ -15,6 +15,7 @@ from ..history import History
 from ..identity import must_agree
 from ..launchers import refuse_other_launchers
 from ..libraries import import_dgl
+from ..memory import left_by
 from ..models import NEIGHBOUR, sampling
 from ..supervisor import Supervisor
 from ..trainable import refuse_not_importable
@@ -65,7 +66,7 @@ def distdgl(
         these machines, with the same export of the graph. Machine 0 also listens on the two ports above its own.
     out : path, optional
         As in :func:`fastpart.train.full`. With ``ip_config``, resume from the folder of machine 0.
-    threads, tmp_dir, progress
+    threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. All trainers on this machine share the threads. The step of ``progress`` is
         "epoch".
     on_epoch
@@ -90,7 +91,7 @@ def distdgl(
         An invalid parameter, a directory without features, labels, splits or halo, or a different number of machines
         than parts. With ``ip_config``, a part without vertices or edges.
     MemoryBudgetError
-        The parts do not fit into /dev/shm.
+        The parts do not fit into /dev/shm, or the memory limit does not hold them and the processes.
     GraphFormatError
         A damaged directory or checkpoint.
     ModuleNotFoundError
@@ -131,6 +132,7 @@ def distdgl(
             graph.refuse_empty_parts()
             machines = Machines.listed(ip_config, graph.parts, group)
         graph.refuse_small_memory(machines.here)
+        left_by(graph.needs(machines.here, trainers_per_part, samplers, options), run)
         path = parameters.path("source", source)
         begin(folder, resume, options, must_agree("distdgl", options, {}, graph.identity), path, None)
         with folder.kept():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..full_graph.trial import try_model
 from ..full_graph.wire import Lists
 from ..jobs.group import Device
 from ..jobs.launch import launching
+from ..memory import MORE_PARTS, Need, full_batch, graph_bytes, weights, widths
 from ..scores import Task
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
@@ -64,7 +66,7 @@ def distgnn(
         begins without messages, as in the first epoch.
     timeout : float
         Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
-    threads, tmp_dir, progress
+    threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. All processes share the threads. The step of ``progress`` is "epoch".
     on_epoch
         As in :func:`fastpart.train.full`.
@@ -132,7 +134,21 @@ def distgnn(
         "replication_factor": measured.get("rf"),
     }
     launch = launching(out, resume, overwrite, run, report, timeout, device)
-    return train("distgnn", options, how, dataset, summary, launch)
+    return train("distgnn", options, how, dataset, summary, needs(dataset, options, how), launch)
+
+
+def needs(dataset: EdgeDataset, options: Options, how: Mapping[str, Any]) -> list[Need]:
+    """Return what each worker takes: its part, the sums of the features, activations, and messages under way."""
+    task, parts = dataset.task, dataset.partition.parts
+    n, edges = max(len(part.vertices) for part in parts), max(part.num_edges for part in parts)
+    late = sum(out for _, out in widths(options, task)) * 4 * 8 * n if how["delay"] else 0
+    return [
+        Need("a part of the edges", graph_bytes(n, edges, task.features), MORE_PARTS),
+        Need("sums of its features", 8 * n * task.features, MORE_PARTS),
+        Need("activations", full_batch(options, task, n, n, edges), "a smaller hidden="),
+        Need("messages under way", late, "delay=0"),
+        weights(options, task),
+    ]
 
 
 def _try(task: Task, options: Options, how: dict[str, Any]) -> None:

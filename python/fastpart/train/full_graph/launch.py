@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..data import AnyDataset
 from ..jobs.group import world_size
 from ..jobs.launch import Launch
 from ..launchers import under_torchrun
+from ..memory import Need
 from ..trained import TrainedModel
 
 
@@ -21,6 +22,7 @@ def train(
     how: Mapping[str, Any],
     dataset: AnyDataset[Any],
     summary: Mapping[str, Any],
+    needs: Sequence[Need],
     launching: AbstractContextManager[Launch],
 ) -> TrainedModel:
     """Train with one worker per part."""
@@ -31,4 +33,4 @@ def train(
             "--nproc-per-node of torchrun"
         )
     with launching as launch:
-        return launch.train(method, options, how, dataset, k, summary)
+        return launch.train(method, options, how, dataset, k, summary, needs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from ..following import follow, output_of
 from ..history import History
 from ..identity import data_of, must_agree
 from ..launchers import refuse_other_launchers, under_torchrun
+from ..memory import Need, left_by, of_processes, process, room_for_batches, workers_here
 from ..models import build
 from ..notebooks import in_notebook
 from ..ranks import barrier, from_first, is_first
@@ -95,6 +96,8 @@ class Launch:
         dataset: Graph,
         workers: int,
         summary: Mapping[str, Any],
+        needs: Sequence[Need],
+        others: Sequence[Need] = (),
         *,
         source: Graph | None = None,
         task: Task | None = None,
@@ -103,10 +106,15 @@ class Launch:
     ) -> TrainedModel:
         """Train with so many workers, and return the result.
 
-        ``summary`` is added to it. ``source`` is what the user gave, if the dataset was made from it. ``task`` and
-        ``make`` are what networks are made for and by, if not for that of the dataset and by its model alone. The rest
-        is as in a job.
+        ``summary`` is added to it. ``needs`` states the memory of each worker, and ``others`` that of other processes. A
+        training that the memory limit does not hold is refused. What it leaves is room for more batches. ``source`` is
+        what the user gave, if the dataset was made from it. ``task`` and ``make`` are what networks are made for and by,
+        if not for that of the dataset and by its model alone. The rest is as in a job.
         """
+        here = workers_here(workers)
+        started = [process("fewer processes")] if self.group is not None else []
+        left = left_by([*of_processes([*started, *needs], here), *others], self.run)
+        running["room"] = room_for_batches(left, here)
         refuse_patience_without_validation(dataset, options)
         self.begin(method, options, how, source or dataset, task or dataset.task, make)
         out = os.path.abspath(self.folder.path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,9 +12,10 @@ from ... import _core, parameters
 from ...errors import ParameterError
 from ...loading.negatives import KINDS, Kind
 from ...parameters import StrPath
-from ..config import Training, options_of, report_of, trains
+from ..config import Options, Training, options_of, report_of, trains
 from ..jobs.group import number_of_workers
 from ..jobs.launch import launching
+from ..memory import BatchSize, Need, batches, evaluation, row_bytes, size_of, weights
 from ..models import NEIGHBOUR, sampling
 from ..run_folder import EMBEDDINGS
 from ..scores import Task
@@ -84,7 +85,7 @@ def links(
         Batches that are made ahead of their use.
     timeout : float
         Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
-    threads, tmp_dir, progress
+    threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. All workers share the threads. The step of ``progress`` is "epoch".
     on_epoch
         As in :func:`fastpart.train.full`.
@@ -175,6 +176,7 @@ def links(
             dataset,
             count,
             summary,
+            needs(dataset, options, how, count),
             task=encoded,
             make=network_with(decoder),
             **running,
@@ -184,3 +186,23 @@ def links(
             file = launch.folder.path / EMBEDDINGS
             learned = np.load(file, mmap_mode=None if trained.out is None else "r")
     return TrainedLinks(**vars(trained), decoder=decoder, embeddings=learned)
+
+
+def needs(dataset: LinkDataset, options: Options, how: Mapping[str, Any], workers: int) -> list[Need]:
+    """Return what each worker takes."""
+    (n, edges), training, pairs = size_of(dataset), dataset.num_train, 1 + how["num_negatives"]
+    width, part = how["embeddings"] or 0, max(each.num_inner for each in dataset.partition.parts)
+    task = Task(dataset.task.features + width, options.hidden, multilabel=False)
+    seeds = min(n, (1 + pairs) * -(-(options.batch_size or training) // workers))
+    size = BatchSize.sampled(seeds, options.fanouts, n, edges)
+    parts, own = -(-dataset.partition.k // workers), -(-training // workers)
+    learned = 4 * width * part * (3 * parts + 3) + 4 * part * (task.features if width else 0)
+    candidates = 16 * options.hidden * min(n, how["candidates"])
+    return [
+        weights(options, task),
+        *batches(options, task, size, row_bytes(dataset) + 8 * width),
+        *evaluation(dataset, options, parts),
+        Need("edges to train on", 50 * training + 100 * own * pairs, "fewer num_negatives="),
+        Need("embeddings and their Adam", learned, "smaller embeddings="),
+        Need("candidates", candidates, "fewer candidates="),
+    ]

@@ -11,7 +11,9 @@ import torch
 
 from ... import parameters
 from ...errors import ParameterError
+from ...options import RunOptions
 from ...parameters import StrPath, shown
+from ..memory import Need, evaluation, left_by
 from ..predicting import OutputRows, Predicted, scratch
 from ..trained import TrainedModel, test_of
 from .dataset import LinkDataset
@@ -51,7 +53,11 @@ class TrainedLinks(TrainedModel):
         return network.eval()
 
     def predict(
-        self, source: StrPath, kind: Predicted = "embeddings", out: StrPath | None = None
+        self,
+        source: StrPath,
+        kind: Predicted = "embeddings",
+        out: StrPath | None = None,
+        memory_limit: int | str | None = None,
     ) -> npt.NDArray[Any]:
         """Return the encoder's row of every vertex, from whole neighbourhoods, for example to classify vertices with.
 
@@ -64,6 +70,8 @@ class TrainedLinks(TrainedModel):
             The outputs of the last layer, float32 of shape (n, hidden). A link predictor has no classes.
         out : path, optional
             A ``.npy`` file. It appears as a whole.
+        memory_limit : int or str, optional
+            As in :class:`fastpart.Options`, of what this process takes in addition.
 
         Returns
         -------
@@ -74,6 +82,8 @@ class TrainedLinks(TrainedModel):
         ------
         ParameterError
             Another kind or suffix, or a directory with other features or vertices.
+        MemoryBudgetError
+            The memory limit does not hold it.
         """
         parameters.choice("kind", kind, ("embeddings",))
         target = None if out is None else parameters.path("out", out)
@@ -82,6 +92,9 @@ class TrainedLinks(TrainedModel):
         dataset = LinkDataset(source)
         self._refuse_other(dataset)
         parts = dataset.partition.parts
+        run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
+        result = 0 if target else 4 * self.options.hidden * self.options.heads * len(dataset.partition)
+        left_by([*evaluation(dataset, self.options, 1), Need("the result", result, "out=, a file")], run)
         with scratch(target) as folder:
             rows = OutputRows(len(dataset.partition), None if target is None else folder / target.name)
             learned = self.embeddings is not None

@@ -73,7 +73,7 @@ def sampled(
         Memory on ``device`` for features of each worker, as for :meth:`fastpart.VertexPartition.loader`.
     timeout : float
         Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
-    threads, tmp_dir, progress
+    threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. All workers share the threads. The step of ``progress`` is "epoch".
     on_epoch
         As in :func:`fastpart.train.full`.

@@ -57,7 +57,7 @@ def bytegnn(
         score, as long as they take no more than a quarter of the free memory.
     trace : path, optional
         A .json for who did what when, and who waited for what. ``chrome://tracing`` and Perfetto show it.
-    threads, tmp_dir, progress
+    threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. All workers share the threads. Each trains and makes batches with its own.
     on_epoch
         As in :func:`fastpart.train.full`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,17 @@ from ..config import OnEpoch, Options, options_of, report_of
 from ..data import Dataset
 from ..jobs.group import Device, number_of_workers
 from ..jobs.launch import launching
-from ..models import NEIGHBOUR, sampling
+from ..memory import (
+    BatchSize,
+    Need,
+    batches,
+    evaluation,
+    row_bytes,
+    share_of_seeds,
+    size_of,
+    weights,
+)
+from ..models import CLUSTER, sampling
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .traces import merge
@@ -65,6 +76,25 @@ class Start:
             processors = torch.cuda.device_count()
         return number_of_workers(self.dataset.partition.k, self.asked, processors)
 
+    def needs(self, workers: int) -> list[Need]:
+        """Return what each worker takes."""
+        options, dataset = self.options, self.dataset
+        (n, edges), training = size_of(dataset), dataset.num_train
+        share = share_of_seeds(dataset, workers)
+        seeds = math.ceil((options.batch_size or training) * share)
+        size = BatchSize.of(options, seeds, training, n, edges)
+        parts = -(-dataset.partition.k // workers)
+        kept = min(self.running["resident"] or 0, n * row_bytes(dataset)) if self.device == "cpu" else 0
+        clustered = 12 * edges // workers if sampling(options.model) == CLUSTER else 0
+        return [
+            weights(options, dataset.task),
+            *batches(options, dataset.task, size, row_bytes(dataset), 12),
+            *evaluation(dataset, options, parts),
+            Need("training vertices and ids", 56 * training + 8 * n),
+            Need("resident rows", kept, "a smaller resident="),
+            Need("edges to cluster", clustered, "a model that samples neighbours"),
+        ]
+
     def train(
         self,
         out: StrPath | None,
@@ -87,7 +117,14 @@ class Start:
         running = (self.run, self.report, timeout, self.device, self.asked)
         with launching(out, resume, overwrite, *running) as launch:
             trained = launch.train(
-                self.method, self.options, how, self.dataset, workers, summary, **self.running
+                self.method,
+                self.options,
+                how,
+                self.dataset,
+                workers,
+                summary,
+                self.needs(workers),
+                **self.running,
             )
             if trace is not None:
                 launch.once(lambda: merge(launch.scratch, workers, trace))

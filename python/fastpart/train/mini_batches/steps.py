@@ -85,6 +85,7 @@ class Neighbours:
         )
         assert isinstance(loader, Loader)
         loader.keep(device(), how["resident"])
+        loader.limit(how["room"])
         self._loader, self.fetching = loader, loader.fetching
 
     def epoch(self, number: int) -> Iterator[Step]:

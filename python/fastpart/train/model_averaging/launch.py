@@ -17,7 +17,7 @@ from ..launchers import under_torchrun
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .regroup import regrouped
-from .sizing import Sizes, parts_for
+from .sizing import Sizes, needs, parts_for
 from .training import copies_of
 
 Average = Literal["weights", "gradients"]
@@ -72,7 +72,7 @@ def sdt(
     timeout : float
         Seconds that workers wait for each other, as at the end of a round. Then training ends with an error that names
         the one that hangs.
-    threads, tmp_dir, progress
+    threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. All workers share the threads. The step of ``progress`` is "epoch".
     on_epoch
         As in :func:`fastpart.train.full`.
@@ -142,8 +142,8 @@ def sdt(
         if not under_torchrun():
             count = min(count, dataset.partition.k)
         refuse_before_workers(dataset.task, options, copies_of(dataset, average, count))
-        facts = _facts(dataset, sizes, count)
-        return launch.train("sdt", options, how, dataset, count, facts, source=given)
+        facts, needed = _facts(dataset, sizes, count), needs(dataset, options, count)
+        return launch.train("sdt", options, how, dataset, count, facts, needed, source=given)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,10 @@ from typing import Any
 from ...errors import MemoryBudgetError
 from ...metrics import evaluate
 from ...options import RunOptions
+from ..config import Options
 from ..data import Dataset
+from ..memory import BatchSize, Need, batches, evaluation, full_batch, weights
+from ..models import NEIGHBOUR, sampling
 from .regroup import graph_of, partitioned
 
 COMPUTING = 2 / 3
@@ -123,3 +126,26 @@ def _bytes_of_new(dataset: Dataset, k: int, run: RunOptions) -> list[int]:
         parts = evaluate(graph, partitioned(dataset, graph, k, run), **vars(run)).parts
     columns = zip(parts["vertices"] + parts["halo"], parts["volume"], strict=True)
     return [_bytes(vertices, volume, dataset.task.features) for vertices, volume in columns]
+
+
+def needs(dataset: Dataset, options: Options, workers: int) -> list[Need]:
+    """Return what each worker takes: one part with its halo at a time, and what training over it computes."""
+    task, parts = dataset.task, dataset.partition.parts
+    largest = max(_training_bytes(dataset, options, index) for index in range(len(parts)))
+    halo = "more parts, or a partition with a lower cut"
+    return [
+        Need("a part with its halo", max(_bytes_of_parts(dataset)), halo),
+        Need("activations of a part", largest, "a smaller hidden= or batch_size="),
+        Need("averages of weights", 3 * weights(options, task).size),
+        weights(options, task),
+        *evaluation(dataset, options, -(-len(parts) // workers)),
+    ]
+
+
+def _training_bytes(dataset: Dataset, options: Options, index: int) -> int:
+    task, part, trained = dataset.task, dataset.partition.parts[index], dataset.train_counts[index]
+    n = part.num_inner + part.num_halo
+    if options.batch_size is None and sampling(options.model) == NEIGHBOUR:
+        return full_batch(options, task, part.num_rows, n, part.num_edges)
+    size = BatchSize.of(options, options.batch_size or trained, trained, n, part.num_edges)
+    return sum(need.size for need in batches(options, task, size, 4 * task.features))

@@ -28,8 +28,10 @@ __all__ = [
     "NEIGHBOUR",
     "SAINT",
     "Network",
+    "attends",
     "build",
     "import_path",
+    "is_layered",
     "sampling",
     "takes_edge_attr",
 ]
@@ -96,6 +98,18 @@ def sampling(model: ModelSource) -> str:
             f"model: {model}: unknown sampling {kind!r}. Valid values are {NEIGHBOUR!r}, {CLUSTER!r}, {SAINT!r}"
         )
     return str(kind)
+
+
+def is_layered(model: ModelSource) -> bool:
+    """Return whether a model is a :class:`Network`, so that its outputs are computed layer by layer."""
+    made = _class(model)
+    return isinstance(made, type) and issubclass(made, Network)
+
+
+def attends(model: ModelSource) -> bool:
+    """Return whether a model computes numbers for each edge."""
+    made = _class(model)
+    return isinstance(made, type) and issubclass(made, GAT)
 
 
 def _class(model: ModelSource) -> Any:

@@ -83,6 +83,11 @@ class GAT(Network):
         """Return the width of all heads."""
         return out if last else out * options.heads
 
+    def width_of_edges(self, index: int) -> int:
+        """Return the width of all heads, which each edge weighs."""
+        heads, out = self.layers[index].shape
+        return 2 * int(heads) * int(out)
+
     def between(self, h: Tensor, graph: Neighbourhood) -> Tensor:
         """Return the rows after ELU and dropout."""
         return dropped(F.elu(h), self.dropout, graph) if self.training else F.elu(h)

@@ -56,6 +56,10 @@ class Network(nn.Module):
         h: Tensor = self.layers[index](graph, x)
         return h if index == len(self.layers) - 1 else self.between(h, graph)
 
+    def width_of_edges(self, index: int) -> int:
+        """Return how many numbers the layer ``index`` computes for each in-edge, beside the rows of its sources."""
+        return 0
+
     def between(self, h: Tensor, graph: Neighbourhood) -> Tensor:
         """Return the input of the next layer, given the output of a layer over a graph."""
         return dropped(F.relu(h), self.dropout, graph) if self.training else F.relu(h)

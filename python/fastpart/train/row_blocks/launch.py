@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from ..full_graph.share import Tools
 from ..full_graph.trial import try_model
 from ..jobs.group import Device
 from ..jobs.launch import launching
+from ..memory import MORE_PARTS, Need, full_batch, graph_bytes, weights, widths
 from ..scores import Task
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
@@ -76,7 +78,7 @@ def sancus(
         As in :func:`fastpart.train.full`. The checkpoint does not hold copies. After a resume all rows are broadcast.
     timeout : float
         Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
-    threads, tmp_dir, progress
+    threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. All processes share the threads. The step of ``progress`` is "epoch".
     on_epoch
         As in :func:`fastpart.train.full`.
@@ -147,7 +149,26 @@ def sancus(
     measured = dataset.manifest.get("summary", {})
     summary = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
     launch = launching(out, resume, overwrite, run, report, timeout, device)
-    return train("sancus", options, how, dataset, summary, launch)
+    return train("sancus", options, how, dataset, summary, needs(dataset, options, how), launch)
+
+
+def needs(dataset: Dataset, options: Options, how: Mapping[str, Any]) -> list[Need]:
+    """Return what each worker takes: its rows, sums of the features, activations, rows of others, and copies."""
+    task, parts = dataset.task, dataset.partition.parts
+    n = max(part.num_inner for part in parts)
+    edges = max(int(part.indptr[part.num_inner]) for part in parts)
+    others = max(part.halo_sizes[0] for part in parts) if how["rows"] == "boundary" else n
+    copied = others if how["rows"] == "boundary" else len(dataset.partition)
+    hidden = [width for width, _ in widths(options, task)][1:]
+    bounded = len(how) > 1
+    return [
+        Need("the rows of a part", graph_bytes(n, edges, task.features), MORE_PARTS),
+        Need("sums of its features", 8 * n * task.features, MORE_PARTS),
+        Need("activations", full_batch(options, task, n, n, edges), "a smaller hidden="),
+        Need("rows of another part", 12 * others * max([task.features, *hidden]), MORE_PARTS),
+        Need("copies of rows", 4 * copied * sum(hidden) * bounded, 'rows="boundary", or no bound'),
+        weights(options, task),
+    ]
 
 
 def refuse(task: Task, options: Options) -> None:

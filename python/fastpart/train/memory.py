@@ -1,0 +1,310 @@
+"""The memory of a training, stated before it starts and refused if the limit does not hold it.
+
+Every method states what each of its processes takes beside files: rows of features and edges are mapped, and lie in the
+page cache, which gives way. Most needs are bounds: a batch may have fewer rows than its seeds and fanouts allow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..errors import MemoryBudgetError
+from ..loading.seeds import rank_of_part
+from ..options import RunOptions
+from ..parameters import sized
+from ..parts import VertexPartData
+from .batches.batch import STEPS
+from .config import Options
+from .data import AnyDataset, Dataset
+from .inference import PIECE_BYTES
+from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling
+from .scores import Task
+
+LIGHT_BYTES = 64 << 20
+"""A process without torch."""
+
+PROCESS_BYTES = 360 << 20
+"""A process with torch: 310 MB of its modules, and what the allocator keeps. Measured with torch 2.15 for CUDA 13."""
+
+_SHARE = 2
+"""Batches made ahead take one part in so many of what is left. The rest is for the page cache, where the rows lie."""
+
+_SHOWN = 50
+"""An error names what takes more than one part in so many."""
+
+_NUMBER = 4
+"""Bytes of a number of features, activations and weights."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a process needs memory for.
+
+    Attributes
+    ----------
+    what : str
+        As an error names it.
+    size : int
+        Bytes, of each process.
+    remedy : str
+        How to need less.
+    processes : int
+        How many processes need it.
+    """
+
+    what: str
+    size: int
+    remedy: str = ""
+    processes: int = 1
+
+    @property
+    def total(self) -> int:
+        """Bytes of all processes."""
+        return self.size * self.processes
+
+    def __str__(self) -> str:
+        times = f" in each of {self.processes} processes" if self.processes > 1 else ""
+        return f"{sized(self.size)} for {self.what}{times}"
+
+
+def of_processes(needs: Sequence[Need], count: int) -> list[Need]:
+    """Return the needs of so many equal processes."""
+    return [replace(need, processes=need.processes * count) for need in needs]
+
+
+def left_by(needs: Sequence[Need], run: RunOptions) -> int:
+    """Return the bytes that the memory limit leaves.
+
+    Raises
+    ------
+    MemoryBudgetError
+        It leaves none. The text says what needs how much, the largest first, and the remedies.
+    """
+    limit = _core.memory_budget() if run.memory_limit is None else run.memory_limit
+    needed = sum(need.total for need in needs)
+    if needed <= limit:
+        return limit - needed
+    matter = [need for need in needs if need.total > needed / _SHOWN]
+    largest = sorted(matter, key=lambda need: -need.total)
+    remedies = list(dict.fromkeys(need.remedy for need in largest if need.remedy))
+    said = "Raise memory_limit" + (f", or use {', '.join(remedies[:3])}" if remedies else "")
+    raise MemoryBudgetError(
+        f"training needs {sized(needed)} of memory, but the limit is {sized(limit)}: "
+        f"{', '.join(map(str, largest))}. {said}"
+    )
+
+
+def room_for_batches(left: int, workers: int) -> int:
+    """Return the bytes that batches of a worker may take before their use, of what the needs leave."""
+    return left // max(workers, 1) // _SHARE
+
+
+def process(remedy: str) -> Need:
+    """Return the fixed need of a process that trains."""
+    return Need("torch and its modules", PROCESS_BYTES, remedy)
+
+
+# Networks.
+
+
+def widths(options: Options, task: Task) -> Iterator[tuple[int, int]]:
+    """Yield the widths of the inputs of each layer and of what it computes."""
+    heads = options.heads if attends(options.model) else 1
+    width = task.features
+    for layer in range(options.layers):
+        out = (task.classes if layer == options.layers - 1 else options.hidden) * heads
+        yield width, out
+        width = out
+
+
+def weights(options: Options, task: Task) -> Need:
+    """Return the need of weights, gradients, Adam, the best weights, and a checkpoint while it is written."""
+    numbers = sum(2 * width * out + out for width, out in widths(options, task))
+    return Need("weights and Adam", 7 * _NUMBER * numbers, "a smaller hidden=")
+
+
+def activations(
+    options: Options, task: Task, levels: Sequence[tuple[int, int, int]], training: bool = True
+) -> int:
+    """Return the bytes of the activations of a step, and of their gradients if it is of training.
+
+    ``levels`` has targets, sources and edges of each layer, the first one first.
+    """
+    numbers = 0
+    for index, ((width, out), (targets, sources, edges)) in enumerate(
+        zip(widths(options, task), levels, strict=True)
+    ):
+        numbers += targets * (2 * width + 6 * out)
+        numbers += edges * _numbers_per_edge(options, width, out)
+        if index and training:
+            numbers += sources * width
+    return numbers * _NUMBER // (1 if training else 2)
+
+
+def _numbers_per_edge(options: Options, width: int, out: int) -> int:
+    """Return how many numbers a layer computes for each edge. Models of users may copy the rows of both ends."""
+    if attends(options.model):
+        return 3 * out + 6 * options.heads
+    return 0 if is_layered(options.model) else 2 * max(width, out)
+
+
+# Batches.
+
+
+@dataclass(frozen=True)
+class BatchSize:
+    """Bounds of a batch: nodes and in-edges of each level but the last, from the seeds on, and nodes of the last."""
+
+    nodes: tuple[int, ...]
+    edges: tuple[int, ...]
+
+    @classmethod
+    def sampled(cls, seeds: int, fanouts: Sequence[int], vertices: int, edges: int) -> BatchSize:
+        """Return the bounds of sampled neighbours. -1 takes all."""
+        nodes, picked = [min(seeds, vertices)], []
+        for fanout in fanouts:
+            most = edges if fanout < 0 else min(nodes[-1] * fanout, edges)
+            picked.append(most)
+            nodes.append(min(most, vertices))
+        return cls(tuple(nodes), tuple(picked))
+
+    @classmethod
+    def of(cls, options: Options, seeds: int, training: int, vertices: int, edges: int) -> BatchSize:
+        """Return the bounds of the batches of a model over a graph, with so many of its training vertices."""
+        kind = sampling(options.model)
+        if kind == NEIGHBOUR:
+            return cls.sampled(seeds, options.fanouts, vertices, edges)
+        batch = options.batch_size or -(-training // STEPS)
+        share = min(1.0, 2 * batch / max(training, 1))  # groups of clusters differ in size
+        most = min(vertices, int(vertices * share) if kind == CLUSTER else batch * (options.layers + 1))
+        inside = min(edges, int(edges * min(1.0, 2 * most / max(vertices, 1))))
+        return cls((most, *[0] * options.layers), (inside, *[0] * (options.layers - 1)))
+
+    @property
+    def rows(self) -> int:
+        """Nodes of all levels."""
+        return sum(self.nodes)
+
+    def size(self, row_bytes: int, edge_bytes: int = 4) -> int:
+        """Return the bytes of a batch: rows of features, ids, offsets and edges, and what memory keeps for growth."""
+        return (self.rows * (row_bytes + 16) + sum(self.edges) * (edge_bytes + 8)) * 5 // 4
+
+    def levels(self, layers: int) -> list[tuple[int, int, int]]:
+        """Return targets, sources and edges of each layer, the first one first."""
+        if not any(self.nodes[1:]):  # every layer sees the whole graph that was sampled
+            return [(self.nodes[0], self.nodes[0], sum(self.edges))] * layers
+        known = np.cumsum(self.nodes).tolist()
+        edges = np.cumsum(self.edges).tolist()
+        found = [(t, s, e) for (t, s), e in zip(pairwise(known), edges, strict=True)]
+        return found[::-1]
+
+
+SMALLER = "a smaller batch_size= or fanouts="
+
+
+def batches(options: Options, task: Task, size: BatchSize, row_bytes: int, edge_bytes: int = 4) -> list[Need]:
+    """Return the needs of training on batches: one in use, one in the making. Others are made as there is room."""
+    return [
+        Need("two batches", 2 * size.size(row_bytes, edge_bytes), SMALLER),
+        Need("activations", activations(options, task, size.levels(options.layers)), f"{SMALLER} or hidden="),
+    ]
+
+
+def share_of_seeds(dataset: AnyDataset[Any], workers: int) -> float:
+    """Return the largest share of the training vertices that a worker has."""
+    counts = np.array(dataset.train_counts, np.float64)
+    owners = rank_of_part(len(counts), min(workers, len(counts)))
+    return float(np.bincount(owners, counts).max() / max(counts.sum(), 1))
+
+
+# Scores.
+
+
+def evaluation(dataset: Dataset, options: Options, parts: int) -> list[Need]:
+    """Return the needs of exact outputs: pieces of the layers, or, for models without layers, a whole part.
+
+    A process computes those of so many parts.
+    """
+    part = max(each.num_inner for each in dataset.partition.parts)
+    known = Need("labels and masks of its parts", 40 * part * max(parts, 1), "more workers")
+    if is_layered(options.model):
+        hub = max(map(_most_in_edges, dataset.partition.parts))
+        widest = _NUMBER * max(max(both) for both in widths(options, dataset.task))
+        piece = min(PIECE_BYTES, widest * sum(size_of(dataset)))
+        return [known, Need("pieces of layers", 2 * max(piece, widest * hub))]
+    largest = max(_whole(dataset, each, options) for each in dataset.partition.parts)
+    what = f"the outputs of {options.model} for a whole part with {options.layers} hops"
+    return [known, Need(what, largest, "more parts, or a fastpart.train.models.Network, which has layers")]
+
+
+def _most_in_edges(part: VertexPartData) -> int:
+    indptr = part.indptr[: part.num_inner + 1]
+    step = 1 << 20
+    return max(
+        (int(np.diff(indptr[at : at + step + 1]).max()) for at in range(0, part.num_inner, step)), default=0
+    )
+
+
+def _whole(dataset: Dataset, part: VertexPartData, options: Options) -> int:
+    """Return the bytes of a part with all its hops, with the activations of a model without layers."""
+    n, m = len(dataset.partition), int(dataset.manifest["num_directed_edges"])
+    ring = part.halo_sizes[0] if part.halo_sizes else 0
+    nodes, edges = [part.num_inner], list[int]()
+    for hop in range(options.layers):
+        if hop == 0:
+            picked, new = int(part.indptr[part.num_inner]), ring
+        else:
+            first = part.num_inner
+            picked = int(part.degree[first : first + ring].sum()) if hop == 1 else m - sum(edges)
+            new = min(picked, n - sum(nodes))
+        edges.append(max(picked, 0))
+        nodes.append(max(new, 0))
+    size = BatchSize(tuple(nodes), tuple(edges))
+    levels = size.levels(options.layers)
+    return size.size(row_bytes(dataset)) + activations(options, dataset.task, levels, training=False)
+
+
+def row_bytes(dataset: AnyDataset[Any]) -> int:
+    """Return the bytes of the features of a vertex."""
+    row = dataset.partition.parts[0].row_type("features")
+    return 0 if row is None else int(row[0].itemsize * np.prod(row[1], dtype=np.int64))
+
+
+def workers_here(workers: int) -> int:
+    """Return how many of the workers are on this machine."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", workers))
+
+
+# Graphs in memory.
+
+MORE_PARTS = "more parts"
+
+VERTEX_BYTES = 64
+"""Bytes of a vertex in memory beside its features: offsets, degree, id, labels, masks."""
+
+EDGE_BYTES = 40
+"""Bytes of a directed edge of a graph in memory, while it is read: sources and places. Then it takes 24."""
+
+
+def size_of(dataset: AnyDataset[Any]) -> tuple[int, int]:
+    """Return the number of vertices and of directed edges."""
+    return int(dataset.manifest["n"]), int(dataset.manifest["num_directed_edges"])
+
+
+def graph_bytes(vertices: int, edges: int, features: int) -> int:
+    """Return the bytes of a graph in memory with its features."""
+    return vertices * (VERTEX_BYTES + _NUMBER * features) + edges * EDGE_BYTES
+
+
+def full_batch(
+    options: Options, task: Task, vertices: int, sources: int, edges: int, training: bool = True
+) -> int:
+    """Return the bytes of the activations of all layers over the same graph."""
+    return activations(options, task, [(vertices, sources, edges)] * options.layers, training)

@@ -1,0 +1,66 @@
+"""Files larger than the memory of a control group, without a memory limit of its own: nothing is killed, all is done."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from control_groups import control_group
+
+import fastpart as fp
+
+MB = 1 << 20
+
+
+def run_in(group, *arguments):
+    """Run the command line in a group, and return its output."""
+    command = [sys.executable, "-m", "fastpart", *map(str, arguments), "-q"]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, preexec_fn=group.enter, timeout=150
+    )
+    assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
+    assert group.kills() == 0
+    return done.stdout
+
+
+def planted(folder, n, m, features):
+    """Return the edges of a graph with features, labels and splits of few vertices."""
+    edges = fp.generate.planted(folder / "g.bin", n=n, m=m, classes=8, features=features)
+    ids = np.random.default_rng(0).permutation(n)[:3000]
+    np.savez(folder / "splits.npz", train=ids[:1000], val=ids[1000:2000], test=ids[2000:])
+    return edges.path if hasattr(edges, "path") else folder / "g.bin"
+
+
+def saved(folder):
+    """Return the options that save all of a graph."""
+    files = {"features": "g.bin.features.npy", "labels": "g.bin.labels.npy", "splits": "splits.npz"}
+    return [text for name, file in files.items() for text in (f"--{name}", folder / file)]
+
+
+def test_a_partition_of_files_larger_than_the_group(tmp_path):
+    edges = planted(tmp_path, n=120_000, m=6_000_000, features=256)
+    limit = 160 * MB
+    assert edges.stat().st_size + (tmp_path / "g.bin.features.npy").stat().st_size > limit
+    with control_group(limit) as group:
+        run_in(
+            group, "partition", edges, "-k", 4, "--algorithm", "spring", "-o", tmp_path / "p", *saved(tmp_path)
+        )
+    p = fp.open_partition(tmp_path / "p")
+    features = np.load(tmp_path / "g.bin.features.npy", mmap_mode="r")
+    part = p.parts[3]
+    assert np.array_equal(part.features[::1000], features[part.inner[::1000]])
+
+
+def test_a_training_in_a_group_that_holds_little_more_than_torch(tmp_path):
+    pytest.importorskip("torch")
+    edges = planted(tmp_path, n=150_000, m=1_000_000, features=256)
+    fp.spring(edges, k=4).save(
+        tmp_path / "p", graph=edges, features=tmp_path / "g.bin.features.npy",
+        labels=tmp_path / "g.bin.labels.npy", splits=tmp_path / "splits.npz",
+    )  # fmt: skip
+    with control_group(1100 * MB) as group:
+        run_in(
+            group, "train", "sampled", tmp_path / "p", "--workers", 1, "--epochs", 2, "--batch-size", 200,
+            "--predictions", tmp_path / "said.npy",
+        )  # fmt: skip
+    assert np.load(tmp_path / "said.npy", mmap_mode="r").shape == (150_000,)

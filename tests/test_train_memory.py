@@ -1,0 +1,118 @@
+"""The memory of a training: stated before it starts, refused where the limit does not hold it, and kept."""
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+
+from fastpart.train import inference, memory  # noqa: E402
+from fastpart.train.config import Options  # noqa: E402
+from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.models import build  # noqa: E402
+
+QUICK = {"hidden": 8, "threads": 1, "epochs": 2}
+
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
+
+
+class Whole(torch.nn.Module):
+    """A model without layers of its own."""
+
+    def __init__(self, task, options):
+        super().__init__()
+        self.linear = torch.nn.Linear(task.features, task.classes)
+
+    def forward(self, graphs, x):
+        for graph in graphs:
+            x = graph.targets(x) + graph.mean(x)
+        return self.linear(x)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted(tmp_path_factory.mktemp("planted"), k=3)
+
+
+@pytest.mark.parametrize("method", ["full", "sampled", "bytegnn", "armada", "sdt", "sancus"])
+def test_a_training_that_the_limit_does_not_hold_is_refused_before_it_starts(parts, tmp_path, method):
+    limit, names = ("1K", "the whole graph") if method == "full" else ("300M", "torch and its modules")
+    with pytest.raises(fp.MemoryBudgetError, match=rf"needs .*[kM]B of memory, but the limit is .*{names}.*or use "):
+        getattr(fp.train, method)(parts, out=tmp_path / "run", memory_limit=limit, **QUICK)
+    assert not (tmp_path / "run" / "checkpoint.pt").exists()
+
+
+def test_the_memory_limit_of_a_block_is_that_of_trainings(parts):
+    with fp.config(memory_limit="300M"), pytest.raises(fp.MemoryBudgetError, match="fewer processes"):
+        fp.train.sampled(parts, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"batch_size": None, "fanouts": [-1, -1]}, "two batches"),
+        ({"hidden": 1 << 20}, "weights and Adam"),
+        ({"model": "gat", "hidden": 1 << 15, "fanouts": [-1, -1]}, "activations"),
+    ],
+)
+def test_a_refusal_names_what_needs_the_memory(parts, given, named):
+    with pytest.raises(fp.MemoryBudgetError, match=named):
+        fp.train.sampled(parts, workers=1, memory_limit=memory.PROCESS_BYTES + (1 << 19), **QUICK | given)
+
+
+def test_a_model_without_layers_is_refused_where_a_whole_part_does_not_fit(parts):
+    dataset, options = Dataset(parts), Options(model=Whole)
+    stated = {need.what: need.size for need in memory.evaluation(dataset, options, 1)}
+    what = next(what for what in stated if "a whole part with 2 hops" in what)
+    largest = max(part.num_inner for part in dataset.partition.parts)
+    assert stated[what] >= 4 * dataset.task.features * largest
+    trained = fp.train.full(parts, model=Whole, **QUICK)
+    with pytest.raises(fp.MemoryBudgetError, match="Whole.* for a whole part .*more parts"):
+        trained.predict(parts, memory_limit=stated[what] // 2)
+    assert len(trained.predict(parts, memory_limit=10 * sum(stated.values()))) == 600
+
+
+def test_the_limit_changes_how_far_batches_are_ahead_but_not_the_losses(parts):
+    given = {**QUICK, "batch_size": 50, "fanouts": [4, 3], "workers": 1, "ahead": 8}
+    wide = fp.train.sampled(parts, **given)
+    tight = fp.train.sampled(parts, memory_limit=memory.PROCESS_BYTES + (1 << 20), **given)
+    assert tight.history["loss"].to_list() == wide.history["loss"].to_list()
+    assert tight.history["val_f1"].to_list() == wide.history["val_f1"].to_list()
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_batches_without_room_are_made_one_at_a_time_and_are_the_same(parts, scheduled):
+    def rows(room):
+        loader = fp.open_partition(parts).loader(
+            "train", fanouts=[4, 3], batch_size=20, ahead=4, threads=2, scheduled=scheduled
+        )
+        loader.limit(room)
+        return [batch.n_id.tolist() for batch in loader]
+
+    assert rows(0) == rows(1 << 30)
+
+
+def test_pieces_of_layers_are_small_and_change_nothing(parts, tmp_path, monkeypatch):
+    dataset, options = Dataset(parts), Options(hidden=16)
+    network = build(dataset.task, options)
+
+    def outputs():
+        found = inference.Inference(dataset, [0, 1, 2], tmp_path, 2)
+        blocks = [(part, block, rows) for part, block, rows in found.outputs(network)]
+        return len(blocks), np.concatenate([rows.numpy() for _, _, rows in blocks])
+
+    few, whole = outputs()
+    monkeypatch.setattr(inference, "PIECE_BYTES", 4 * dataset.task.features * 200)
+    many, pieces = outputs()
+    assert few == 3
+    assert many > 10
+    np.testing.assert_allclose(pieces, whole, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_stated_bounds_a_batch():
+    size = memory.BatchSize.sampled(100, [10, -1], vertices=5000, edges=20_000)
+    assert size.nodes == (100, 1000, 5000)
+    assert size.edges == (1000, 20_000)
+    assert size.levels(2) == [(1100, 6100, 21_000), (100, 1100, 1000)]
