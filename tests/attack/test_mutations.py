@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from attack import Outcome, outcomes
+from attempts import Outcome, outcomes
 from specimens import SPECIMENS
 
 SAMPLE = range(400)
@@ -17,7 +17,8 @@ def root(tmp_path_factory) -> Path:
 
 def told(outcome: Outcome) -> str:
     return "\n".join(
-        f"{found['reader']}: {found['what']} at {found['where']}. `python benches/mutations.py --case {outcome.number}` "
+        f"{found['reader']}: {found['what']} at {found['where']}. "
+        f"`python benches/mutations.py --case {outcome.number}` "
         f"({outcome.specimen}/{outcome.file}: {outcome.told})\n{found['text']}"
         for found in outcome.problems
     )

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch_geometric")
 
-from attack import outcomes
+from attempts import outcomes
 from specimens import SPECIMENS
 from test_mutations import root, told
 
