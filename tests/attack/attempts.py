@@ -117,7 +117,8 @@ class _Child:
             what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         except subprocess.TimeoutExpired:
             os.kill(self._process.pid, signal.SIGABRT)  # faulthandler says where it is
-            self._process.wait(10)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(10)
             what = "hangs"
         return {"reader": reader, "what": what, "where": reader, "text": self._tail()}
 
