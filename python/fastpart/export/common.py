@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core, parameters
-from ..errors import GraphFormatError, ParameterError
+from ..errors import ParameterError
 from ..folders import below, replaceable
 from ..parameters import Progress, StrPath, shown
 from ..partitions import VertexPartition
