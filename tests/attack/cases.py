@@ -86,17 +86,16 @@ class Attack:
         )
 
     def readers(self, case: Case) -> list[Reader]:
-        """Return what reads the changed file. Those that take long take part in a share of the cases."""
+        """Return what reads the changed file. Those that take long take part in a share of the cases.
+
+        What is unchanged is read by all, but those that take longest only where all readers take part.
+        """
         chance = Random(f"readers {case.number}")
-        return [
-            reader
-            for reader in READERS
-            if (
-                (reader.takes(case.specimen, case.file) and chance.random() < reader.share)
-                or (case.number < 0 and reader.is_of(case.specimen))
-            )
-            and self._which in ("all", "torch" if reader.torch else "others")
-        ]
+        of_kind = [r for r in READERS if self._which in ("all", "torch" if r.torch else "others")]
+        if case.number < 0:
+            least = 0 if self._which == "all" else 0.1
+            return [r for r in of_kind if r.is_of(case.specimen) and r.share > least]
+        return [r for r in of_kind if r.takes(case.specimen, case.file) and chance.random() < r.share]
 
     def run(self, number: int) -> Iterator[tuple[str, Any]]:
         """Yield the case, and of each of its readers the name when it begins, and how it ended."""

@@ -317,7 +317,7 @@ def npz_changed(path: Path, chance: Random) -> str:
             del members[name]
             told = f"{name} gone"
         case "name":
-            members[chance.choice(("x.npy", "../x.npy", "train", "train_masks.npy", ""))] = members.pop(name)
+            members[chance.choice(("x.npy", "../x.npy", "train", "train_masks.npy", " "))] = members.pop(name)
             told = f"{name} renamed"
         case "bomb":
             header = io.BytesIO()
