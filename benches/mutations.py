@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "attack"))
 
-from attack import Outcome, outcomes
+from attempts import Outcome, outcomes
 
 
 class Report:
@@ -36,8 +36,11 @@ class Report:
             self.reads["wrong"] += len(outcome.problems)
             for found in outcome.problems:
                 self.problems.setdefault((found["what"], found["where"]), []).append((outcome, found))
-                print(f"case {outcome.number}: {outcome.specimen}/{outcome.file}: {outcome.told}: "
-                      f"{found['reader']}: {found['what']} at {found['where']}", flush=True)
+                print(
+                    f"case {outcome.number}: {outcome.specimen}/{outcome.file}: {outcome.told}: "
+                    f"{found['reader']}: {found['what']} at {found['where']}",
+                    flush=True,
+                )
 
     def print(self, seconds: float) -> None:
         for (what, where), found in sorted(self.problems.items(), key=lambda item: -len(item[1])):
@@ -51,7 +54,9 @@ class Report:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--case", type=int)
@@ -63,7 +68,10 @@ def main() -> None:
     report, began = Report(), time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
         roots = [Path(given.keep or temporary, f"job{job}") for job in range(given.jobs)]
-        threads = [threading.Thread(target=_attack, args=(root, numbers[job :: given.jobs], given.readers, report)) for job, root in enumerate(roots)]
+        threads = [
+            threading.Thread(target=_attack, args=(root, numbers[job :: given.jobs], given.readers, report))
+            for job, root in enumerate(roots)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -375,3 +375,41 @@ def test_a_part_without_memory_for_it_is_not_called_damaged(tmp_path, monkeypatc
     monkeypatch.setattr(np.lib.format, "open_memmap", refused)
     with pytest.raises(MemoryError, match="no room"):
         part.in_edges()
+
+
+def test_an_archive_that_lacks_bytes_is_named(tmp_path):
+    file = tmp_path / "s.npz"
+    np.savez(file, train=np.arange(2))
+    content = file.read_bytes()
+    for lacking in (1, 2, 30):  # so that all offsets in it lead too far back
+        file.write_bytes(content[:42] + content[42 + lacking :])
+        with pytest.raises(fp.GraphFormatError, match=r"s\.npz: not a .npz of plain arrays"):
+            evaluated_with(file)
+
+
+@pytest.mark.parametrize("name", ["features", "labels", "splits"])
+def test_a_link_to_itself_is_refused_by_its_name(tmp_path, name):
+    file = tmp_path / "loop.npy"
+    file.symlink_to(file.name)
+    with pytest.raises(fp.GraphFormatError, match=r"loop\.npy: not a regular file, but a link"):
+        fp.VertexPartition([0] * 6, 2).save(tmp_path / "parts", graph=EDGES, **{name: file})
+
+
+@pytest.mark.timeout(60)
+def test_a_device_in_a_directory_is_not_listed(tmp_path):
+    parts = save(fp.spring(EDGES, k=2), tmp_path, "parts", graph=EDGES)
+    change(parts, schema=2)
+    file = parts / "part-00000" / "indices.npy"
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    with pytest.raises(fp.GraphFormatError, match=r"indices\.npy: leads out of the partition directory"):
+        fp.store.upgrade(parts)
+
+
+def test_names_of_an_archive_are_known_without_unpacking(tmp_path, monkeypatch):
+    from fastpart import parsing
+
+    np.savez(tmp_path / "s.npz", train=np.arange(2))
+    archive = parsing.Archive(tmp_path / "s.npz")
+    monkeypatch.setattr(parsing, "npy_array", None)
+    assert ["train" in archive, "val" in archive] == [True, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
@@ -33,8 +34,12 @@ def damaged(file: Path, what: str) -> Iterator[None]:
     """Turn any exception of a parser into a :class:`GraphFormatError` that names the file."""
     try:
         yield
-    except (OSError, FastpartError, MemoryError):
+    except (FastpartError, MemoryError):
         raise
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # zipfile seeks where damaged offsets lead
+            raise
+        raise GraphFormatError(f"{shown(file)}: {what} (an offset in it leads nowhere)") from None
     except (Exception, pl.exceptions.PanicException) as error:
         reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
         raise GraphFormatError(f"{shown(file)}: {what} ({reason})") from None

@@ -110,6 +110,7 @@ class PartitionEdges(GraphStore):
             return None
         degrees = np.zeros(len(self._partition), np.int64)
         for part in self._partition.parts:
+            part.check_assignment(self._partition.assignment, self._partition.loads[part.index])
             degrees[part.inner] = np.diff(part.indptr[: part.num_inner + 1])
         indptr = np.concatenate(([0], np.cumsum(degrees)))
         sources = np.empty(indptr[-1], np.int64)

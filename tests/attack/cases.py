@@ -22,7 +22,8 @@ import fastpart as fp
 PACKAGE = str(Path(fp.__file__).parent)
 
 INSIDE = re.compile(
-    r"\b(Key|Index|Value|Attribute|Assertion|Recursion|UnicodeDecode|ZeroDivision|Overflow|Type|Lookup|EOF)Error\b|internal error"
+    r"\b(Key|Index|Value|Attribute|Assertion|Recursion|UnicodeDecode|ZeroDivision|Overflow|Type|Lookup|EOF)Error\b"
+    "|internal error"
 )
 """What the text of a refusal by another process must not name."""
 
@@ -63,7 +64,9 @@ class Attack:
         names = sorted(SPECIMENS)
         if number < 0:
             whole = names[-1 - number]
-            return (Case(number, whole, "", "unchanged"), self._copy(whole)) if self._is_there(whole) else None
+            return (
+                (Case(number, whole, "", "unchanged"), self._copy(whole)) if self._is_there(whole) else None
+            )
         specimen = chance.choices(names, [WEIGHTS.get(name, 1) for name in names])[0]
         if not self._is_there(specimen):
             return None
@@ -78,17 +81,21 @@ class Attack:
 
     def _copy(self, specimen: str) -> Path:
         shutil.rmtree(self.work, ignore_errors=True)
-        return Path(shutil.copytree(self.pristine / specimen, self.work / specimen, copy_function=shutil.copyfile))
+        return Path(
+            shutil.copytree(self.pristine / specimen, self.work / specimen, copy_function=shutil.copyfile)
+        )
 
     def readers(self, case: Case) -> list[Reader]:
-        """Return what reads the changed file. Those that take long take part in a share of the cases."""
+        """Return what reads the changed file. Those that take long take part in a share of the cases.
+
+        What is unchanged is read by all, but those that take longest only where all readers take part.
+        """
         chance = Random(f"readers {case.number}")
-        return [
-            reader
-            for reader in READERS
-            if (reader.takes(case.specimen, case.file) and chance.random() < reader.share or case.number < 0 and reader.is_of(case.specimen))
-            and self._which in ("all", "torch" if reader.torch else "others")
-        ]
+        of_kind = [r for r in READERS if self._which in ("all", "torch" if r.torch else "others")]
+        if case.number < 0:
+            least = 0 if self._which == "all" else 0.1
+            return [r for r in of_kind if r.is_of(case.specimen) and r.share > least]
+        return [r for r in of_kind if r.takes(case.specimen, case.file) and chance.random() < r.share]
 
     def run(self, number: int) -> Iterator[tuple[str, Any]]:
         """Yield the case, and of each of its readers the name when it begins, and how it ended."""
@@ -157,7 +164,9 @@ def _wrong(error: BaseException, raised_by_us: bool, last: traceback.FrameSummar
     text = str(error)
     match error:
         case Refused():
-            return "an internal error of a command" if "internal error" in text or "Traceback" in text else None
+            return (
+                "an internal error of a command" if "internal error" in text or "Traceback" in text else None
+            )
         case fp.TrainingError():
             inside = INSIDE.search(text)
             return f"{inside[0]} in another process" if inside else None

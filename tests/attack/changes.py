@@ -1,7 +1,7 @@
 """Changes to files that an attack makes: damaged bytes, hostile values, and what is no regular file in their place.
 
-Every function takes the path and the source of chance, changes what is there, and says how. All of them are functions of
-the seed and of the files, so a case can be made again.
+Every function takes the path and the source of chance, changes what is there, and says how. The same seed and the same
+files give the same change.
 """
 
 import gzip
@@ -33,11 +33,28 @@ VALUES: tuple[Any, ...] = (
 TOKENS = (
     "", "-1", "0", "1", "4294967294", "4294967295", "4294967296", "18446744073709551615", "18446744073709551616",
     "9" * 40, "1.5", "1e3", "nan", "inf", "x", "0x10", "+1", "\0", "\xff", "#", "%", ",", "\t", "\r", "\n", " ",
-    "\n\n", '"', '"1"', "1 2 3", "1;2", "\ufeff", "١",
+    "\n\n", '"', '"1"', "1 2 3", "1;2", "\ufeff", "\u0661",
 )  # fmt: skip
 """Words that stand in the place of others in text."""
 
-DTYPES = ("<u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8", ">i4", ">f8", "<c8", "?", "<U3", "S2", "M8[s]")
+DTYPES = (
+    "<u1",
+    "<i2",
+    "<u2",
+    "<i4",
+    "<u4",
+    "<i8",
+    "<u8",
+    "<f4",
+    "<f8",
+    ">i4",
+    ">f8",
+    "<c8",
+    "?",
+    "<U3",
+    "S2",
+    "M8[s]",
+)
 
 
 def change(path: Path, chance: Random, others: list[Path]) -> str:
@@ -64,7 +81,9 @@ def bytes_changed(path: Path, chance: Random) -> str:
 def _damage(content: bytearray, chance: Random) -> str:
     at = chance.randrange(len(content) + 1)
     length = chance.choice((1, 1, 2, 4, 8, 64, 4096))
-    match chance.choice(("flip", "flip", "flip", "set", "word", "cut", "grow", "drop", "insert", "swap", "repeat")):
+    match chance.choice(
+        ("flip", "flip", "flip", "set", "word", "cut", "grow", "drop", "insert", "swap", "repeat")
+    ):
         case "flip" if at < len(content):
             bit = chance.randrange(8)
             content[at] ^= 1 << bit
@@ -76,7 +95,9 @@ def _damage(content: bytearray, chance: Random) -> str:
         case "word":
             width = chance.choice((4, 8))
             at -= at % width
-            value = chance.choice([number for number in NUMBERS if isinstance(number, int)]) % (1 << 8 * width)
+            value = chance.choice([number for number in NUMBERS if isinstance(number, int)]) % (
+                1 << 8 * width
+            )
             content[at : at + width] = value.to_bytes(width, "little")
             return f"the {width}-byte word at {at} set to {value}"
         case "cut":
@@ -106,7 +127,9 @@ def _damage(content: bytearray, chance: Random) -> str:
 
 def replaced(path: Path, chance: Random, others: list[Path]) -> str:
     """Put something else in the place of a file or folder."""
-    what = chance.choice(("gone", "gone", "empty", "folder", "pipe", "loop", "zeros", "null", "dangling", "link", "other"))
+    what = chance.choice(
+        ("gone", "gone", "empty", "folder", "pipe", "loop", "zeros", "null", "dangling", "link", "other")
+    )
     apart = path.with_name(f"{path.name}.moved")
     if what == "link":
         path.rename(apart)
@@ -182,7 +205,13 @@ def _value_changed(content: Any, chance: Random) -> tuple[Any, str]:
 
 def _places(content: Any, at: tuple[Any, ...]) -> Any:
     """Yield the paths of all values below."""
-    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    inner = (
+        content.items()
+        if isinstance(content, dict)
+        else enumerate(content)
+        if isinstance(content, list)
+        else ()
+    )
     for key, value in inner:
         yield (*at, key)
         yield from _places(value, (*at, key))
@@ -196,7 +225,9 @@ def npy_changed(path: Path, chance: Random) -> str:
 
 
 def _npy_changed(content: bytes, chance: Random) -> tuple[bytes, str]:
-    how = chance.choice(("header", "header", "dtype", "shape", "values", "values", "values", "values", "objects"))
+    how = chance.choice(
+        ("header", "header", "dtype", "shape", "values", "values", "values", "values", "objects")
+    )
     if how == "header":
         return _header_changed(content, chance)
     array = np.load(io.BytesIO(content), allow_pickle=False)
@@ -236,7 +267,9 @@ def _header_changed(content: bytes, chance: Random) -> tuple[bytes, str]:
     header = header[: spot.start()] + new + header[spot.end() :]
     length = -(-(len(header) + 1 + 10) // 64) * 64 - 10
     header = header.ljust(length - 1) + b"\n"
-    return content[:8] + len(header).to_bytes(2, "little") + header + content[10 + size :], f"header: {spot[0]!r} is {new[:40]!r}"
+    return content[:8] + len(header).to_bytes(2, "little") + header + content[
+        10 + size :
+    ], f"header: {spot[0]!r} is {new[:40]!r}"
 
 
 def _shape_changed(array: np.ndarray, chance: Random) -> tuple[np.ndarray, str]:
@@ -259,7 +292,9 @@ def _values_changed(array: np.ndarray, chance: Random) -> tuple[np.ndarray, str]
         case "i" | "u":
             least, most = np.iinfo(array.dtype).min, np.iinfo(array.dtype).max
             near = int(flat.max()) + chance.choice((0, 1, 2, 10))
-            value = chance.choice((least, most, most - 1, -1, 0, near, near, len(array), 10**9, int(flat[at]) + 1))
+            value = chance.choice(
+                (least, most, most - 1, -1, 0, near, near, len(array), 10**9, int(flat[at]) + 1)
+            )
             value = min(max(value, least), most)
         case "f":
             value = chance.choice((np.nan, np.inf, -np.inf, -1.0, 0.5, 3e38, 0.0))
@@ -282,11 +317,13 @@ def npz_changed(path: Path, chance: Random) -> str:
             del members[name]
             told = f"{name} gone"
         case "name":
-            members[chance.choice(("x.npy", "../x.npy", "train", "train_masks.npy", ""))] = members.pop(name)
+            members[chance.choice(("x.npy", "../x.npy", "train", "train_masks.npy", " "))] = members.pop(name)
             told = f"{name} renamed"
         case "bomb":
             header = io.BytesIO()
-            np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": (1 << 23,)})
+            np.lib.format.write_array_header_1_0(
+                header, {"descr": "<i8", "fortran_order": False, "shape": (1 << 23,)}
+            )
             members[name] = header.getvalue() + bytes(8 << 23)
             told = f"{name} unpacks to {8 << 23} bytes"
         case "more":
@@ -314,7 +351,9 @@ def _text_changed(text: str, chance: Random) -> tuple[str, str]:
         return "x", "x"
     spot = words[0] if chance.random() < 0.2 else chance.choice(words)
     word = chance.choice(TOKENS)
-    return text[: spot.start()] + word + text[spot.end() :], f"{spot[0]!r:.30} at {spot.start()} is {word!r:.30}"
+    return text[: spot.start()] + word + text[
+        spot.end() :
+    ], f"{spot[0]!r:.30} at {spot.start()} is {word!r:.30}"
 
 
 def gzip_changed(path: Path, chance: Random) -> str:
@@ -337,7 +376,18 @@ def parquet_changed(path: Path, chance: Random) -> str:
             content, told = _value_changed(json.loads(metadata["fastpart"]), chance)
             metadata["fastpart"] = json.dumps(content)
         case "dtype":
-            dtype = chance.choice((pl.String, pl.Float64, pl.Int8, pl.Boolean, pl.Null, pl.List(pl.Int64), pl.Datetime, pl.UInt64))
+            dtype = chance.choice(
+                (
+                    pl.String,
+                    pl.Float64,
+                    pl.Int8,
+                    pl.Boolean,
+                    pl.Null,
+                    pl.List(pl.Int64),
+                    pl.Datetime,
+                    pl.UInt64,
+                )
+            )
             filled = pl.lit(None, dtype) if chance.random() < 0.3 else pl.col(name).cast(dtype, strict=False)
             frame = frame.with_columns(filled.alias(name))
             told = f"{name} is {dtype}"
@@ -353,7 +403,9 @@ def parquet_changed(path: Path, chance: Random) -> str:
         case _:
             column, at = frame[name].cast(pl.Int64, strict=False), chance.randrange(max(len(frame), 1))
             value = chance.choice((None, -1, 2**31, 2**32 - 1, 2**62, 0))
-            frame = frame.with_columns(pl.Series(name, [value if i == at else v for i, v in enumerate(column)], pl.Int64))
+            frame = frame.with_columns(
+                pl.Series(name, [value if i == at else v for i, v in enumerate(column)], pl.Int64)
+            )
             told = f"{name}[{at}] is {value}"
     frame.write_parquet(path, metadata=metadata)
     return told
@@ -373,7 +425,8 @@ def torch_changed(path: Path, chance: Random) -> str:
     if isinstance(old, torch.Tensor) and chance.random() < 0.8:
         new: Any = chance.choice(
             (old[None], old.reshape(-1)[:1], old.double(), old.long(), torch.full_like(old, -1),
-             old * float("nan") if old.is_floating_point() else old + 1, torch.zeros(0), old.to_sparse() if old.ndim else old)
+             old * float("nan") if old.is_floating_point() else old + 1, torch.zeros(0),
+             old.to_sparse() if old.ndim else old)
         )  # fmt: skip
     elif isinstance(old, str) and old.startswith(("{", "[")) and chance.random() < 0.8:
         value, told = _value_changed(json.loads(old), chance)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from specimens import LEVELS, MODEL, N, SPLITS, WITH_TORCH
+from specimens import LEVELS, MODEL, SPLITS, WITH_TORCH, N
 
 import fastpart as fp
 from fastpart.cli import main
@@ -82,7 +82,12 @@ def command(*words: object) -> None:
 
 @reads("raw wide relabelled arrays", "*.bin *.bin.json *.bin.weights.npy g.npy index.npy")
 def opened(folder: Path, out: Path) -> None:
-    for name, how in (("g.bin", {}), ("g.bin", {"io": "read"}), ("g.npy", {}), ("index.npy", {"layout": "edge_index"})):
+    for name, how in (
+        ("g.bin", {}),
+        ("g.bin", {"io": "read"}),
+        ("g.npy", {}),
+        ("index.npy", {"layout": "edge_index"}),
+    ):
         if (folder / name).exists():
             graph = fp.open_graph(folder / name, **how, **_wide(folder))
             fp.info(graph)
@@ -107,7 +112,9 @@ def commands(folder: Path, out: Path) -> None:
     command("info", folder / "g.bin")
     rows = ("--labels", folder / "g.bin.labels.npy", "--features", folder / "g.bin.features.npy")
     command("partition", folder / "g.bin", "-k", 3, "-o", out / "parts", *rows, "--splits", folder / "s.npz")
-    command("partition", folder / "g.bin", "-k", 3, "--algorithm", "multilevel", "--balance-on", folder / "on.npy")
+    command(
+        "partition", folder / "g.bin", "-k", 3, "--algorithm", "multilevel", "--balance-on", folder / "on.npy"
+    )
     command("partition", folder / "g.bin", "-k", 3, "--splits", folder / "masks.npz", "--split", 1)
 
 
@@ -244,7 +251,7 @@ def _graph(folder: Path) -> Path:
     return folder / ("train.bin" if folder.name == "links" else "g.bin")
 
 
-@reads(f"{OF_VERTICES} edges bare")
+@reads("vertices plain links edges bare")
 def verified(folder: Path, out: Path) -> None:
     if "verify" in inspect.signature(fp.open_partition).parameters:
         fp.open_partition(folder / "parts", verify=True)
@@ -314,7 +321,9 @@ def loaded(folder: Path, out: Path) -> None:
     with closing(p.loader("train", fanouts=[2, 2], batch_size=8)) as batches:
         for batch in islice(batches, 2):
             _used(batch)
-    with closing(p.loader([0, 1, 2, 3], fanouts=[2], batch_size=4, resident="1M", cache=0.3, hot="links")) as batches:
+    with closing(
+        p.loader([0, 1, 2, 3], fanouts=[2], batch_size=4, resident="1M", cache=0.3, hot="links")
+    ) as batches:
         for batch in batches:
             _used(batch)
 
@@ -353,7 +362,9 @@ def stores(folder: Path, out: Path) -> None:
     import torch
 
     ids = torch.arange(8)
-    for batch in NodeLoader((features, graph), node_sampler=fp.pyg.sampler(p, [2]), input_nodes=ids, batch_size=4):
+    for batch in NodeLoader(
+        (features, graph), node_sampler=fp.pyg.sampler(p, [2]), input_nodes=ids, batch_size=4
+    ):
         batch.x.double().sum()
 
 

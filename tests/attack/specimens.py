@@ -33,7 +33,9 @@ def _records() -> np.ndarray:
 
 def _split_files(folder: Path) -> None:
     np.savez_compressed(folder / "s.npz", **{name: np.array(ids) for name, ids in SPLITS.items()})
-    np.savez(folder / "masks.npz", train_masks=np.eye(N, dtype=bool)[:3], val_masks=np.eye(N, dtype=bool)[3:6])
+    np.savez(
+        folder / "masks.npz", train_masks=np.eye(N, dtype=bool)[:3], val_masks=np.eye(N, dtype=bool)[3:6]
+    )
 
 
 def raw(folder: Path) -> None:
@@ -52,7 +54,9 @@ def wide(folder: Path) -> None:
 
 def relabelled(folder: Path) -> None:
     """What a conversion wrote, with the map of its ids and weights."""
-    lines = "".join(f"{u * 1000 + 7}\t{v * 1000 + 7}\t{w}\n" for w, (u, v) in enumerate(_records().tolist(), 1))
+    lines = "".join(
+        f"{u * 1000 + 7}\t{v * 1000 + 7}\t{w}\n" for w, (u, v) in enumerate(_records().tolist(), 1)
+    )
     (folder / "g.txt").write_text(lines)
     fp.convert(folder / "g.txt", folder / "g.bin", relabel=True, weights=3)
 
@@ -112,7 +116,11 @@ def assignments(folder: Path) -> None:
 
 def _saved(folder: Path, p: fp.VertexPartition | fp.EdgePartition, **given: object) -> Path:
     graph = _raw(folder) if not (folder / "g.bin").exists() else folder / "g.bin"
-    rows = {"features": folder / "g.bin.features.npy", "labels": folder / "g.bin.labels.npy", "splits": SPLITS}
+    rows = {
+        "features": folder / "g.bin.features.npy",
+        "labels": folder / "g.bin.labels.npy",
+        "splits": SPLITS,
+    }
     p.save(folder / "parts", graph=graph, **(rows | given))
     for file in folder.glob("g.bin.*.npy"):
         file.unlink()
@@ -122,7 +130,9 @@ def _saved(folder: Path, p: fp.VertexPartition | fp.EdgePartition, **given: obje
 def vertices(folder: Path) -> None:
     """A directory of vertices that holds all that it can, caches included."""
     p = fp.multilevel(_raw(folder), 3, volume_balance=1.3, balance_on=np.arange(N) % 5)
-    parts = _saved(folder, p, edge_features=np.arange(2 * M).reshape(M, 2) / 2, halo_features=True, halo_hops=2)
+    parts = _saved(
+        folder, p, edge_features=np.arange(2 * M).reshape(M, 2) / 2, halo_features=True, halo_hops=2
+    )
     p = fp.open_partition(parts)
     write_caches(p, [np.unique(part.halo)[:9] for part in p.parts], {"cache": 0.3})
 
@@ -142,7 +152,11 @@ def links(folder: Path) -> None:
     """A directory with edge splits, and the files of the split."""
     splits = fp.split_edges(_raw(folder), 0.1, 0.1, out=folder / "train.bin")
     p = fp.spring(splits.graph, 3)
-    given = {"features": folder / "g.bin.features.npy", "labels": folder / "g.bin.labels.npy", "splits": SPLITS}
+    given = {
+        "features": folder / "g.bin.features.npy",
+        "labels": folder / "g.bin.labels.npy",
+        "splits": SPLITS,
+    }
     p.save(folder / "parts", graph=splits.graph, edge_splits=splits, **given)
 
 
@@ -169,8 +183,10 @@ def checkpoints(folder: Path) -> None:
     def watch(work: Path) -> None:
         while not over.is_set():
             for name in os.listdir(work):
-                if name.endswith(".bin") and not name.startswith(".") and not (caught / name).exists():
-                    with suppress(OSError):
+                with suppress(OSError):
+                    if name == "checkpoint.txt":
+                        (caught / name).write_bytes((work / name).read_bytes())
+                    elif name.endswith(".bin") and not name.startswith(".") and not (caught / name).exists():
                         os.link(work / name, caught / name)
 
     for turn in range(20):
@@ -183,7 +199,7 @@ def checkpoints(folder: Path) -> None:
         over.set()
         watcher.join()
         shutil.rmtree(work)
-        if turn and len(list(caught.iterdir())) >= 4:
+        if turn and len(list(caught.iterdir())) >= 5:
             break
     assert list(caught.iterdir()), "no checkpoint was caught"
 
@@ -195,7 +211,9 @@ def comparisons(folder: Path) -> None:
     """A saved comparison with refusals, parts and matrices."""
     records = _records()
     algorithms = ["spring", "random", "hdrf", fp.VertexPartition(np.arange(N) % 2, 2), "bytegnn"]
-    fp.compare(records, [2], algorithms, fanouts=[2], splits=SPLITS, labels=np.arange(N) % 2).save(folder / "c.json")
+    fp.compare(records, [2], algorithms, fanouts=[2], splits=SPLITS, labels=np.arange(N) % 2).save(
+        folder / "c.json"
+    )
 
 
 def trained(folder: Path) -> None:
@@ -222,12 +240,24 @@ def exports(folder: Path) -> None:
 
 SPECIMENS: dict[str, Build] = {
     build.__name__: build
-    for build in (raw, wide, relabelled, arrays, text, tables, rows, assignments, vertices, plain, edges, links, bare, checkpoints,
-                  comparisons, exports, trained)
+    for build in (raw, wide, relabelled, arrays, text, tables, rows, assignments, vertices, plain, edges, links, bare,
+                  checkpoints, comparisons, exports, trained)
 }  # fmt: skip
-SPECIMENS |= {f"schema{number}_{of}": _schema(number, of) for number in (1, 2, 3) for of in ("vertices", "edges")}
+SPECIMENS |= {
+    f"schema{number}_{of}": _schema(number, of) for number in (1, 2, 3) for of in ("vertices", "edges")
+}
 
-WEIGHTS = {"vertices": 4, "edges": 3, "links": 3, "plain": 2, "raw": 3, "assignments": 2, "trained": 3, "rows": 2, "text": 2}
+WEIGHTS = {
+    "vertices": 4,
+    "edges": 3,
+    "links": 3,
+    "plain": 2,
+    "raw": 3,
+    "assignments": 2,
+    "trained": 3,
+    "rows": 2,
+    "text": 2,
+}
 WEIGHTS |= dict.fromkeys((name for name in SPECIMENS if name.startswith("schema")), 0.5)
 """How often a specimen comes. The others have 1."""
 

@@ -1,23 +1,28 @@
 """Files that were changed by chance: every reader reads or refuses them, and says why in a named exception."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
-from attack import Outcome, outcomes
+from attempts import Outcome, outcomes
 from specimens import SPECIMENS
 
-SAMPLE = range(400)
+SAMPLE = range(200)
 """The cases that every run tries. ``benches/mutations.py`` tries thousands."""
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("attack")
+def root():
+    """A folder for the specimens, in memory where there is such a place: all that is written is synchronised."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)
 
 
 def told(outcome: Outcome) -> str:
     return "\n".join(
-        f"{found['reader']}: {found['what']} at {found['where']}. `python benches/mutations.py --case {outcome.number}` "
+        f"{found['reader']}: {found['what']} at {found['where']}. "
+        f"`python benches/mutations.py --case {outcome.number}` "
         f"({outcome.specimen}/{outcome.file}: {outcome.told})\n{found['text']}"
         for found in outcome.problems
     )
@@ -35,4 +40,4 @@ def test_a_sample_of_changed_files(root):
         wrong += [told(outcome)] if outcome.problems else []
         refused, read = refused + outcome.refused, read + outcome.read
     assert not wrong, "\n\n".join(wrong)
-    assert min(refused, read) > 100
+    assert min(refused, read) > 50

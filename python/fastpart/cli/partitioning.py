@@ -15,7 +15,7 @@ from ..graph import Graph
 from ..inputs import weights_of
 from ..metrics import evaluate as measure
 from ..options import NAMES, RunOptions
-from ..parameters import memory_size, shown
+from ..parameters import memory_size, regular, shown
 from ..part_files import MANIFEST
 from ..partitioners import PARTITIONERS, builtin, choosing, items_of
 from ..partitions import Partition
@@ -192,10 +192,11 @@ def _asked(call: Call, algorithm: str, run: RunOptions) -> dict[str, Any]:
 
 def _content(names: list[str], run: RunOptions) -> list[str]:
     """Return the checksums of files, and of what a partition directory says of its vertices."""
-    files: list[str | Path] = []
+    files: list[Path] = []
     for name in names:
         inside = [Path(name) / MANIFEST, Path(name) / "assignment.npy"]
-        files += inside if os.path.isdir(name) else [name]
+        files += inside if os.path.isdir(name) else [Path(name)]
+    files = [regular(file) for file in files]
     return [checksum for _, checksum in _core.hash_files(files, run)]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core, parameters
-from ..errors import GraphFormatError, ParameterError
+from ..errors import ParameterError
 from ..folders import below, replaceable
 from ..parameters import Progress, StrPath, shown
 from ..partitions import VertexPartition
@@ -56,19 +56,8 @@ class Source:
     def parts(self) -> Iterator[VertexPartData]:
         """Yield the parts in order. Each is checked against the assignment."""
         for part in self.partition.parts:
-            inner = part.inner
-            if len(inner) != self.partition.loads[part.index] or not self._holds(inner, part.index):
-                raise GraphFormatError(
-                    f"{shown(self.path)}: the inner vertices of part {part.index} contradict assignment.npy"
-                )
+            part.check_assignment(self.partition.assignment, self.partition.loads[part.index])
             yield part
-
-    def _holds(self, vertices: Array, part: int) -> bool:
-        if not len(vertices):
-            return True
-        ascend = bool(np.all(vertices[1:] > vertices[:-1]))
-        inside = ascend and vertices[0] >= 0 and vertices[-1] < len(self.partition)
-        return inside and bool(np.all(self.partition.assignment[vertices] == part))
 
     def refuse_foreign_types(self, torch: Any) -> None:
         """Refuse features of a dtype that torch does not have."""

@@ -88,7 +88,9 @@ class Extras:
                 value = value.filename
             if isinstance(value, str | bytes | os.PathLike):
                 file = parameters.path(field.name, value)
-                if file.resolve().is_relative_to(folder):
+                if Path(os.path.realpath(file)).is_relative_to(
+                    folder
+                ):  # resolve() fails where links form a circle
                     raise ParameterError(
                         f"{field.name}: {shown(file)} lies in the output directory and would be deleted. Move it, or "
                         "choose another output"

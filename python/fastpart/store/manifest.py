@@ -170,7 +170,8 @@ class Listing:
     def add(self, names: Iterable[str] | None = None) -> None:
         """Take in files. Default: all that are not known yet."""
         new = [name for name in (below(self._folder) if names is None else names) if name not in self._known]
-        hashes = _core.hash_files([self._folder / name for name in new], self._options)
+        root = self._folder.resolve()
+        hashes = _core.hash_files([inside(root, name) for name in new], self._options)
         self._known |= {name: facts_of(*found) for name, found in zip(new, hashes, strict=True)}
 
     @property

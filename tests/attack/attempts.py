@@ -1,6 +1,6 @@
 """Cases in a child process that may crash, hang or ask for too much memory, and what they find.
 
-``python attack.py ROOT WHICH`` is the child: it reads numbers of cases and writes how they end, one JSON each.
+``python attempts.py ROOT WHICH`` is the child: it reads numbers of cases and writes how they end, one JSON each.
 """
 
 import faulthandler
@@ -13,12 +13,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 SECONDS, SECONDS_OF_PROCESSES = 20, 180
-"""Most time of a reader, on a machine that does other things, too, and of one that starts processes that import torch."""
+"""Most time of a reader on a busy machine, and of one that starts processes that import torch."""
 
 SPACE = 4 << 30
 """Bytes of address space that a case may ask for."""
@@ -54,7 +55,7 @@ def outcomes(root: Path, numbers: Iterable[int], which: str = "all") -> Iterator
 
 class _Child:
     def __init__(self, root: Path, which: str) -> None:
-        self._said = tempfile.TemporaryFile()
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
         self._process = subprocess.Popen(
             [sys.executable, __file__, str(root), which],
             stdin=subprocess.PIPE,
@@ -80,7 +81,9 @@ class _Child:
                 outcome.problems.append(self._death(reader))
                 return outcome
             if "case" in line:
-                outcome.specimen, outcome.file, outcome.told = (line["case"][name] for name in ("specimen", "file", "told"))
+                outcome.specimen, outcome.file, outcome.told = (
+                    line["case"][name] for name in ("specimen", "file", "told")
+                )
             elif "begin" in line:
                 reader = line["begin"]
             elif line.get("end") == "read":
@@ -114,7 +117,8 @@ class _Child:
             what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         except subprocess.TimeoutExpired:
             os.kill(self._process.pid, signal.SIGABRT)  # faulthandler says where it is
-            self._process.wait(10)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(10)
             what = "hangs"
         return {"reader": reader, "what": what, "where": reader, "text": self._tail()}
 
@@ -122,17 +126,13 @@ class _Child:
         return os.pread(self._said.fileno(), 1 << 20, 0).decode(errors="replace")[-3000:]
 
     def end(self) -> None:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout, self._said):
             if pipe is not None:
-                try:
+                with suppress(BrokenPipeError):
                     pipe.close()
-                except BrokenPipeError:
-                    pass
 
 
 def serve(root: Path, which: str) -> None:
