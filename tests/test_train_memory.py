@@ -39,7 +39,9 @@ def parts(tmp_path_factory):
 @pytest.mark.parametrize("method", ["full", "sampled", "bytegnn", "armada", "sdt", "sancus"])
 def test_a_training_that_the_limit_does_not_hold_is_refused_before_it_starts(parts, tmp_path, method):
     limit, names = ("1K", "the whole graph") if method == "full" else ("300M", "torch and its modules")
-    with pytest.raises(fp.MemoryBudgetError, match=rf"needs .*[kM]B of memory, but the limit is .*{names}.*or use "):
+    with pytest.raises(
+        fp.MemoryBudgetError, match=rf"needs .*[kM]B of memory, but the limit is .*{names}.*or use "
+    ):
         getattr(fp.train, method)(parts, out=tmp_path / "run", memory_limit=limit, **QUICK)
     assert not (tmp_path / "run" / "checkpoint.pt").exists()
 

@@ -43,7 +43,16 @@ def test_a_partition_of_files_larger_than_the_group(tmp_path):
     assert edges.stat().st_size + (tmp_path / "g.bin.features.npy").stat().st_size > limit
     with control_group(limit) as group:
         run_in(
-            group, "partition", edges, "-k", 4, "--algorithm", "spring", "-o", tmp_path / "p", *saved(tmp_path)
+            group,
+            "partition",
+            edges,
+            "-k",
+            4,
+            "--algorithm",
+            "spring",
+            "-o",
+            tmp_path / "p",
+            *saved(tmp_path),
         )
     p = fp.open_partition(tmp_path / "p")
     features = np.load(tmp_path / "g.bin.features.npy", mmap_mode="r")
