@@ -71,7 +71,7 @@ def test_a_model_without_layers_is_refused_where_a_whole_part_does_not_fit(parts
     largest = max(part.num_inner for part in dataset.partition.parts)
     assert stated[what] >= 4 * dataset.task.features * largest
     trained = fp.train.full(parts, model=Whole, **QUICK)
-    with pytest.raises(fp.MemoryBudgetError, match="Whole.* for a whole part .*more parts"):
+    with pytest.raises(fp.MemoryBudgetError, match=r"Whole.* for a whole part .*more parts"):
         trained.predict(parts, memory_limit=stated[what] // 2)
     assert len(trained.predict(parts, memory_limit=10 * sum(stated.values()))) == 600
 

@@ -1,4 +1,4 @@
-"""Files larger than the memory of a control group, without a memory limit of its own: nothing is killed, all is done."""
+"""Files larger than the memory of a control group, without a memory limit: nothing is killed."""
 
 import subprocess
 import sys
