@@ -28,7 +28,7 @@ from ..memory import (
     size_of,
     weights,
 )
-from ..models import NEIGHBOUR, CLUSTER, sampling
+from ..models import CLUSTER, NEIGHBOUR, sampling
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .traces import merge
