@@ -373,7 +373,7 @@ def test_big_endian_files_are_refused_with_the_remedy(tmp_path):
         (b"# a comment\n0 1\n1 2\n", "text, .*fastpart convert IN OUT"),
         (b"0\t1\r\n", "text, .*fastpart convert"),
         (gzip.compress(b"0 1\n1 2\n2 3\n", mtime=0), r"a gzip file \(magic 1f 8b\), .*fastpart convert"),
-        (b"PK\x03\x04" + bytes(20), r"a zip or \.npz file \(magic PK\), .*headerless pairs"),
+        (b"PK\x03\x04" + bytes(20), r"a zip or \.npz file \(magic PK\), .*Unpack it"),
         (b"PAR1" + bytes(20), r"a Parquet file \(magic PAR1\)"),
         (b"\x28\xb5\x2f\xfd" + bytes(20), r"a zstd file \(magic 28 b5 2f fd\)"),
         (b"\x7fELF" + bytes(20), r"an ELF program \(magic 7f ELF\)"),

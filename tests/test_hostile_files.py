@@ -168,7 +168,7 @@ def change(folder, **fields):
 )
 def test_hostile_manifests(folder, fields, text):
     change(folder, **fields)
-    with pytest.raises(fp.GraphFormatError, match=rf"parts: {text}"):
+    with pytest.raises(fp.GraphFormatError, match=rf"parts(/manifest\.json)?: {text}"):
         fp.open_partition(folder)
 
 
@@ -209,7 +209,7 @@ def test_a_manifest_with_another_checksum_is_refused(folder):
 
 def test_incomplete_directories(folder):
     (folder / "assignment.npy").unlink()
-    with pytest.raises(FileNotFoundError, match=r"assignment\.npy"):
+    with pytest.raises(fp.GraphFormatError, match=r"assignment\.npy is missing"):
         fp.open_partition(folder)
     (folder / "manifest.json").unlink()
     with pytest.raises(
@@ -231,13 +231,11 @@ def test_a_fifo_is_refused_without_blocking(tmp_path, name):
 
 # 2, 45
 @pytest.mark.timeout(10)
-@pytest.mark.parametrize(
-    ("name", "text"), [("assignment.npy", "not a regular file"), ("manifest.json", "no manifest")]
-)
-def test_a_fifo_in_a_directory_is_refused_without_blocking(folder, name, text):
+@pytest.mark.parametrize("name", ["assignment.npy", "manifest.json"])
+def test_a_fifo_in_a_directory_is_refused_without_blocking(folder, name):
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    with pytest.raises(fp.GraphFormatError, match=text):
+    with pytest.raises(fp.GraphFormatError, match=f"{name}: not a regular file"):
         fp.open_partition(folder)
 
 
@@ -372,7 +370,7 @@ def test_a_part_without_memory_for_it_is_not_called_damaged(tmp_path, monkeypatc
     def refused(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(np.lib.format, "open_memmap", refused)
+    monkeypatch.setattr(fp.parsing, "npy_header", refused)
     with pytest.raises(MemoryError, match="no room"):
         part.in_edges()
 

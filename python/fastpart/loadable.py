@@ -109,9 +109,9 @@ class Loadable:
         timeout : float
             Seconds to wait for messages of another rank. Then an error is raised.
         cache : float, optional
-            How many rows of other parts a rank holds in memory, as a share of the rows of its parts. It never changes a
-            batch. Rows that are read from files are only counted as held. Default: the rows that :meth:`save_cache`
-            listed, if others come by messages.
+            How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
+            never changes a batch. Rows that are read from files are only counted as held. Default: the rows that
+            :meth:`save_cache` listed, if others come by messages.
         hot : {"access", "degree", "links", "halo"}
             Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
             those with the most edges into the part, or all that have such an edge, whatever ``cache`` is.

@@ -129,8 +129,11 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of an array without reading it."""
-        with self._opened() as archive, archive.open(self._members[name]) as stream:
-            return npy_header(stream)[0]
+        member = self._members[name]
+        with self._opened() as archive, archive.open(member) as stream:
+            shape, _, dtype = npy_header(stream)
+            _bytes(shape, dtype, member.file_size - stream.tell())
+            return shape
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         size, most = self._members[name].file_size, _core.memory_budget()

@@ -115,6 +115,7 @@ const PLAIN: Convert = Convert {
     dedup: false,
     shuffle: None,
     weights: WeightsFrom::Nowhere,
+    unsure: false,
 };
 pub const RELABEL: Convert = Convert { relabel: true, ..PLAIN };
 pub const SWAP: Convert = Convert { swap: true, ..PLAIN };

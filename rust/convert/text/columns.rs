@@ -1,7 +1,5 @@
 //! Which columns of text hold the ids: those that a header names, else the first two.
 
-use super::line;
-
 /// Names of source and target in a header, in small letters.
 const NAMES: [[&str; 2]; 4] = [["source", "target"], ["src", "dst"], ["from", "to"], ["u", "v"]];
 
@@ -82,9 +80,9 @@ pub(super) fn find(head: &[u8], asked: Asked) -> Result<(Columns, Option<String>
     let mut lines = (0_u64..)
         .zip(head.split(|&byte| byte == b'\n'))
         .map(|(number, line)| (number, line.trim_ascii()))
-        .filter(|(_, line)| !line.is_empty() && !line::is_comment(line));
+        .filter(|(_, line)| !line.is_empty() && !is_comment(line));
     let Some((number, line)) = lines.next() else { return Ok((first, None)) };
-    if !line::is_header(line) {
+    if !is_header(line) {
         return if asked.unsure && three_ids(line) {
             Err((number, unsure("there is no header")))
         } else {
@@ -119,6 +117,23 @@ pub(super) fn find(head: &[u8], asked: Asked) -> Result<(Columns, Option<String>
         None if asked.unsure && fields > 2 => Err((number, unsure(&format!("the columns are {}", listed())))),
         None => Ok((first, None)),
     }
+}
+
+/// Whether the line that begins here is a comment.
+pub(super) fn is_comment(line: &[u8]) -> bool {
+    let line = unindented(line);
+    line.starts_with(b"#") || line.starts_with(b"%") || line.starts_with(b"//")
+}
+
+/// Whether a line that is no record begins as names do.
+pub(super) fn is_header(line: &[u8]) -> bool {
+    unindented(line).first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'"')
+}
+
+/// A line without the blanks it begins with.
+fn unindented(line: &[u8]) -> &[u8] {
+    let blanks = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    &line[blanks..]
 }
 
 /// Whether each of the first three fields could be an id.

@@ -3,7 +3,7 @@
 //! There are two steps, so that the hot one stays small. [`record`] accepts only correct records. Every other line
 //! goes to [`other`], which separates comments and headers from errors and explains the errors.
 
-use super::columns::{Columns, Delimiter};
+use super::columns::{Columns, Delimiter, is_comment, is_header};
 use crate::edges::WideRecord;
 
 /// Longest line in bytes, comments aside: memory stays bounded for any input.
@@ -275,17 +275,6 @@ fn count_newlines(text: &[u8]) -> u64 {
 /// Where the line after the one at `at` begins.
 fn next_line(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |length| at + length + 1)
-}
-
-/// Whether the line that begins here is a comment.
-pub(super) fn is_comment(line: &[u8]) -> bool {
-    let line = &line[skip_blanks(line, 0)..];
-    line.starts_with(b"#") || line.starts_with(b"%") || line.starts_with(b"//")
-}
-
-/// Whether a line that is no record begins as names do.
-pub(super) fn is_header(line: &[u8]) -> bool {
-    line.get(skip_blanks(line, 0)).is_some_and(|first| first.is_ascii_alphabetic() || *first == b'"')
 }
 
 /// A line that is no record, with its line end: nothing, a header, or a fault at a column.

@@ -191,7 +191,7 @@ impl<'a, R: Read> Reader<'a, R> {
                 }
                 None => {}
             }
-            let comment = self.comment.is_some() || line::is_comment(&text);
+            let comment = self.comment.is_some() || columns::is_comment(&text);
             if !comment && text.len() > LONGEST_LINE {
                 // The parser refuses it at its line, and nothing behind it matters.
                 self.end = Some(Ok(()));
