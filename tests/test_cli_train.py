@@ -244,10 +244,12 @@ def test_wrong_command_lines_exit_with_2(run, words, text):
     assert sorted(os.listdir()) == before
 
 
-@pytest.mark.parametrize("method", ALL_METHODS)
-def test_training_has_no_memory_limit(run, method):
-    said = refused(run, 2, method, "parts", "--memory-limit", "4G")
-    assert said == f"unknown option '--memory-limit' (see `fastpart train {method} --help`)"
+@needs_torch
+@pytest.mark.parametrize("method", ["full", "sampled", "armada"])
+def test_a_training_that_the_memory_limit_does_not_hold_is_refused(run, method):
+    said = refused(run, 1, method, "parts", "--memory-limit", "1K")
+    assert re.match(r"training needs \d+\.\d [kM]B of memory, but the limit is 1\.0 kB: ", said)
+    assert ". Raise memory_limit, or use " in said
 
 
 @needs_torch

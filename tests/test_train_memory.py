@@ -40,7 +40,7 @@ def parts(tmp_path_factory):
 def test_a_training_that_the_limit_does_not_hold_is_refused_before_it_starts(parts, tmp_path, method):
     limit, names = ("1K", "the whole graph") if method == "full" else ("300M", "torch and its modules")
     with pytest.raises(
-        fp.MemoryBudgetError, match=rf"needs .*[kM]B of memory, but the limit is .*{names}.*or use "
+        fp.MemoryBudgetError, match=rf"needs .*[kMG]B of memory, but the limit is .*{names}.*or use "
     ):
         getattr(fp.train, method)(parts, out=tmp_path / "run", memory_limit=limit, **QUICK)
     assert not (tmp_path / "run" / "checkpoint.pt").exists()
@@ -65,7 +65,7 @@ def test_a_refusal_names_what_needs_the_memory(parts, given, named):
 
 
 def test_a_model_without_layers_is_refused_where_a_whole_part_does_not_fit(parts):
-    dataset, options = Dataset(parts), Options(model=Whole)
+    dataset, options = Dataset(parts), Options(model=Whole, hidden=8)
     stated = {need.what: need.size for need in memory.evaluation(dataset, options, 1)}
     what = next(what for what in stated if "a whole part with 2 hops" in what)
     largest = max(part.num_inner for part in dataset.partition.parts)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::array::MappedRows;
 use super::pool::Memory;
 use super::topology::Topology;
-use crate::base::{Buffer, Error, Result, prefetch_at, shown};
+use crate::base::{Buffer, Error, Result, budget, prefetch_at, shown};
 
 /// Rows between two looks at the cancel flag.
 const STRIDE: usize = 256;
@@ -34,6 +34,9 @@ pub struct Features {
     pub descr: String,
     /// Shape of a row.
     pub row_shape: Vec<usize>,
+    /// Whether rows are read in the order of the files. It does not change what is read. Where memory does not hold the
+    /// files, the system then reads each page once per batch, and those around it together.
+    pub in_order: bool,
 }
 
 impl Features {
@@ -66,7 +69,9 @@ impl Features {
                 return Err(Error::format(shown(rows.path()), what));
             }
         }
-        Ok(Self { topology, parts, row_bytes, descr, row_shape })
+        let bytes: u64 = parts.iter().flatten().map(|rows| (rows.len() * row_bytes) as u64).sum();
+        let in_order = bytes > budget::available();
+        Ok(Self { topology, parts, row_bytes, descr, row_shape, in_order })
     }
 
     /// Copies the features of `rows` to `target`, one after the other. Where a part lacks them, `target` stays as it is.
@@ -75,9 +80,35 @@ impl Features {
     /// `target` has room for as many rows, and nobody else uses it meanwhile.
     pub unsafe fn gather(&self, rows: &[u32], target: *mut u8, check: &dyn Fn() -> Result<()>) -> Result<()> {
         self.topology.check_rows("rows", rows)?;
+        if self.in_order {
+            let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+            order.sort_unstable_by_key(|&place| rows[place as usize]);
+            // SAFETY: as for this function. The places are those of the rows, each once.
+            unsafe { self.copy(rows, |index| order.get(index).map(|&place| place as usize), target, check) }
+        } else {
+            let place = |index| (index < rows.len()).then_some(index);
+            // SAFETY: as above.
+            unsafe { self.copy(rows, place, target, check) }
+        }
+    }
+
+    /// Copies the features of the row at `place(0)`, at `place(1)`, ..., to these places in `target`.
+    ///
+    /// # Safety
+    /// `target` has room for as many rows as there are, and nobody else uses it meanwhile. Places are below their number.
+    #[inline(always)]
+    unsafe fn copy(
+        &self,
+        rows: &[u32],
+        place: impl Fn(usize) -> Option<usize>,
+        target: *mut u8,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         let distance = (AHEAD / self.row_bytes.max(1)).clamp(2, 16);
-        for (index, &row) in rows.iter().enumerate() {
-            if let Some(address) = rows.get(index + distance).and_then(|&row| self.address(row)) {
+        for index in 0..rows.len() {
+            let Some(at) = place(index) else { break };
+            let row = rows[at];
+            if let Some(address) = place(index + distance).and_then(|at| self.address(rows[at])) {
                 for offset in (0..self.row_bytes.min(ASKED)).step_by(64) {
                     prefetch_at(address.wrapping_add(offset));
                 }
@@ -85,11 +116,7 @@ impl Features {
             if let Some(address) = self.address(row) {
                 // SAFETY: a row of the map, and the caller vouches for the place. They are different memory.
                 unsafe {
-                    std::ptr::copy_nonoverlapping(
-                        address,
-                        target.add(index * self.row_bytes),
-                        self.row_bytes,
-                    );
+                    std::ptr::copy_nonoverlapping(address, target.add(at * self.row_bytes), self.row_bytes);
                 }
             }
             if index.is_multiple_of(STRIDE) {
@@ -143,5 +170,37 @@ impl FeatureRows {
 impl Memory for FeatureRows {
     fn bytes(&self) -> u64 {
         self.0.as_ref().map_or(0, |buffer| size_of_val(&**buffer) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::part::Part;
+    use super::*;
+    use crate::edges::npy;
+
+    #[test]
+    fn rows_in_the_order_of_the_files_are_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("features.npy");
+        let rows: Vec<u8> = (0..100).collect();
+        fs::write(&file, [npy::header("|u1", &[50, 2]), rows.clone()].concat()).unwrap();
+        let (vertices, indptr): (Vec<i64>, Vec<i64>) = ((0..50).collect(), vec![0; 51]);
+        // SAFETY: the arrays live as long as the part.
+        let part = unsafe { Part::in_memory(&vertices, &indptr, &[], Box::new(())) }.unwrap();
+        let topology = Arc::new(Topology::of(vec![part]).unwrap());
+        let mut features = Features::open(&[Some(file)], topology).unwrap();
+        let wanted: Vec<u32> = (0..80).map(|index| index * 37 % 50).collect();
+        let expected: Vec<u8> =
+            wanted.iter().flat_map(|&row| [rows[2 * row as usize], rows[2 * row as usize + 1]]).collect();
+        for in_order in [false, true] {
+            features.in_order = in_order;
+            let mut found = vec![0; 2 * wanted.len()];
+            // SAFETY: there is room for all rows.
+            unsafe { features.gather(&wanted, found.as_mut_ptr(), &|| Ok(())) }.unwrap();
+            assert_eq!(found, expected);
+        }
     }
 }

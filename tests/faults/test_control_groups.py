@@ -1,4 +1,4 @@
-"""Files larger than the memory of a control group, without a memory limit: nothing is killed."""
+"""Files larger than the memory of a control group, without a memory limit: nothing is killed, all is done."""
 
 import subprocess
 import sys

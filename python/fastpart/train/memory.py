@@ -36,8 +36,8 @@ PROCESS_BYTES = 360 << 20
 _SHARE = 2
 """Batches made ahead take one part in so many of what is left. The rest is for the page cache, where the rows lie."""
 
-_SHOWN = 50
-"""An error names what takes more than one part in so many."""
+_SHOWN = 5
+"""An error names so many needs, the largest."""
 
 _NUMBER = 4
 """Bytes of a number of features, activations and weights."""
@@ -91,8 +91,7 @@ def left_by(needs: Sequence[Need], run: RunOptions) -> int:
     needed = sum(need.total for need in needs)
     if needed <= limit:
         return limit - needed
-    matter = [need for need in needs if need.total > needed / _SHOWN]
-    largest = sorted(matter, key=lambda need: -need.total)
+    largest = sorted((need for need in needs if need.total), key=lambda need: -need.total)[:_SHOWN]
     remedies = list(dict.fromkeys(need.remedy for need in largest if need.remedy))
     said = "Raise memory_limit" + (f", or use {', '.join(remedies[:3])}" if remedies else "")
     raise MemoryBudgetError(

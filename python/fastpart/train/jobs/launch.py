@@ -108,8 +108,7 @@ class Launch:
 
         ``summary`` is added to it. ``needs`` states the memory of each worker, and ``others`` that of other processes.
         A training that the memory limit does not hold is refused. What it leaves is room for more batches. ``source``
-        is
-        what the user gave, if the dataset was made from it. ``task`` and ``make`` are what networks are made for and
+        is what the user gave, if the dataset was made from it. ``task`` and ``make`` are what networks are made for and
         by, if not for that of the dataset and by its model alone. The rest is as in a job.
         """
         here = workers_here(workers)
