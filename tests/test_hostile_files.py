@@ -413,3 +413,15 @@ def test_names_of_an_archive_are_known_without_unpacking(tmp_path, monkeypatch):
     archive = parsing.Archive(tmp_path / "s.npz")
     monkeypatch.setattr(parsing, "npy_array", None)
     assert ["train" in archive, "val" in archive] == [True, False]
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("what", ["pipe", "device"])
+def test_a_folder_whose_manifest_is_no_file_is_not_replaced(folder, what):
+    (folder / "manifest.json").unlink()
+    if what == "pipe":
+        os.mkfifo(folder / "manifest.json")
+    else:
+        (folder / "manifest.json").symlink_to("/dev/zero")
+    with pytest.raises(FileExistsError, match="is not a partition directory"):
+        fp.spring(EDGES, k=2).save(folder, graph=EDGES)
