@@ -324,3 +324,11 @@ def test_a_part_that_takes_the_number_of_another(ring):
     stored = fp.open_partition(parts, records)
     assert (stored, len(stored.parts)) == (p, 3)
     assert set(p.parameters["changed_parts"]) <= set(stored.manifest["changed_parts"])
+
+
+def test_a_graph_that_claims_billions_of_vertices_is_refused_before_they_are_allocated():
+    graph = fp.open_graph(np.array([[0, 1], [1, 2], [2, 3]]), num_vertices=2**32 - 2)
+    with pytest.raises(
+        fp.MemoryBudgetError, match=r"update: the parts of 4,294,967,294 vertices need 17,179\.9 MB"
+    ):
+        fp.update([0, 0, 1, 1], graph, k=2, memory_limit="1G")

@@ -27,6 +27,8 @@ def owned(folder: Path, marker: str, earlier: str) -> list[str]:
     earlier : str
         Regular expression of the files, by their paths below the folder, of versions that kept no list.
     """
+    if not (folder / marker).is_file():  # reading a pipe or a device may never end
+        return []
     try:
         content = json.loads((folder / marker).read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -388,7 +388,12 @@ def parquet_changed(path: Path, chance: Random) -> str:
                     pl.UInt64,
                 )
             )
-            filled = pl.lit(None, dtype) if chance.random() < 0.3 else pl.col(name).cast(dtype, strict=False)
+            nested = isinstance(dtype, pl.List)  # which Polars casts no numbers to
+            filled = (
+                pl.lit(None, dtype)
+                if nested or chance.random() < 0.3
+                else pl.col(name).cast(dtype, strict=False)
+            )
             frame = frame.with_columns(filled.alias(name))
             told = f"{name} is {dtype}"
         case "gone":

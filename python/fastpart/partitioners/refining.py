@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from .. import parameters
-from ..errors import ParameterError
+from .. import _core, parameters
+from ..errors import MemoryBudgetError, ParameterError
 from ..graph import Graph, open_graph
-from ..options import run_options
+from ..options import RunOptions, run_options
 from ..partitions import Partition, VertexPartition, vertex_partition_of
 from ..results import upward
 
@@ -31,8 +32,7 @@ def begin(
     parts = np.asarray(start.assignment).view(np.uint32)
     if name == "update":
         graph = _grown(start, arguments["graph"], options)
-        added = graph.num_vertices - len(parts)
-        parts = np.concatenate([parts, np.full(added, _NO_PART)]) if added else parts
+        parts = _extended(parts, graph.num_vertices, options)
     else:
         graph = _graph(start, arguments["graph"], options)
     filled: dict[str, Any] = {"graph": graph, "k": k or start.k, "partition": parts}
@@ -40,6 +40,25 @@ def begin(
         filled |= _bounds(name, start, arguments, filled["k"])
     origin = {"algorithm": start.algorithm, "parameters": start.parameters}
     return {**arguments, **filled}, origin
+
+
+def _extended(parts: npt.NDArray[np.uint32], n: int, options: Mapping[str, Any]) -> npt.NDArray[np.uint32]:
+    """Return the parts of all vertices of a graph that has grown. The new ones have none."""
+    if n == len(parts):
+        return parts
+    given = RunOptions.of(options).memory_limit
+    limit = _core.memory_budget() if given is None else given
+    try:
+        if parts.itemsize * n > limit:
+            raise MemoryError
+        extended = np.full(n, _NO_PART)
+    except MemoryError:
+        raise MemoryBudgetError(
+            f"update: the parts of {n:,} vertices need {parts.itemsize * n / 1e6:,.1f} MB of memory, but the budget is "
+            f"{limit / 1e6:,.1f} MB. Raise memory_limit, or check the number of vertices of the graph"
+        ) from None
+    extended[: len(parts)] = parts
+    return extended
 
 
 def start_of(name: str, partition: Any, k: Any) -> VertexPartition:
