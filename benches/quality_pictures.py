@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
-from fastpart.report.figures import LIGHT, Figure, number, plotted
+from fastpart.report.figures import LIGHT, Figure, plotted
+from fastpart.report.look import number
 
 PEERS = {"metis": "METIS", "kaminpar": "KaMinPar", "mtkahypar": "Mt-KaHyPar"}
 """How peers call themselves."""

@@ -74,9 +74,7 @@ def weights_of(text: str, n: int) -> npt.NDArray[Any]:
 
     ``train``, ``val`` and ``test`` of an archive may be ids or a mask, as in splits.
     """
-    file, colon, name = text.rpartition(":")
-    if not (colon and file.endswith(".npz")):
-        file, name = text, ""
+    file, name = archive_and_name(text)
     loaded = _load("--balance-on", file)
     if not isinstance(loaded, Archive):
         return loaded
@@ -90,6 +88,12 @@ def weights_of(text: str, n: int) -> npt.NDArray[Any]:
     mask = np.zeros(n, dtype=bool)
     mask[_ids(name, loaded[name], n)] = True
     return mask
+
+
+def archive_and_name(text: str) -> tuple[str, str]:
+    """Return the file and the name of ``FILE.npz:NAME``. Other files have no name."""
+    file, _, name = text.rpartition(":")
+    return (file, name) if file.endswith(".npz") else (text, "")
 
 
 def splits_of(splits: Any, n: int, split: int | None = None) -> dict[str, npt.NDArray[np.int64]]:

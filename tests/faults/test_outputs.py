@@ -65,7 +65,7 @@ def test_output_of_another_kind_is_refused_before_any_work(name, edges, folder):
 def test_foreign_directory_is_refused_before_any_work(edges, folder):
     (folder / "parts").mkdir()
     (folder / "parts" / "thesis.tex").write_text("mine")
-    with pytest.raises(FileExistsError, match=r"no manifest\.json in it"):
+    with pytest.raises(FileExistsError, match=r"no manifest\.json of fastpart in it"):
         CALLS["parts"](folder / "parts", edges)
     assert os.listdir(folder / "parts") == ["thesis.tex"]
 

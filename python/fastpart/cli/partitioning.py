@@ -12,7 +12,7 @@ from typing import Any
 from .. import _core
 from ..errors import ParameterError
 from ..graph import Graph
-from ..inputs import weights_of
+from ..inputs import archive_and_name, weights_of
 from ..metrics import evaluate as measure
 from ..options import NAMES, RunOptions
 from ..parameters import memory_size, regular, shown
@@ -192,12 +192,14 @@ def _asked(call: Call, algorithm: str, run: RunOptions) -> dict[str, Any]:
 
 def _content(names: list[str], run: RunOptions) -> list[str]:
     """Return the checksums of files, and of what a partition directory says of its vertices."""
-    files: list[Path] = []
-    for name in names:
-        inside = [Path(name) / MANIFEST, Path(name) / "assignment.npy"]
-        files += inside if os.path.isdir(name) else [Path(name)]
-    files = [regular(file) for file in files]
-    return [checksum for _, checksum in _core.hash_files(files, run)]
+    files, inside = [], []
+    for text in names:
+        name, array = archive_and_name(text)
+        known = [Path(name) / MANIFEST, Path(name) / "assignment.npy"]
+        files += known if os.path.isdir(name) else [Path(name)]
+        inside += [array] if array else []
+    checksums = [checksum for _, checksum in _core.hash_files([regular(file) for file in files], run)]
+    return checksums + inside
 
 
 # What the options name.
