@@ -264,7 +264,7 @@ def test_parts_that_contradict_each_other_are_refused(tmp_path):
     for bad in (7, -1):
         np.save(folder / "vertices.npy", np.append(vertices[:-1], bad))
         with pytest.raises(
-            fp.GraphFormatError, match=r"part-00000: vertices\.npy holds an id outside 0\.\.n-1"
+            fp.GraphFormatError, match=r"part-00000/vertices\.npy: expected ids of vertices, 0\.\.6"
         ):
             fp.export.dgl(tmp_path / "parts", tmp_path / "dgl")
     folder = triangles(7, halo_hops=2).save(tmp_path / "parts") / "part-00000"

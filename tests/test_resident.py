@@ -129,6 +129,6 @@ def test_workers_keep_them(tmp_path):
     dataset = Dataset(planted(tmp_path, k=2))
     options, _ = options_of({"batch_size": 100, "fanouts": [4, 3]})
     how = {"draw": "uniform", "ahead": 1, "timeout": 9.0, "cache": None, "hot": "access", "resident": 10**6}
-    how["scheduled"] = False
+    how |= {"scheduled": False, "room": 10**6}
     kept = Neighbours(dataset, options, how, False, None)._loader._resident
     assert len(kept.rows) == dataset.topology.num_vertices

@@ -107,7 +107,7 @@ def test_a_failure_keeps_the_partition_and_resume_writes_the_same(verb, run, fai
     assert err.endswith(f": fastpart {name} g.bin ... --resume -o parts/\n")
     assert sorted(os.listdir("parts.partial")) == ["assignment.npy", "manifest.json"]
     assert not Path("parts").exists()
-    kept, whole = fp.open_partition("parts.partial", "g.bin"), fp.open_partition("whole")
+    kept, whole = fp.open_partition("parts.partial", "g.bin", verify=True), fp.open_partition("whole")
     assert kept == whole
     never()
     assert run(*command, "parts/", "--resume")[0] == 0

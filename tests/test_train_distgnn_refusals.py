@@ -135,11 +135,12 @@ def test_directories_that_lack_something(tmp_path):
     }
     for missing in given:
         kept = {name: value for name, value in given.items() if name != missing}
+        p = fp.hdrf(edges, k=2)
         if missing == "graph":
-            kept = {}
+            p.graph, kept = None, {}
         if missing == "labels":
             del kept["splits"]
-        fp.hdrf(edges, k=2).save(tmp_path / missing, **kept)
+        p.save(tmp_path / missing, **kept)
         with pytest.raises(
             fp.ParameterError, match=rf"holds no {missing}.*\. Save the partition with p.save\("
         ):

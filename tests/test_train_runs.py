@@ -202,6 +202,16 @@ def test_more_epochs_and_patience_go_on_as_if_at_a_stretch(parts, run):
     assert all(torch.equal(weight, at_once.weights[name]) for name, weight in longer.weights.items())
 
 
+def test_where_rows_and_batches_wait_may_change(parts, run):
+    given = {"batch_size": 64, "fanouts": [4, 3], "workers": 2, **QUICK}
+    at_once = fp.train.sampled(parts, epochs=4, **given)
+    fp.train.sampled(parts, out=run, overwrite=True, epochs=2, ahead=0, **given)
+    resumed = fp.train.sampled(parts, out=run, resume=True, epochs=4, ahead=3, cache=0.2, hot="degree", **given)
+    assert losses(resumed) == losses(at_once)
+    with pytest.raises(fp.ParameterError, match=r"trained with draw = 'uniform', not 'labor'"):
+        fp.train.sampled(parts, out=run, resume=True, epochs=5, draw="labor", **given)
+
+
 def test_a_training_that_patience_ended_goes_on_with_more(parts, tmp_path):
     given = {"epochs": 6, "lr": 1e-12, "dropout": 0, "out": tmp_path / "run", **QUICK}
     assert fp.train.full(parts, patience=2, **given).summary["epochs"] == 3

@@ -285,7 +285,14 @@ def test_refusals(one_hop, given, message):
 @pytest.mark.timeout(120)
 def test_a_model_that_a_worker_cannot_make_is_named(one_hop, tmp_path):
     file = tmp_path / "mine.py"
-    file.write_text("def Mine(task, options):\n    raise RuntimeError('no such thing')\n")
+    # It is tried in the process of the user, who is told at once. This one fails in workers only.
+    file.write_text(
+        "import os, torch\n"
+        "def Mine(task, options):\n"
+        "    if 'RANK' in os.environ:\n"
+        "        raise RuntimeError('no such thing')\n"
+        "    return torch.nn.Linear(task.features, task.classes)\n"
+    )
     with pytest.raises(fp.TrainingError, match=r"worker 0.*\n?.*no such thing"):
         fp.train.sdt(one_hop, model=f"{file}:Mine", workers=1)
 

@@ -26,7 +26,7 @@ from ..partitions import Partition
 from ..staging import beside
 from .directory import identity
 from .loading import open_partition
-from .manifest import Listing, as_json
+from .manifest import Listing, as_json, manifest_bytes
 from .schemas import SCHEMA
 
 _ASSIGNMENT = "assignment.npy"
@@ -78,7 +78,7 @@ class Partial:
                 listing = Listing(inside, RunOptions())
                 listing.add(self.files)
                 marker = {"fastpart": _core.__version__, **content, "files": listing.files, _KEY: about}
-                (inside / self.marker).write_bytes(as_json(marker, indent=1))
+                (inside / self.marker).write_bytes(manifest_bytes(marker))
                 directory.commit()
             finally:
                 directory.discard()

@@ -15,8 +15,8 @@ from ..parameters import shown
 from .config import Options
 from .model_source import ModelSource
 
-MAY_CHANGE = frozenset({"epochs", "patience"})
-"""Options that a resume may change."""
+MAY_CHANGE = frozenset({"epochs", "patience", "ahead", "cache", "hot", "resident"})
+"""Options that a resume may change: how long it trains, and where batches wait and rows lie, which changes no loss."""
 
 _FILES = {
     "parts": ("vertices.npy", "root.npy"),
@@ -34,15 +34,18 @@ def must_agree(
     method: str, options: Options, how: Mapping[str, Any], data: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what must agree. ``how`` has the parameters of the method, ``data`` is what :func:`data_of` returns."""
-    kept = {name: value for name, value in vars(options).items() if name not in MAY_CHANGE}
     found = {
         "method": method,
         "data": data,
-        "options": {**kept, "model": model_name(options.model)},
-        "how": how,
+        "options": {**_kept(vars(options)), "model": model_name(options.model)},
+        "how": _kept(how),
     }
     compared: dict[str, Any] = json.loads(json.dumps(found))  # tuples are lists, as in the file
     return compared
+
+
+def _kept(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name not in MAY_CHANGE}
 
 
 def model_name(model: ModelSource) -> str:
@@ -87,12 +90,10 @@ def earlier(identity: str) -> dict[str, Any]:
     try:
         method, checksum, n, options, how = json.loads(identity)
         options = json.loads(options)
-        kept = {name: value for name, value in options.items() if name not in MAY_CHANGE}
-        kept["model"] = model_name(options["model"])
         return {
             "method": method,
             "data": {"graph": {"checksum": checksum, "n": n}},
-            "options": kept,
+            "options": {**_kept(options), "model": model_name(options["model"])},
             "how": how or {},
         }
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -160,7 +160,7 @@ def needs(dataset: Dataset, options: Options, how: Mapping[str, Any]) -> list[Ne
     others = max(part.halo_sizes[0] for part in parts) if how["rows"] == "boundary" else n
     copied = others if how["rows"] == "boundary" else len(dataset.partition)
     hidden = [width for width, _ in widths(options, task)][1:]
-    bounded = len(how) > 1
+    bounded = any(value is not None for name, value in how.items() if name != "rows")
     return [
         Need("the rows of a part", graph_bytes(n, edges, task.features), MORE_PARTS),
         Need("sums of its features", 8 * n * task.features, MORE_PARTS),

@@ -21,7 +21,9 @@ _EXACT = {"max_age": 0, "max_change": 0, "period": 1}
 
 
 def checked(max_age: int | None, max_change: float | None, period: int | None) -> dict[str, Any]:
-    """Return the given bound by its name. Return an empty dict if there is none, or if it is exact.
+    """Return the value of each bound by its name: None for those that are not given, or exact.
+
+    All names are there, so that a resume with another bound is told from one that knows no bound.
 
     Raises
     ------
@@ -34,7 +36,7 @@ def checked(max_age: int | None, max_change: float | None, period: int | None) -
         raise ParameterError(
             f"{' and '.join(values)}: only one bound on staleness is possible. Pass one of them"
         )
-    return {name: value for name, value in values.items() if value != _EXACT[name]}
+    return {name: None if values.get(name) == _EXACT[name] else values.get(name) for name in given}
 
 
 def _checked(name: str, value: Any) -> float:
@@ -126,7 +128,8 @@ _BOUNDS: dict[str, Callable[[Any, Wire], Bound]] = {
 
 def bound(given: dict[str, Any], wire: Wire) -> Bound | None:
     """Return the bound of a result of :func:`checked`. None without a bound."""
-    return next((bound_(given[name], wire) for name, bound_ in _BOUNDS.items() if name in given), None)
+    values = ((bound_, given.get(name)) for name, bound_ in _BOUNDS.items())
+    return next((bound_(value, wire) for bound_, value in values if value is not None), None)
 
 
 @dataclass
