@@ -21,16 +21,37 @@ settings.register_profile("search", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+WHOLE = {
+    "torch": re.compile(r'^(\w+ = )?pytest\.importorskip\("torch', re.MULTILINE),
+    "dgl": re.compile(r'^(\w+ = )?pytest\.importorskip\("(dgl|torch_geometric\.dist)', re.MULTILINE),
+}
+"""How a module says that all its tests need a library."""
+
+
 def pytest_collection_modifyitems(items):
-    """Mark what may skip without a library, so that its environment runs that and nothing else."""
+    """Mark the tests of modules that need a library, so that its environment runs them and nothing else."""
     texts = {item.path: item.path.read_text() for item in items}
     for item in items:
-        if re.search(r'importorskip\("torch|needs_torch', texts[item.path]):
-            item.add_marker("torch")
-        if re.search(
-            r'^(\w+ = )?pytest.importorskip\("(dgl|torch_geometric.dist)', texts[item.path], re.MULTILINE
-        ):
-            item.add_marker("dgl")
+        for name, needs in WHOLE.items():
+            if needs.search(texts[item.path]):
+                item.add_marker(name)
+
+
+def pytest_runtest_setup(item):
+    """Skip a test that is marked by itself where torch is not installed."""
+    if item.get_closest_marker("torch"):
+        pytest.importorskip("torch")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    """Fail a test that skips for want of torch without its mark, since no other environment would run it."""
+    report = (yield).get_result()
+    if report.skipped and "import 'torch" in str(report.longrepr) and not item.get_closest_marker("torch"):
+        report.outcome, report.longrepr = (
+            "failed",
+            f"{item.nodeid} needs torch: mark it with pytest.mark.torch",
+        )
 
 
 @pytest.fixture(scope="session")

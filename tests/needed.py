@@ -1,6 +1,7 @@
-"""What a partitioner cannot do without, for tests that run all of them."""
+"""What partitioners and parameters of tests cannot do without."""
 
 import numpy as np
+import pytest
 
 from fastpart.partitioners import needs_splits
 
@@ -8,3 +9,8 @@ from fastpart.partitioners import needs_splits
 def needed(name, n):
     """Return the arguments beside graph and k that the partitioner needs for n vertices."""
     return {"splits": {"train": np.arange(0, n, 3), "val": np.arange(1, n, 9)}} if needs_splits(name) else {}
+
+
+def needing_torch(names, *with_torch):
+    """Return parameters of a test, of which some need torch."""
+    return [pytest.param(name, marks=pytest.mark.torch) if name in with_torch else name for name in names]

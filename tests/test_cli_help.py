@@ -1,6 +1,5 @@
 """``--help`` says what the functions take; neither it nor a typo waits for Polars or torch."""
 
-import importlib.util
 import inspect
 import os
 import re
@@ -12,8 +11,6 @@ import pytest
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.partitioners import PARTITIONERS
-
-needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
 
 OBJECTS = {
     "graph",
@@ -124,7 +121,7 @@ def test_help_lists_what_the_functions_take(text_of, command):
     assert listed(text_of(*command.split())) == options
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.parametrize("method", METHODS)
 def test_help_lists_what_the_methods_of_training_take(text_of, method):
     assert listed(text_of("train", method)) == expected((getattr(fp.train, method),), set()) | {
@@ -132,12 +129,12 @@ def test_help_lists_what_the_methods_of_training_take(text_of, method):
     }
 
 
-@needs_torch
+@pytest.mark.torch
 def test_help_lists_what_training_of_links_takes(text_of):
     assert listed(text_of("train", "links")) == expected((fp.train.links,), set())
 
 
-@needs_torch
+@pytest.mark.torch
 def test_help_lists_what_comparing_methods_takes(text_of):
     functions = (fp.train.compare, GRAPH, fp.train.full)
     options = expected(functions, {"seed", "resume", "overwrite"})

@@ -21,7 +21,6 @@ from fastpart.cli import main
 from test_cli_process import on_a_terminal
 from trainable import planted
 
-needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
 needs_dgl = pytest.mark.skipif(not importlib.util.find_spec("dgl"), reason="needs dgl")
 
 QUICK = ("--epochs", "3", "--hidden", "8", "--threads", "1")
@@ -67,7 +66,7 @@ def run(capsys):
 # Complete results.
 
 
-@needs_torch
+@pytest.mark.torch
 def test_full_prints_the_epochs_and_the_summary(run):
     before = sorted(os.listdir())
     code, out, err = run("full", "parts", *QUICK)
@@ -80,7 +79,7 @@ def test_full_prints_the_epochs_and_the_summary(run):
     assert sorted(os.listdir()) == before
 
 
-@needs_torch
+@pytest.mark.torch
 def test_json_has_summary_and_history(run):
     code, out, err = run("full", "parts", *QUICK, "--json")
     assert (code, err) == (0, "")
@@ -92,7 +91,7 @@ def test_json_has_summary_and_history(run):
     np.testing.assert_allclose([row["loss"] for row in content["history"]], expected.history["loss"])
 
 
-@needs_torch
+@pytest.mark.torch
 def test_json_of_what_was_not_measured_is_null(run, folder, tmp_path):
     np.savez("only.npz", train=np.arange(600))
     partition = fp.VertexPartition(np.arange(600) % 2, k=2)
@@ -105,7 +104,7 @@ def test_json_of_what_was_not_measured_is_null(run, folder, tmp_path):
     assert content["summary"]["test_accuracy"] is None
 
 
-@needs_torch
+@pytest.mark.torch
 def test_resume_goes_on_where_the_checkpoint_ends(run):
     code, out, _ = run("full", "parts", *QUICK, "-o", "run")
     assert code == 0
@@ -120,7 +119,7 @@ def test_resume_goes_on_where_the_checkpoint_ends(run):
     assert "run was trained with lr = 0.01, not 0.5" in said
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.timeout(120)
 def test_sdt_and_its_own_options(run):
     own = ("--workers", "1", "--average-every", "2", "--parts", "auto", "--memory-per-worker", "1G")
@@ -139,7 +138,7 @@ def test_sdt_and_its_own_options(run):
 COMPARE = ("compare", "g.bin", "-k", "2", "--features", "g.bin.features.npy", "--labels", "g.bin.labels.npy")
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.timeout(120)
 def test_compare_prints_one_table_and_saves_it(run):
     given = ("--splits", "s.npz", "--methods", "full", "--seeds", "1", *QUICK)
@@ -152,7 +151,7 @@ def test_compare_prints_one_table_and_saves_it(run):
     assert json.loads(out)[0]["test_accuracy"] == table["test_accuracy"][0]
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.timeout(120)
 def test_compare_draws_all_methods_side_by_side(run):
     given = (
@@ -180,7 +179,7 @@ def test_compare_draws_all_methods_side_by_side(run):
         ] == []
 
 
-@needs_torch
+@pytest.mark.torch
 def test_the_progress_bar_counts_epochs():
     code, out, shown = on_a_terminal("train", "full", "parts", *QUICK)
     assert code == 0
@@ -201,7 +200,7 @@ def refused(run, code, *arguments):
     return err.removeprefix("fastpart: error: ").strip()
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -244,7 +243,7 @@ def test_wrong_command_lines_exit_with_2(run, words, text):
     assert sorted(os.listdir()) == before
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.parametrize("method", ["full", "sampled", "armada"])
 def test_a_training_that_the_memory_limit_does_not_hold_is_refused(run, method):
     said = refused(run, 1, method, "parts", "--memory-limit", "1K")
@@ -252,7 +251,7 @@ def test_a_training_that_the_memory_limit_does_not_hold_is_refused(run, method):
     assert ". Raise memory_limit, or use " in said
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
@@ -288,7 +287,7 @@ def test_compare_refuses(run, words, code, text):
     assert re.search(text, refused(run, code, *COMPARE, "--splits", "s.npz", *QUICK, *words))
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.parametrize(
     "method", ["full", "sampled", pytest.param("distdgl", marks=[pytest.mark.dgl, needs_dgl]), "sdt"]
 )
@@ -332,13 +331,13 @@ def test_missing_torch_is_one_line_with_the_remedy(run, without, method):
     assert refused(run, 1, method, "parts") == REMEDY.format("torch", "train")
 
 
-@needs_torch
+@pytest.mark.torch
 def test_missing_dgl_is_one_line_with_the_remedy(run, without):
     without("dgl")
     assert refused(run, 1, "distdgl", "parts") == REMEDY.format("dgl", "dgl")
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.parametrize("methods", [["distdgl", "full"], ["sdt", "distdgl"]])
 def test_compare_says_what_is_missing(run, without, methods):
     without("dgl")
@@ -348,7 +347,7 @@ def test_compare_says_what_is_missing(run, without, methods):
     assert refused(run, 1, *COMPARE, *words) == REMEDY.format("torch", "train")
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.timeout(120)
 def test_methods_of_our_own_are_compared_without_dgl(run, without):
     without("dgl")
@@ -380,7 +379,7 @@ def test_importing_fastpart_does_not_import_torch():
 
 
 # A module of the name of a function would take its place as soon as anything imports it.
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.parametrize("first", ["compare", "distdgl"])
 def test_functions_are_functions_in_any_order(first):
     code = (
@@ -391,7 +390,7 @@ def test_functions_are_functions_in_any_order(first):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@needs_torch
+@pytest.mark.torch
 def test_help_of_the_package_has_its_functions():
     text = pydoc.plain(pydoc.render_doc(fp.train))
     for name in ("compare", "distdgl", "full", "sdt"):
@@ -399,7 +398,7 @@ def test_help_of_the_package_has_its_functions():
     assert "class TrainedModel" in text
 
 
-@needs_torch
+@pytest.mark.torch
 def test_predictions_that_fail_leave_the_training(run, monkeypatch):
     def fails(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device", "classes.npy")
@@ -417,7 +416,7 @@ def test_predictions_that_fail_leave_the_training(run, monkeypatch):
     assert not os.path.exists("others.npy.partial")
 
 
-@needs_torch
+@pytest.mark.torch
 def test_more_epochs_are_added_and_a_training_is_only_replaced_on_request(run):
     assert run("full", "parts", *QUICK, "-o", "run")[0] == 0
     assert "--resume" not in refused(run, 2, "full", "parts", "--resume")
@@ -433,7 +432,7 @@ def test_more_epochs_are_added_and_a_training_is_only_replaced_on_request(run):
     assert len(fp.train.open("run").history) == 3
 
 
-@needs_torch
+@pytest.mark.torch
 def test_a_comparison_is_shown_if_its_file_cannot_be_written(run, monkeypatch):
     def fails(*_):
         raise RuntimeError("no fonts")

@@ -111,9 +111,11 @@ def test_files_of_more_than_one_block_agree_with_arrays(tmp_path):
         assert fp.open_graph(tmp_path / "columns.npy", io=io).identify() == identity
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_torch_edge_index_agrees(dtype):
-    torch = pytest.importorskip("torch")
+    import torch
+
     edges = np.random.default_rng(6).integers(0, 9, (20, 2))
     index = torch.tensor(edges.T, dtype=getattr(torch, dtype))
     identities(edges.astype(np.uint32), 9, [("contiguous", index.contiguous(), {}), ("view", index, {})])

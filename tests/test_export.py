@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 from exported import triangles
 from fastpart.cli import main
+from needed import needing_torch
 from strategies import assignments
 
 MARKERS = {
@@ -109,10 +110,8 @@ def test_missing_sources_are_named(tmp_path, system):
         export(system, None, tmp_path / "out")
 
 
-@pytest.mark.parametrize("system", WITH_EDGES)
+@pytest.mark.parametrize("system", needing_torch(WITH_EDGES, "glt", "pyg"))
 def test_parts_that_contradict_the_assignment_are_refused(tmp_path, parts, system):
-    if system in ("glt", "pyg"):
-        pytest.importorskip("torch")
     shutil.copyfile(parts / "part-00001" / "vertices.npy", parts / "part-00001" / "kept.npy")
     for change in ([0, 2, 6], [5, 3, 1], [1, 3, 3], [1, 3, 99], [-1, 3, 5]):
         vertices = np.load(parts / "part-00001" / "kept.npy")

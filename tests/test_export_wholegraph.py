@@ -92,8 +92,10 @@ def test_each_rank_holds_its_range(tmp_path, partitioner):
             assert (root / f"{name}_part_{i}_of_3").read_bytes() == mine.tobytes()
 
 
+@pytest.mark.torch
 def test_torch_maps_a_file(tmp_path):
-    torch = pytest.importorskip("torch")
+    import torch
+
     case = triangles(3)
     root = export(tmp_path, case)
     rows = torch.from_file(str(root / "features_part_1_of_3"), size=2 * 3, dtype=torch.float32).reshape(-1, 3)

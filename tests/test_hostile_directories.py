@@ -179,8 +179,8 @@ print(len(rows._opened))
 """
 
 
+@pytest.mark.torch
 def test_400_parts_with_edge_features_need_no_1024_descriptors(tmp_path):
-    pytest.importorskip("torch")
     done = subprocess.run(
         [sys.executable, "-c", MANY, tmp_path / "parts"],
         capture_output=True,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
+from needed import needing_torch
 
 RING = np.array([[v, (v + 1) % 40] for v in range(40)], dtype=np.uint32)
 
@@ -97,10 +98,8 @@ BAD = {"vertices": 10**9, "edge_ids": 10**9, "indices": -7}
 
 
 @pytest.mark.parametrize("name", [*BAD, "negative edge_ids"])
-@pytest.mark.parametrize("system", ["glt", "pyg", "wholegraph"])
+@pytest.mark.parametrize("system", needing_torch(["glt", "pyg", "wholegraph"], "glt", "pyg"))
 def test_exports_refuse_them(vertices, tmp_path, system, name):
-    if system != "wholegraph":
-        pytest.importorskip("torch")
     name, value = ("edge_ids", -5) if name.startswith("negative") else (name, BAD[name])
     put(vertices, name, value)
     with pytest.raises(fp.GraphFormatError, match=rf"part-00000/{name}\.npy: expected "):
@@ -108,9 +107,9 @@ def test_exports_refuse_them(vertices, tmp_path, system, name):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", ["vertices", "indices", "labels"])
 def test_training_refuses_them(vertices, name):
-    pytest.importorskip("torch")
     if name == "labels":  # 0 and 1 of a multi-label task
         content = json.loads((vertices / "manifest.json").read_text())
         del content["files"]

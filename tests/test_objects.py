@@ -80,8 +80,10 @@ class Capsule:
         return 1, 0
 
 
+@pytest.mark.torch
 def test_torch_takes_partitions():
-    torch = pytest.importorskip("torch")
+    import torch
+
     p = fp.spring(GRAPH, k=2)
     tensor = torch.from_dlpack(p)
     before = p.assignment.tolist()

@@ -41,7 +41,6 @@ def test_the_first_example_prints_what_the_readme_says(first):
 
 @pytest.mark.torch
 def test_the_second_example_trains(first):
-    pytest.importorskip("torch")
     folder, _ = first
     printed = run(f"import fastpart as fp\n{EXAMPLES[1]}\nprint(len(classes), len(batch.input_id))", folder)
     assert printed.startswith("100000 ")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import rows
+from needed import needing_torch
 from strategies import raw
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
@@ -44,7 +45,9 @@ def memmap(folder):
 
 
 def torch_tensor(folder):
-    return pytest.importorskip("torch").from_numpy(ROWS.copy())
+    import torch
+
+    return torch.from_numpy(ROWS.copy())
 
 
 CONTAINERS = {
@@ -76,7 +79,7 @@ def files(folder):
     }
 
 
-@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize("name", needing_torch(CONTAINERS, "torch"))
 @pytest.mark.parametrize("chunk", [None, 1, 24])
 def test_containers_give_the_same_bytes(tmp_path, monkeypatch, name, chunk):
     PART.save(tmp_path / "expected", graph=EDGES, features=ROWS, halo_features=True)
@@ -163,7 +166,7 @@ def test_rows_must_be_one_per_vertex(refused, name, count):
     refused(fp.ParameterError, expected, **{name: np.zeros(count, int)})
 
 
-@pytest.mark.parametrize("name", [".npy", ".npz", ".parquet", "torch"])
+@pytest.mark.parametrize("name", needing_torch([".npy", ".npz", ".parquet", "torch"], "torch"))
 def test_rows_of_containers_must_be_one_per_vertex(refused, tmp_path, name):
     features = CONTAINERS[name](tmp_path)
     edges = fp.open_graph(EDGES, num_vertices=7)
@@ -201,8 +204,10 @@ def test_what_holds_no_rows(refused, features, error, text):
     refused(error, text, features=features)
 
 
+@pytest.mark.torch
 def test_tensors_that_are_no_arrays(refused):
-    torch = pytest.importorskip("torch")
+    import torch
+
     for tensor in (torch.zeros(6, dtype=torch.bfloat16), torch.eye(6).to_sparse()):
         refused(TypeError, r"features: the tensor cannot become a numpy array \(.*\)\. Pass", features=tensor)
 

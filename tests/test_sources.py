@@ -234,6 +234,7 @@ def test_dgl():
         fp.open_graph(several)
 
 
+@pytest.mark.torch
 def test_pyg():
     pytest.importorskip("torch_geometric")
     import torch
@@ -249,8 +250,10 @@ def test_pyg():
         fp.open_graph(Data(x=torch.zeros(2, 2)))
 
 
+@pytest.mark.torch
 def test_torch_tensors_in_pairs():
-    torch = pytest.importorskip("torch")
+    import torch
+
     same((torch.tensor(PATH[:, 0]), torch.tensor(PATH[:, 1])))
 
 

@@ -60,8 +60,8 @@ def test_a_partition_of_files_larger_than_the_group(tmp_path):
     assert np.array_equal(part.features[::1000], features[part.inner[::1000]])
 
 
+@pytest.mark.torch
 def test_a_training_in_a_group_that_holds_little_more_than_torch(tmp_path):
-    pytest.importorskip("torch")
     edges = planted(tmp_path, n=150_000, m=1_000_000, features=256)
     fp.spring(edges, k=4).save(
         tmp_path / "p", graph=edges, features=tmp_path / "g.bin.features.npy",

@@ -114,9 +114,9 @@ def test_multiprocessing(graph, start):
     assert (outcome.rc, outcome.out) == (0, "[True, True, True]\n"), outcome.err
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_workers_of_a_data_loader(graph, tmp_path, start):
-    pytest.importorskip("torch")
     code = """
     import sys
     import fastpart as fp
