@@ -50,7 +50,6 @@ test: test-core test-train test-dgl
 
 test-core: build
 	cargo test --locked
-	cargo check --locked --features python
 	$(VENV)/python $(PYTEST)
 
 # Tests of modules that skip without torch, and of those that skip without DGL or the pinned PyG: tests/conftest.py.
