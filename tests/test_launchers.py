@@ -7,7 +7,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.launchers import is_other_rank, refuse_other_launchers  # noqa: E402
+from fastpart.runtime.environment import is_other_rank, refuse_other_launchers  # noqa: E402
 
 VARIABLES = (
     "RANK",

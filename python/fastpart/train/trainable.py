@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from ..errors import ParameterError
+from ..runtime.environment import under_torchrun
 from .config import Options
-from .launchers import under_torchrun
 from .model_source import ModelSource, import_path, refuse_unguarded
 from .models import build
 from .notebooks import in_notebook

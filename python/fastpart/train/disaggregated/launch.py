@@ -11,11 +11,11 @@ from typing import Any, Unpack
 from ... import parameters
 from ...errors import ParameterError
 from ...parameters import StrPath
+from ...runtime.environment import under_torchrun
 from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
 from ..jobs.group import Device, world_size
 from ..jobs.launch import launching
-from ..launchers import under_torchrun
 from ..mini_batches.start import DRAWS, PRECISIONS, Draw, Precision
 from ..models import NEIGHBOUR, sampling
 from ..trainable import refuse_before_workers

@@ -16,8 +16,8 @@ import torch.distributed as dist
 
 from ... import _core
 from ...errors import TrainingError
+from ...runtime.watch import Supervisor
 from ..ranks import from_first, rank, world_size
-from ..supervisor import Supervisor
 from .batch_worker import RECEIVERS
 from .rendezvous import address_of
 from .settings import Settings

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from ...errors import ParameterError
+from ...runtime.environment import under_torchrun
 from ..config import Options
 from ..data import AnyDataset
 from ..jobs.group import world_size
 from ..jobs.launch import Launch
-from ..launchers import under_torchrun
 from ..memory import Need
 from ..trained import TrainedModel
 

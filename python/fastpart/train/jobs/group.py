@@ -17,8 +17,8 @@ from ... import parameters
 from ...errors import ParameterError, TrainingError
 from ...parameters import StrPath
 from ...processes import continue_siblings
-from ..launchers import under_torchrun
-from ..reporting import blames_peers
+from ...runtime.environment import under_torchrun
+from ...runtime.reporting import blames_peers
 
 _GRACE = 2.0
 """Seconds until all ranks have noticed that they wait in vain. The connections of the first one break the others."""

@@ -13,12 +13,13 @@ from ... import _core, parameters
 from ...errors import FastpartError
 from ...options import RunOptions
 from ...parameters import StrPath
+from ...runtime.environment import refuse_other_launchers, under_torchrun
+from ...runtime.watch import Supervisor
 from ..beginning import Make, begin
 from ..config import OnEpoch, Options
 from ..following import follow, output_of
 from ..history import History
 from ..identity import data_of, must_agree
-from ..launchers import refuse_other_launchers, under_torchrun
 from ..memory import Need, left_by, of_processes, process, room_for_batches, workers_here
 from ..models import build
 from ..notebooks import in_notebook
@@ -26,7 +27,6 @@ from ..ranks import barrier, from_first, is_first
 from ..run_folder import MODEL, SCRATCH, RunFolder
 from ..scores import Task
 from ..settings import torch_settings
-from ..supervisor import Supervisor
 from ..trained import TrainedModel
 from ..validation import refuse_patience_without_validation
 from .group import DEVICES, Device, refuse_few_gpus, restarted, shared_output, torchrun_group
@@ -34,6 +34,9 @@ from .job import Job
 from .worker import Graph
 
 Made = TypeVar("Made")
+
+PROCESS = "fastpart.train.jobs.process"
+"""What a worker executes."""
 
 
 @dataclass(frozen=True)
@@ -158,11 +161,11 @@ class Launch:
             "GLOO_SOCKET_IFNAME": "lo",
             "NCCL_SOCKET_IFNAME": "lo",
         }
+        # Looking for GPUs may touch them, as torch does when it is imported in full. Then a copy could not use them.
+        preloaded = self.device == "cpu"
         for rank in range(workers):
             ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-            group.start(
-                f"worker {rank}", "fastpart.train.jobs.process", str(file), environment=common | ranks
-            )
+            group.start(f"worker {rank}", PROCESS, str(file), environment=common | ranks, preloaded=preloaded)
         return follow(group, history, self.report, summary)
 
     def _importable(self, options: Options) -> Options:

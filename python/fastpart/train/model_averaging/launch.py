@@ -9,11 +9,11 @@ from ... import _core, parameters
 from ...errors import ParameterError
 from ...options import RunOptions
 from ...parameters import StrPath
+from ...runtime.environment import under_torchrun
 from ..config import BatchTraining, options_of, report_of, trains
 from ..data import Dataset
 from ..jobs.group import world_size
 from ..jobs.launch import launching
-from ..launchers import under_torchrun
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .regroup import regrouped
