@@ -1,78 +1,137 @@
-"""What has started this process as one of several: torchrun, whose ranks train together, or another launcher."""
+"""What has started this process as one of several: torchrun, MPI, Slurm, or code that has made a process group."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from ..errors import ParameterError
 
+GROUP = "an initialised process group"
+TORCHRUN = "torchrun"
+
 _MPI = {
-    "OMPI_COMM_WORLD_SIZE": "Open MPI",
-    "PMI_SIZE": "MPI",
-    "MV2_COMM_WORLD_SIZE": "MVAPICH",
+    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    "MVAPICH": ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    "MPI": ("PMI_RANK", "PMI_SIZE"),
 }
-"""Variables of MPI's launchers with the number of processes."""
+"""Variables of MPI's launchers: the rank, and the number of processes."""
+
+_ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
+
+_NO_STEP = 0xFFFFFFF0
+"""Slurm numbers its batch scripts and interactive shells from here on. They are no steps of several tasks."""
 
 
-def under_torchrun() -> bool:
-    """Return whether torchrun started this process."""
-    return "TORCHELASTIC_RUN_ID" in os.environ
+@dataclass(frozen=True)
+class Ranks:
+    """The place of this process among those that were started together.
+
+    Attributes
+    ----------
+    launcher : str
+        What has started them, as errors name it.
+    rank, size : int
+        The number of this process, and how many there are.
+    local_rank, local_size : int, optional
+        The same among those of its machine. None: the launcher does not say.
+    """
+
+    launcher: str
+    rank: int
+    size: int
+    local_rank: int | None = None
+    local_size: int | None = None
+
+    @property
+    def in_group(self) -> bool:
+        """Return whether the processes have joined a process group already, which is not ours."""
+        return self.launcher == GROUP
+
+    def refuse_missing_address(self) -> None:
+        """Raise an error if a variable is missing that says where the processes meet."""
+        if missing := [name for name in _ADDRESS if not os.environ.get(name)]:
+            raise ParameterError(
+                f"{' and '.join(missing)}: not set, but this is one of {self.size} processes of {self.launcher}, which "
+                "meet at rank 0. Set MASTER_ADDR to the address of its machine, and MASTER_PORT to a free port there, "
+                "as 29500, in all of them"
+            )
+
+    @contextmanager
+    def variables(self) -> Iterator[None]:
+        """Set the variables of torchrun, by which the rest of the code finds its place."""
+        own = {"RANK": self.rank, "WORLD_SIZE": self.size}
+        own |= {"LOCAL_RANK": self.local_rank or 0, "LOCAL_WORLD_SIZE": self.local_size or 1}
+        before = {name: os.environ.get(name) for name in own}
+        os.environ.update({name: str(value) for name, value in own.items()})
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+
+def found() -> Ranks | None:
+    """Return the place of this process among several, which are workers themselves. None if it is alone."""
+    return _of_group() or _of_variables() or _of_mpi() or _of_slurm()
 
 
 def is_other_rank() -> bool:
-    """Return whether torchrun started this process, but not as rank 0."""
-    return under_torchrun() and os.environ.get("RANK", "0") != "0"
+    """Return whether this process is one of several, but not rank 0."""
+    ranks = found()
+    return ranks is not None and ranks.rank != 0
 
 
-def refuse_other_launchers() -> None:
-    """Raise an error if this process is one of several that would all start workers of their own.
-
-    torchrun's processes are workers themselves, as long as they have not joined a process group yet.
-    """
-    if (size := _size_of_group()) > 1 or (under_torchrun() and size):
+def refuse_several(method: str) -> None:
+    """Raise an error if each of several processes would start workers of its own."""
+    if (ranks := found()) is not None and ranks.size > 1:
         raise ParameterError(
-            f"workers: this process has joined a torch.distributed process group of {size}, but training makes its "
-            "own. Leave out init_process_group under torchrun, whose ranks are the workers, or train in a single "
-            "process, after destroy_process_group()"
-        )
-    if (found := next(_launchers(), None)) is not None:
-        launcher, size, variables = found
-        raise ParameterError(
-            f"workers: this is one of {size} processes of {launcher}, and each of them would start workers of its own. "
-            f"Start them with torchrun, whose ranks are the workers, or start a single process, or unset {variables}"
+            f"workers: this is one of {ranks.size} processes of {ranks.launcher}, and each of them would start workers "
+            f"of its own. Call {method} in a single process"
         )
 
 
-def _launchers() -> Iterator[tuple[str, int, str]]:
-    """Yield other launchers of several processes: the name, the number of processes, and its variables."""
-    if under_torchrun():
-        return
-    if (size := _slurm_tasks()) > 1:
-        yield "srun (Slurm)", size, "SLURM_STEP_NUM_TASKS and SLURM_PROCID"
-    for variable, launcher in _MPI.items():
-        if (size := _number(variable)) > 1:
-            yield launcher, size, variable
-    if "RANK" in os.environ and (size := _number("WORLD_SIZE")) > 1:
-        yield "a launcher that sets RANK and WORLD_SIZE, as Kubeflow and Ray do", size, "RANK and WORLD_SIZE"
-
-
-def _size_of_group() -> int:
-    """Return the number of processes of the group that other code has initialised, 0 if there is none."""
+def _of_group() -> Ranks | None:
+    """Return the place in the group that other code has initialised, if it has several processes."""
     dist = sys.modules.get("torch.distributed")
-    if dist is None or not dist.is_available() or not dist.is_initialized():
-        return 0
-    return int(dist.get_world_size())
+    if dist is None or not dist.is_available() or not dist.is_initialized() or dist.get_world_size() < 2:
+        return None
+    return Ranks(GROUP, dist.get_rank(), dist.get_world_size())
 
 
-def _slurm_tasks() -> int:
-    """Return the number of tasks that srun started together with this one.
+def _of_variables() -> Ranks | None:
+    """Return the place by the variables of torchrun, which Kubeflow and Ray set, too."""
+    torchrun, size = "TORCHELASTIC_RUN_ID" in os.environ, _number("WORLD_SIZE")
+    if not torchrun and ("RANK" not in os.environ or size < 2):
+        return None
+    local = ("LOCAL_RANK", "LOCAL_WORLD_SIZE")
+    known = all(name in os.environ for name in local)
+    launcher = TORCHRUN if torchrun else "a launcher that sets RANK and WORLD_SIZE"
+    return Ranks(launcher, _number("RANK"), size, *(map(_number, local) if known else ()))
 
-    ``sbatch`` and ``salloc`` set ``SLURM_NTASKS`` in their single shell, too, where ``SLURM_PROCID`` is 0.
+
+def _of_mpi() -> Ranks | None:
+    for launcher, (rank, size) in _MPI.items():
+        if _number(size) > 1 and rank in os.environ:
+            return Ranks(launcher, _number(rank), _number(size))
+    return None
+
+
+def _of_slurm() -> Ranks | None:
+    """Return the place in a step of srun. ``sbatch``, ``salloc`` and notebooks there have a single process.
+
+    mpirun starts a step of one task per machine, too, so what it says comes first.
     """
-    step = _number("SLURM_STEP_NUM_TASKS")
-    return step or (_number("SLURM_NTASKS") if _number("SLURM_PROCID") > 0 else 0)
+    size, is_step = _number("SLURM_STEP_NUM_TASKS"), "SLURM_STEP_ID" in os.environ
+    if size < 2 or not is_step or _number("SLURM_STEP_ID") >= _NO_STEP:
+        return None
+    return Ranks("srun (Slurm)", _number("SLURM_PROCID"), size)
 
 
 def _number(variable: str) -> int:

@@ -8,7 +8,7 @@ from typing import Unpack
 from ... import parameters
 from ...errors import ParameterError
 from ...parameters import StrPath
-from ...runtime.environment import refuse_other_launchers
+from ...runtime.environment import refuse_several
 from ...runtime.watch import Supervisor
 from ..beginning import begin
 from ..config import Training, options_of, report_of, trains
@@ -121,7 +121,7 @@ def distdgl(
     report = report_of(training, run, options.epochs)
     refuse_not_importable(options.model)
     if ip_config is None:
-        refuse_other_launchers()
+        refuse_several("distdgl")
     import_dgl()
     with Supervisor(run.tmp_dir) as group:
         folder = output_of(group, out, resume, overwrite)

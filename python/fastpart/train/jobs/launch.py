@@ -1,4 +1,4 @@
-"""Start the workers of a training on this machine, or join those that torchrun started."""
+"""Start the workers of a training on this machine, or join those that a launcher started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ... import _core, parameters
 from ...errors import FastpartError
 from ...options import RunOptions
 from ...parameters import StrPath
-from ...runtime.environment import refuse_other_launchers, under_torchrun
+from ...runtime.environment import found
 from ...runtime.watch import Supervisor
 from ..beginning import Make, begin
 from ..config import OnEpoch, Options
@@ -29,7 +29,7 @@ from ..scores import Task
 from ..settings import torch_settings
 from ..trained import TrainedModel
 from ..validation import refuse_patience_without_validation
-from .group import DEVICES, Device, refuse_few_gpus, restarted, shared_output, torchrun_group
+from .group import DEVICES, Device, joined, refuse_few_gpus, restarted, shared_output
 from .job import Job
 from .worker import Graph
 
@@ -56,7 +56,7 @@ class Launch:
     timeout : float
         Seconds that workers wait for each other.
     group : Supervisor or None
-        What starts the workers. None: this process is one of those that torchrun started.
+        What starts the workers. None: this process is one of those that a launcher started.
     scratch : pathlib.Path
         A folder for temporary files that all workers see.
     """
@@ -189,16 +189,14 @@ def launching(
     device: Device = "cpu",
     workers: int | None = None,
 ) -> Iterator[Launch]:
-    """Yield how the workers run. The parameters are those of the user. torchrun decides about ``workers`` itself."""
+    """Yield how the workers run. The parameters are those of the user. A launcher decides about ``workers`` itself."""
     resume, overwrite = parameters.flag("resume", resume), parameters.flag("overwrite", overwrite)
     timeout = parameters.positive("timeout", timeout)
     parameters.choice("device", device, DEVICES)
-    refuse_other_launchers()
-    if under_torchrun():
-        path = shared_output(out, workers)
-        refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+    if (ranks := found()) is not None:
+        path = shared_output(ranks, out, workers)
         resume, overwrite = resume or restarted(), overwrite and not restarted()
-        with torchrun_group(device, timeout):
+        with joined(ranks, device, timeout):
             folder = _agreed(lambda: RunFolder.claim(path, resume, overwrite))
             with folder.scratch() if is_first() else nullcontext():
                 scratch = folder.path.absolute() / SCRATCH
