@@ -16,14 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Protocol
 
-from ..processes import is_stopped
+from ..processes import exit_status, is_stopped
 
 PRELOADED = ("torch", "torch.distributed", "torch._dynamo")
 """What the server imports, the last one for optimizers. Nothing may start threads, as Polars does: copies lose them."""
 
 _READ_ONCE = (
     *("ATEN", "CUDA", "DNNL", "GOMP", "KMP", "LD_", "MALLOC", "MKL", "NVIDIA", "OMP", "ONEDNN", "OPENBLAS"),
-    *("PYTHON", "PYTORCH", "TORCH", "VIRTUAL_ENV"),
+    *("PYTHON", "PYTORCH", "TORCH_", "VIRTUAL_ENV"),
 )
 """Beginnings of variables that interpreters and libraries read when they are loaded."""
 
@@ -95,10 +95,7 @@ class New:
         self.pid = self._process.pid
 
     def status(self) -> int | None:  # noqa: D102
-        info = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if info is None:
-            return None
-        return info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
+        return exit_status(self.pid)
 
     def reap(self) -> int:  # noqa: D102
         return self._process.wait()

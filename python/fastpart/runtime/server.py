@@ -19,8 +19,9 @@ import tempfile
 import traceback
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
-from ..processes import die_with
+from ..processes import die_with, exit_status
 from .launch import STATUS
 from .reporting import PARENT, PIPE
 
@@ -58,32 +59,37 @@ class Workers:
                     said, files, *_ = socket.recv_fds(self._control, 1, _FILES)
                     if not said:
                         return self._kill(*self._running)
-                    self._fork(files)
+                    self._fork(socket.socket(fileno=files[0]), files[1:])
+                    for file in files[1:]:
+                        os.close(file)
                 elif key.fileobj is self._wake:
                     self._wake.recv(1 << 10)
                 else:
                     self._reap(key.fileobj)  # type: ignore[arg-type]
             self._tell()
 
-    def _fork(self, files: list[int]) -> None:
-        line, (_, _, _, stderr, _) = socket.socket(fileno=files[0]), files[1:]
+    def _fork(self, line: socket.socket, files: list[int]) -> None:
+        """Start a worker, unless the launcher has given up meanwhile."""
         with suppress(BlockingIOError):
             line.recv(1, socket.MSG_DONTWAIT)
-            return _close(line, files)  # the launcher has given up
+            return line.close()
         parent = os.getpid()
         try:
             pid = os.fork()
         except OSError as error:
-            os.write(stderr, f"{error}\n".encode())
-            return _close(line, files)
+            with suppress(OSError):
+                os.write(files[3], f"{error}\n".encode())
+            return line.close()
         if pid == 0:
             self._leave(line)
-            become(parent, files[1:])
-        os.setpgid(pid, pid)  # the worker does so, too, but maybe later than the launcher signals its group
+            become(parent, *files)
         self._running[line] = pid
         self._selector.register(line, selectors.EVENT_READ)
-        line.send(STATUS.pack(pid))
-        _close(None, files)
+        with suppress(OSError):  # it may have ended, or the launcher have given up
+            os.setpgid(
+                pid, pid
+            )  # the worker does so, too, but maybe later than the launcher signals its group
+            line.send(STATUS.pack(pid))
         return None
 
     def _leave(self, line: socket.socket) -> None:
@@ -97,9 +103,7 @@ class Workers:
     def _tell(self) -> None:
         """Tell the launcher of the workers that have ended, but do not reap them yet."""
         for line, pid in list(self._running.items()):
-            info = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if info is not None:
-                status = info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
+            if (status := exit_status(pid)) is not None:
                 self._ended[line] = self._running.pop(line)
                 with suppress(OSError):
                     line.send(STATUS.pack(status))
@@ -119,26 +123,18 @@ class Workers:
                     os.killpg(self._running[line], signal.SIGKILL)
 
 
-def _close(line: socket.socket | None, files: list[int]) -> None:
-    if line is not None:
-        line.close()
-    for file in files[1:]:
-        os.close(file)
-
-
-def become(parent: int, files: list[int]) -> None:
+def become(parent: int, request: int, folder: int, stdout: int, stderr: int, reports: int) -> NoReturn:
     """Do a task as a new interpreter would do it."""
     code = 1
     try:
         die_with(parent)
         os.setpgid(0, 0)
-        _, folder, stdout, stderr, reports = files
-        with open(files[0]) as task:
+        with open(request) as task:
             words, environment, path = json.load(task).values()
         os.fchdir(folder)
         os.dup2(stdout, 1)
         os.dup2(stderr, 2)
-        for file in files[1:4]:
+        for file in (folder, stdout, stderr):
             os.close(file)
         os.environ.clear()
         os.environ.update({**environment, PARENT: str(parent), PIPE: str(reports)})
