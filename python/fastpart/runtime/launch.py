@@ -14,9 +14,10 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from ..processes import exit_status, is_stopped
+from .reporting import PARENT, PIPE
 
 PRELOADED = ("torch", "torch.distributed", "torch._dynamo")
 """What the server imports, the last one for optimizers. Nothing may start threads, as Polars does: copies lose them."""
@@ -44,36 +45,8 @@ def environment_of(added: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **added}
 
 
-class Process(Protocol):
-    """A process that leads a group of its own. Its number is not given to another one before it is reaped."""
-
-    @property
-    def pid(self) -> int | None:
-        """The number. None before the process has begun."""
-
-    def status(self) -> int | None:
-        """Return the exit status like ``Popen.returncode``, without reaping the process. None while it runs."""
-
-    def reap(self) -> int:
-        """Wait for the end, and return the exit status."""
-
-
-def send_signal(process: Process, number: signal.Signals, children: bool = True) -> None:
-    """Signal a process that is not reaped yet, and its children."""
-    if process.pid is not None:
-        with suppress(ProcessLookupError, PermissionError):
-            (os.killpg if children else os.kill)(process.pid, number)
-
-
-def is_asleep(process: Process) -> bool:
-    """Return whether a process is stopped, as by SIGSTOP."""
-    with suppress(OSError):
-        return process.pid is not None and is_stopped(process.pid)
-    return False
-
-
 class New:
-    """A process that starts from nothing."""
+    """A new interpreter, or another command. It leads a group of its own, and keeps its number until it is reaped."""
 
     def __init__(
         self,
@@ -94,15 +67,17 @@ class New:
         )
         self.pid = self._process.pid
 
-    def status(self) -> int | None:  # noqa: D102
+    def status(self) -> int | None:
+        """Return the exit status like ``Popen.returncode``, without reaping the process. None while it runs."""
         return exit_status(self.pid)
 
-    def reap(self) -> int:  # noqa: D102
+    def reap(self) -> int:
+        """Wait for the end, and return the exit status."""
         return self._process.wait()
 
 
 class Forked:
-    """A copy of the server. It does what ``python -m module arguments`` would do.
+    """A copy of the server, which does what a :class:`New` interpreter would do.
 
     The server is its parent, so it tells the number and the exit status. It reaps the process when it is asked to.
     """
@@ -131,15 +106,18 @@ class Forked:
         self._status: int | None = None
 
     @property
-    def pid(self) -> int | None:  # noqa: D102
+    def pid(self) -> int | None:
+        """The number. None before the process has begun."""
         self._hear(socket.MSG_DONTWAIT)
         return self._pid
 
-    def status(self) -> int | None:  # noqa: D102
+    def status(self) -> int | None:
+        """Return the exit status as :meth:`New.status` does."""
         self._hear(socket.MSG_DONTWAIT)
         return self._status
 
-    def reap(self) -> int:  # noqa: D102
+    def reap(self) -> int:
+        """Wait for the end, and return the exit status."""
         while self._pid is not None and self._status is None:  # one that has not begun never will
             self._hear()
         self._line.close()
@@ -160,6 +138,38 @@ class Forked:
                 (self._pid,) = STATUS.unpack(said)
             else:
                 (self._status,) = STATUS.unpack(said)
+
+
+Process = New | Forked
+
+
+def begin(
+    module: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    pipes: Sequence[int],
+    preloaded: bool,
+) -> Process:
+    """Begin ``python -m module arguments`` with pipes for stdout, stderr and reports. Preloaded, it is a copy."""
+    if preloaded:
+        return Forked(module, arguments, environment, pipes)
+    stdout, stderr, reports = pipes
+    own = {PIPE: str(reports), PARENT: str(os.getpid())}
+    return New(interpreter(module, *arguments), {**environment, **own}, stdout, stderr, [reports])
+
+
+def send_signal(process: Process, number: signal.Signals, children: bool = True) -> None:
+    """Signal a process that is not reaped yet, and its children."""
+    if process.pid is not None:
+        with suppress(ProcessLookupError, PermissionError):
+            (os.killpg if children else os.kill)(process.pid, number)
+
+
+def is_asleep(process: Process) -> bool:
+    """Return whether a process is stopped, as by SIGSTOP."""
+    with suppress(OSError):
+        return process.pid is not None and is_stopped(process.pid)
+    return False
 
 
 class Server:

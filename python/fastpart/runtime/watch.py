@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import TrainingError
-from .launch import Forked, New, Process, environment_of, interpreter, is_asleep, send_signal
+from .launch import Process, begin, environment_of, is_asleep, send_signal
 from .logs import Printed, show
-from .reporting import DONE, FAILED, PARENT, PIPE, READY, RUN, WARNING
+from .reporting import DONE, FAILED, READY, RUN, WARNING
 from .session import SHARED_MEMORY, Session
 from .tether import Tether
 
@@ -225,8 +225,7 @@ class Supervisor:
         with _blocked(signal.SIGINT, signal.SIGUSR1):
             ours, theirs = zip(os.pipe(), os.pipe(), os.pipe(), strict=True)
             try:
-                begin = _forked if preloaded else _new
-                process = begin(module, arguments, environment_of(variables), theirs)
+                process = begin(module, arguments, environment_of(variables), theirs, preloaded)
             except BaseException:
                 _close(ours)
                 raise
@@ -363,20 +362,6 @@ class Supervisor:
             for child in self._children:
                 child.drain()
             time.sleep(0.005)
-
-
-def _forked(
-    module: str, arguments: Sequence[str], environment: Mapping[str, str], pipes: Sequence[int]
-) -> Process:
-    return Forked(module, arguments, environment, pipes)
-
-
-def _new(
-    module: str, arguments: Sequence[str], environment: Mapping[str, str], pipes: Sequence[int]
-) -> Process:
-    stdout, stderr, reports = pipes
-    own = {PIPE: str(reports), PARENT: str(os.getpid())}
-    return New(interpreter(module, *arguments), {**environment, **own}, stdout, stderr, [reports])
 
 
 def _close(pipes: Sequence[int]) -> None:

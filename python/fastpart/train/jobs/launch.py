@@ -20,7 +20,7 @@ from ..config import OnEpoch, Options
 from ..following import follow, output_of
 from ..history import History
 from ..identity import data_of, must_agree
-from ..memory import Need, left_by, of_processes, process, room_for_batches, workers_here
+from ..memory import Need, left_by, of_processes, processes, room_for_batches, workers_here
 from ..models import build
 from ..notebooks import in_notebook
 from ..ranks import barrier, from_first, is_first
@@ -70,6 +70,14 @@ class Launch:
     group: Supervisor | None
     scratch: Path
 
+    @property
+    def _copies(self) -> bool:
+        """Return whether workers are copies of a process that has torch.
+
+        Looking for GPUs may touch them, as torch does when it is imported in full. Then a copy could not use them.
+        """
+        return self.device == "cpu"
+
     def once(self, make: Callable[[], Made]) -> Made:
         """Return what ``make`` returns in the process of the user, or in rank 0."""
         return make() if self.group is not None else _agreed(make)
@@ -115,8 +123,8 @@ class Launch:
         by, if not for that of the dataset and by its model alone. The rest is as in a job.
         """
         here = workers_here(workers)
-        started = [process("fewer processes")] if self.group is not None else []
-        left = left_by([*of_processes([*started, *needs], here), *others], self.run)
+        started = processes(here, self._copies) if self.group is not None else []
+        left = left_by([*started, *of_processes(needs, here), *others], self.run)
         running["room"] = room_for_batches(left, here)
         refuse_patience_without_validation(dataset, options)
         self.begin(method, options, how, source or dataset, task or dataset.task, make)
@@ -161,11 +169,11 @@ class Launch:
             "GLOO_SOCKET_IFNAME": "lo",
             "NCCL_SOCKET_IFNAME": "lo",
         }
-        # Looking for GPUs may touch them, as torch does when it is imported in full. Then a copy could not use them.
-        preloaded = self.device == "cpu"
         for rank in range(workers):
             ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-            group.start(f"worker {rank}", PROCESS, str(file), environment=common | ranks, preloaded=preloaded)
+            group.start(
+                f"worker {rank}", PROCESS, str(file), environment=common | ranks, preloaded=self._copies
+            )
         return follow(group, history, self.report, summary)
 
     def _importable(self, options: Options) -> Options:
