@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import fastpart as fp
+from fastpart.runtime.watch import Supervisor
 from fastpart.train.disaggregated.cache import mirror_of
 from fastpart.train.disaggregated.graphs import Mapped
 from fastpart.train.disaggregated.grouping import Grouping
@@ -24,7 +25,6 @@ from fastpart.train.disaggregated.processes import started
 from fastpart.train.disaggregated.rendezvous import address_of, connect
 from fastpart.train.disaggregated.settings import Settings, Source
 from fastpart.train.disaggregated.shelf import Opened
-from fastpart.train.supervisor import Supervisor
 
 N, M, K, WIDTH, COMPUTE = 1 << 20, 16_000_000, 8, 100, 4
 

@@ -157,13 +157,14 @@ class Event(threading.Thread):
             victims = sorted(pid for pid in now if role(pid, self.method.roles))
             begun = begun or (time.monotonic() if victims else None)
             if self.at is None and victims and time.monotonic() - begun > self.delay:
-                self._strike(self.choose(victims))
+                self._strike(self.choose(victims), victims)
             time.sleep(0.02)
 
-    def _strike(self, pid):
+    def _strike(self, pid, victims):
         self.hit = role(pid, self.method.roles)
         rank = re.search(r"(?:^|\0)RANK=(\d+)", read(pid, "environ"))
-        self.rank, self.at = rank and rank[1], time.monotonic()
+        # A copy of the server of workers has its variables elsewhere, but copies begin in the order of their ranks.
+        self.rank, self.at = rank[1] if rank else str(victims.index(pid)), time.monotonic()
         os.kill(pid, self.number)
 
 

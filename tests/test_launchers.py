@@ -1,4 +1,10 @@
-"""Processes that something else than torchrun started together: none of them starts workers of its own."""
+"""Processes that torchrun, MPI, Slurm or the user has started together are workers. None starts workers of its own."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -7,19 +13,12 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.launchers import is_other_rank, refuse_other_launchers  # noqa: E402
+from fastpart.runtime.environment import GROUP, TORCHRUN, Ranks, found, is_other_rank  # noqa: E402
+from fastpart.train.jobs import group  # noqa: E402
 
-VARIABLES = (
-    "RANK",
-    "WORLD_SIZE",
-    "TORCHELASTIC_RUN_ID",
-    "SLURM_NTASKS",
-    "SLURM_PROCID",
-    "SLURM_STEP_NUM_TASKS",
-    "OMPI_COMM_WORLD_SIZE",
-    "PMI_SIZE",
-    "MV2_COMM_WORLD_SIZE",
-)
+BEGINNINGS = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "TORCHELASTIC_", "SLURM_", "OMPI_", "PMI_", "MV2_")
+
+QUICK = {"hidden": 8, "threads": 1, "epochs": 2, "batch_size": 100, "fanouts": [4, 3]}
 
 
 @pytest.fixture
@@ -27,81 +26,190 @@ def environment(monkeypatch):
     """Return a function that sets variables of launchers, and no others."""
 
     def set_to(given):
-        for name in VARIABLES:
-            monkeypatch.delenv(name, raising=False)
+        for name in os.environ:
+            if name.startswith(BEGINNINGS):
+                monkeypatch.delenv(name)
         for name, value in given.items():
             monkeypatch.setenv(name, value)
 
     return set_to
 
 
+def slurm(rank, tasks=2, **others):
+    return {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": f"{tasks}", "SLURM_PROCID": f"{rank}", **others}
+
+
+def own_variables(rank):
+    return {"RANK": f"{rank}", "WORLD_SIZE": "2"}
+
+
+SRUN, OTHER = "srun (Slurm)", "a launcher that sets RANK and WORLD_SIZE"
+
 SEVERAL = {
-    "srun": {"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4"},
-    "an old srun": {"SLURM_PROCID": "3", "SLURM_NTASKS": "4"},
-    "Open MPI": {"OMPI_COMM_WORLD_SIZE": "2"},
-    "MPI": {"PMI_SIZE": "2", "PMI_RANK": "0"},
-    "MVAPICH": {"MV2_COMM_WORLD_SIZE": "2"},
-    "Kubeflow": {"RANK": "0", "WORLD_SIZE": "3"},
+    "srun": (slurm(3, 4), Ranks(SRUN, 3, 4)),
+    "Open MPI": ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, Ranks("Open MPI", 1, 2)),
+    "MPI": ({"PMI_RANK": "0", "PMI_SIZE": "2"}, Ranks("MPI", 0, 2)),
+    "MVAPICH": ({"MV2_COMM_WORLD_RANK": "1", "MV2_COMM_WORLD_SIZE": "2"}, Ranks("MVAPICH", 1, 2)),
+    "mpirun over srun": ({"PMI_RANK": "2", "PMI_SIZE": "8", **slurm(1)}, Ranks("MPI", 2, 8)),
+    "Kubeflow": (own_variables(0), Ranks(OTHER, 0, 2)),
+    "Ray": ({**own_variables(1), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}, Ranks(OTHER, 1, 2, 0, 1)),
+    "torchrun on nodes of srun": (
+        {
+            "TORCHELASTIC_RUN_ID": "x",
+            "RANK": "3",
+            "WORLD_SIZE": "4",
+            "LOCAL_RANK": "1",
+            "LOCAL_WORLD_SIZE": "2",
+            **slurm(1),
+        },
+        Ranks(TORCHRUN, 3, 4, 1, 2),
+    ),
 }
 
 
 @pytest.mark.parametrize("launcher", SEVERAL)
-def test_one_of_several_processes_starts_no_workers(environment, tmp_path, launcher):
-    environment(SEVERAL[launcher])
-    parts = planted(tmp_path, k=2, n=60, m=200)
-    with pytest.raises(
-        fp.ParameterError, match=r"^workers: this is one of [234] processes of .*with torchrun, .*unset"
-    ):
-        fp.train.sampled(parts, epochs=1, threads=1, out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+def test_one_of_several_processes_is_recognised(environment, launcher):
+    variables, ranks = SEVERAL[launcher]
+    environment(variables)
+    assert found() == ranks
+    assert is_other_rank() == (ranks.rank > 0)
 
 
 ALONE = {
     "nothing": {},
     "a shell of salloc": {"SLURM_NTASKS": "4"},
     "a script of sbatch": {"SLURM_NTASKS": "4", "SLURM_PROCID": "0"},
-    "an interactive step": {"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"},
-    "mpirun with one process": {"OMPI_COMM_WORLD_SIZE": "1", "PMI_SIZE": "1"},
+    "its step": {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_ID": "4294967291"},
+    "an interactive step": {"SLURM_NTASKS": "4", **slurm(0, 1)},
+    "mpirun with one process": {"OMPI_COMM_WORLD_SIZE": "1", "PMI_SIZE": "1", "PMI_RANK": "0"},
     "one process": {"RANK": "0", "WORLD_SIZE": "1"},
-    "no number": {"PMI_SIZE": "many", "RANK": "0", "WORLD_SIZE": ""},
-    "torchrun on nodes of srun": {
-        "TORCHELASTIC_RUN_ID": "x",
-        "RANK": "3",
-        "WORLD_SIZE": "4",
-        "SLURM_PROCID": "1",
-        "SLURM_STEP_NUM_TASKS": "2",
-    },
+    "a rank only": {"RANK": "1"},
+    "no number": {"PMI_SIZE": "many", "PMI_RANK": "0", "RANK": "0", "WORLD_SIZE": ""},
 }
 
 
 @pytest.mark.parametrize("launcher", ALONE)
-def test_a_single_process_and_torchrun_go_on(environment, launcher):
+def test_a_single_process_is_alone(environment, launcher):
     environment(ALONE[launcher])
-    refuse_other_launchers()
+    assert found() is None
+    assert not is_other_rank()
 
 
-@pytest.mark.parametrize(("size", "torchrun"), [(2, False), (1, True), (2, True)])
-def test_a_process_group_of_the_user_is_refused(environment, monkeypatch, size, torchrun):
-    environment({"TORCHELASTIC_RUN_ID": "x", "RANK": "0", "WORLD_SIZE": str(size)} if torchrun else {})
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_process_group_is_recognised_if_it_has_several_processes(environment, monkeypatch, size):
+    environment({"TORCHELASTIC_RUN_ID": "x", "RANK": "0", "WORLD_SIZE": f"{size}"} if size == 2 else {})
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: size)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: size - 1)
+    assert found() == (Ranks(GROUP, 1, 2) if size == 2 else None)
+
+
+@pytest.mark.parametrize(
+    ("device", "backends", "needed"),
+    [
+        ("cpu", "cpu:gloo,cuda:nccl", "gloo"),
+        ("cuda", "cpu:gloo,cuda:gloo", "cpu:gloo,cuda:nccl"),
+        ("cuda", "cuda:nccl", "cpu:gloo,cuda:nccl"),
+    ],
+)
+def test_a_process_group_with_another_backend_is_refused(monkeypatch, device, backends, needed):
+    monkeypatch.setattr(torch.distributed, "get_backend_config", lambda: backends)
     with pytest.raises(
-        fp.ParameterError, match=rf"^workers: .* process group of {size}, .*Leave out init_process_group"
+        fp.ParameterError, match=f"^device: '{device}' needs .* init_process_group.'{needed}'"
     ):
-        refuse_other_launchers()
+        group._refuse_backend(device)
 
 
-def test_a_process_group_of_one_goes_on(environment, monkeypatch):
-    environment({})
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 1)
-    refuse_other_launchers()
+def test_what_is_asked_of_ranks(environment, tmp_path):
+    parts = planted(tmp_path, k=2, n=60, m=200)
+    environment(slurm(0))
+    leave_out = r"^under srun \(Slurm\), leave out workers= .* and pass out="
+    for given in ({"out": tmp_path / "out", "workers": 2}, {}):
+        with pytest.raises(fp.ParameterError, match=leave_out):
+            fp.train.sampled(parts, epochs=1, threads=1, **given)
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    for missing in (["MASTER_ADDR", "MASTER_PORT"], ["MASTER_PORT"]):
+        environment(slurm(0) | {name: address[name] for name in address if name not in missing})
+        with pytest.raises(
+            fp.ParameterError, match=rf"^{' and '.join(missing)}: .* 2 processes of srun .* rank 0\. Set"
+        ):
+            fp.train.sampled(parts, epochs=1, threads=1, out=tmp_path / "out")
+    with pytest.raises(
+        fp.ParameterError, match=r"^workers: .* of 2 processes of srun .* distdgl in a single"
+    ):
+        fp.train.distdgl(parts, epochs=1, threads=1)
+    assert not (tmp_path / "out").exists()
 
 
-def test_the_command_line_is_silent_only_in_the_other_ranks_of_torchrun(environment):
-    environment({"RANK": "1"})
-    assert not is_other_rank()
-    environment({"RANK": "1", "TORCHELASTIC_RUN_ID": "x"})
-    assert is_other_rank()
-    environment({"RANK": "0", "TORCHELASTIC_RUN_ID": "x"})
-    assert not is_other_rank()
+# Joins a group if it is asked to, trains twice, and says what it has found.
+RANK = """
+import json, os, sys
+import fastpart as fp
+parts, out, given, joins = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4]
+before = dict(os.environ)
+if joins:
+    import torch.distributed as dist
+    dist.init_process_group(joins, init_method=f"file://{out}-met", rank=int(os.environ.pop("R")), world_size=2)
+trained = [fp.train.sampled(parts, out=f"{out}{i}", timeout=60, **given) for i in range(2)]
+print("RESULT", json.dumps([each.history["loss"].to_list() for each in trained]))
+if joins:
+    assert dist.is_initialized()
+    dist.destroy_process_group()
+for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
+    assert os.environ.get(name) == before.get(name)
+"""
+
+
+def ranks_of(variables, *words):
+    """Run Python as two ranks with variables of their own. Return what they print."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(server.getsockname()[1])}
+    own = {name: value for name, value in os.environ.items() if not name.startswith(BEGINNINGS)}
+    own |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **address}
+    running = [
+        subprocess.Popen(
+            [sys.executable, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**own, **variables(rank)},
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    try:
+        ended = [run.communicate(timeout=120) for run in running]
+    finally:
+        for run in running:
+            run.kill()
+            run.communicate()
+    assert [run.returncode for run in running] == [0, 0], ended
+    return [out for out, _ in ended]
+
+
+STARTED = {
+    "srun": (slurm, ""),
+    "Open MPI": (lambda rank: {"OMPI_COMM_WORLD_RANK": f"{rank}", "OMPI_COMM_WORLD_SIZE": "2"}, ""),
+    "a group": (lambda rank: {"R": f"{rank}"}, "gloo"),
+}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted(tmp_path_factory.mktemp("planted"), k=2)
+
+
+@pytest.fixture(scope="module")
+def expected(parts):
+    return fp.train.sampled(parts, workers=2, **QUICK).history["loss"].to_list()
+
+
+@pytest.mark.parametrize("launcher", STARTED)
+def test_ranks_train_together(parts, expected, tmp_path, launcher):
+    variables, joins = STARTED[launcher]
+    said = ranks_of(variables, "-c", RANK, parts, tmp_path / "out", json.dumps(QUICK), joins)
+    losses = [json.loads(out.partition("RESULT ")[2]) for out in said]
+    assert losses == [[expected, expected]] * 2
+
+
+def test_the_command_line_prints_in_rank_0_only(parts, tmp_path):
+    words = ("sampled", parts, "-o", tmp_path / "out", "--epochs", "1", "--threads", "1", "--hidden", "8")
+    first, second = ranks_of(slurm, "-m", "fastpart", "train", *words, "-q")
+    assert "test_accuracy" in first
+    assert second == ""

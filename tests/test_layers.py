@@ -12,6 +12,7 @@ PYTHON = """
 _core
 errors folders frames processes pairs
 notes parameters progress options forks parsing protocols
+runtime
 graph graph_info sidecars sources weights staging generate converting, inputs rows
 part_files parts loadable partitions results
 partitioners clustering ordering, metrics homes expected traffic edge_splits

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import fastpart as fp
-from fastpart.train.tether import Tether
+from fastpart.runtime.tether import Tether
 
 
 def free_port():

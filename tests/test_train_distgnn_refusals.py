@@ -20,7 +20,7 @@ def parts(tmp_path_factory):
 
 @pytest.fixture
 def no_processes(monkeypatch):
-    monkeypatch.setattr("fastpart.train.supervisor.Supervisor.start", lambda *_, **__: pytest.fail("started"))
+    monkeypatch.setattr("fastpart.runtime.watch.Supervisor.start", lambda *_, **__: pytest.fail("started"))
 
 
 @pytest.mark.parametrize(

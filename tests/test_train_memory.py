@@ -15,6 +15,8 @@ from fastpart.train.models import build  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 2}
 
+FLOOR = sum(need.total for need in memory.processes(1, copies=True))
+
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
 
 
@@ -61,7 +63,7 @@ def test_the_memory_limit_of_a_block_is_that_of_trainings(parts):
 )
 def test_a_refusal_names_what_needs_the_memory(parts, given, named):
     with pytest.raises(fp.MemoryBudgetError, match=named):
-        fp.train.sampled(parts, workers=1, memory_limit=memory.PROCESS_BYTES + (1 << 19), **QUICK | given)
+        fp.train.sampled(parts, workers=1, memory_limit=FLOOR + (1 << 19), **QUICK | given)
 
 
 def test_a_model_without_layers_is_refused_where_a_whole_part_does_not_fit(parts):
@@ -79,7 +81,7 @@ def test_a_model_without_layers_is_refused_where_a_whole_part_does_not_fit(parts
 def test_the_limit_changes_how_far_batches_are_ahead_but_not_the_losses(parts):
     given = {**QUICK, "batch_size": 50, "fanouts": [4, 3], "workers": 1, "ahead": 8}
     wide = fp.train.sampled(parts, **given)
-    tight = fp.train.sampled(parts, memory_limit=memory.PROCESS_BYTES + (1 << 20), **given)
+    tight = fp.train.sampled(parts, memory_limit=FLOOR + (1 << 20), **given)
     assert tight.history["loss"].to_list() == wide.history["loss"].to_list()
     assert tight.history["val_f1"].to_list() == wide.history["val_f1"].to_list()
 

@@ -50,7 +50,7 @@ def no_process(monkeypatch):
     def refuse(*arguments, **given):
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr("fastpart.train.supervisor.Supervisor.start", refuse)
+    monkeypatch.setattr("fastpart.runtime.watch.Supervisor.start", refuse)
 
 
 # What a model may not be.

@@ -32,6 +32,14 @@ def is_stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
 
 
+def exit_status(pid: int) -> int | None:
+    """Return the exit status of a child like ``Popen.returncode``, without reaping it. None while it runs."""
+    info = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if info is None:
+        return None
+    return info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
+
+
 def continue_siblings() -> None:
     """Let stopped children of the parent of this process continue. Otherwise its SIGTERM would not end them."""
     parent = os.getppid()

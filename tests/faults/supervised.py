@@ -8,14 +8,15 @@ import time
 import warnings
 from pathlib import Path
 
-from fastpart.train.reporting import FAILED, Reports, run
+from fastpart.runtime.reporting import FAILED, PARENT, RUN, Reports, run
 
 
 def main(reports: Reports) -> None:
     what = sys.argv[1]
     if what == "never ready":
         time.sleep(1000)
-    Path(f"/dev/shm/{os.environ['RUN']}-{os.getpid()}").write_text("x")
+    if "RUN" in os.environ:
+        Path(f"/dev/shm/{os.environ['RUN']}-{os.getpid()}").write_text("x")
     (Path(os.environ["TMPDIR"]) / "temporary").write_text("x")
     reports.ready()
     if what == "works a second":
@@ -25,9 +26,25 @@ def main(reports: Reports) -> None:
         print("no end", end="")
         warnings.warn("beware", stacklevel=1)
         print("an error", file=sys.stderr)
+    if what == "describes itself":
+        environment = {name: value for name, value in os.environ.items() if name not in (RUN, PARENT)}
+        path = [os.path.realpath(each) for each in sys.path]
+        own = {"parent": os.getppid(), "tmp": environment.pop("TMPDIR"), "path": path, "words": sys.argv[1:]}
+        masks = {name: signal.getsignal(name).__class__.__name__ for name in (signal.SIGCHLD, signal.SIGINT)}
+        files = sorted(os.readlink(f"/proc/self/fd/{i}")[:4] for i in range(3))
+        state = {"folder": os.getcwd(), "signals": list(masks.values()), "files": files}
+        reports.send("found", {"environment": environment, **own, **state, "name": __name__})
+        reports.done()
+    if what == "draws":
+        import random
+
+        reports.send("found", random.random())
+        reports.done()
     if what.startswith("works"):
         reports.send("found", {"answer": 42})
         reports.done()
+    elif what in ("describes itself", "draws"):
+        pass
     elif what == "waits in vain":
         time.sleep(0.5)
         reports.send(FAILED, [True, time.monotonic()])

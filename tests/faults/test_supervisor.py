@@ -14,9 +14,9 @@ from child import SignalAt, run_child
 from watched import gone, runs, traces
 
 import fastpart as fp
-from fastpart.train import traces as traces_module
-from fastpart.train.supervisor import Supervisor
-from fastpart.train.traces import Traces, remove_stale
+from fastpart.runtime import session as session_module
+from fastpart.runtime.session import Session, remove_stale
+from fastpart.runtime.watch import Supervisor
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +24,12 @@ def _temporary(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield
     assert traces(os.getpid(), tmp_path) == []
+
+
+@pytest.fixture(autouse=True, params=["new", "preloaded"])
+def _begun(request, monkeypatch):
+    """Let processes begin as new interpreters, or as copies of the server."""
+    monkeypatch.setitem(Supervisor.start.__kwdefaults__, "preloaded", request.param == "preloaded")
 
 
 def start(group, name, what, **options):
@@ -50,7 +56,7 @@ def fail(*started, told=lambda message: None):
     with pytest.raises(fp.TrainingError) as raised, group:
         follow(group, *started, told=listen)
     assert not heard or time.monotonic() - heard[-1] < 10
-    assert not any(runs(child.process.pid) for child in group._children)
+    assert not any(runs(child.group) for child in group._children)
     return str(raised.value)
 
 
@@ -67,8 +73,8 @@ def test_work_is_done():
             start(group, name, what, **options)
         said = [message for message in group.messages() if message[1] == "found"]
         server = group._children[0].process
-        assert server.poll() is None
-        server.kill()  # what serves may end as it likes, once all is done
+        assert server.status() is None
+        os.kill(server.pid, signal.SIGKILL)  # what serves may end as it likes, once all is done
     assert sorted(said) == [(f"worker {i}", "found", {"answer": 42}) for i in range(2)]
 
 
@@ -199,16 +205,20 @@ SUPERVISES = """
 import os, sys, tempfile
 sys.path.insert(0, sys.argv[1])
 tempfile.tempdir = sys.argv[2]
-from fastpart.train.supervisor import Supervisor
+from fastpart.runtime.launch import Server
+from fastpart.runtime.watch import Supervisor
+preloaded = sys.argv[3] == "True"
 def supervise():
     pids = []
     with Supervisor() as group:
         for i, what in enumerate(["sleeps", "is stubborn"]):
-            group.start(str(i), "supervised", what, environment={"RUN": group.name})
+            group.start(str(i), "supervised", what, environment={"RUN": group.name}, preloaded=preloaded)
+        if preloaded:
+            pids.append(Server._latest._process.pid)
         for _, kind, content in group.messages():
             if kind == "pid":
                 pids.append(content)
-            if len(pids) == 2:
+            if len(pids) == 2 + preloaded:
                 print(os.getpid(), *pids, flush=True)
                 print("ready", flush=True)
                 pids = []
@@ -220,13 +230,13 @@ except KeyboardInterrupt:
 
 
 def supervise(tmp_path, number, may_die_of=()):
-    tests = Path(__file__).parent
+    tests, preloaded = Path(__file__).parent, Supervisor.start.__kwdefaults__["preloaded"]
     outcome = run_child(
-        SUPERVISES, tests, tmp_path, signal_at=SignalAt(number, "ready"), may_die_of=may_die_of
+        SUPERVISES, tests, tmp_path, preloaded, signal_at=SignalAt(number, "ready"), may_die_of=may_die_of
     )
     me, *pids = map(int, outcome.out.splitlines()[0].split())
-    assert len(pids) == 2
-    assert gone(*pids)
+    assert len(pids) == 2 + preloaded
+    assert gone(*pids, seconds=1)
     return outcome, me
 
 
@@ -246,12 +256,12 @@ def test_a_killed_supervisor_takes_all_along_and_the_next_cleans_up(tmp_path):
 
 def test_runs_that_live_are_left_alone(tmp_path):
     with (
-        Traces() as mine,
+        Session() as mine,
         subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other,
     ):
-        (traces_module.SHARED_MEMORY / f"{mine.name}-data").write_text("x")
+        (session_module.SHARED_MEMORY / f"{mine.name}-data").write_text("x")
         dead = f"fastpart-{other.pid}-00c0ffee-data"
-        (traces_module.SHARED_MEMORY / dead).write_text("x")
+        (session_module.SHARED_MEMORY / dead).write_text("x")
         assert remove_stale() == []
         assert other.stdin is not None
         other.stdin.close()
@@ -263,9 +273,9 @@ def test_runs_that_live_are_left_alone(tmp_path):
 @pytest.mark.parametrize("place", ["shared memory", "folder"])
 def test_runs_of_other_containers_are_left_alone(place):
     """Their processes are not to be seen, nor one of the two places, but they hold a lock in the other one."""
-    with Traces() as mine:
+    with Session() as mine:
         unseen = mine.name.replace(str(os.getpid()), str(2**22 + 1))
-        seen = traces_module._lock_of(mine.name) if place == "shared memory" else mine.folder
+        seen = session_module._lock_of(mine.name) if place == "shared memory" else mine.folder
         renamed = Path(str(seen).replace(mine.name, unseen))
         seen.rename(renamed)
         try:

@@ -89,12 +89,15 @@ def test_the_model_of_one_process_fails(parts, tmp_path, busy):
 @pytest.fixture
 def at_start(tmp_path, monkeypatch):
     """Return a function that lets worker 1 execute some code before all else."""
+    from fastpart.train.jobs import launch
 
     def let(code):
         (tmp_path / "site").mkdir()
-        guarded = f"import os\nif os.environ.get('RANK') == '1':\n    {code}\n"
-        (tmp_path / "site" / "sitecustomize.py").write_text(guarded)
+        guarded = f"import os, runpy\nif os.environ.get('RANK') == '1':\n    {code}\n"
+        guarded += f"runpy.run_module({launch.PROCESS!r}, run_name='__main__', alter_sys=True)\n"
+        (tmp_path / "site" / "late.py").write_text(guarded)
         monkeypatch.syspath_prepend(tmp_path / "site")
+        monkeypatch.setattr(launch, "PROCESS", "late")
 
     return let
 
@@ -108,7 +111,7 @@ def test_a_worker_that_ends_before_it_starts(parts, at_start):
 
 @pytest.mark.usefixtures("nothing_left")
 def test_a_worker_that_never_starts(parts, at_start, monkeypatch):
-    from fastpart.train.supervisor import Supervisor
+    from fastpart.runtime.watch import Supervisor
 
     monkeypatch.setitem(Supervisor.start.__kwdefaults__, "ready_within", 3.0)
     at_start("import time; time.sleep(1000)")
@@ -136,7 +139,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize(("number", "delay"), [(signal.SIGINT, 5), (signal.SIGKILL, 0)])
 def test_the_end_of_the_process_of_the_user(parts, tmp_path, number, delay):
-    from fastpart.train.traces import remove_stale
+    from fastpart.runtime.session import remove_stale
 
     out, tmp = tmp_path / "out", tmp_path / "tmp"
     tmp.mkdir()

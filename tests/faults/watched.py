@@ -43,14 +43,22 @@ def traces(supervisor: int, tmp: Path) -> list[str]:
 
 
 def tree(pid):
-    """Return the descendants of a process."""
+    """Return the descendants of a process, but not the server that copies itself, which ends with the process."""
     below = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return below + [descendant for child in below for descendant in tree(child)]
+    found = [child for child in below if "fastpart.runtime.server" not in command(child)]
+    return found + [descendant for child in below for descendant in tree(child)]
+
+
+def command(pid):
+    """Return the command line of a process, empty if it is gone."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""
 
 
 def named(text, number=0):
     """Return a descendant of ours by a part of its command line."""
-    found = [pid for pid in tree(os.getpid()) if text in Path(f"/proc/{pid}/cmdline").read_text()]
+    found = [pid for pid in tree(os.getpid()) if text in command(pid)]
     return sorted(found)[number]
 
 

@@ -16,7 +16,7 @@ from ..errors import ParameterError
 from ..parameters import choice, shown
 from ..partitioners import PARTITIONERS
 from ..report.text import table
-from ..train.launchers import is_other_rank
+from ..runtime.environment import is_other_rank
 from ..train.model_source import checked
 from .call import Call
 from .commands import open_input

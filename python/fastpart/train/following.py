@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..parameters import StrPath
+from ..runtime.watch import Supervisor
 from .config import OnEpoch
 from .history import History
 from .run_folder import RunFolder, claimed
 from .scores import Task
-from .supervisor import Supervisor
 from .trained import TrainedModel
 
 

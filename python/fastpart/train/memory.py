@@ -33,6 +33,12 @@ LIGHT_BYTES = 64 << 20
 PROCESS_BYTES = 360 << 20
 """A process with torch: 310 MB of its modules, and what the allocator keeps. Measured with torch 2.15 for CUDA 13."""
 
+SERVER_BYTES = 384 << 20
+"""The process that workers are copies of. It has what optimizers import, too. Measured: 383 MB."""
+
+COPY_BYTES = 64 << 20
+"""What a copy of it has for itself, with a small network. Measured: 49 MB."""
+
 _SHARE = 2
 """Batches made ahead take one part in so many of what is left. The rest is for the page cache, where the rows lie."""
 
@@ -105,9 +111,12 @@ def room_for_batches(left: int, workers: int) -> int:
     return left // max(workers, 1) // _SHARE
 
 
-def process(remedy: str) -> Need:
-    """Return the fixed need of a process that trains."""
-    return Need("torch and its modules", PROCESS_BYTES, remedy)
+def processes(count: int, copies: bool) -> list[Need]:
+    """Return the fixed needs of processes that train: copies of one that has imported torch, or new interpreters."""
+    fewer = "fewer processes"
+    if not copies:
+        return [Need("torch and its modules", PROCESS_BYTES, fewer, count)]
+    return [Need("torch and its modules", SERVER_BYTES), Need("a worker", COPY_BYTES, fewer, count)]
 
 
 # Networks.

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from ..errors import ParameterError
+from ..runtime.environment import found
 from .config import Options
-from .launchers import under_torchrun
 from .model_source import ModelSource, import_path, refuse_unguarded
 from .models import build
 from .notebooks import in_notebook
@@ -24,9 +24,9 @@ def refuse_before_workers(
 ) -> None:
     """Raise an error if workers cannot import the model, make its network or train ``copies`` of it at a time.
 
-    The processes of torchrun find out by themselves: they make the network anyway.
+    The processes of a launcher find out by themselves: they make the network anyway.
     """
-    if under_torchrun():
+    if found() is not None:
         return
     refuse_not_importable(options.model)
     with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()), warnings.catch_warnings():

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ...errors import FastpartError, MemoryBudgetError
 from ...processes import anonymous_bytes
+from ...runtime.launch import New, send_signal
 
 POLL = 0.005
 """Seconds between two looks at the child."""
@@ -46,21 +47,12 @@ def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: in
     """
     paths = os.pathsep.join(filter(None, (_PACKAGES, os.environ.get("PYTHONPATH"))))
     with tempfile.TemporaryFile() as complaints:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=complaints,
-            start_new_session=True,
-            env=os.environ | {"PYTHONPATH": paths},
-        )
+        child = New(command, os.environ | {"PYTHONPATH": paths}, subprocess.DEVNULL, complaints)
         try:
-            _wait(name, child.pid, seconds, memory)
+            _wait(name, child, seconds, memory)
         finally:
-            # The child is not reaped yet, so its process group still has this number.
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            code = child.wait()
+            send_signal(child, signal.SIGKILL)
+            code = child.reap()
         complaints.seek(max(complaints.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
         text = complaints.read().decode(errors="replace").strip()
         trace, _, last = text.rpartition("\n")
@@ -72,20 +64,19 @@ def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: in
         )
 
 
-def _wait(name: str, pid: int, seconds: float, memory: int) -> None:
+def _wait(name: str, child: New, seconds: float, memory: int) -> None:
     deadline = time.monotonic() + seconds
-    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+    while child.status() is None:
         if time.monotonic() > deadline:
             raise PeerError(f"{name} took longer than {seconds:g} s. Raise time_limit")
-        if _taken(pid) > memory:
+        if _taken(child) > memory:
             raise MemoryBudgetError(
                 f"{name} took more than {memory / 1e6:.1f} MB of memory. Raise memory_limit"
             )
         time.sleep(POLL)
 
 
-def _taken(pid: int) -> int:
-    try:
-        return anonymous_bytes(pid)
-    except (OSError, ValueError):  # the process has ended
-        return 0
+def _taken(child: New) -> int:
+    with suppress(OSError, ValueError):  # the process has ended
+        return anonymous_bytes(child.pid)
+    return 0

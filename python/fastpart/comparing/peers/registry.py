@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from ...parameters import choice
+from ...runtime.launch import interpreter
 
 Preset = Literal["default", "deterministic", "quality"]
 """Presets of Mt-KaHyPar."""
@@ -29,15 +29,14 @@ class Peer:
     variants : tuple of mappings
         Parameters of further runs that a comparison makes by default.
     command : tuple of str
-        What runs a task; the task follows as JSON. Modules are not looked for in the current directory (``-P``), where
-        anything may be called ``random.py``.
+        What runs a task; the task follows as JSON.
     """
 
     name: str
     module: str
     parameters: Callable[..., None] = lambda: None
     variants: tuple[Mapping[str, Any], ...] = ()
-    command: tuple[str, ...] = (sys.executable, "-P", "-m", "fastpart.comparing.peers.child")
+    command: tuple[str, ...] = (*interpreter("fastpart.comparing.peers.child"),)
 
     def installed(self) -> bool:
         """Say whether the package can be found; it is not imported."""

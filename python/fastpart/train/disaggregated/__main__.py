@@ -6,7 +6,7 @@ The role is "batch_worker", of which the rest says the number, or "receiver", of
 import sys
 from pathlib import Path
 
-from ..reporting import Reports, run
+from ...runtime.reporting import Reports, run
 
 
 def main(reports: Reports) -> None:

@@ -7,7 +7,7 @@ import queue
 import threading
 from pathlib import Path
 
-from ..reporting import Reports
+from ...runtime.reporting import Reports
 from .rendezvous import Address, address_of, connect
 from .settings import Settings, Source
 from .stream import Stream

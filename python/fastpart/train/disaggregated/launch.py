@@ -11,11 +11,11 @@ from typing import Any, Unpack
 from ... import parameters
 from ...errors import ParameterError
 from ...parameters import StrPath
+from ...runtime.environment import found
 from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
-from ..jobs.group import Device, world_size
+from ..jobs.group import Device
 from ..jobs.launch import launching
-from ..launchers import under_torchrun
 from ..mini_batches.start import DRAWS, PRECISIONS, Draw, Precision
 from ..models import NEIGHBOUR, sampling
 from ..trainable import refuse_before_workers
@@ -162,7 +162,7 @@ def armada(
     batch_workers = parameters.integer("batch_workers", batch_workers, 1, 1 << 12)
     if compute_workers is not None:
         compute_workers = parameters.integer("compute_workers", compute_workers, 1, 1 << 12)
-    count = world_size() if under_torchrun() else compute_workers or 1
+    count = compute_workers or 1 if (ranks := found()) is None else ranks.size
     dataset = Dataset(source)
     refuse_before_workers(dataset.task, options, count)
     hold = held(dataset, batch_workers, order, hold, run.memory_limit)

@@ -16,8 +16,9 @@ import torch.distributed as dist
 
 from ... import _core
 from ...errors import TrainingError
+from ...runtime.environment import found
+from ...runtime.watch import Supervisor
 from ..ranks import from_first, rank, world_size
-from ..supervisor import Supervisor
 from .batch_worker import RECEIVERS
 from .rendezvous import address_of
 from .settings import Settings
@@ -39,7 +40,7 @@ def started(group: Supervisor, settings: Settings) -> Path:
 
 @contextmanager
 def joined(settings: Settings, tmp_dir: Path | None) -> Iterator[Path]:
-    """Start a receiver on each machine of torchrun, and some batch workers. Yield the file of the settings there.
+    """Start a receiver on each machine of a launcher, and some batch workers. Yield the file of the settings there.
 
     All ranks have to call it. The first one of a machine supervises the processes there.
     """
@@ -83,7 +84,7 @@ def _start_batch_workers(group: Supervisor, file: Path, workers: Iterable[int]) 
 
 
 def _watch(group: Supervisor, leaving: threading.Event) -> None:
-    """End this process, and so all that torchrun started, when the processes here fail."""
+    """End this process, and so the other ranks, when the processes here fail."""
     try:
         for _ in group.messages():
             pass
@@ -98,6 +99,8 @@ def _address() -> str:
     """Return the address at which other machines reach this one: that with which it reaches the first one."""
     if os.environ["LOCAL_WORLD_SIZE"] == os.environ["WORLD_SIZE"]:
         return LOOPBACK
+    if (ranks := found()) is not None:  # a group of the user may have met elsewhere
+        ranks.refuse_missing_address()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:  # it sends nothing
         line.connect((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))
         address: str = line.getsockname()[0]

@@ -22,7 +22,7 @@ import numpy as np
 
 from ... import _core
 from ...errors import TrainingError
-from ..reporting import RUN, Reports
+from ...runtime.reporting import RUN, Reports
 from .cache import Cache
 from .coordinator import Coordinator
 from .grouping import INTO

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import MemoryBudgetError, TrainingError
-from ..traces import SHARED_MEMORY
+from ...runtime.session import SHARED_MEMORY
 from .grouping import INDICES, INTO, ROWS, SENT, SLOTS
 from .messages import Array, Damaged, Spec
 

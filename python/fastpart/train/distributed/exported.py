@@ -14,11 +14,11 @@ from ... import export, parameters
 from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
 from ...options import RunOptions
 from ...parameters import StrPath, shown
+from ...runtime.session import SHARED_MEMORY
 from ..config import Options
 from ..data import Dataset
 from ..identity import data_of
 from ..memory import PROCESS_BYTES, SMALLER, BatchSize, Need
-from ..traces import SHARED_MEMORY
 
 _PER_VERTEX = 8
 """Bytes of the in-degrees, which training adds."""

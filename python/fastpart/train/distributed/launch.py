@@ -8,16 +8,16 @@ from typing import Unpack
 from ... import parameters
 from ...errors import ParameterError
 from ...parameters import StrPath
+from ...runtime.environment import refuse_several
+from ...runtime.watch import Supervisor
 from ..beginning import begin
 from ..config import Training, options_of, report_of, trains
 from ..following import follow, output_of
 from ..history import History
 from ..identity import must_agree
-from ..launchers import refuse_other_launchers
 from ..libraries import import_dgl
 from ..memory import left_by
 from ..models import NEIGHBOUR, sampling
-from ..supervisor import Supervisor
 from ..trainable import refuse_not_importable
 from ..trained import TrainedModel
 from .exported import Export
@@ -121,7 +121,7 @@ def distdgl(
     report = report_of(training, run, options.epochs)
     refuse_not_importable(options.model)
     if ip_config is None:
-        refuse_other_launchers()
+        refuse_several("distdgl")
     import_dgl()
     with Supervisor(run.tmp_dir) as group:
         folder = output_of(group, out, resume, overwrite)

@@ -15,8 +15,8 @@ from pathlib import Path
 from ... import parameters
 from ...errors import GraphFormatError, ParameterError
 from ...parameters import StrPath, shown
-from ..supervisor import START_SECONDS, Supervisor
-from ..tether import Tether
+from ...runtime.tether import Tether
+from ...runtime.watch import START_SECONDS, Supervisor
 from .local import LOOPBACK
 
 _ADDRESS_OF_INTERFACE = 0x8915

@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 
 from ... import _core
+from ...runtime.watch import START_SECONDS, Supervisor
 from ..history import History
-from ..supervisor import START_SECONDS, Supervisor
 from .exported import Export
 from .local import MACHINE
 from .machines import Machines

@@ -13,9 +13,9 @@ from functools import wraps
 from typing import Any
 
 from ...processes import die_with
+from ...runtime.reporting import RUN, describe
+from ...runtime.session import SHARED_MEMORY
 from ..libraries import import_dgl
-from ..reporting import RUN, describe
-from ..traces import SHARED_MEMORY
 from . import local
 
 _WATCHED_EVERY = 0.2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from ...runtime.reporting import Reports, run
 from ..libraries import import_dgl
-from ..reporting import Reports, run
 from . import local
 
 

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from ...errors import ParameterError
 from ...processes import anonymous_bytes
+from ...runtime.reporting import Reports
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..history import History
 from ..learner import Learner
 from ..loop import train
 from ..ranks import copy_from_first, from_first, is_first, largest, total
-from ..reporting import Reports
 from ..rows import Rows
 from ..run_folder import RunFolder
 from ..scores import Task, scores_of

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ParameterError
+from ...runtime.reporting import Reports, run
 from ..config import Options
 from ..libraries import import_dgl
-from ..reporting import Reports, run
 from . import local, samplers
 
 _PATIENCE = timedelta(days=7)

@@ -7,11 +7,10 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from ...errors import ParameterError
+from ...runtime.environment import found
 from ..config import Options
 from ..data import AnyDataset
-from ..jobs.group import world_size
 from ..jobs.launch import Launch
-from ..launchers import under_torchrun
 from ..memory import Need
 from ..trained import TrainedModel
 
@@ -27,9 +26,9 @@ def train(
 ) -> TrainedModel:
     """Train with one worker per part."""
     k = dataset.partition.k
-    if under_torchrun() and world_size() != k:
+    if (ranks := found()) is not None and ranks.size != k:
         raise ParameterError(
-            f"source: {k} parts for {world_size()} processes. Start one process per part: --nnodes times "
+            f"source: {k} parts for {ranks.size} processes. Start one process per part: --nnodes times "
             "--nproc-per-node of torchrun"
         )
     with launching as launch:

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from ...errors import FastpartError, ParameterError
+from ...runtime.reporting import describe
 from ..config import Options
 from ..models import NEIGHBOUR, build, sampling
 from ..neighbourhood import Neighbourhood
-from ..reporting import describe
 from ..scores import Task
 from ..trainable import refuse_untrainable
 

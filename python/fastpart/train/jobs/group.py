@@ -1,12 +1,15 @@
-"""The process group of the workers, and the variables of torchrun."""
+"""The process group of the workers: our own, that of a launcher, or that of the user."""
 
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -17,8 +20,8 @@ from ... import parameters
 from ...errors import ParameterError, TrainingError
 from ...parameters import StrPath
 from ...processes import continue_siblings
-from ..launchers import under_torchrun
-from ..reporting import blames_peers
+from ...runtime.environment import TORCHRUN, Ranks, found
+from ...runtime.reporting import blames_peers
 
 _GRACE = 2.0
 """Seconds until all ranks have noticed that they wait in vain. The connections of the first one break the others."""
@@ -58,30 +61,66 @@ def meet(store: dist.Store, rank: int, size: int, seconds: float) -> None:
         ) from error
 
 
+_trainings = count()
+"""The trainings of this process. All ranks begin them in the same order."""
+
+
 @contextmanager
-def torchrun_group(device: str, seconds: float) -> Iterator[None]:
-    """Join the group of the processes that torchrun started. They wait for each other for so many seconds."""
-    if (
-        os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]
-    ):  # all on one machine: nobody else listens
-        for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
-            os.environ.setdefault(name, "lo")
-    timeout = timedelta(seconds=seconds)
-    store, rank, size = next(dist.rendezvous("env://", timeout=timeout))
-    store = dist.PrefixStore(f"fastpart/{_restarts()}", store)  # the store may be that of ranks that died
-    meet(store, rank, size, seconds)
-    join_group(device, store=store, rank=rank, world_size=size, timeout=timeout)
-    try:
-        yield
-    except RuntimeError as error:
-        if blames_peers(error) and (silent := _silent()):
-            continue_siblings()
-            raise TrainingError(
-                f"{_named(silent)}: no answer to the other ranks. It hangs, or is gone ({error})"
-            ) from error
-        raise
-    finally:
-        dist.destroy_process_group()
+def joined(ranks: Ranks, device: str, seconds: float) -> Iterator[None]:
+    """Join the group of processes that were started together. They wait for each other for so many seconds.
+
+    A group that the user has initialised is used, with its own timeout, and stays.
+    """
+    timeout, prefix = timedelta(seconds=seconds), f"fastpart/{_restarts()}/{next(_trainings)}"
+    if ranks.in_group:
+        _refuse_backend(device)
+        store = dist.PrefixStore(prefix, dist.distributed_c10d._get_default_store())
+    else:
+        ranks.refuse_missing_address()
+        store, _, _ = next(dist.rendezvous("env://", ranks.rank, ranks.size, timeout=timeout))
+        store = dist.PrefixStore(prefix, store)  # the store may be that of ranks that died
+        meet(store, ranks.rank, ranks.size, seconds)
+    ranks = _located(ranks, store)
+    refuse_few_gpus(device, ranks.local_size or 1)
+    with ranks.variables():
+        if not ranks.in_group:
+            if ranks.local_size == ranks.size:  # all on one machine: nobody else listens
+                for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+                    os.environ.setdefault(name, "lo")
+            join_group(device, store=store, rank=ranks.rank, world_size=ranks.size, timeout=timeout)
+        try:
+            yield
+        except RuntimeError as error:
+            if blames_peers(error) and (silent := _silent()):
+                continue_siblings()
+                raise TrainingError(
+                    f"{_named(silent)}: no answer to the other ranks. It hangs, or is gone ({error})"
+                ) from error
+            raise
+        finally:
+            if not ranks.in_group:
+                dist.destroy_process_group()
+
+
+def _refuse_backend(device: str) -> None:
+    """Refuse a group of the user that cannot send what workers send."""
+    backends = str(dist.get_backend_config())
+    if "cpu:gloo" not in backends or ("cuda:nccl" in backends) != (device == "cuda"):
+        needed = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
+        raise ParameterError(
+            f"device: {device!r} needs the backend {needed!r}, but this process has joined a group with {backends}. "
+            f"Make it by init_process_group({needed!r}), or leave that out"
+        )
+
+
+def _located(ranks: Ranks, store: dist.Store) -> Ranks:
+    """Return the ranks with the place of this process on its machine. All of them tell where they are."""
+    if ranks.local_rank is not None:
+        return ranks
+    store.set(f"machine/{ranks.rank}", socket.gethostname())
+    machines = [store.get(f"machine/{rank}") for rank in range(ranks.size)]
+    here = machines[ranks.rank]
+    return replace(ranks, local_rank=machines[: ranks.rank].count(here), local_size=machines.count(here))
 
 
 def _silent() -> list[int]:
@@ -108,27 +147,24 @@ def _restarts() -> int:
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))
 
 
-def world_size() -> int:
-    """Return the number of processes that torchrun started on all machines."""
-    return int(os.environ["WORLD_SIZE"])
-
-
 def number_of_workers(parts: int, asked: int | None, processors: int) -> int:
-    """Return how many workers train over so many parts, at most one per part. torchrun decides about it itself."""
-    if not under_torchrun():
+    """Return how many workers train over so many parts, at most one per part. A launcher decides about it itself."""
+    if (ranks := found()) is None:
         return min(asked or max(processors, 1), parts)
-    if world_size() > parts:
+    if ranks.size > parts:
         raise ParameterError(
-            f"source: {parts} parts for {world_size()} processes. Start at most one process per part"
+            f"source: {parts} parts for {ranks.size} processes. Start at most one process per part"
         )
-    return world_size()
+    return ranks.size
 
 
-def shared_output(out: StrPath | None, workers: int | None = None) -> Path:
-    """Return ``out`` under torchrun. It is required there, and ``workers`` must not be given."""
+def shared_output(ranks: Ranks, out: StrPath | None, workers: int | None = None) -> Path:
+    """Return ``out`` under a launcher. It is required there, and ``workers`` must not be given."""
     if workers is not None or out is None:
+        decides = (
+            "--nproc-per-node and --nnodes decide" if ranks.launcher == TORCHRUN else "it has started them"
+        )
         raise ParameterError(
-            "under torchrun, leave out workers= (--nproc-per-node and --nnodes decide) and pass out=, a folder that "
-            "all workers see"
+            f"under {ranks.launcher}, leave out workers= ({decides}) and pass out=, a folder that all workers see"
         )
     return parameters.path("out", out)

@@ -1,4 +1,4 @@
-"""Start the workers of a training on this machine, or join those that torchrun started."""
+"""Start the workers of a training on this machine, or join those that a launcher started."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from ... import _core, parameters
 from ...errors import FastpartError
 from ...options import RunOptions
 from ...parameters import StrPath
+from ...runtime.environment import found
+from ...runtime.watch import Supervisor
 from ..beginning import Make, begin
 from ..config import OnEpoch, Options
 from ..following import follow, output_of
 from ..history import History
 from ..identity import data_of, must_agree
-from ..launchers import refuse_other_launchers, under_torchrun
-from ..memory import Need, left_by, of_processes, process, room_for_batches, workers_here
+from ..memory import Need, left_by, of_processes, processes, room_for_batches, workers_here
 from ..models import build
 from ..notebooks import in_notebook
 from ..ranks import barrier, from_first, is_first
 from ..run_folder import MODEL, SCRATCH, RunFolder
 from ..scores import Task
 from ..settings import torch_settings
-from ..supervisor import Supervisor
 from ..trained import TrainedModel
 from ..validation import refuse_patience_without_validation
-from .group import DEVICES, Device, refuse_few_gpus, restarted, shared_output, torchrun_group
+from .group import DEVICES, Device, joined, refuse_few_gpus, restarted, shared_output
 from .job import Job
 from .worker import Graph
 
 Made = TypeVar("Made")
+
+PROCESS = "fastpart.train.jobs.process"
+"""What a worker executes."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Launch:
     timeout : float
         Seconds that workers wait for each other.
     group : Supervisor or None
-        What starts the workers. None: this process is one of those that torchrun started.
+        What starts the workers. None: this process is one of those that a launcher started.
     scratch : pathlib.Path
         A folder for temporary files that all workers see.
     """
@@ -66,6 +69,14 @@ class Launch:
     timeout: float
     group: Supervisor | None
     scratch: Path
+
+    @property
+    def _copies(self) -> bool:
+        """Return whether workers are copies of a process that has torch.
+
+        Looking for GPUs may touch them, as torch does when it is imported in full. Then a copy could not use them.
+        """
+        return self.device == "cpu"
 
     def once(self, make: Callable[[], Made]) -> Made:
         """Return what ``make`` returns in the process of the user, or in rank 0."""
@@ -112,8 +123,8 @@ class Launch:
         by, if not for that of the dataset and by its model alone. The rest is as in a job.
         """
         here = workers_here(workers)
-        started = [process("fewer processes")] if self.group is not None else []
-        left = left_by([*of_processes([*started, *needs], here), *others], self.run)
+        started = processes(here, self._copies) if self.group is not None else []
+        left = left_by([*started, *of_processes(needs, here), *others], self.run)
         running["room"] = room_for_batches(left, here)
         refuse_patience_without_validation(dataset, options)
         self.begin(method, options, how, source or dataset, task or dataset.task, make)
@@ -161,7 +172,7 @@ class Launch:
         for rank in range(workers):
             ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
             group.start(
-                f"worker {rank}", "fastpart.train.jobs.process", str(file), environment=common | ranks
+                f"worker {rank}", PROCESS, str(file), environment=common | ranks, preloaded=self._copies
             )
         return follow(group, history, self.report, summary)
 
@@ -186,16 +197,14 @@ def launching(
     device: Device = "cpu",
     workers: int | None = None,
 ) -> Iterator[Launch]:
-    """Yield how the workers run. The parameters are those of the user. torchrun decides about ``workers`` itself."""
+    """Yield how the workers run. The parameters are those of the user. A launcher decides about ``workers`` itself."""
     resume, overwrite = parameters.flag("resume", resume), parameters.flag("overwrite", overwrite)
     timeout = parameters.positive("timeout", timeout)
     parameters.choice("device", device, DEVICES)
-    refuse_other_launchers()
-    if under_torchrun():
-        path = shared_output(out, workers)
-        refuse_few_gpus(device, int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+    if (ranks := found()) is not None:
+        path = shared_output(ranks, out, workers)
         resume, overwrite = resume or restarted(), overwrite and not restarted()
-        with torchrun_group(device, timeout):
+        with joined(ranks, device, timeout):
             folder = _agreed(lambda: RunFolder.claim(path, resume, overwrite))
             with folder.scratch() if is_first() else nullcontext():
                 scratch = folder.path.absolute() / SCRATCH

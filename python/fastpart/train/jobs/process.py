@@ -7,8 +7,8 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+from ...runtime.reporting import Reports, run
 from ..libraries import import_torch
-from ..reporting import Reports, run
 
 _START_SECONDS = timedelta(days=7).total_seconds()
 """How long workers wait for each other to start. The supervisor ends them if one does not."""

@@ -105,7 +105,8 @@ def sampled(
 
     Under ``torchrun`` the calling process is one of the workers, as with :func:`fastpart.train.sdt`. All machines must
     have the directory, each with ``features.npy`` of the parts of its workers at least. Features of other parts come by
-    messages. If torchrun restarts the workers, they continue from the checkpoint in ``out``.
+    messages. If torchrun restarts the workers, they continue from the checkpoint in ``out``. Processes of a Slurm
+    step, of MPI, and of a process group that you have initialised train in the same way.
 
     References
     ----------

@@ -9,11 +9,10 @@ from ... import _core, parameters
 from ...errors import ParameterError
 from ...options import RunOptions
 from ...parameters import StrPath
+from ...runtime.environment import found
 from ..config import BatchTraining, options_of, report_of, trains
 from ..data import Dataset
-from ..jobs.group import world_size
 from ..jobs.launch import launching
-from ..launchers import under_torchrun
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .regroup import regrouped
@@ -131,7 +130,7 @@ def sdt(
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
     wanted = _Parts(parts, parameters.memory_size(memory_per_worker))
     dataset = Dataset(source)
-    count = world_size() if under_torchrun() else asked or run.threads or _core.default_threads()
+    count = asked or run.threads or _core.default_threads() if (ranks := found()) is None else ranks.size
     with launching(out, resume, overwrite, run, report, timeout, workers=asked) as launch:
         sizes = launch.once(lambda: wanted.of(dataset, count, run))
         given = dataset
@@ -139,7 +138,7 @@ def sdt(
             launch.begin("sdt", options, how, dataset, dataset.task)  # refuses before it partitions
             folder = launch.once(lambda: regrouped(given, sizes.parts, launch.folder, run).path.absolute())
             dataset = Dataset(folder)
-        if not under_torchrun():
+        if ranks is None:
             count = min(count, dataset.partition.k)
         refuse_before_workers(dataset.task, options, copies_of(dataset, average, count))
         facts, needed = _facts(dataset, sizes, count), needs(dataset, options, count)

@@ -7,9 +7,9 @@ from typing import Any
 from torch import nn
 
 from ...errors import FastpartError, ParameterError
+from ...runtime.reporting import describe
 from ..config import Options
 from ..model_source import ModelSource, checked, import_path, module_of, refuse_network
-from ..reporting import describe
 from ..scores import Task
 from .clustergcn import ClusterGCN
 from .edge_index import EdgeIndexModel, takes_edge_attr, takes_edge_index

@@ -1,4 +1,4 @@
-"""Files of a run in shared memory and its temporary folder, all under one name."""
+"""The name of a run, and its files in shared memory and a temporary folder, all under that name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r"(?:sem\.)?(fastpart-(\d+)-[0-9a-f]{8})-")
 """The C library puts ``sem.`` before the names of semaphores."""
 
 
-class Traces:
+class Session:
     """The name of a run, and its files.
 
     A killed run cannot clean up, so the next run does. A live run holds two locks, one in shared memory and one on its
@@ -48,7 +48,7 @@ class Traces:
             self.remove()
             raise
 
-    def __enter__(self) -> Traces:
+    def __enter__(self) -> Session:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, where: TracebackType | None) -> None:

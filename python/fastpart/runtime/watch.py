@@ -1,4 +1,4 @@
-"""Supervision of processes that start and end together."""
+"""Watch processes that start and end together: the first failure, hangs, and what is left in the end."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ import math
 import os
 import selectors
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from ..errors import TrainingError
-from ..processes import is_stopped
-from .printed import Printed, show
-from .reporting import DONE, FAILED, PARENT, PIPE, READY, RUN, WARNING
+from .launch import Process, begin, environment_of, is_asleep, send_signal
+from .logs import Printed, show
+from .reporting import DONE, FAILED, READY, RUN, WARNING
+from .session import SHARED_MEMORY, Session
 from .tether import Tether
-from .traces import SHARED_MEMORY, Traces
 
 START_SECONDS = 120.0
 """Time limit until a process reports that it is ready."""
@@ -57,19 +55,16 @@ class Child:
     def __init__(
         self,
         name: str,
-        process: subprocess.Popen[bytes],
-        reports: int,
+        process: Process,
+        pipes: Sequence[int],
         serves: bool,
         replaceable: bool,
         ready_within: float,
-    ):
+    ) -> None:
         self.name, self.process, self.serves, self.ready_within = name, process, serves, ready_within
         self.replaceable = replaceable
         self.deadline = time.monotonic() + ready_within
-        self.reports = reports
-        assert process.stderr is not None
-        assert process.stdout is not None
-        self.stderr, self.stdout = process.stderr.fileno(), process.stdout.fileno()
+        self.stdout, self.stderr, self.reports = pipes
         os.set_blocking(self.stderr, False)
         os.set_blocking(self.stdout, False)
         self._printed = Printed(name)
@@ -118,41 +113,24 @@ class Child:
         self.read_stderr()
         self.read_stdout()
 
-    def status(self) -> int | None:
-        """Return the exit status like ``Popen.returncode``, without reaping the process. None while it runs."""
-        info = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if info is None:
-            return None
-        return info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
-
     def stopped_seconds(self) -> float:
         """Return for how long the process was seen stopped in all calls without a break."""
         now = time.monotonic()
-        self._stopped_at = min(self._stopped_at, now) if is_stopped(self.process.pid) else math.inf
+        self._stopped_at = min(self._stopped_at, now) if is_asleep(self.process) else math.inf
         return max(0.0, now - self._stopped_at)
-
-    def signal(self, number: signal.Signals) -> None:
-        """Signal the process and its children. It is not reaped yet, so no other process has its number."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, number)
 
     def close(self) -> None:
         """Reap the process."""
-        self.process.wait()
+        self.group = self.process.pid
+        self.process.reap()
         self.read_stdout()
         self._printed.end()
-        os.close(self.reports)
-        for stream in (self.process.stdout, self.process.stderr):
-            assert stream is not None
-            stream.close()
+        for pipe in (self.stdout, self.stderr, self.reports):
+            os.close(pipe)
 
     def has_orphans(self) -> bool:
         """Return whether children of the reaped process still run."""
-        try:
-            os.killpg(self.process.pid, 0)
-        except OSError:
-            return False
-        return _group_runs(self.process.pid)
+        return self.group is not None and _group_runs(self.group)
 
     def last_lines(self, count: int = _TAIL_LINES) -> str:
         """Return the last lines of stderr."""
@@ -172,7 +150,7 @@ class Supervisor:
     the pipe shows its death at once.
 
     Leaving the context stops the running processes, and removes the files in shared memory and the temporary folder
-    that have the name of the run (:mod:`.traces`).
+    that have the name of the run (:mod:`.session`).
 
     Parameters
     ----------
@@ -202,8 +180,8 @@ class Supervisor:
         self._tether: Tether | None = None
         self._mapped: set[Path] = set()
         self._warnings: set[str] = set()
-        self._traces = Traces(tmp_dir)
-        self.name, self.folder = self._traces.name, self._traces.folder
+        self._session = Session(tmp_dir)
+        self.name, self.folder = self._session.name, self._session.folder
 
     def __enter__(self) -> Supervisor:
         return self
@@ -216,7 +194,7 @@ class Supervisor:
             self._end_all()
             for file in self._mapped:
                 file.unlink(missing_ok=True)
-            self._traces.remove()
+            self._session.remove()
             if self._tether:
                 self._tether.close()
 
@@ -229,27 +207,34 @@ class Supervisor:
         ready_within: float = START_SECONDS,
         serves: bool = False,
         replaceable: bool = False,
+        preloaded: bool = False,
     ) -> None:
         """Start ``python -m module arguments``. Error messages call it ``name``.
 
         It must be ready within ``ready_within`` seconds. With ``serves`` it works for the others and need not be done.
-        With ``replaceable`` the others go on if it is killed, as long as another one like it is left.
+        With ``replaceable`` the others go on if it is killed, as long as another one like it is left. With
+        ``preloaded`` it begins with torch, which is imported once for all.
         """
+        variables = {
+            "PYTHONWARNINGS": "ignore",  # so that the last lines of stderr are errors. They are reported later
+            "TMPDIR": str(self.folder),
+            RUN: self.name,
+            **(environment or {}),
+        }
         # SIGINT could hit before the process is listed, and SIGUSR1 before the process handles it (:mod:`.reporting`).
         with _blocked(signal.SIGINT, signal.SIGUSR1):
-            reports, its_end = os.pipe()
+            ours, theirs = zip(os.pipe(), os.pipe(), os.pipe(), strict=True)
             try:
-                process = self._popen(module, arguments, its_end, environment or {})
+                process = begin(module, arguments, environment_of(variables), theirs, preloaded)
             except BaseException:
-                os.close(reports)
+                _close(ours)
                 raise
             finally:
-                os.close(its_end)
-            child = Child(name, process, reports, serves, replaceable, ready_within)
+                _close(theirs)
+            child = Child(name, process, ours, serves, replaceable, ready_within)
             self._children.append(child)
-        self._selector.register(reports, selectors.EVENT_READ, child.read_reports)
-        self._selector.register(child.stderr, selectors.EVENT_READ, child.read_stderr)
-        self._selector.register(child.stdout, selectors.EVENT_READ, child.read_stdout)
+        for pipe, read in zip(ours, (child.read_stdout, child.read_stderr, child.read_reports), strict=True):
+            self._selector.register(pipe, selectors.EVENT_READ, read)
 
     def tie(self, tether: Tether) -> None:
         """End together with the supervisors of other machines.
@@ -260,28 +245,6 @@ class Supervisor:
         self._tether = tether
         for line in tether.lines:
             self._selector.register(line, selectors.EVENT_READ, partial(tether.read, line))
-
-    def _popen(
-        self, module: str, arguments: tuple[str, ...], reports: int, environment: Mapping[str, str]
-    ) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-P", "-m", module, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(reports,),
-            start_new_session=True,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                "PYTHONWARNINGS": "ignore",  # so that the last lines of stderr are errors. They are reported later
-                "TMPDIR": str(self.folder),
-                PIPE: str(reports),
-                PARENT: str(os.getpid()),
-                RUN: self.name,
-                **environment,
-            },
-        )
 
     def messages(self) -> Iterator[Message]:
         """Yield all messages until all processes but those that serve are done."""
@@ -330,13 +293,13 @@ class Supervisor:
         # themselves, the first one is the cause.
         dead.sort(key=_guilt)
         if dead[0].failed[0]:  # it waited in vain for another one
-            running = [child for child in self._children if not child.done and child.status() is None]
-            if stopped := [child for child in running if is_stopped(child.process.pid)]:
+            running = [child for child in self._children if not child.done and child.process.status() is None]
+            if stopped := [child for child in running if is_asleep(child.process)]:
                 raise TrainingError(_hang(stopped[0]))
             for child in running:
-                os.kill(child.process.pid, signal.SIGUSR1)
+                send_signal(child.process, signal.SIGUSR1, children=False)
             self._wait(running, TERM_SECONDS)
-            if hanging := [child for child in running if child.status() is None]:
+            if hanging := [child for child in running if child.process.status() is None]:
                 raise TrainingError(_hang(hanging[0]))
             for child in running:
                 child.read_reports()
@@ -346,7 +309,7 @@ class Supervisor:
     def _is_replaced(self, dead: Child) -> bool:
         """Return whether others do the work of a killed process. An error of its own would hit them, too."""
         left = [child for child in self._children if child.replaceable and not child.ended]
-        return dead.replaceable and dead.ready and bool(left) and (dead.status() or 0) < 0
+        return dead.replaceable and dead.ready and bool(left) and (dead.process.status() or 0) < 0
 
     def _refuse_sleepers(self) -> None:
         now = time.monotonic()
@@ -374,13 +337,16 @@ class Supervisor:
                         self._mapped.add(file)
 
     def _end_all(self) -> None:
-        running = [child for child in self._children if child.status() is None]
+        begun = [child for child in self._children if child.process.pid is not None]
+        running = [child for child in begun if child.process.status() is None]
         for child in running:
-            child.signal(signal.SIGTERM)
-            child.signal(signal.SIGCONT)  # a stopped process does not end before it continues
+            send_signal(child.process, signal.SIGTERM)
+            send_signal(child.process, signal.SIGCONT)  # a stopped process does not end before it continues
         self._wait(running, TERM_SECONDS)
         for child in self._children:
-            child.signal(signal.SIGKILL)  # also stops the remaining children of a child that has ended
+            send_signal(
+                child.process, signal.SIGKILL
+            )  # also stops the remaining children of a child that has ended
         for child in self._children:
             child.close()
         self._selector.close()
@@ -392,14 +358,23 @@ class Supervisor:
     def _wait(self, children: list[Child], seconds: float) -> None:
         """Wait until some processes have ended, up to ``seconds``. Read their output, so that none blocks on it."""
         deadline = time.monotonic() + seconds
-        while any(child.status() is None for child in children) and time.monotonic() < deadline:
+        while any(child.process.status() is None for child in children) and time.monotonic() < deadline:
             for child in self._children:
                 child.drain()
             time.sleep(0.005)
 
 
+def _close(pipes: Sequence[int]) -> None:
+    for pipe in pipes:
+        os.close(pipe)
+
+
 def _group_runs(group: int) -> bool:
     """Return whether a process of a group runs. Zombies do not count, because init may reap them late."""
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
     for file in Path("/proc").glob("[1-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = file.read_text().rpartition(")")[2].split()
@@ -420,7 +395,7 @@ def _blocked(*numbers: signal.Signals) -> Iterator[None]:
 
 
 def _death(child: Child) -> str:
-    status, hint = child.status(), None
+    status, hint = child.process.status(), None
     if status is None:
         how = "stopped reporting"
     elif status >= 0:
@@ -434,14 +409,14 @@ def _death(child: Child) -> str:
 
 def _guilt(child: Child) -> tuple[bool, bool, float]:
     """Return a key that is least for the process that failed first by itself."""
-    return (child.status() or 0) >= 0, *child.failed
+    return (child.process.status() or 0) >= 0, *child.failed
 
 
 def _hang(child: Child) -> str:
     _, _, where = child.last_lines(100).rpartition("(most recent call first):\n")
     state = (
         " It is stopped, as by SIGSTOP"
-        if is_stopped(child.process.pid)
+        if is_asleep(child.process)
         else f" It is here:\n{where}"
         if where
         else ""
