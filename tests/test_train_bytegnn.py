@@ -46,7 +46,8 @@ def test_a_trace_of_all_workers(parts, tmp_path):
     steps = QUICK["epochs"] * 5
     for name in ("seed", "neighbourhood"):
         assert sum(span["name"] == name for span in spans) == 2 * steps
-    assert {"features", "wait", "compute", "synchronising", "idle"} <= {span["name"] for span in spans}
+    # "wait" is there only if a batch came too late.
+    assert {"features", "compute", "synchronising", "idle"} <= {span["name"] for span in spans}
     for name in ("compute", "synchronising"):
         seconds = sum(span["dur"] for span in spans if span["name"] == name) / 1e6 / 2
         assert trained.history[f"{name}_seconds"].sum() == pytest.approx(seconds, rel=0.1)

@@ -42,7 +42,7 @@ print("parent")
 
 
 def test_call_after_fork(graph, folder):
-    outcome = run_child(FORK, graph, folder, timeout=20)
+    outcome = run_child(FORK, graph, folder, timeout=60)
     assert (outcome.rc, outcome.out) == (0, "child\nparent\n"), outcome.err
     assert len(os.listdir(folder)) == 2
 
@@ -69,7 +69,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_polars_after_fork_is_refused_instead_of_hanging(folder):
-    outcome = run_child(FORK_AFTER_POLARS, folder, timeout=20)
+    outcome = run_child(FORK_AFTER_POLARS, folder, timeout=60)
     assert outcome.rc == 0, outcome.err
     assert "metrics.parquet: this process was forked" in outcome.out
     assert "spawn" in outcome.out
@@ -95,7 +95,7 @@ thread.join()
 
 
 def test_fork_during_a_call(graph):
-    outcome = run_child(FORK_DURING, graph, timeout=20)
+    outcome = run_child(FORK_DURING, graph, timeout=60)
     assert outcome.rc == 0, outcome.err
 
 
@@ -110,7 +110,7 @@ def test_multiprocessing(graph, start):
             parts = pool.starmap(fp.spring, [(sys.argv[1], k) for k in (2, 3, 4)])
         print([bool(np.array_equal(a, b.assignment)) for a, b in zip(expected, parts)])
     """
-    outcome = run_child(code, graph, start, timeout=20)
+    outcome = run_child(code, graph, start, timeout=60)
     assert (outcome.rc, outcome.out) == (0, "[True, True, True]\n"), outcome.err
 
 
@@ -136,7 +136,7 @@ def test_workers_of_a_data_loader(graph, tmp_path, start):
     """
     script = tmp_path / "loader.py"  # which spawned workers import
     script.write_text(textwrap.dedent(code))
-    outcome = run_python(script, graph, start, timeout=20)
+    outcome = run_python(script, graph, start, timeout=120)
     assert (outcome.rc, outcome.out) == (0, "True\n"), outcome.err
 
 
