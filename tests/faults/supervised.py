@@ -1,6 +1,7 @@
 """What the tests of the supervisor let it start: ``python -m supervised WHAT``."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -33,6 +34,7 @@ def main(reports: Reports) -> None:
         masks = {name: signal.getsignal(name).__class__.__name__ for name in (signal.SIGCHLD, signal.SIGINT)}
         files = sorted(os.readlink(f"/proc/self/fd/{i}")[:4] for i in range(3))
         state = {"folder": os.getcwd(), "signals": list(masks.values()), "files": files}
+        state["limits"] = [resource.getrlimit(resource.RLIMIT_NOFILE), [*os.sched_getaffinity(0)]]
         reports.send("found", {"environment": environment, **own, **state, "name": __name__})
         reports.done()
     if what == "draws":

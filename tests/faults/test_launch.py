@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import threading
 import time
@@ -43,15 +44,18 @@ def _shadows(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("_shadows")
 def test_a_copy_is_what_a_new_interpreter_is(monkeypatch, tmp_path):
-    copies = []
+    copies, (soft, hard) = [], resource.getrlimit(resource.RLIMIT_NOFILE)
     for value in ("1", "2"):  # the server of the first one is there for the second one
         monkeypatch.setenv("FASTPART_TEST", value)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft - int(value), hard))
         (copied,), (new,) = (told("describes itself", preloaded=each, OWN="x") for each in (True, False))
         for name in ("parent", "tmp"):
             del copied[name], new[name]
         assert copied == new
         copies.append(copied)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert [copy["environment"]["FASTPART_TEST"] for copy in copies] == ["1", "2"]
+    assert [copy["limits"][0][0] for copy in copies] == [soft - 1, soft - 2]
     assert copies[0]["folder"] == str(tmp_path)
 
 

@@ -4,11 +4,12 @@ import os
 import signal
 import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from child import SignalAt, run_child
-from watched import gone, named, sessions_of, traces
+from watched import gone, named, traces
 
 import fastpart as fp
 
@@ -124,10 +125,12 @@ def test_a_worker_that_never_starts(parts, at_start, monkeypatch):
 TRAIN = """
 import os, sys, tempfile
 tempfile.tempdir = sys.argv[2]
+sys.path.insert(0, sys.argv[5])
 import fastpart as fp
+from watched import descendants
 def progress(phase, done, total):
     if done == 3:
-        print(os.getpid(), flush=True)
+        print(os.getpid(), *descendants(os.getpid()), flush=True)
         print("ready", flush=True)
 given = dict(hidden=8, threads=1, delay=int(sys.argv[4]), out=sys.argv[3])
 try:
@@ -144,10 +147,12 @@ def test_the_end_of_the_process_of_the_user(parts, tmp_path, number, delay):
     out, tmp = tmp_path / "out", tmp_path / "tmp"
     tmp.mkdir()
     at = SignalAt(number, "ready")
-    outcome = run_child(TRAIN, parts, tmp, out, delay, signal_at=at, may_die_of=[signal.SIGKILL], timeout=120)
-    me = int(outcome.out.split()[0])
+    given = (parts, tmp, out, delay, Path(__file__).parent)
+    outcome = run_child(TRAIN, *given, signal_at=at, may_die_of=[signal.SIGKILL], timeout=120)
+    me, *below = map(int, outcome.out.splitlines()[0].split())
+    assert len(below) == 3  # the server and two workers
     assert outcome.ended - outcome.signalled < SECONDS
-    assert gone(*sessions_of(tmp), seconds=SECONDS)
+    assert gone(*below, seconds=1)
     if number == signal.SIGINT:
         assert (outcome.rc, outcome.out.split()[-1]) == (0, "interrupted"), outcome.err
         assert {"best.pt", "checkpoint.pt", "history.parquet"} <= set(os.listdir(out))

@@ -42,11 +42,15 @@ def traces(supervisor: int, tmp: Path) -> list[str]:
     ]
 
 
-def tree(pid):
-    """Return the descendants of a process, but not the server that copies itself, which ends with the process."""
+def descendants(pid):
+    """Return the descendants of a process."""
     below = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    found = [child for child in below if "fastpart.runtime.server" not in command(child)]
-    return found + [descendant for child in below for descendant in tree(child)]
+    return below + [descendant for child in below for descendant in descendants(child)]
+
+
+def tree(pid):
+    """Return the descendants of a process, but not the server of workers, which stays until the process ends."""
+    return [below for below in descendants(pid) if "fastpart.runtime.server" not in command(below)]
 
 
 def command(pid):

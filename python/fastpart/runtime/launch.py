@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import struct
@@ -27,6 +28,8 @@ _READ_ONCE = (
     *("PYTHON", "PYTORCH", "TORCH_", "VIRTUAL_ENV"),
 )
 """Beginnings of variables that interpreters and libraries read when they are loaded."""
+
+_LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 
 STATUS = struct.Struct("i")
 """A message of the server: first the number of the process, and in the end its exit status."""
@@ -89,6 +92,8 @@ class Forked:
             "words": [module, *arguments],
             "environment": dict(environment),
             "path": [*filter(None, sys.path)],
+            "processors": [*os.sched_getaffinity(0)],
+            "limits": [(limit, *resource.getrlimit(limit)) for limit in _LIMITS],
         }
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         request, folder = os.memfd_create("fastpart"), os.open(".", os.O_PATH)

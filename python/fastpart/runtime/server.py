@@ -10,6 +10,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import runpy
 import selectors
 import signal
@@ -130,12 +131,16 @@ def become(parent: int, request: int, folder: int, stdout: int, stderr: int, rep
         die_with(parent)
         os.setpgid(0, 0)
         with open(request) as task:
-            words, environment, path = json.load(task).values()
+            words, environment, path, processors, limits = json.load(task).values()
         os.fchdir(folder)
         os.dup2(stdout, 1)
         os.dup2(stderr, 2)
         for file in (folder, stdout, stderr):
             os.close(file)
+        os.sched_setaffinity(0, processors)
+        for limit, *soft_and_hard in limits:
+            with suppress(OSError, ValueError):  # the kernel may not let this process raise it
+                resource.setrlimit(limit, soft_and_hard)
         os.environ.clear()
         os.environ.update({**environment, PARENT: str(parent), PIPE: str(reports)})
         sys.path[:] = dict.fromkeys([*path, *sys.path])
