@@ -11,7 +11,7 @@ HOME = Path(__file__).parents[1]
 PYTHON = """
 _core
 errors folders frames processes pairs
-notes parameters progress options forks parsing protocols
+notes parameters progress options declared saved forks parsing protocols
 graph graph_info sidecars sources weights staging generate converting, inputs rows
 part_files parts loadable partitions results
 partitioners clustering ordering, metrics homes expected traffic edge_splits
@@ -19,7 +19,7 @@ store
 export, comparing, loading
 report, pyg
 train
-cli
+cli, methods
 __main__
 """
 """Lowest first; commas separate rooms that do not import each other."""
