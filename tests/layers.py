@@ -79,6 +79,22 @@ def against_the_order(tree, rooms):
     return wrong
 
 
+def within(tree, room):
+    """Return the modules of a room, by their names in it, and their imports of each other."""
+    start = f"{room}."
+    inside = Tree(tree.root, tree.parents)
+    inside.files = {
+        name.removeprefix(start): file for name, file in tree.files.items() if name.startswith(start)
+    }
+    inside.files[""] = tree.files[room]
+    for source, target, symbol in tree.arrows:
+        if source.startswith(start) and f"{target}.".startswith(start):
+            inside.add(
+                source.removeprefix(start), target.removeprefix(start) if target != room else "", symbol
+            )
+    return inside
+
+
 def cycles(tree):
     """Return the arrows of a cycle among the children of each module; where there is none, files make none, either."""
     found = []

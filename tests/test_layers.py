@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from layers import against_the_order, cycles, python_tree, rust_tree
+from layers import against_the_order, cycles, python_tree, rust_tree, within
 
 HOME = Path(__file__).parents[1]
 
 PYTHON = """
 _core
 errors folders frames processes pairs
-notes parameters progress options forks parsing protocols
+notes parameters progress options declared saved forks parsing protocols
 runtime
 graph graph_info sidecars sources weights staging generate converting, inputs rows
 part_files parts loadable partitions results
@@ -20,7 +20,7 @@ store
 export, comparing, loading
 report, pyg
 train
-cli
+cli, methods
 __main__
 """
 """Lowest first; commas separate rooms that do not import each other."""
@@ -96,6 +96,21 @@ def test_order_of_python(tmp_path, files, wrong):
     assert against_the_order(grown(tmp_path / "tiny", files, python_tree), ROOMS) == (
         [wrong] if wrong else []
     )
+
+
+@pytest.mark.parametrize(
+    ("files", "wrong"),
+    [
+        ({"big/high.py": "from .low import x\nfrom ..left import y", "left.py": ""}, []),
+        ({"big/low.py": "from .high import x"}, ["big/low.py -> big/high.py: x"]),
+        ({"big/low.py": "from . import x"}, ["big/low.py -> big/__init__.py: x"]),
+        ({"big/other.py": ""}, ["big/other.py: no room"]),
+    ],
+)
+def test_order_inside_a_room(tmp_path, files, wrong):
+    there = {f"big/{name}.py": "" for name in ("__init__", "low", "left", "right", "high")}
+    tree = grown(tmp_path / "tiny", there | files, python_tree)
+    assert against_the_order(within(tree, "big"), ROOMS) == wrong
 
 
 @pytest.mark.parametrize(

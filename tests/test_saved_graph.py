@@ -78,3 +78,7 @@ def test_the_star_leaves_builtins_and_modules_alone():
     assert names["spring"] is fp.spring
     assert callable(fp.hash)
     assert callable(fp.random)
+
+
+def test_dir_shows_what_is_public_and_nothing_else():
+    assert dir(fp) == sorted({*fp.__all__, "__version__", "hash", "pyg", "random", "report"})

@@ -11,7 +11,6 @@ array([3, 3])
 ['cut_ratio', 'vertex_balance', 'edge_balance', 'halo_rf']
 """
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +42,7 @@ from .partitioners import custom
 from .partitioners.builtin import *  # noqa: F403
 from .partitioners.choosing import partition
 from .partitions import EdgePartition, VertexPartition
-from .results import Clustering, Evaluation, upward
+from .results import Clustering, Evaluation
 
 if TYPE_CHECKING:
     from . import export, generate, loading
@@ -90,23 +89,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_MODULES})
+    return sorted({*__all__, *_MODULES, *_SHADOWING, "__version__"})
 
-
-def _later(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports its module when it is called."""
-    return lambda *args, **given: getattr(import_module(f"{__name__}.{module}"), name)(*args, **given)
-
-
-upward |= {"evaluate": evaluate, "save": _later("store", "save"), "loader": _later("loading", "loader")}
-upward |= {name: _later("loading", name) for name in ("link_loader", "save_cache")}
-upward |= {"open_partition": _later("store", "open_partition")}
-upward |= {name: _later("report", name) for name in ("evaluation_text", "comparison_text")}
-upward |= {name: _later("report.partitions", name) for name in ("draw", "plot_partition")}
-upward |= {
-    "plot_comparison": _later("report.comparisons", "plot_comparison"),
-    "write_report": _later("report.pages", "write_report"),
-}
 
 __all__ = [
     "CapacityError",
@@ -153,5 +137,7 @@ __all__ = [
     "train",
 ]
 __all__ += _builtin.__all__  # which type checkers can follow
-__all__.remove("hash")  # `from fastpart import *` leaves the builtin and the module of these names alone
+_SHADOWING = ("hash", "random")
+"""Partitioners that ``from fastpart import *`` leaves out, for the builtin and the module of these names."""
+__all__.remove("hash")
 __all__.remove("random")

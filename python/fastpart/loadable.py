@@ -1,17 +1,59 @@
 """What a vertex partition of a directory can do: give mini-batches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from . import _core, parameters
+from .declared import declared
 from .errors import ParameterError
 from .parts import Parts
 from .protocols import MiniBatches
-from .results import upward
+
+Sampling = Literal["uniform", "weighted", "labor"]
+
+
+class LoaderOptions(TypedDict, total=False):
+    """Parameters of loaders, documented at :meth:`Loadable.loader`."""
+
+    batch_size: int
+    seed: int | None
+    rank: int | None
+    world_size: int | None
+    device: Any
+    sampling: Sampling
+    weights: Any
+    merged: bool
+    shuffle: bool | None
+    drop_last: bool
+    edge_ids: bool
+    ahead: int
+    threads: int
+    remote: Literal["maps", "messages"] | None
+    timeout: float
+    cache: float | None
+    hot: Literal["access", "degree", "links", "halo"]
+    resident: int | str | None
+    scheduled: bool
+    neighbourhood: Callable[[Any, int, int], Any] | None
+    trace: Any
+
+
+LOADER_DEFAULTS: LoaderOptions = {
+    "batch_size": 1024,
+    "seed": 0,
+    "sampling": "uniform",
+    "merged": False,
+    "drop_last": False,
+    "edge_ids": True,
+    "ahead": 2,
+    "threads": 1,
+    "timeout": 1800.0,
+    "hot": "access",
+    "scheduled": False,
+}
+"""Defaults other than None."""
 
 
 class Loadable:
@@ -36,32 +78,13 @@ class Loadable:
         """The in-edges of all parts, mapped."""
         return _core.Topology([part._folder for part in self.parts])
 
+    @partial(declared, defaults=LOADER_DEFAULTS)
     def loader(
         self,
         vertices: Any = "train",
         *,
         fanouts: Sequence[int],
-        batch_size: int = 1024,
-        seed: int | None = 0,
-        rank: int | None = None,
-        world_size: int | None = None,
-        device: Any = None,
-        sampling: Literal["uniform", "weighted", "labor"] = "uniform",
-        weights: Any = None,
-        merged: bool = False,
-        shuffle: bool | None = None,
-        drop_last: bool = False,
-        edge_ids: bool = True,
-        ahead: int = 2,
-        threads: int = 1,
-        remote: Literal["maps", "messages"] | None = None,
-        timeout: float = 1800.0,
-        cache: float | None = None,
-        hot: Literal["access", "degree", "links", "halo"] = "access",
-        resident: int | str | None = None,
-        scheduled: bool = False,
-        neighbourhood: Callable[[Any, int, int], Any] | None = None,
-        trace: Any = None,
+        **given: Unpack[LoaderOptions],
     ) -> MiniBatches:
         """Return the mini-batches of this rank, for any model of torch or PyG.
 
@@ -178,62 +201,17 @@ class Loadable:
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([0, 1])
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([1, 0])
         """
-        made: MiniBatches = upward["loader"](
-            self,
-            vertices,
-            fanouts=fanouts,
-            batch_size=batch_size,
-            seed=seed,
-            rank=rank,
-            world_size=world_size,
-            device=device,
-            sampling=sampling,
-            weights=weights,
-            merged=merged,
-            shuffle=shuffle,
-            drop_last=drop_last,
-            edge_ids=edge_ids,
-            ahead=ahead,
-            threads=threads,
-            remote=remote,
-            timeout=timeout,
-            cache=cache,
-            hot=hot,
-            resident=resident,
-            scheduled=scheduled,
-            neighbourhood=neighbourhood,
-            trace=trace,
-        )
-        return made
+        raise NotImplementedError
 
+    @partial(declared, defaults=LOADER_DEFAULTS)
     def link_loader(
         self,
         edges: Any = "train",
         *,
         fanouts: Sequence[int],
-        batch_size: int = 1024,
         negatives: Literal["uniform", "batch", "local"] = "uniform",
         num_negatives: int = 1,
-        seed: int | None = 0,
-        rank: int | None = None,
-        world_size: int | None = None,
-        device: Any = None,
-        sampling: Literal["uniform", "weighted", "labor"] = "uniform",
-        weights: Any = None,
-        merged: bool = False,
-        shuffle: bool | None = None,
-        drop_last: bool = False,
-        edge_ids: bool = True,
-        ahead: int = 2,
-        threads: int = 1,
-        remote: Literal["maps", "messages"] | None = None,
-        timeout: float = 1800.0,
-        cache: float | None = None,
-        hot: Literal["access", "degree", "links", "halo"] = "access",
-        resident: int | str | None = None,
-        scheduled: bool = False,
-        neighbourhood: Callable[[Any, int, int], Any] | None = None,
-        trace: Any = None,
+        **given: Unpack[LoaderOptions],
     ) -> MiniBatches:
         """Return mini-batches of edges and negatives of this rank, for link prediction and unsupervised training.
 
@@ -300,36 +278,9 @@ class Loadable:
         <LinkBatch: 32 of 32 edges, 64 pairs, 171 nodes, 117 edges> torch.Size([2, 64])
         <LinkBatch: 19 of 19 edges, 38 pairs, 130 nodes, 100 edges> torch.Size([2, 38])
         """
-        made: MiniBatches = upward["link_loader"](
-            self,
-            edges,
-            fanouts=fanouts,
-            batch_size=batch_size,
-            negatives=negatives,
-            num_negatives=num_negatives,
-            seed=seed,
-            rank=rank,
-            world_size=world_size,
-            device=device,
-            sampling=sampling,
-            weights=weights,
-            merged=merged,
-            shuffle=shuffle,
-            drop_last=drop_last,
-            edge_ids=edge_ids,
-            ahead=ahead,
-            threads=threads,
-            remote=remote,
-            timeout=timeout,
-            cache=cache,
-            hot=hot,
-            resident=resident,
-            scheduled=scheduled,
-            neighbourhood=neighbourhood,
-            trace=trace,
-        )
-        return made
+        raise NotImplementedError
 
+    @declared
     def save_cache(
         self,
         cache: float = 0.1,
@@ -370,4 +321,3 @@ class Loadable:
         >>> np.load(folder + "/part-00000/cache_ids.npy")
         array([5])
         """
-        upward["save_cache"](self, cache, fanouts=fanouts, batch_size=batch_size, hot=hot)

@@ -141,7 +141,7 @@ def with_options(function: Function, defaults: Mapping[str, Any] | None = None) 
     an error. An unknown name is refused with the list of valid ones. ``inspect.signature`` lists the entries of the
     typed dictionary one by one. ``defaults`` holds the defaults that are not None.
     """
-    known = _expanded(function, defaults or {})
+    known = expanded(function, defaults or {})
     taken = [name for name in NAMES if name in known.parameters]
 
     @functools.wraps(function)
@@ -161,7 +161,7 @@ def with_options(function: Function, defaults: Mapping[str, Any] | None = None) 
     return cast(Function, call)
 
 
-def _expanded(function: Callable[..., Any], defaults: Mapping[str, Any]) -> Signature:
+def expanded(function: Callable[..., Any], defaults: Mapping[str, Any]) -> Signature:
     """Return the signature with a parameter for each entry of the typed dictionary behind ``**``."""
     known = inspect.signature(function)
     named: list[Parameter] = []

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core, parameters
+from .declared import declared
 from .errors import FastpartError, GraphFormatError, ParameterError
 from .graph import Graph
 from .loadable import Loadable
 from .options import Options, with_options
 from .parts import EdgePartData, PartData, Parts, VertexPartData
 from .protocols import Assignment, facts
-from .results import Evaluation, upward
+from .results import Evaluation
+from .saved import SAVE_DEFAULTS, SaveOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -180,6 +182,7 @@ class Partition(Assignment):
         return state | ({"folder": self.folder.absolute()} if self.folder else {})
 
     @with_options
+    @declared
     def evaluate(
         self, labels: Any = None, splits: Any = None, *, split: int | None = None, **options: Unpack[Options]
     ) -> Evaluation:
@@ -198,13 +201,9 @@ class Partition(Assignment):
         >>> p.evaluate().parts["halo"].to_list(), round(p.cut_ratio, 4)
         ([1, 1], 0.1429)
         """
-        if self.graph is None:
-            raise FastpartError(
-                "evaluate: this partition does not know its graph. Call fp.evaluate(graph, p), or open it with graph="
-            )
-        evaluation: Evaluation = upward["evaluate"](self.graph, self, labels, splits, split=split, **options)
-        return evaluation
+        raise NotImplementedError
 
+    @declared
     def plot(self, out: parameters.StrPath | None = None) -> Figure:
         """Plot the sizes of the parts against the cap, and what lies between the parts if the graph is known.
 
@@ -231,10 +230,7 @@ class Partition(Assignment):
         >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
         >>> figure = fp.spring(graph, k=2).plot()
         """
-        if self.graph is not None:
-            return self._measures.plot(out)
-        figure: Figure = upward["plot_partition"](self, out)
-        return figure
+        raise NotImplementedError
 
     @cached_property
     def _measures(self) -> Evaluation:
@@ -274,20 +270,13 @@ class Partition(Assignment):
         return Parts(self._part, self.folder, self.manifest)
 
     @with_options
+    @partial(declared, defaults=SAVE_DEFAULTS)
     def save(
         self,
         out: parameters.StrPath,
         *,
         graph: Any = None,
-        features: Any = None,
-        labels: Any = None,
-        splits: Any = None,
-        split: int | None = None,
-        edge_features: Any = None,
-        halo_hops: int = 1,
-        halo_features: bool = False,
-        edge_splits: Any = None,
-        **options: Unpack[Options],
+        **given: Unpack[SaveOptions],
     ) -> None:
         """Write the partition atomically: the file or directory appears whole, or the old one stays.
 
@@ -357,20 +346,6 @@ class Partition(Assignment):
         >>> loaded.parts[1].features.argmax(axis=1)
         array([3, 4, 5])
         """
-        upward["save"](
-            self,
-            out,
-            graph=graph,
-            features=features,
-            labels=labels,
-            splits=splits,
-            split=split,
-            edge_features=edge_features,
-            halo_hops=halo_hops,
-            halo_features=halo_features,
-            edge_splits=edge_splits,
-            **options,
-        )
 
 
 class VertexPartition(Loadable, Partition):
@@ -418,6 +393,14 @@ def vertex_partition_of(array: npt.ArrayLike, k: int | None = None) -> VertexPar
                 f"k: the largest part or cluster is {k - 1}, but at most {_core.MAX_PARTS} can be used"
             )
     return VertexPartition(parts, k)
+
+
+@declared
+def read_partition(
+    source: parameters.StrPath, k: int | None = None, of: Literal["vertices", "edges"] | None = None
+) -> Partition:
+    """Read a partition, as :func:`fastpart.open_partition` does."""
+    raise NotImplementedError
 
 
 class EdgePartition(Partition):

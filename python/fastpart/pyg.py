@@ -34,8 +34,9 @@ from torch_geometric.sampler import (
 
 from . import _core, parameters
 from .errors import FastpartError, ParameterError
+from .loadable import Sampling
 from .loading.links import edges_without
-from .loading.loader import Sampling, weights_of
+from .loading.loader import weights_of
 from .pairs import Keys, undirected_keys
 from .partitions import VertexPartition
 from .parts import VertexPartData

@@ -1,4 +1,4 @@
-"""Results other than partitions, and the calls from results to the layers above them."""
+"""Results other than partitions."""
 
 from __future__ import annotations
 
@@ -12,18 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .declared import declared
 from .frames import pl
 from .parameters import StrPath
 from .protocols import Assignment, facts, tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-upward: dict[str, Callable[..., Any]] = {}
-"""Functions of higher layers that methods of results call. The package fills it.
-
-It is the only way up. ``tests/test_layers.py`` refuses every import against the order of the layers.
-"""
 
 
 class Evaluation:
@@ -114,13 +109,14 @@ class Evaluation:
         content = {"summary": self.summary.row(0, named=True), "parts": self.parts.rows(named=True)}
         return json.dumps(without_nan(content))
 
+    @declared
     def plot(self, out: StrPath | None = None) -> Figure:
         """Plot the sizes of the parts, the cap, and the records between the parts. See :func:`fastpart.draw`."""
-        figure: Figure = upward["draw"]({f"{self.algorithm}, k = {self.k:,}": self}, out)
-        return figure
+        raise NotImplementedError
 
+    @declared
     def __str__(self) -> str:
-        return str(upward["evaluation_text"](self))
+        raise NotImplementedError
 
     __repr__ = __str__
 

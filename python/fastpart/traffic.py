@@ -16,9 +16,8 @@ from .frames import pl
 from .graph import Graph, open_graph
 from .inputs import splits_of, train_of
 from .options import Options, RunOptions, run_options, with_options
-from .partitions import EdgePartition, Partition, VertexPartition, vertex_partition_of
+from .partitions import EdgePartition, Partition, VertexPartition, read_partition, vertex_partition_of
 from .protocols import tables
-from .results import upward
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,7 +271,7 @@ def _row_bytes(partition: VertexPartition) -> int | None:
 def _partition(given: Any) -> VertexPartition:
     """Open what is given."""
     if isinstance(given, str | bytes | os.PathLike):
-        given = upward["open_partition"](given)
+        given = read_partition(given)
     elif not isinstance(given, Partition):
         given = vertex_partition_of(given)
     if isinstance(given, EdgePartition):

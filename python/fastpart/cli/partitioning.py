@@ -216,4 +216,4 @@ def _extras(call: Call, form: str) -> Extras:
     """Return what to store in a partition directory. In other formats, labels and splits are only for the measures."""
     measured = () if form == "directory" else ("labels", "splits", "split")
     held = call.of("save", *measured)
-    return Extras(**{name: held[name] for name in Extras.__dataclass_fields__ if name in held})
+    return Extras.of(held)[0]

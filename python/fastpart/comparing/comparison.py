@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..declared import declared
 from ..forks import before_polars_threads
 from ..frames import pl
 from ..parameters import PICTURES, StrPath, output, shown
 from ..protocols import tables
-from ..results import upward
 from .outcomes import SCHEMA, Outcome, summary_of
 
 if TYPE_CHECKING:
@@ -42,8 +42,9 @@ class Comparison:
         """One row per algorithm and number of parts."""
         return summary_of(self.outcomes)
 
+    @declared
     def __str__(self) -> str:
-        return str(upward["comparison_text"](self))
+        raise NotImplementedError
 
     __repr__ = __str__
 
@@ -103,6 +104,7 @@ class Comparison:
         else:
             self.report(target)
 
+    @declared
     def plot(self, out: StrPath | None = None) -> Figure:
         """Plot the cut (or the replication factor) against the seconds, and each measure.
 
@@ -129,9 +131,9 @@ class Comparison:
         >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
         >>> figure = fp.compare(graph, k=2, algorithms=["spring", "random"]).plot()
         """
-        figure: Figure = upward["plot_comparison"](self, out)
-        return figure
+        raise NotImplementedError
 
+    @declared
     def report(self, out: StrPath) -> None:
         """Write a page with tables and plots, atomically.
 
@@ -155,4 +157,3 @@ class Comparison:
         >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
         >>> fp.compare(graph, k=[2, 3], algorithms=["spring"]).report(page)
         """
-        upward["write_report"](self, output(out, REPORTS))

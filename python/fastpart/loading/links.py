@@ -275,4 +275,4 @@ def _without(batch: LinkBatch, keys: Keys) -> LinkBatch:
 
 def link_loader(partition: VertexPartition, edges: Any = "train", **given: Any) -> LinkLoader:
     """Return a loader of edges, as :meth:`fastpart.VertexPartition.link_loader` documents."""
-    return LinkLoader(partition, edges, **given)
+    return partition.link_loader(edges, **given)  # type: ignore[return-value]  # there is no other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -14,19 +14,17 @@ from torch import Tensor
 
 from .. import _core, parameters
 from ..errors import ParameterError
+from ..loadable import LoaderOptions
 from ..partitions import VertexPartition
 from ..rows import rows_of
 from .batch import Batch
 from .edge_rows import EdgeFeatures
-from .hot_rows import Epoch, Hot, checked, held_by, hottest, own_rows
-from .making import InOrder, Neighbourhood, Scheduled, Source, free_room, neighbourhood_of
-from .remote import Remote, fetching_of
+from .hot_rows import Epoch, checked, held_by, hottest, own_rows
+from .making import InOrder, Scheduled, Source, free_room, neighbourhood_of
+from .remote import fetching_of
 from .resident import Resident, room_of
 from .sample import Sampled
-from .scheduling import Trace
 from .seeds import Seeds, owner_of, rank_of_part, seeds_of
-
-Sampling = Literal["uniform", "weighted", "labor"]
 
 
 @dataclass(frozen=True)
@@ -77,39 +75,19 @@ class Loader:
         vertices: Any,
         *,
         fanouts: Sequence[int],
-        batch_size: int,
-        seed: int | None,
-        rank: int | None,
-        world_size: int | None,
-        device: torch.device | str | int | None,
-        sampling: Sampling,
-        weights: Any,
-        merged: bool,
-        shuffle: bool | None,
-        drop_last: bool,
-        edge_ids: bool,
-        ahead: int,
-        threads: int,
-        remote: Remote | None,
-        timeout: float,
-        cache: float | None,
-        hot: Hot,
-        resident: int | str | None,
-        scheduled: bool = False,
-        neighbourhood: Neighbourhood | None = None,
-        trace: Trace | None = None,
+        **given: Unpack[LoaderOptions],
     ) -> None:
         self.fanouts = parameters.fanouts_of(fanouts)
-        self.batch_size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
-        self.seed = parameters.seed(seed)
-        self.rank, self.world_size = _ranks(rank, world_size)
-        together = rank is None and self.world_size > 1
-        self.device = None if device is None else torch.device(device)
+        self.batch_size = parameters.integer("batch_size", given["batch_size"], 1, 2**31 - 1)
+        self.seed = parameters.seed(given["seed"])
+        self.rank, self.world_size = _ranks(given["rank"], given["world_size"])
+        together = given["rank"] is None and self.world_size > 1
+        self.device = None if given["device"] is None else torch.device(given["device"])
         trains = isinstance(vertices, str) and vertices == "train"
-        self._shuffle = trains if shuffle is None else parameters.flag("shuffle", shuffle)
-        self._drop_last = parameters.flag("drop_last", drop_last)
-        self._ahead = parameters.integer("ahead", ahead, 0, 2**10)
-        self._threads = parameters.integer("threads", threads, 1, 2**10)
+        self._shuffle = trains if given["shuffle"] is None else parameters.flag("shuffle", given["shuffle"])
+        self._drop_last = parameters.flag("drop_last", given["drop_last"])
+        self._ahead = parameters.integer("ahead", given["ahead"], 0, 2**10)
+        self._threads = parameters.integer("threads", given["threads"], 1, 2**10)
         self._epoch = 0
         parts, manifest = partition.parts, partition.manifest or {}
         partition.refuse_without_edges()
@@ -120,31 +98,35 @@ class Loader:
         self._sampler = _core.Sampler(
             topology,
             list(self.fanouts),
-            kind=parameters.choice("sampling", sampling, ("uniform", "weighted", "labor")),
+            kind=parameters.choice("sampling", given["sampling"], ("uniform", "weighted", "labor")),
             seed=self.seed,
-            merged=parameters.flag("merged", merged),
-            edge_ids=parameters.flag("edge_ids", edge_ids),
-            weights=weights_of(weights, partition),
+            merged=parameters.flag("merged", given["merged"]),
+            edge_ids=parameters.flag("edge_ids", given["edge_ids"]),
+            weights=weights_of(given["weights"], partition),
         )
-        seconds = parameters.positive("timeout", timeout)
-        self.fetching = fetching_of(partition, owners, self.rank, remote, together, seconds)
-        share, self._own, self._topology = checked(cache, hot), owners == self.rank, topology
+        seconds = parameters.positive("timeout", given["timeout"])
+        self.fetching = fetching_of(partition, owners, self.rank, given["remote"], together, seconds)
+        share, self._own, self._topology = (
+            checked(given["cache"], given["hot"]),
+            owners == self.rank,
+            topology,
+        )
         if share is not None or self.fetching.by_messages:
-            self.fetching.hold(held_by(partition, self._own, share, hot, self._epoch_of()))
+            self.fetching.hold(held_by(partition, self._own, share, given["hot"], self._epoch_of()))
         self._source: Source = InOrder(self._sampler, self._with_batches, self._ahead, self._threads)
-        scheduled = parameters.flag("scheduled", scheduled)
-        if not scheduled and (neighbourhood is not None or trace is not None):
+        scheduled = parameters.flag("scheduled", given["scheduled"])
+        if not scheduled and (given["neighbourhood"] is not None or given["trace"] is not None):
             raise ParameterError("neighbourhood, trace: they need scheduled=True")
         if scheduled:
-            sampler = neighbourhood_of(self._sampler, neighbourhood, len(self.fanouts))
-            self._source = Scheduled(sampler, topology, self._with_batches, self._threads, trace)
+            sampler = neighbourhood_of(self._sampler, given["neighbourhood"], len(self.fanouts))
+            self._source = Scheduled(sampler, topology, self._with_batches, self._threads, given["trace"])
         self.limit(free_room())
         self._resident: Resident | None = None
-        room = parameters.memory_size(resident, "resident", 0)
+        room = parameters.memory_size(given["resident"], "resident", 0)
         if self.device is not None or room is not None:
             self.keep(self.device or torch.device("cpu"), room)
         self._edge_features = None
-        if edge_ids and "edge_features" in manifest:
+        if given["edge_ids"] and "edge_features" in manifest:
             self._edge_features = EdgeFeatures(parts, int(manifest["m"]), topology.starts)
 
     def _with_batches(self) -> _core.Features | None:
@@ -292,7 +274,7 @@ class Loader:
 
 def loader(partition: VertexPartition, vertices: Any = "train", **given: Any) -> Loader:
     """Return a loader, as :meth:`fastpart.VertexPartition.loader` documents."""
-    return Loader(partition, vertices, **given)
+    return partition.loader(vertices, **given)  # type: ignore[return-value]  # there is no other
 
 
 def _tensor(array: npt.NDArray[Any] | None) -> Tensor | None:

@@ -13,8 +13,7 @@ from .. import _core, parameters
 from ..errors import MemoryBudgetError, ParameterError
 from ..graph import Graph, open_graph
 from ..options import RunOptions, run_options
-from ..partitions import Partition, VertexPartition, vertex_partition_of
-from ..results import upward
+from ..partitions import Partition, VertexPartition, read_partition, vertex_partition_of
 
 _NO_PART = np.uint32(2**32 - 1)
 """Of a vertex that the partition does not know."""
@@ -65,7 +64,7 @@ def start_of(name: str, partition: Any, k: Any) -> VertexPartition:
     """Return what a caller gave as a partition of the vertices."""
     k = None if k is None else parameters.parts(k)
     if isinstance(partition, str | bytes | os.PathLike):
-        partition = upward["open_partition"](partition, k=k, of="vertices")
+        partition = read_partition(partition, k, of="vertices")
     elif not isinstance(partition, Partition):
         partition = vertex_partition_of(partition, k)
     if not isinstance(partition, VertexPartition):

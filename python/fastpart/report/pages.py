@@ -12,10 +12,11 @@ from markupsafe import Markup
 
 from .. import _core
 from ..comparing import Comparison
+from ..comparing.comparison import REPORTS
 from ..comparing.outcomes import MEASURES, TITLES
 from ..frames import pl
 from ..notes import log
-from ..parameters import one_line, shown
+from ..parameters import StrPath, one_line, output, shown
 from .look import DARK, LIGHT, printable
 from .text import columns_of
 
@@ -48,8 +49,9 @@ class Table(NamedTuple):
     groups: Iterable[Iterable[Iterable[Cell]]]
 
 
-def write_report(comparison: Comparison, target: Path) -> None:
+def write_report(comparison: Comparison, out: StrPath) -> None:
     """Write a page, or the plots of the measures. The suffix decides."""
+    target = output(out, REPORTS)
     if target.suffix != ".html":
         from .comparisons import plot_comparison
 

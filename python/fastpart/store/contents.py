@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from ..edge_splits import Pairs
 from ..errors import ParameterError
 from ..graph import Graph
 from ..inputs import labels_of, match_vertices, splits_of
+from ..options import Options
 from ..parameters import shown
 from ..rows import Rows, rows_of
+from ..saved import SAVE_DEFAULTS, SavedData
 from .edge_splits import held_out_of
 
 HALO_HOPS = (0, 1, 2)
@@ -36,24 +38,23 @@ class Contents:
     """Pairs of vertices to validate and to test on. None without edge splits."""
 
 
-@dataclass(frozen=True)
-class Extras:
-    """The arguments about the data in a directory. See :func:`fastpart.store.save`."""
+class Extras(dict[str, Any]):
+    """The arguments about the data in a directory, by name. See :func:`fastpart.store.save`."""
 
-    features: Any = None
-    labels: Any = None
-    splits: Any = None
-    split: int | None = None
-    edge_features: Any = None
-    halo_hops: int = 1
-    halo_features: bool = False
-    edge_splits: Any = None
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> tuple[Extras, Options]:
+        """Tell these arguments from the options of a call."""
+        names = SavedData.__annotations__
+        extras = {**dict.fromkeys(names), **SAVE_DEFAULTS} | {
+            name: given[name] for name in names if name in given
+        }
+        return cls(extras), cast(Options, {name: given[name] for name in given if name not in names})
 
     def check(self, target: Path | None, form: str, of: str, *, graph: bool) -> None:
         """Refuse parameters that contradict each other, the output, its format or the type of the partition."""
-        if parameters.integer("halo_hops", self.halo_hops, 0, 2**31) not in HALO_HOPS:
-            raise ParameterError(f"halo_hops: {self.halo_hops} is not one of 0, 1, 2")
-        parameters.flag("halo_features", self.halo_features)
+        if parameters.integer("halo_hops", self["halo_hops"], 0, 2**31) not in HALO_HOPS:
+            raise ParameterError(f"halo_hops: {self['halo_hops']} is not one of 0, 1, 2")
+        parameters.flag("halo_features", self["halo_features"])
         for name in self._given():
             if form != "directory":
                 raise ParameterError(
@@ -63,36 +64,39 @@ class Extras:
                 raise ParameterError(f"{name}: needs graph=, since this partition does not know its graph")
             if name.startswith("halo_") and of == "edges":
                 raise ParameterError(f"{name}: the parts of an edge partition have no halo")
-        if self.edge_splits is not None and (of == "edges" or self.halo_hops < 1):
+        if self["edge_splits"] is not None and (of == "edges" or self["halo_hops"] < 1):
             raise ParameterError(
                 "edge_splits: links are trained over parts of the vertices, saved with halo_hops=1 or 2"
             )
-        if self.halo_features and self.features is None:
+        if self["halo_features"] and self["features"] is None:
             raise ParameterError("halo_features: there are no features. Pass features=")
         if target is not None:
             self._refuse_inside(target)
 
     def _given(self) -> Iterator[str]:
         """Yield the names of arguments that differ from their defaults."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not (value is field.default or (field.name.startswith("halo_") and value == field.default)):
-                yield field.name
+        for name, value in self.items():
+            default = SAVE_DEFAULTS.get(name)
+            if not (value is default or (name.startswith("halo_") and value == default)):
+                yield name
+
+    def measured(self) -> dict[str, Any]:
+        """Return what the measures of a partition take."""
+        return {name: self[name] for name in ("labels", "splits", "split")}
 
     def _refuse_inside(self, target: Path) -> None:
         """Refuse files that replacing the target would delete."""
         folder = target.resolve()
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name, value in self.items():
             if isinstance(value, np.memmap):
                 value = value.filename
             if isinstance(value, str | bytes | os.PathLike):
-                file = parameters.path(field.name, value)
+                file = parameters.path(name, value)
                 if Path(os.path.realpath(file)).is_relative_to(
                     folder
                 ):  # resolve() fails where links form a circle
                     raise ParameterError(
-                        f"{field.name}: {shown(file)} lies in the output directory and would be deleted. Move it, or "
+                        f"{name}: {shown(file)} lies in the output directory and would be deleted. Move it, or "
                         "choose another output"
                     )
 
@@ -100,20 +104,23 @@ class Extras:
         """Open all files, and refuse those that do not fit the graph."""
         n, m = graph.num_vertices, graph.num_edges
         features = edge_features = None
-        if self.features is not None:
-            features = rows_of("features", self.features, memory_limit)
+        if self["features"] is not None:
+            features = rows_of("features", self["features"], memory_limit)
             match_vertices("features", len(features), n)
-        if self.edge_features is not None:
-            edge_features = rows_of("edge_features", self.edge_features, memory_limit)
+        if self["edge_features"] is not None:
+            edge_features = rows_of("edge_features", self["edge_features"], memory_limit)
         if edge_features is not None and len(edge_features) != m:
             raise ParameterError(
                 f"edge_features: {len(edge_features)} rows for {m} records. Expected one row per record"
             )
-        labels = None if self.labels is None else rows_of("labels", labels_of(self.labels, n))
+        labels = None if self["labels"] is None else rows_of("labels", labels_of(self["labels"], n))
         masks = {}
-        for name, ids in ({} if self.splits is None else splits_of(self.splits, n, self.split)).items():
+        for name, ids in (
+            {} if self["splits"] is None else splits_of(self["splits"], n, self["split"])
+        ).items():
             mask = np.zeros(n, dtype=np.bool_)
             mask[ids] = True
             masks[name] = rows_of(name, mask)
-        held_out = None if self.edge_splits is None else held_out_of(self.edge_splits, n)
-        return Contents(features, edge_features, labels, masks, self.halo_hops, self.halo_features, held_out)
+        held_out = None if self["edge_splits"] is None else held_out_of(self["edge_splits"], n)
+        hops, halo_features = self["halo_hops"], self["halo_features"]
+        return Contents(features, edge_features, labels, masks, hops, halo_features, held_out)

@@ -93,7 +93,8 @@ def open_partition(
     Returns
     -------
     VertexPartition or EdgePartition
-        A directory that was saved with ``graph=`` also gives ``parts``: see :class:`fastpart.parts.VertexPartData` and
+        A directory that was saved with ``graph=`` also gives ``parts``: see
+        :class:`fastpart.parts.VertexPartData` and
         :class:`fastpart.parts.EdgePartData`.
 
     Raises

@@ -15,10 +15,11 @@ from ..forks import before_polars_threads
 from ..frames import pl
 from ..graph import Graph, open_graph
 from ..metrics import evaluate
-from ..options import Options, RunOptions, run_options
+from ..options import RunOptions, run_options
 from ..parameters import StrPath, shown
 from ..partitions import EdgePartition, Partition
 from ..results import Evaluation
+from ..saved import SaveOptions
 from .contents import Contents, Extras
 from .directory import identity, write_directory
 from .manifest import replaced_files
@@ -32,19 +33,11 @@ def save(
     out: StrPath,
     *,
     graph: Any = None,
-    features: Any = None,
-    labels: Any = None,
-    splits: Any = None,
-    split: int | None = None,
-    edge_features: Any = None,
-    halo_hops: int = 1,
-    halo_features: bool = False,
-    edge_splits: Any = None,
-    **options: Unpack[Options],
+    **given: Unpack[SaveOptions],
 ) -> None:
     """Write a partition, as :meth:`fastpart.VertexPartition.save` documents."""
     target, form = output(out)
-    extras = Extras(features, labels, splits, split, edge_features, halo_hops, halo_features, edge_splits)
+    extras, options = Extras.of(given)
     run = run_options(**options)
     known = partition.graph if graph is None else graph
     extras.check(target, form, partition.of, graph=known is not None)
@@ -60,7 +53,7 @@ def save(
     if isinstance(partition, EdgePartition):  # measures of vertices do not apply to it
         evaluation = evaluate(opened, partition, **options)
     else:
-        evaluation = evaluate(opened, partition, labels, splits, split=split, **options)
+        evaluation = evaluate(opened, partition, **extras.measured(), **options)
     write(partition, target, form, run, evaluation, opened, contents)
 
 

@@ -1,0 +1,52 @@
+"""Methods whose signature and documentation stand in one room, and whose work is done in a room above."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+from .options import Function, expanded
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+_BODIES: dict[str, Callable[..., Any]] = {}
+"""What each method calls, by its qualified name. It is filled when the first of them is called."""
+
+_METHODS = f"{__name__.partition('.')[0]}.methods"
+"""The module of the bodies. It imports the rooms that it needs."""
+
+
+def declared(method: Function, defaults: Mapping[str, Any] | None = None) -> Function:
+    """Decorate a method whose body stands in ``fastpart.methods``, under :func:`bind`. It is the only way up.
+
+    ``inspect.signature`` lists the entries of a typed dictionary behind ``**`` one by one. ``defaults`` holds their
+    defaults that are not None. The body gets all entries.
+    """
+    known = expanded(method, defaults or {})
+    own = inspect.signature(method).parameters
+    entries = {name: each.default for name, each in known.parameters.items() if name not in own}
+
+    @functools.wraps(method)
+    def call(*args: Any, **given: Any) -> Any:
+        if unknown := [name for name in given if name not in known.parameters]:
+            raise TypeError(f"{method.__qualname__}() got an unexpected keyword argument {unknown[0]!r}")
+        if not _BODIES:
+            import_module(_METHODS)
+        return _BODIES[method.__qualname__](*args, **entries | given)
+
+    call.__signature__ = known  # type: ignore[attr-defined]
+    return cast(Function, call)
+
+
+def bind(
+    method: Callable[Concatenate[Any, Given], Result],
+) -> Callable[[Callable[Concatenate[Any, Given], Result]], None]:
+    """Decorate the body of a declared method. Type checkers compare its parameters with those of the method."""
+
+    def to(body: Callable[Concatenate[Any, Given], Result]) -> None:
+        body.__qualname__ = method.__qualname__  # errors name the method
+        _BODIES[method.__qualname__] = body
+
+    return to

@@ -1,0 +1,141 @@
+"""What methods of results do with rooms above their own.
+
+Type checkers compare parameters and results with those of the methods. What takes long to import is imported on use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from .comparing import Comparison
+from .declared import bind
+from .errors import FastpartError
+from .loadable import LoaderOptions
+from .metrics import evaluate
+from .options import Options
+from .parameters import StrPath
+from .partitions import Partition, VertexPartition, read_partition
+from .results import Evaluation
+from .saved import SaveOptions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from .loading import LinkLoader, Loader
+
+
+@bind(Partition.evaluate)
+def _evaluate(
+    partition: Partition,
+    labels: Any = None,
+    splits: Any = None,
+    *,
+    split: int | None = None,
+    **options: Unpack[Options],
+) -> Evaluation:
+    if partition.graph is None:
+        raise FastpartError(
+            "evaluate: this partition does not know its graph. Call fp.evaluate(graph, p), or open it with graph="
+        )
+    return evaluate(partition.graph, partition, labels, splits, split=split, **options)
+
+
+@bind(Partition.save)
+def _save(partition: Partition, out: StrPath, *, graph: Any = None, **given: Unpack[SaveOptions]) -> None:
+    from .store import save
+
+    save(partition, out, graph=graph, **given)
+
+
+@bind(read_partition)
+def _read(source: StrPath, k: int | None = None, of: Literal["vertices", "edges"] | None = None) -> Partition:
+    from .store import open_partition
+
+    return open_partition(source, k=k, of=of)
+
+
+@bind(VertexPartition.loader)
+def _loader(
+    partition: VertexPartition,
+    vertices: Any = "train",
+    *,
+    fanouts: Sequence[int],
+    **given: Unpack[LoaderOptions],
+) -> Loader:
+    from .loading import Loader
+
+    return Loader(partition, vertices, fanouts=fanouts, **given)
+
+
+@bind(VertexPartition.link_loader)
+def _link_loader(
+    partition: VertexPartition,
+    edges: Any = "train",
+    *,
+    fanouts: Sequence[int],
+    negatives: Literal["uniform", "batch", "local"] = "uniform",
+    num_negatives: int = 1,
+    **given: Unpack[LoaderOptions],
+) -> LinkLoader:
+    from .loading import LinkLoader
+
+    return LinkLoader(
+        partition, edges, fanouts=fanouts, negatives=negatives, num_negatives=num_negatives, **given
+    )
+
+
+@bind(VertexPartition.save_cache)
+def _save_cache(
+    partition: VertexPartition,
+    cache: float = 0.1,
+    *,
+    fanouts: Sequence[int],
+    batch_size: int = 1024,
+    hot: Literal["access", "degree", "links", "halo"] = "access",
+) -> None:
+    from .loading import save_cache
+
+    save_cache(partition, cache, fanouts=fanouts, batch_size=batch_size, hot=hot)
+
+
+@bind(Evaluation.__str__)
+def _evaluation_text(evaluation: Evaluation) -> str:
+    from .report import evaluation_text
+
+    return evaluation_text(evaluation)
+
+
+@bind(Evaluation.plot)
+def _plot_evaluation(evaluation: Evaluation, out: StrPath | None = None) -> Figure:
+    from .report.partitions import draw
+
+    return draw({f"{evaluation.algorithm}, k = {evaluation.k:,}": evaluation}, out)
+
+
+@bind(Partition.plot)
+def _plot_partition(partition: Partition, out: StrPath | None = None) -> Figure:
+    from .report.partitions import plot_partition
+
+    return plot_partition(partition, out) if partition.graph is None else partition._measures.plot(out)
+
+
+@bind(Comparison.__str__)
+def _comparison_text(comparison: Comparison) -> str:
+    from .report import comparison_text
+
+    return comparison_text(comparison)
+
+
+@bind(Comparison.plot)
+def _plot_comparison(comparison: Comparison, out: StrPath | None = None) -> Figure:
+    from .report.comparisons import plot_comparison
+
+    return plot_comparison(comparison, out)
+
+
+@bind(Comparison.report)
+def _report(comparison: Comparison, out: StrPath) -> None:
+    from .report.pages import write_report
+
+    write_report(comparison, out)
